@@ -1,0 +1,1 @@
+"""Train, compare and understand recurrent translation models."""
