@@ -7,4 +7,4 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from jaxtyping import install_import_hook
 
-install_import_hook("seq2seq", "beartype.beartype")
+install_import_hook("seq2seq", "typecheck.checked")

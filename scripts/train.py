@@ -1,0 +1,19 @@
+"""Train one system of an experiment: ``python scripts/train.py experiment=quickstart system=...``."""
+
+from pathlib import Path
+
+from launch import launch
+
+from seq2seq.config import ExperimentConfig
+from seq2seq.data.preparation import prepare
+from seq2seq.training.trainer import Trainer
+
+
+def main(config: ExperimentConfig) -> None:
+    """Train into <output>/<name>/<system>/seed=<n>; the same command continues a run cut short."""
+    data = prepare(config.corpus, config.tokenization, Path(config.data))
+    Trainer(config, data).run()
+
+
+if __name__ == "__main__":
+    launch("train", main)

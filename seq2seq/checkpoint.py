@@ -1,0 +1,330 @@
+"""A trained model as a folder of tensors, plain JSON and text files.
+
+- ``model.safetensors``: every parameter and buffer
+- ``optimizer.safetensors``, ``optimizer.json``: moments and step counters; settings (optional)
+- ``rng.safetensors``: states of PyTorch's random generators (optional)
+- ``state.json``: the trainer's place, such as update, epoch, best score
+- ``config.json``: the whole :class:`~seq2seq.config.ExperimentConfig`
+- ``tokenizer.*``, ``vocabulary.*``: the text codecs of both sides
+- ``manifest.json``: size and SHA-256 of each file above (:mod:`~seq2seq.sealed_folder`)
+
+Loading runs no code from the folder: there is no pickle in it, and a file that does not belong to
+it is not read. Files that are missing, cut short or altered are refused, and so are tensors that
+do not fit the config.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import UInt8
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from seq2seq.config import ExperimentConfig, from_json, to_json
+from seq2seq.data.codec import TextCodec
+from seq2seq.errors import UserError
+from seq2seq.model.translation import TranslationModel
+from seq2seq.sealed_folder import (
+    MANIFEST,
+    REMEDY,
+    locate,
+    read_json,
+    read_undisturbed,
+    replacing,
+    verify,
+    write_json,
+)
+
+REQUIRED = (
+    "config.json",
+    "model.safetensors",
+    "state.json",
+    "tokenizer.source.json",
+    "tokenizer.target.json",
+    "vocabulary.source.tsv",
+    "vocabulary.target.tsv",
+)
+
+# How an optimizer computes, not what: it belongs to the machine, not to the checkpoint.
+MACHINE_SETTINGS = ("foreach", "fused", "capturable", "differentiable")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What :func:`load_checkpoint` found."""
+
+    config: ExperimentConfig
+    model: TranslationModel
+    """On the device asked for, in training mode like any new module."""
+    source: TextCodec
+    target: TextCodec
+    state: dict[str, Any]
+    """What the trainer gave :func:`save_checkpoint`, as it comes back from JSON."""
+    rng: dict[str, Tensor]
+    """For :func:`restore_rng`; empty when none was saved."""
+    directory: Path
+    """The checkpoint folder itself, also when a run folder was given."""
+
+
+def save_checkpoint(
+    directory: Path,
+    model: TranslationModel,
+    config: ExperimentConfig,
+    source: TextCodec,
+    target: TextCodec,
+    optimizer_state: dict[str, Any] | None,
+    state: dict[str, Any],
+    rng: Mapping[str, Tensor] | None = None,
+) -> None:
+    """Write a checkpoint to ``directory``, in the place of the one that is there.
+
+    Args:
+        directory: the checkpoint folder; its parents are created.
+        model: the bare model (not wrapped for distribution), on any device.
+        config: the experiment it was trained by.
+        source: codec of the source side.
+        target: codec of the target side.
+        optimizer_state: ``optimizer.state_dict()``, or None for a model only to translate with.
+        state: the trainer's place, as JSON data (keys are strings; tuples come back as lists).
+        rng: :func:`capture_rng`, or None.
+
+    Raises:
+        UserError: ``directory`` holds something else than a checkpoint, or the disk refuses.
+    """
+    # The config of `reproduce` is a subclass: its own fields are not the experiment's.
+    names = {field.name for field in dataclasses.fields(ExperimentConfig)}
+    experiment = {name: value for name, value in to_json(config).items() if name in names}
+    try:
+        with replacing(directory) as folder:
+            save_file(_tensors_of(model), folder / "model.safetensors")
+            if optimizer_state is not None:
+                tensors, settings = _split_optimizer_state(optimizer_state)
+                save_file(tensors, folder / "optimizer.safetensors")
+                write_json(folder / "optimizer.json", settings)
+            if rng is not None:
+                save_file(dict(rng), folder / "rng.safetensors")
+            write_json(folder / "state.json", state)
+            write_json(folder / "config.json", experiment)
+            source.save(folder, "source")
+            target.save(folder, "target")
+    except (OSError, SafetensorError) as error:
+        raise UserError(
+            f"The checkpoint {directory} cannot be written ({error}); the one saved before it is "
+            "kept: free some space or mend the rights of the folder, and resume."
+        ) from error
+
+
+def find_checkpoint(path: Path) -> Path:
+    """The checkpoint folder meant by ``path``: itself, or the best (else the last) of a run folder.
+
+    Raises:
+        UserError: there is none.
+    """
+    for folder in (path, path / "checkpoints" / "best", path / "checkpoints" / "last"):
+        if found := locate(folder):
+            return found
+    if not path.exists():
+        raise UserError(
+            f"There is no checkpoint at {path}: the path does not exist; give a checkpoint folder, "
+            "or a run folder such as outputs/<experiment>/<system>/seed=1."
+        )
+    if (path / "model.safetensors").exists():
+        raise UserError(f"{MANIFEST} is missing in {path}; {REMEDY}.")
+    raise UserError(
+        f"{path} is neither a checkpoint (it has no {MANIFEST}) nor a run folder with one (it has "
+        "no checkpoints/best or checkpoints/last); give one of these."
+    )
+
+
+def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
+    """Load the checkpoint at ``path``, a checkpoint folder or a run folder, onto ``device``.
+
+    The random generators are left as they are; :func:`restore_rng` sets them.
+
+    Raises:
+        UserError: there is none, a file is missing or altered, or the parts do not fit together.
+    """
+    return read_undisturbed(lambda: find_checkpoint(path), lambda folder: _load(folder, device))
+
+
+def _load(folder: Path, device: torch.device) -> Checkpoint:
+    names = verify(folder)
+    if unlisted := set(REQUIRED) - names:
+        raise UserError(f"{MANIFEST} in {folder} does not list {min(unlisted)}; {REMEDY}.")
+    where = folder / "config.json"
+    config = from_json(ExperimentConfig, read_json(where), str(where))
+    source, target = TextCodec.load(folder, "source"), TextCodec.load(folder, "target")
+    tensors = _read_tensors(folder / "model.safetensors")
+    model = _build_model(config, source, target, tensors, folder)
+    rng = _read_tensors(folder / "rng.safetensors") if "rng.safetensors" in names else {}
+    state = read_json(folder / "state.json")
+    return Checkpoint(config, model.to(device), source, target, state, rng, folder)
+
+
+def _build_model(
+    config: ExperimentConfig,
+    source: TextCodec,
+    target: TextCodec,
+    tensors: Mapping[str, Tensor],
+    folder: Path,
+) -> TranslationModel:
+    sizes = len(source.vocabulary), len(target.vocabulary)
+    # First without memory: a config that does not fit the file must not allocate what it asks for.
+    with torch.device("meta"):
+        _require_fit(_tensors_of(TranslationModel(config.model, *sizes)), tensors, folder)
+    with torch.random.fork_rng(devices=[]):
+        model = TranslationModel(config.model, *sizes)
+    for name, tensor in _tensors_of(model).items():
+        tensor.copy_(tensors[name])
+    return model
+
+
+def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
+    """Give ``optimizer`` the state saved at ``path``, exactly.
+
+    ``optimizer`` must be new, of the same kind, and over the parameters of the loaded model.
+
+    Raises:
+        UserError: the checkpoint has no such state, or that of another optimizer or model.
+    """
+
+    def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        wanted = {"optimizer.safetensors", "optimizer.json"}
+        if verify(folder, wanted) != wanted:
+            raise UserError(
+                f"The checkpoint {folder} was saved without its optimizer: it can translate, but "
+                "training cannot go on from it; give the last checkpoint of a run."
+            )
+        tensors = _read_tensors(folder / "optimizer.safetensors")
+        return tensors, read_json(folder / "optimizer.json")
+
+    tensors, settings = read_undisturbed(lambda: find_checkpoint(path), read)
+    try:
+        state = _join_optimizer_state(tensors, settings, optimizer)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"The optimizer saved in {path} does not fit this training: {error}; "
+            "resume with the config it was saved with."
+        ) from None
+    optimizer.load_state_dict(state)
+
+
+def capture_rng() -> dict[str, UInt8[Tensor, "_"]]:
+    """States of PyTorch's generators: ``cpu``, and ``cuda.<index>`` of each GPU once one is used.
+
+    The package draws from no other global generator: batch order is a function of seed and epoch.
+    """
+    states = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_initialized():
+        for index, state in enumerate(torch.cuda.get_rng_state_all()):
+            states[f"cuda.{index}"] = state
+    return states
+
+
+def restore_rng(states: Mapping[str, Tensor]) -> None:
+    """Set PyTorch's generators to what :func:`capture_rng` saw; absent GPUs are passed over.
+
+    Raises:
+        UserError: the states are those of another version of PyTorch.
+    """
+    try:
+        for name, state in states.items():
+            kind, _, index = name.partition(".")
+            if kind == "cpu":
+                torch.set_rng_state(state)
+            elif torch.cuda.is_available() and int(index) < torch.cuda.device_count():
+                torch.cuda.set_rng_state(state, int(index))
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise UserError(
+            f"The random state in the checkpoint does not fit PyTorch {torch.__version__} "
+            f"({error}); resume with the version that saved it."
+        ) from error
+
+
+def _tensors_of(model: TranslationModel) -> dict[str, Tensor]:
+    """Parameters and buffers by name; a tied one appears once, under its first name."""
+    named: dict[str, Tensor] = {}
+    seen: set[int] = set()
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            named[name] = tensor.detach()
+    return named
+
+
+def _read_tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise UserError(
+            f"{path.name} in {path.parent} is no safetensors file ({error}); {REMEDY}."
+        ) from None
+
+
+def _require_fit(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], folder: Path) -> None:
+    """Refuse tensors of other names, shapes or types than the model's."""
+
+    def refuse(problem: str) -> None:
+        raise UserError(
+            f"model.safetensors in {folder} does not fit config.json and the vocabularies: tensor "
+            f"{problem}; it was altered, or saved by another version of seq2seq."
+        )
+
+    if missing := expected.keys() - found.keys():
+        refuse(f"{min(missing)} is missing")
+    if unknown := found.keys() - expected.keys():
+        refuse(f"{min(unknown)} is unknown")
+    for name, tensor in expected.items():
+        if found[name].shape != tensor.shape:
+            refuse(f"{name} has shape {tuple(found[name].shape)}, not {tuple(tensor.shape)}")
+        if found[name].dtype != tensor.dtype:
+            refuse(f"{name} is {found[name].dtype}, not {tensor.dtype}")
+
+
+def _split_optimizer_state(state: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors as ``<parameter index>.<name>``, and the rest as JSON data."""
+    tensors: dict[str, Tensor] = {}
+    scalars: dict[str, Any] = {}
+    for index, values in state["state"].items():
+        for name, value in values.items():
+            if isinstance(value, Tensor):
+                tensors[f"{index}.{name}"] = value.detach().contiguous()
+            else:
+                scalars[f"{index}.{name}"] = value
+    return tensors, {"groups": state["param_groups"], "scalars": scalars}
+
+
+def _join_optimizer_state(
+    tensors: Mapping[str, Tensor], settings: dict[str, Any], optimizer: torch.optim.Optimizer
+) -> dict[str, Any]:
+    """Undo :func:`_split_optimizer_state`, checked against the live ``optimizer``."""
+    live_groups = optimizer.state_dict()["param_groups"]
+    groups = []
+    for saved, live in zip(settings["groups"], live_groups, strict=True):
+        if unknown := saved.keys() - live.keys() - {"initial_lr"}:
+            raise ValueError(f"its setting {min(unknown)} belongs to another kind of optimizer")
+        if saved["params"] != live["params"]:
+            raise ValueError(f"it has {len(saved['params'])} parameters, not {len(live['params'])}")
+        values = {
+            key: tuple(value) if isinstance(live.get(key), tuple) else value
+            for key, value in saved.items()
+            if key not in MACHINE_SETTINGS
+        }
+        groups.append({**live, **values})
+    shapes = [tuple(p.shape) for group in optimizer.param_groups for p in group["params"]]
+    state: dict[int, dict[str, Any]] = {}
+    for key, value in {**settings["scalars"], **tensors}.items():
+        index, _, name = key.partition(".")
+        if int(index) >= len(shapes):
+            raise ValueError(f"{key} belongs to no parameter")
+        if isinstance(value, Tensor) and tuple(value.shape) not in ((), shapes[int(index)]):
+            raise ValueError(
+                f"{key} has shape {tuple(value.shape)}, its parameter {shapes[int(index)]}"
+            )
+        state.setdefault(int(index), {})[name] = value
+    return {"state": state, "param_groups": groups}

@@ -1,0 +1,73 @@
+"""The schema: one dataclass per config group, one docstring per field, checks on construction.
+
+Hydra fills these from ``configs/``; a checkpoint keeps them as JSON. Nothing else in the package
+knows where a value came from, and every module is built from its own group only.
+"""
+
+from seq2seq.config.checks import (
+    nearest,
+    require_choice,
+    require_range,
+)
+from seq2seq.config.corpus import (
+    CORPORA,
+    CorpusConfig,
+    EuroparlCorpus,
+    FilesCorpus,
+    GrammarCorpus,
+    Multi30kCorpus,
+    TokenizationConfig,
+)
+from seq2seq.config.evaluation import (
+    DecodingConfig,
+    EvaluationConfig,
+)
+from seq2seq.config.model import (
+    AttentionConfig,
+    DecoderConfig,
+    EncoderConfig,
+    ModelConfig,
+)
+from seq2seq.config.serialization import (
+    from_json,
+    to_json,
+)
+from seq2seq.config.stages import (
+    CompareConfig,
+    EvaluateConfig,
+    ExperimentConfig,
+    ReproduceConfig,
+    TranslateConfig,
+)
+from seq2seq.config.training import (
+    OptimizerConfig,
+    TrainingConfig,
+)
+
+__all__ = [
+    "CORPORA",
+    "AttentionConfig",
+    "CompareConfig",
+    "CorpusConfig",
+    "DecoderConfig",
+    "DecodingConfig",
+    "EncoderConfig",
+    "EuroparlCorpus",
+    "EvaluateConfig",
+    "EvaluationConfig",
+    "ExperimentConfig",
+    "FilesCorpus",
+    "GrammarCorpus",
+    "ModelConfig",
+    "Multi30kCorpus",
+    "OptimizerConfig",
+    "ReproduceConfig",
+    "TokenizationConfig",
+    "TrainingConfig",
+    "TranslateConfig",
+    "from_json",
+    "nearest",
+    "require_choice",
+    "require_range",
+    "to_json",
+]

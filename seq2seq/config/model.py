@@ -1,0 +1,72 @@
+"""The shape of the translation model."""
+
+from dataclasses import dataclass, field
+
+from seq2seq.config.checks import require_choice, require_range
+
+
+@dataclass(kw_only=True)
+class EncoderConfig:
+    """The bidirectional LSTM that reads the source."""
+
+    hidden: int = 256
+    """Units per direction."""
+    layers: int = 1
+    """Stacked bidirectional layers."""
+
+    def __post_init__(self) -> None:
+        require_range("model.encoder.hidden", self.hidden, 1)
+        require_range("model.encoder.layers", self.layers, 1)
+
+
+@dataclass(kw_only=True)
+class AttentionConfig:
+    """What the decoder sees of the source at each step: the one component under study."""
+
+    kind: str = "additive"
+    """additive (Bahdanau et al. 2014) | fixed (the encoder's summary at every step)."""
+    size: int = 512
+    """Width of the alignment model's hidden layer (n' in the paper); unused by ``fixed``."""
+
+    def __post_init__(self) -> None:
+        require_choice("model.attention.kind", self.kind, ("additive", "fixed"))
+        require_range("model.attention.size", self.size, 1)
+
+
+@dataclass(kw_only=True)
+class DecoderConfig:
+    """The LSTM that writes the target."""
+
+    hidden: int = 512
+    """Units per layer."""
+    layers: int = 1
+    """Stacked layers; the context enters the first, the query comes from the top one."""
+    readout: str = "tanh"
+    """tanh | maxout (the paper's, pairs of units): the layer between state and softmax."""
+    tie_embedding: bool = True
+    """Share the target embedding with the softmax (Press & Wolf 2017)."""
+
+    def __post_init__(self) -> None:
+        require_range("model.decoder.hidden", self.hidden, 1)
+        require_range("model.decoder.layers", self.layers, 1)
+        require_choice("model.decoder.readout", self.readout, ("tanh", "maxout"))
+
+
+@dataclass(kw_only=True)
+class ModelConfig:
+    """The translation model; the arms of a comparison differ in ``attention`` alone."""
+
+    embedding: int = 256
+    """Width of source and target embeddings, and of the readout."""
+    dropout: float = 0.2
+    """Dropped share of embeddings, annotations, states between layers and readout."""
+    initialization: str = "xavier"
+    """xavier (orthogonal recurrences, forget bias 1) | paper (appendix B.1 of the paper)."""
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    attention: AttentionConfig = field(default_factory=AttentionConfig)
+    decoder: DecoderConfig = field(default_factory=DecoderConfig)
+
+    def __post_init__(self) -> None:
+        require_range("model.embedding", self.embedding, 1)
+        require_range("model.dropout", self.dropout, 0, 0.95)
+        require_choice("model.initialization", self.initialization, ("xavier", "paper"))

@@ -1,0 +1,115 @@
+"""What each script reads: one dataclass per script, made of the groups."""
+
+from dataclasses import dataclass, field
+
+from seq2seq.config.checks import nearest, require_choice
+from seq2seq.config.corpus import CorpusConfig, TokenizationConfig
+from seq2seq.config.evaluation import DecodingConfig, EvaluationConfig
+from seq2seq.config.model import ModelConfig
+from seq2seq.config.training import TrainingConfig
+from seq2seq.errors import UserError
+
+
+@dataclass(kw_only=True)
+class ExperimentConfig:
+    """What prepare, train and reproduce read: one system of one experiment, end to end."""
+
+    name: str
+    """Name of the experiment: the first folder below ``output``."""
+    systems: dict[str, list[str]]
+    """The arms under comparison: name -> the Hydra overrides that make it."""
+    system: str
+    """Which of ``systems`` to train; ``reproduce`` runs them all."""
+    corpus: CorpusConfig
+    tokenization: TokenizationConfig
+    model: ModelConfig
+    training: TrainingConfig
+    decoding: DecodingConfig
+    evaluation: EvaluationConfig
+    seed: int = 1
+    """Seed of initialisation, batch order and dropout."""
+    data: str = "data"
+    """Folder for corpora and encoded text."""
+    output: str = "outputs"
+    """Folder for runs: <output>/<name>/<system>/seed=<seed>."""
+
+    def __post_init__(self) -> None:
+        if self.system not in self.systems:
+            raise UserError(
+                f"system={self.system} is not a system of {self.name}; "
+                f"nearest valid: {nearest(self.system, self.systems)}."
+            )
+
+
+@dataclass(kw_only=True)
+class ReproduceConfig(ExperimentConfig):
+    """``reproduce``: every system of the experiment, for every seed, scored and compared."""
+
+    seeds: list[int] = field(default_factory=lambda: [1])
+    """One training per system and seed."""
+    beams: list[int] = field(default_factory=lambda: [1, 5])
+    """Beam widths to evaluate with; each gets its own table and figure."""
+
+
+@dataclass(kw_only=True)
+class TranslateConfig:
+    """``translate``: a text file through a checkpoint."""
+
+    checkpoint: str
+    """Checkpoint folder, or a run folder (its best checkpoint is taken)."""
+    decoding: DecodingConfig
+    input: str = "-"
+    """Text file, one sentence a line; - for standard input."""
+    hypotheses: str = "-"
+    """File to write, one line per input line; - for standard output."""
+    device: str = "auto"
+    """auto | cpu | cuda."""
+    precision: str = "auto"
+    """auto | fp32 | bf16."""
+
+    def __post_init__(self) -> None:
+        require_choice("device", self.device, ("auto", "cpu", "cuda"))
+        require_choice("precision", self.precision, ("auto", "fp32", "bf16"))
+
+
+@dataclass(kw_only=True)
+class EvaluateConfig:
+    """``evaluate``: a checkpoint's translations of a test set, scored by source length."""
+
+    checkpoint: str
+    """Checkpoint folder, or a run folder (its best checkpoint is taken)."""
+    decoding: DecodingConfig
+    evaluation: EvaluationConfig
+    test_sets: list[str] | None = None
+    """Names of test sets of the corpus the model was trained on; null for all of them."""
+    source: str | None = None
+    """A source text of your own instead of the corpus's test sets; goes with ``reference``."""
+    reference: str | None = None
+    """The reference translations of ``source``, line by line."""
+    output: str | None = None
+    """Folder to write to; null for ``evaluations`` in the run folder."""
+    data: str = "data"
+    """Folder for corpora and encoded text."""
+    device: str = "auto"
+    """auto | cpu | cuda."""
+    precision: str = "auto"
+    """auto | fp32 | bf16."""
+
+    def __post_init__(self) -> None:
+        require_choice("device", self.device, ("auto", "cpu", "cuda"))
+        require_choice("precision", self.precision, ("auto", "fp32", "bf16"))
+        if (self.source is None) != (self.reference is None):
+            raise UserError("source and reference go together; give both, or neither.")
+
+
+@dataclass(kw_only=True)
+class CompareConfig:
+    """``compare``: several evaluations of one test set, side by side."""
+
+    evaluations: list[str]
+    """Evaluation folders; those of one system and several seeds are pooled into a band."""
+    output: str
+    """Folder for the table and the figure."""
+    evaluation: EvaluationConfig
+    baseline: str | None = None
+    """The system without the component under study; null for the first named."""

@@ -1,0 +1,103 @@
+"""How a model is trained."""
+
+from dataclasses import dataclass, field
+
+from seq2seq.config.checks import require_choice, require_range
+from seq2seq.errors import UserError
+
+
+@dataclass(kw_only=True)
+class OptimizerConfig:
+    """The update rule and its learning-rate schedule."""
+
+    kind: str = "adam"
+    """adam | adadelta (the paper's) | sgd."""
+    learning_rate: float = 1e-3
+    """Step size after warm-up (Adadelta: the factor on its own step, 1 in the paper)."""
+    epsilon: float = 1e-8
+    """Denominator constant of Adam and Adadelta (1e-6 in the paper)."""
+    rho: float = 0.95
+    """Adadelta's decay."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    """Adam's decays."""
+    momentum: float = 0.0
+    """SGD's momentum."""
+    weight_decay: float = 0.0
+    """L2 penalty."""
+    warmup_updates: int = 0
+    """Updates over which the rate rises linearly from zero."""
+    decay: str = "plateau"
+    """constant | plateau (multiply by decay_factor when the dev measure stalls) | inverse_sqrt."""
+    decay_factor: float = 0.5
+    """Plateau: factor on the rate."""
+    decay_patience: int = 1
+    """Plateau: validations without a better dev measure before the rate falls."""
+
+    def __post_init__(self) -> None:
+        require_choice("training.optimizer.kind", self.kind, ("adam", "adadelta", "sgd"))
+        require_choice(
+            "training.optimizer.decay", self.decay, ("constant", "plateau", "inverse_sqrt")
+        )
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise UserError(
+                f"training.optimizer.betas={list(self.betas)} must be two numbers in [0, 1), "
+                "such as [0.9, 0.999]."
+            )
+        require_range("training.optimizer.learning_rate", self.learning_rate, 0)
+        require_range("training.optimizer.warmup_updates", self.warmup_updates, 0)
+        require_range("training.optimizer.decay_factor", self.decay_factor, 0, 1)
+        require_range("training.optimizer.decay_patience", self.decay_patience, 0)
+
+
+@dataclass(kw_only=True)
+class TrainingConfig:
+    """How a model is trained, and when training ends."""
+
+    batch_size: int = 64
+    """Sentences, or target tokens with batch_unit=tokens, in a micro-batch."""
+    batch_unit: str = "sentences"
+    """sentences | tokens."""
+    accumulate: int = 1
+    """Micro-batches per update; the loss is normalised by the tokens of all of them."""
+    max_epochs: int = 30
+    """Training ends after so many passes over the data."""
+    max_updates: int | None = None
+    """Training ends after so many updates; null for no limit."""
+    validate_every: int | None = None
+    """Updates between validations; null for once an epoch."""
+    patience: int = 5
+    """Training ends after so many validations without a better dev measure."""
+    measure: str = "loss"
+    """loss | bleu: the dev measure that picks the best checkpoint and drives patience."""
+    clip_norm: float = 1.0
+    """Largest gradient norm; longer gradients are scaled down to it; 0 for no limit."""
+    label_smoothing: float = 0.1
+    """Share of the target probability spread evenly over the vocabulary."""
+    precision: str = "auto"
+    """auto (bf16 where the processor has it, else fp32) | fp32 | bf16."""
+    device: str = "auto"
+    """auto (cuda when there is one) | cpu | cuda."""
+    dev_bleu_sentences: int = 500
+    """Dev sentences translated greedily at each validation for BLEU by length; 0 for none."""
+    log_every: int = 50
+    """Updates between two lines of metrics."""
+    tensorboard: bool = False
+    """Write TensorBoard events beside metrics.jsonl (needs the ``tensorboard`` extra)."""
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+
+    def __post_init__(self) -> None:
+        require_choice("training.batch_unit", self.batch_unit, ("sentences", "tokens"))
+        require_choice("training.measure", self.measure, ("loss", "bleu"))
+        require_choice("training.precision", self.precision, ("auto", "fp32", "bf16"))
+        require_choice("training.device", self.device, ("auto", "cpu", "cuda"))
+        for name in ("batch_size", "accumulate", "max_epochs", "max_updates", "log_every"):
+            require_range(f"training.{name}", getattr(self, name), 1)
+        for name in ("validate_every", "patience"):
+            require_range(f"training.{name}", getattr(self, name), 1)
+        require_range("training.clip_norm", self.clip_norm, 0)
+        require_range("training.label_smoothing", self.label_smoothing, 0, 0.99)
+        if self.measure == "bleu" and self.dev_bleu_sentences < 1:
+            raise UserError(
+                "training.measure=bleu needs dev translations; "
+                "set training.dev_bleu_sentences to 1 or more."
+            )

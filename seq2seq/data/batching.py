@@ -1,0 +1,173 @@
+"""Batches of similar length in random order: a pure function of seed and epoch.
+
+Padding is computed and thrown away, so pairs of like length should share a batch; yet training
+wants batches that differ from epoch to epoch. As a middle way the shuffled pairs are dealt into
+large chunks, each chunk is sorted into batches of like source *and* target length, and the batches
+of all chunks are shuffled.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Int, Int32, Int64
+from torch import Tensor
+
+from seq2seq.data.dataset import EncodedPairs
+from seq2seq.data.vocabulary import BOS, EOS, PAD
+
+CHUNK_BATCHES = 144
+"""Batches sorted together: more means less padding, and less chance for pairs to meet others."""
+
+
+class Batch(NamedTuple):
+    """B pairs as int64 matrices, padded with PAD to the longest source (S) and target (T)."""
+
+    source: Int[Tensor, "B S"]
+    """Source ids, EOS included."""
+    source_lengths: Int[Tensor, "B"]
+    """Real ids per source row."""
+    target_input: Int[Tensor, "B T"]
+    """BOS and the target ids: what the decoder reads."""
+    target_output: Int[Tensor, "B T"]
+    """The target ids and EOS: what the decoder should write."""
+    target_lengths: Int[Tensor, "B"]
+    """Real ids per target row."""
+    indices: Int[np.ndarray, "B"]
+    """The pairs' indices in their :class:`EncodedPairs`."""
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """Copy the tensors to ``device``; ``indices`` stay on the host."""
+        return Batch(
+            source=self.source.to(device, non_blocking=True),
+            source_lengths=self.source_lengths.to(device, non_blocking=True),
+            target_input=self.target_input.to(device, non_blocking=True),
+            target_output=self.target_output.to(device, non_blocking=True),
+            target_lengths=self.target_lengths.to(device, non_blocking=True),
+            indices=self.indices,
+        )
+
+
+def collate(pairs: EncodedPairs, indices: Int[np.ndarray, "B"] | Sequence[int]) -> Batch:
+    """Gather the pairs at ``indices``, in that order, into one padded batch."""
+    chosen = np.asarray(indices)
+    source, source_lengths = _padded(pairs.source_ids, pairs.source_offsets, chosen)
+    target, lengths = _padded(pairs.target_ids, pairs.target_offsets, chosen)
+    rows, width = target.shape
+    target_input = np.full((rows, width + 1), PAD, np.int64)
+    target_input[:, 0] = BOS
+    target_input[:, 1:] = target
+    target_output = np.full((rows, width + 1), PAD, np.int64)
+    target_output[:, :width] = target
+    target_output[np.arange(rows), lengths] = EOS
+    return Batch(
+        source=torch.from_numpy(source),
+        source_lengths=torch.from_numpy(source_lengths),
+        target_input=torch.from_numpy(target_input),
+        target_output=torch.from_numpy(target_output),
+        target_lengths=torch.from_numpy(lengths + 1),
+        indices=chosen,
+    )
+
+
+def _padded(
+    ids: Int32[np.ndarray, "X"], offsets: Int64[np.ndarray, "N1"], chosen: Int[np.ndarray, "B"]
+) -> tuple[Int64[np.ndarray, "B L"], Int64[np.ndarray, "B"]]:
+    """Rows ``chosen`` of a flat array as one padded matrix, and their lengths."""
+    starts = offsets[chosen]
+    lengths = offsets[chosen + 1] - starts
+    columns = np.arange(lengths.max())
+    real = columns < lengths[:, None]
+    matrix = np.full(real.shape, PAD, np.int64)
+    matrix[real] = ids[(starts[:, None] + columns)[real]]
+    return matrix, lengths
+
+
+class BatchPlan:
+    """Divides pairs into batches, anew for every epoch; each pair comes exactly once an epoch."""
+
+    def __init__(
+        self,
+        pairs: EncodedPairs,
+        batch_size: int,
+        batch_unit: str,
+        seed: int,
+        shuffle: bool = True,
+    ) -> None:
+        """Plan batches of ``pairs``.
+
+        Args:
+            pairs: what to divide.
+            batch_size: most sentences, or most target cells, in a batch.
+            batch_unit: "sentences", or "tokens": then sentences x longest target (EOS included)
+                stays within ``batch_size``, save for a single pair that exceeds it alone.
+            seed: with the epoch, decides the order.
+            shuffle: False for evaluation: every epoch is the same, batches sorted by length.
+        """
+        if batch_unit not in ("sentences", "tokens"):
+            raise ValueError(f"batch_unit={batch_unit!r} is neither 'sentences' nor 'tokens'")
+        self.batch_size = batch_size
+        self.batch_unit = batch_unit
+        self.seed = seed
+        self.shuffle = shuffle
+        self._source = pairs.source_lengths
+        self._target = pairs.target_lengths + 1  # the decoder's steps, EOS included
+
+    def epoch(self, number: int) -> list[Int64[np.ndarray, "_"]]:
+        """Batches of epoch ``number`` as arrays of pair indices; equal arguments, equal batches."""
+        count = len(self._source)
+        if not self.shuffle:
+            return self._batches(np.arange(count))
+        random = np.random.default_rng([self.seed, number])
+        order = random.permutation(count)
+        step = self._typical_batch()
+        chunks = max(1, round(count / (step * CHUNK_BATCHES)))
+        # Chunks of equal size, in whole batches, so that only the last batch may be a short one.
+        ends = [step * round(count * i / chunks / step) for i in range(1, chunks)]
+        batches = [batch for chunk in np.split(order, ends) for batch in self._batches(chunk)]
+        return [batches[i] for i in random.permutation(len(batches))]
+
+    def _typical_batch(self) -> int:
+        """Sentences in a batch; for batches by tokens, in a batch of average length."""
+        if self.batch_unit == "sentences":
+            return self.batch_size
+        return max(1, round(self.batch_size / self._target.mean()))
+
+    def _batches(self, chunk: Int64[np.ndarray, "n"]) -> list[Int64[np.ndarray, "_"]]:
+        """Sort a chunk by both lengths and cut it into batches."""
+        step = self._typical_batch()
+        by_source = chunk[np.argsort(self._source[chunk], kind="stable")]
+        # One after the other, each stratum holds a band of source lengths and is sorted by target
+        # length: as many bands as there are batches in each divides both lengths as finely.
+        bands = max(1, round(np.sqrt(len(chunk) / step)))
+        ends = [step * round(len(chunk) * i / bands / step) for i in range(1, bands)]
+        strata = []
+        for i, stratum in enumerate(np.split(by_source, ends)):
+            # Up, down, up: a batch that spans two strata meets like lengths at the border.
+            key = self._target[stratum] * (1 if i % 2 == 0 else -1)
+            strata.append(stratum[np.argsort(key, kind="stable")])
+        return self._cut(np.concatenate(strata))
+
+    def _cut(self, order: Int64[np.ndarray, "n"]) -> list[Int64[np.ndarray, "_"]]:
+        """Cut sorted pairs into consecutive batches within ``batch_size``."""
+        if self.batch_unit == "sentences":
+            return np.split(order, range(self.batch_size, len(order), self.batch_size))
+        ends = []
+        start = widest = 0
+        for i, length in enumerate(self._target[order].tolist()):
+            widest = max(widest, length)
+            if i > start and (i + 1 - start) * widest > self.batch_size:
+                ends.append(i)
+                start, widest = i, length
+        return np.split(order, ends)
+
+
+def padding_share(pairs: EncodedPairs, plan: BatchPlan, epoch: int = 0) -> float:
+    """Share of padding among all cells, source and target, of an epoch's batches."""
+    real = cells = 0
+    for batch in plan.epoch(epoch):
+        for lengths in (pairs.source_lengths[batch], pairs.target_lengths[batch] + 1):
+            real += int(lengths.sum())
+            cells += len(batch) * int(lengths.max())
+    return 1 - real / cells

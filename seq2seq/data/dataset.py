@@ -1,0 +1,95 @@
+"""Encoded pairs in flat memory-mapped arrays, and the corpus they came from."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int32, Int64
+
+from seq2seq.data.codec import TextCodec
+from seq2seq.data.corpora import Corpus
+
+
+class EncodedPairs:
+    """Sentence pairs as ids: all of a side in one flat array, cut by offsets.
+
+    Source ids end with EOS, so that no source has length 0; target ids carry neither BOS nor EOS.
+    The arrays may be memory-mapped: only what is read takes memory.
+    """
+
+    def __init__(
+        self,
+        source_ids: Int32[np.ndarray, "X"],
+        source_offsets: Int64[np.ndarray, "N1"],
+        target_ids: Int32[np.ndarray, "Y"],
+        target_offsets: Int64[np.ndarray, "N1"],
+        line_numbers: Int64[np.ndarray, "N"],
+    ) -> None:
+        """Pair i's source is ``source_ids[source_offsets[i]:source_offsets[i + 1]]``, and so on.
+
+        ``line_numbers`` are the pairs' lines in the corpus files, counted from 1.
+        """
+        pairs = len(line_numbers)
+        if len(source_offsets) != pairs + 1 or len(target_offsets) != pairs + 1:
+            raise ValueError(f"{pairs} line numbers do not go with {len(source_offsets)} offsets")
+        if source_offsets[-1] != len(source_ids) or target_offsets[-1] != len(target_ids):
+            raise ValueError("the last offset is not the length of the ids")
+        # Plain views of the mapped memory: indexing numpy.memmap itself is several times slower.
+        self.source_ids = np.asarray(source_ids)
+        self.source_offsets = np.asarray(source_offsets)
+        self.target_ids = np.asarray(target_ids)
+        self.target_offsets = np.asarray(target_offsets)
+        self.line_numbers = np.asarray(line_numbers)
+        self.source_lengths = np.diff(self.source_offsets)
+        """Source pieces per pair, EOS included."""
+        self.target_lengths = np.diff(self.target_offsets)
+        """Target pieces per pair, without BOS and EOS."""
+
+    @classmethod
+    def load(cls, directory: Path, name: str) -> "EncodedPairs":
+        """Map the arrays of "train" or "valid" in a prepared folder."""
+
+        def mapped(part: str) -> Any:
+            return np.load(directory / f"{name}.{part}.npy", mmap_mode="r")
+
+        return cls(
+            mapped("source"),
+            mapped("source.offsets"),
+            mapped("target"),
+            mapped("target.offsets"),
+            mapped("lines"),
+        )
+
+    def __len__(self) -> int:
+        """Count the pairs."""
+        return len(self.line_numbers)
+
+    def source(self, i: int) -> Int32[np.ndarray, "S"]:
+        """Source ids of pair ``i``, ending with EOS."""
+        return self.source_ids[self.source_offsets[i] : self.source_offsets[i + 1]]
+
+    def target(self, i: int) -> Int32[np.ndarray, "T"]:
+        """Target ids of pair ``i``, without BOS and EOS."""
+        return self.target_ids[self.target_offsets[i] : self.target_offsets[i + 1]]
+
+
+@dataclass(frozen=True)
+class PreparedData:
+    """Everything training needs to know of a corpus."""
+
+    directory: Path
+    """The cache folder."""
+    corpus: Corpus
+    """The text files behind it, tests included."""
+    source: TextCodec
+    target: TextCodec
+    max_pieces: int
+    """Longest side of a training pair, in pieces."""
+    train: EncodedPairs
+    valid: EncodedPairs
+    skipped: dict[str, int]
+    """Pairs left out: ``<train|valid>.<reason>``, the reasons being ``empty`` (a side without
+    pieces), ``max_words`` (train only) and ``max_pieces``."""
+    hashes: dict[str, str]
+    """SHA-256 of the unpacked text: ``<train|valid>.<source|target>``."""

@@ -1,0 +1,246 @@
+"""From parallel text files to flat arrays of ids: choose pairs, tokenise, number, write.
+
+The text streams through once: worker processes cut it into pieces, each new piece gets the next
+provisional id, and only these ids are kept, on disk. When all text has been seen its pieces are
+counted, a vocabulary can be made, and the ids are renumbered. No more than a few chunks of text are
+ever in memory. This module stays free of torch, so that a worker starts quickly.
+"""
+
+import multiprocessing
+import os
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int, Int32
+from numpy.lib.format import open_memmap
+from tqdm import tqdm
+
+from seq2seq.data.corpora import ParallelText
+from seq2seq.data.text import read_lines, word_count
+from seq2seq.data.tokenization import Tokenizer
+from seq2seq.errors import UserError
+
+CHUNK = 1_000
+"""Pairs a worker tokenises at a time."""
+
+
+class Pair(NamedTuple):
+    """One line of each side."""
+
+    line: int
+    """Line number in the files, from 1."""
+    source: str
+    target: str
+
+
+def read_pairs(
+    text: ParallelText, limit: int | None, max_words: int | None, skipped: Counter[str]
+) -> Iterator[Pair]:
+    """Yield the pairs worth tokenising among the first ``limit`` of ``text``.
+
+    Pairs with a blank side, or with more than ``max_words`` words on a side, are left out and
+    counted in ``skipped`` as ``empty`` and ``max_words``.
+
+    Raises:
+        UserError: one file has fewer lines than the other.
+    """
+    pairs = zip(read_lines(text.source), read_lines(text.target), strict=True)
+    number = 0
+    while limit is None or number < limit:
+        try:
+            source, target = next(pairs)
+        except StopIteration:
+            return
+        except ValueError:
+            raise UserError(
+                f"{text.source} and {text.target} differ in length: one ends after line {number}; "
+                "they must be translations line by line."
+            ) from None
+        number += 1
+        words = word_count(source), word_count(target)
+        if min(words) == 0:
+            skipped["empty"] += 1
+        elif max_words is not None and max(words) > max_words:
+            skipped["max_words"] += 1
+        else:
+            yield Pair(number, source, target)
+
+
+def sample(pairs: Iterable[Pair], total: int, limit: int) -> Iterator[Pair]:
+    """Yield ``limit`` of ``total`` pairs, evenly spaced; all of them when there are fewer."""
+    for i, pair in enumerate(pairs):
+        if total <= limit or (i + 1) * limit // total > i * limit // total:
+            yield pair
+
+
+class Side(NamedTuple):
+    """One side of a tokenised chunk."""
+
+    pieces: list[str]
+    """The distinct pieces of the chunk."""
+    ids: Int32[np.ndarray, "X"]
+    """The chunk's pieces in order, sentence after sentence, as indices into ``pieces``."""
+    lengths: Int[np.ndarray, "N"]
+    """Pieces per sentence."""
+
+
+class Chunk(NamedTuple):
+    """A tokenised run of pairs, small enough to send between processes."""
+
+    lines: Int[np.ndarray, "N"]
+    """Line numbers of the pairs kept."""
+    source: Side
+    target: Side
+    empty: int
+    """Pairs left out because a side had no pieces."""
+    too_long: int
+    """Pairs left out because a side had more than ``max_pieces`` pieces."""
+
+
+def tokenize_chunk(
+    pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer, max_pieces: int
+) -> Chunk:
+    """Cut ``pairs`` into pieces and leave out those without any or with too many on a side."""
+    sources = [source.tokenize(pair.source) for pair in pairs]
+    targets = [target.tokenize(pair.target) for pair in pairs]
+    shortest = [min(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]
+    longest = [max(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]
+    keep = [low > 0 and high <= max_pieces for low, high in zip(shortest, longest, strict=True)]
+    return Chunk(
+        lines=np.array([p.line for p, kept in zip(pairs, keep, strict=True) if kept], np.int64),
+        source=_number([s for s, kept in zip(sources, keep, strict=True) if kept]),
+        target=_number([t for t, kept in zip(targets, keep, strict=True) if kept]),
+        empty=sum(low == 0 for low in shortest),
+        too_long=sum(
+            low > 0 and high > max_pieces for low, high in zip(shortest, longest, strict=True)
+        ),
+    )
+
+
+def _number(sentences: list[list[str]]) -> Side:
+    table: dict[str, int] = {}
+    ids = [table.setdefault(piece, len(table)) for pieces in sentences for piece in pieces]
+    lengths = np.array([len(pieces) for pieces in sentences], np.int64)
+    return Side(list(table), np.array(ids, np.int32), lengths)
+
+
+def tokenize_pairs(
+    pairs: Iterable[Pair],
+    source: Tokenizer,
+    target: Tokenizer,
+    max_pieces: int,
+    workers: int,
+    total: int,
+    name: str,
+) -> Iterator[Chunk]:
+    """Tokenise ``pairs`` in order, in ``workers`` processes when more than one.
+
+    ``total`` pairs at most are expected, for the progress bar called ``name``. Only a few chunks
+    per worker are under way at any time, however long the text.
+    """
+    stream = iter(pairs)
+    chunks = iter(lambda: list(islice(stream, CHUNK)), [])
+    with tqdm(total=total, desc=name, unit=" pairs", unit_scale=True, disable=None) as bar:
+        if workers == 1:
+            for chunk in chunks:
+                yield tokenize_chunk(chunk, source, target, max_pieces)
+                bar.update(len(chunk))
+            return
+        # "spawn": a forked child could inherit the locks of torch's and tqdm's threads.
+        context = multiprocessing.get_context("spawn")
+        given = source, target, max_pieces  # sent once to each worker, not with each chunk
+        with ProcessPoolExecutor(workers, context, _start_worker, given) as pool:
+            under_way: deque[tuple[int, Future[Chunk]]] = deque()
+            for chunk in chunks:
+                under_way.append((len(chunk), pool.submit(_work, chunk)))
+                if len(under_way) > 3 * workers:
+                    count, job = under_way.popleft()
+                    yield job.result()
+                    bar.update(count)
+            for count, job in under_way:
+                yield job.result()
+                bar.update(count)
+
+
+_given: tuple[Tokenizer, Tokenizer, int]  # set in worker processes only
+
+
+def _start_worker(source: Tokenizer, target: Tokenizer, max_pieces: int) -> None:
+    global _given
+    _given = source, target, max_pieces
+
+
+def _work(pairs: list[Pair]) -> Chunk:
+    return tokenize_chunk(pairs, *_given)
+
+
+def worker_count(configured: int | None, pairs: int, *tokenizers: Tokenizer) -> int:
+    """Processes to tokenise with: one, unless there are pairs enough to repay starting more."""
+    if pairs < min(tokenizer.worth_sharing for tokenizer in tokenizers):
+        return 1
+    if configured is not None:
+        return configured
+    if hasattr(os, "sched_getaffinity"):  # in a container, fewer than cpu_count() tells
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class SideFile:
+    """One side of a corpus on disk, first in provisional ids, then renumbered to a .npy file."""
+
+    def __init__(self, scratch: Path) -> None:
+        self.pieces: dict[str, int] = {}
+        """Every piece met so far -> its provisional id, in order of first occurrence."""
+        self._scratch = scratch
+        self._stream = scratch.open("wb")
+        self._lengths: list[np.ndarray] = []  # pieces per sentence, one array per chunk
+
+    def append(self, side: Side) -> None:
+        """Add a chunk."""
+        known = [self.pieces.setdefault(piece, len(self.pieces)) for piece in side.pieces]
+        np.array(known, np.int32)[side.ids].tofile(self._stream)
+        self._lengths.append(side.lengths)
+
+    def counts(self) -> Counter[str]:
+        """Occurrences of every piece."""
+        totals = np.zeros(len(self.pieces), np.int64)
+        for ids, _ in self._chunks():
+            totals += np.bincount(ids, minlength=len(totals))
+        return Counter(dict(zip(self.pieces, totals.tolist(), strict=True)))
+
+    def finish(self, final_ids: Sequence[int], path: Path, end: int | None) -> None:
+        """Write ``<path>.npy`` and ``<path>.offsets.npy`` and drop the provisional ids.
+
+        Args:
+            final_ids: the id of each of ``pieces``, in their order.
+            path: without suffix. Sentence i of the flat int32 array is
+                ``[offsets[i], offsets[i + 1])``.
+            end: id to put after each sentence; None for none.
+        """
+        extra = 0 if end is None else 1
+        lengths = np.concatenate([np.zeros(0, np.int64), *self._lengths]) + extra
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        np.save(path.with_name(path.name + ".offsets.npy"), offsets)
+        renumber = np.array(final_ids, np.int32)
+        shape = (int(offsets[-1]),)
+        flat = open_memmap(path.with_name(path.name + ".npy"), "w+", np.int32, shape)
+        start = 0
+        for ids, chunk_lengths in self._chunks():
+            final = renumber[ids]
+            if end is not None:
+                final = np.insert(final, np.cumsum(chunk_lengths), end)
+            flat[start : start + len(final)] = final
+            start += len(final)
+        flat.flush()
+        self._scratch.unlink()
+
+    def _chunks(self) -> Iterator[tuple[Int32[np.ndarray, "X"], Int[np.ndarray, "N"]]]:
+        self._stream.close()
+        with self._scratch.open("rb") as stream:
+            for lengths in self._lengths:
+                yield np.fromfile(stream, np.int32, int(lengths.sum())), lengths

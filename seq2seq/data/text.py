@@ -1,0 +1,153 @@
+"""Text files as this project reads and writes them: UTF-8, one sentence a line, "\\n" ends a line.
+
+Lines are split on "\\n" alone. ``str.splitlines`` also splits on U+2028, U+0085 and a few more,
+which do occur inside sentences of public corpora and would shift every later line against its
+translation.
+"""
+
+import codecs
+import gzip
+import hashlib
+import io
+import lzma
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+from seq2seq.errors import UserError
+
+COMPRESSIONS = (".gz", ".xz")
+"""File name endings that are unpacked while reading and packed while writing."""
+
+BLOCK = 1 << 20
+"""Bytes read at a time where lines do not matter."""
+
+
+def open_bytes(path: Path) -> io.BufferedIOBase:
+    """Open a plain, .gz or .xz file for reading the bytes of its content."""
+    try:
+        if path.suffix == ".gz":
+            return gzip.open(path, "rb")
+        if path.suffix == ".xz":
+            return lzma.open(path, "rb")
+        return path.open("rb")
+    except FileNotFoundError:
+        raise UserError(f"There is no file {path}; check the path.") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def open_text(path: Path) -> TextIO:
+    """Open a plain, .gz or .xz file as strict UTF-8 text whose lines end at "\\n" only."""
+    return io.TextIOWrapper(open_bytes(path), encoding="utf-8", newline="\n")  # type: ignore[type-var]
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a plain, .gz or .xz file without their line ends.
+
+    One "\\n" is removed, and one "\\r" before it; a byte order mark at the start of the file is
+    dropped. Bytes that are not UTF-8 raise :class:`UserError` with file, line and byte, both
+    counted from 1; so does a compressed file that is cut short.
+    """
+    for number, raw in enumerate(_raw_lines(path), start=1):
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"{path}, line {number}, byte {error.start + 1}: 0x{raw[error.start]:02x} is not "
+                "valid UTF-8; convert the file, for example with iconv -f LATIN1 -t UTF-8."
+            ) from None
+        if number == 1:
+            line = line.removeprefix("\ufeff")
+        if line.endswith("\n"):
+            line = line[:-1].removesuffix("\r")
+        yield line
+
+
+def count_lines(path: Path) -> int:
+    """Count the lines :func:`read_lines` would yield, and check that all of them are UTF-8.
+
+    Raises the same :class:`UserError` as :func:`read_lines`, but runs at the speed of the disk.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    count = 0
+    last = b"\n"
+    try:
+        for block in read_blocks(path):
+            decoder.decode(block)
+            count += block.count(b"\n")
+            last = block
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        # Only now do line numbers matter: the slow reader names the place and raises.
+        return sum(1 for _ in read_lines(path))
+    return count + (not last.endswith(b"\n"))
+
+
+def content_digest(path: Path) -> str:
+    """SHA-256, in hexadecimal, of the content: of the unpacked bytes where the file is packed."""
+    digest = hashlib.sha256()
+    for block in read_blocks(path):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> int:
+    """Write ``lines`` and return how many there were; packed when ``path`` ends in .gz or .xz.
+
+    The file appears whole or not at all: the text goes to ``<name>.part``, which then takes the
+    place of ``path``. A line with a "\\n" inside would become two: :class:`ValueError`.
+    """
+    part = path.with_name(path.name + ".part")
+    count = 0
+    try:
+        with part.open("wb") as raw, _packing(raw, path.suffix) as packed:
+            for count, line in enumerate(lines, start=1):
+                if "\n" in line:
+                    raise ValueError(f"line {count} for {path} holds a line break: {line!r}")
+                packed.write(line.encode("utf-8") + b"\n")
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    return count
+
+
+def word_count(text: str) -> int:
+    """Words of a sentence, separated by white space: what every length limit and bucket counts."""
+    return len(text.split())
+
+
+def read_blocks(path: Path) -> Iterator[bytes]:
+    """Yield the content of a plain, .gz or .xz file in blocks of bytes."""
+    with open_bytes(path) as stream:
+        try:
+            while block := stream.read(BLOCK):
+                yield block
+        except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
+            raise _damaged(path, error) from None
+
+
+def _raw_lines(path: Path) -> Iterator[bytes]:
+    with open_bytes(path) as stream:
+        try:
+            yield from stream
+        except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
+            raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> UserError:
+    reason = str(error).rstrip(".")
+    return UserError(
+        f"{path} is not a whole {path.suffix} file ({reason}); copy or download it again."
+    )
+
+
+def _packing(raw: io.BufferedWriter, suffix: str) -> io.BufferedIOBase:
+    if suffix == ".gz":
+        # No name and no time inside: equal lines make equal files.
+        return gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
+    if suffix == ".xz":
+        return lzma.LZMAFile(raw, "wb")
+    return raw

@@ -1,0 +1,197 @@
+"""Text to pieces and back: SentencePiece subwords, Moses words, or plain whitespace.
+
+A tokenizer belongs to one side of a corpus. What it cuts it can join again, so that hypotheses are
+scored as running text. Three classes, one interface; none of them ever yields an empty piece.
+"""
+
+import io
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import sentencepiece
+from sacremoses import MosesDetokenizer, MosesTokenizer
+
+from seq2seq.errors import UserError
+
+WORD_START = "▁"  # how SentencePiece writes the space before a word
+
+
+class Tokenizer(ABC):
+    """Cuts one side's text into pieces and joins pieces to text."""
+
+    kind: ClassVar[str]
+    """The name in ``tokenization.kind``."""
+    worth_sharing: ClassVar[int]
+    """Pairs from which the work repays starting worker processes (each takes seconds to start)."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+
+    @abstractmethod
+    def tokenize(self, text: str) -> list[str]:
+        """Cut ``text`` into pieces; blank text has none."""
+
+    @abstractmethod
+    def detokenize(self, pieces: Sequence[str]) -> str:
+        """Join ``pieces`` to running text."""
+
+    def save(self, directory: Path, side: str) -> None:
+        """Write ``tokenizer.<side>.json``; ``side`` is "source" or "target"."""
+        description = {"kind": self.kind, "language": self.language}
+        text = json.dumps(description, ensure_ascii=False, indent=2) + "\n"
+        (directory / f"tokenizer.{side}.json").write_text(text, encoding="utf-8", newline="\n")
+
+
+class WhitespaceTokenizer(Tokenizer):
+    """Words between white space, for text that is tokenised already."""
+
+    kind = "whitespace"
+    worth_sharing = 1_000_000
+
+    def tokenize(self, text: str) -> list[str]:
+        """Split at any Unicode white space."""
+        return text.split()
+
+    def detokenize(self, pieces: Sequence[str]) -> str:
+        """Join with single spaces."""
+        return " ".join(pieces)
+
+
+class MosesWordTokenizer(Tokenizer):
+    """Words and punctuation marks by the rules of the Moses toolkit for the language.
+
+    Joining follows typographic rules too, so spacing that a language's rules do not know (in
+    German the gap in "50 %", the tight apostrophe in "geht's") may come back differently.
+    """
+
+    kind = "moses"
+    worth_sharing = 100_000
+
+    def __init__(self, language: str) -> None:
+        super().__init__(language)
+        self._tokenizer = MosesTokenizer(lang=language)
+        self._detokenizer = MosesDetokenizer(lang=language)
+
+    def tokenize(self, text: str) -> list[str]:
+        """Cut into words; characters stay as they are (no ``&amp;`` escapes)."""
+        pieces: list[str] = self._tokenizer.tokenize(text, escape=False)
+        return [piece for piece in pieces if piece]
+
+    def detokenize(self, pieces: Sequence[str]) -> str:
+        """Join words with the language's spacing around punctuation."""
+        text: str = self._detokenizer.detokenize(list(pieces), unescape=False)
+        return text
+
+
+class SentencePieceTokenizer(Tokenizer):
+    """Subwords by byte-pair encoding (Sennrich et al. 2016) over raw text (Kudo & Richardson 2018).
+
+    Text is normalised by SentencePiece's ``nmt_nfkc`` rule (NFKC, white space to single spaces,
+    control characters dropped) before it is cut; joining gives the normalised text. Characters that
+    training never saw come out as pieces outside the model, which a vocabulary maps to ``<unk>``.
+    """
+
+    kind = "sentencepiece"
+    worth_sharing = 100_000
+
+    def __init__(self, language: str, model: bytes) -> None:
+        super().__init__(language)
+        self.model = model
+        """The serialised model, as SentencePiece's own tools read it."""
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+
+    @classmethod
+    def train_model(cls, sentences: Iterable[str], size: int, where: str) -> bytes:
+        """Learn a model of exactly ``size`` pieces, specials included.
+
+        Equal text gives an equal model. Ids 0-3 are the specials of
+        :mod:`seq2seq.data.vocabulary`. ``where`` names the text in messages.
+
+        Raises:
+            UserError: the text is too small, or its alphabet too large, for ``size`` pieces.
+        """
+        model = io.BytesIO()
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(sentences),
+                model_writer=model,
+                model_type="bpe",
+                vocab_size=size,
+                character_coverage=1.0,
+                byte_fallback=False,
+                normalization_rule_name="nmt_nfkc",
+                pad_id=0,
+                unk_id=1,
+                bos_id=2,
+                eos_id=3,
+                num_threads=4,  # written into the model file: fixed, so that files compare equal
+                minloglevel=2,
+            )
+        except RuntimeError as error:
+            raise _size_error(str(error), size, where) from error
+        return model.getvalue()
+
+    @property
+    def pieces(self) -> list[str]:
+        """All pieces of the model in the order of its ids, the four specials first."""
+        processor = self._processor
+        return [processor.id_to_piece(i) for i in range(processor.get_piece_size())]
+
+    def tokenize(self, text: str) -> list[str]:
+        """Normalise and cut; ``▁`` stands for the space before a word."""
+        pieces: list[str] = self._processor.encode(text, out_type=str)
+        return pieces
+
+    def detokenize(self, pieces: Sequence[str]) -> str:
+        """Join, with ``▁`` back to spaces."""
+        return "".join(pieces).replace(WORD_START, " ").lstrip(" ")
+
+    def save(self, directory: Path, side: str) -> None:
+        """Write ``tokenizer.<side>.json`` and ``tokenizer.<side>.model``."""
+        super().save(directory, side)
+        (directory / f"tokenizer.{side}.model").write_bytes(self.model)
+
+
+def load_tokenizer(directory: Path, side: str) -> Tokenizer:
+    """Read back what :meth:`Tokenizer.save` wrote.
+
+    Raises:
+        UserError: a file is missing or does not describe a tokenizer.
+    """
+    path = directory / f"tokenizer.{side}.json"
+    try:
+        description = json.loads(path.read_text(encoding="utf-8"))
+        kind, language = description["kind"], description["language"]
+        if kind == WhitespaceTokenizer.kind:
+            return WhitespaceTokenizer(language)
+        if kind == MosesWordTokenizer.kind:
+            return MosesWordTokenizer(language)
+        if kind == SentencePieceTokenizer.kind:
+            path = directory / f"tokenizer.{side}.model"
+            return SentencePieceTokenizer(language, path.read_bytes())
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing; make or copy the folder anew.") from None
+    except (ValueError, KeyError, TypeError, RuntimeError):
+        raise UserError(f"{path} is damaged; make or copy the folder anew.") from None
+    raise UserError(f"{path} names the unknown tokenizer {kind!r}; make or copy the folder anew.")
+
+
+def _size_error(message: str, size: int, where: str) -> Exception:
+    """Turn SentencePiece's complaint about the size into one that names the option."""
+    if largest := re.search(r"size too high .* value <= (\d+)", message):
+        return UserError(
+            f"tokenization.vocabulary_size={size} is more than {where} can fill; "
+            f"set it to {largest[1]} or less."
+        )
+    if smallest := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
+        return UserError(
+            f"tokenization.vocabulary_size={size} is less than the distinct characters of {where}; "
+            f"set it to {smallest[1]} or more."
+        )
+    if "sentences_.empty()" in message:
+        return UserError(f"{where} has no sentence that a subword model could learn from.")
+    return RuntimeError(f"SentencePiece failed on {where}: {message}")

@@ -1,0 +1,114 @@
+"""Pieces to ids and back, on torchtext's ``Vocab``, kept as a text file one can read."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from torchtext.vocab import Vocab
+
+from seq2seq.errors import UserError
+
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
+
+
+class Vocabulary:
+    """Numbers the pieces of one side: ids 0-3 are ``<pad> <unk> <s> </s>``, the rest are pieces.
+
+    The specials are ids, not text: a word of the text that happens to be spelt ``</s>`` is an
+    unknown word like any other.
+    """
+
+    def __init__(self, pieces: Sequence[str], counts: Sequence[int]) -> None:
+        """Number ``pieces`` (without the specials) in the given order.
+
+        ``counts`` says how often each occurs in the training text; it is kept for the reader.
+        """
+        if len(pieces) != len(counts):
+            raise ValueError(f"{len(pieces)} pieces, but {len(counts)} counts")
+        # Vocab would rank pieces by count; given as its specials they keep the order they have.
+        self._vocab = Vocab(Counter(), specials=[*SPECIALS, *pieces])
+        if len(self._vocab.stoi) != len(self._vocab.itos):
+            (repeated, _), *_ = Counter(self._vocab.itos).most_common(1)
+            raise ValueError(f"the piece {repeated!r} occurs twice")
+        self._vocab.freqs.update(dict(zip(pieces, counts, strict=True)))
+
+    @classmethod
+    def from_counts(
+        cls, counts: Mapping[str, int], size: int | None = None, min_frequency: int = 1
+    ) -> "Vocabulary":
+        """Keep the most frequent pieces; equal counts rank by code points.
+
+        Args:
+            counts: occurrences of each piece in the training text.
+            size: most entries, specials included; None for no limit.
+            min_frequency: pieces seen less often are left out.
+        """
+        limit = None if size is None else max(size - len(SPECIALS), 0)
+        ranked = Vocab(
+            Counter(counts), max_size=limit, min_freq=min_frequency, specials=list(SPECIALS)
+        )
+        pieces = ranked.itos[len(SPECIALS) :]
+        return cls(pieces, [counts[piece] for piece in pieces])
+
+    def __len__(self) -> int:
+        """Count all ids, the specials included."""
+        return len(self._vocab.itos)
+
+    @property
+    def pieces(self) -> list[str]:
+        """Every piece in the order of ids, the specials first."""
+        return list(self._vocab.itos)
+
+    @property
+    def counts(self) -> list[int]:
+        """Occurrences in the training text in the order of ids; 0 for the specials."""
+        return [self._vocab.freqs[piece] for piece in self._vocab.itos]
+
+    def encode(self, pieces: Iterable[str]) -> list[int]:
+        """Number ``pieces``; those it does not hold, and literal specials, become UNK."""
+        # `get`, not `[]`: stoi is a defaultdict and would grow by every unknown word.
+        known = self._vocab.stoi.get
+        return [i if (i := known(piece, UNK)) > EOS else UNK for piece in pieces]
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """Name each id, specials included."""
+        return [self._vocab.itos[i] for i in ids]
+
+    def save(self, path: Path) -> None:
+        """Write one ``piece<TAB>count`` a line, in the order of ids."""
+        lines = [f"{p}\t{n}\n" for p, n in zip(self.pieces, self.counts, strict=True)]
+        if broken := next((line for line in lines if line.count("\n") > 1), None):
+            raise ValueError(f"the piece {broken[:40]!r} contains a line end")
+        path.write_text("".join(lines), encoding="utf-8", newline="\n")
+
+    @classmethod
+    def load(cls, path: Path) -> "Vocabulary":
+        """Read back what :meth:`save` wrote, exactly.
+
+        Raises:
+            UserError: the file is missing or is not such a list.
+        """
+        mend = "make or copy the folder anew"
+        try:
+            # Bytes, not text mode: pieces may hold "\r" or U+2028, which are no line ends here.
+            lines = path.read_bytes().decode("utf-8").split("\n")
+        except FileNotFoundError:
+            raise UserError(f"{path} is missing; {mend}.") from None
+        except UnicodeDecodeError:
+            raise UserError(f"{path} is not UTF-8; {mend}.") from None
+        if lines.pop() != "":
+            raise UserError(f"{path} ends within a line; {mend}.")
+        pieces, counts = [], []
+        for number, line in enumerate(lines, start=1):
+            piece, tab, count = line.rpartition("\t")
+            if not tab or not piece or not (count.isascii() and count.isdigit()):
+                raise UserError(f"{path}, line {number}: not 'piece<TAB>count'; {mend}.")
+            pieces.append(piece)
+            counts.append(int(count))
+        if tuple(pieces[: len(SPECIALS)]) != SPECIALS:
+            raise UserError(f"{path} does not begin with {' '.join(SPECIALS)}; {mend}.")
+        try:
+            return cls(pieces[len(SPECIALS) :], counts[len(SPECIALS) :])
+        except ValueError as error:
+            raise UserError(f"{path}: {error}; {mend}.") from None

@@ -1,0 +1,115 @@
+"""Scores by source length: the buckets of Bahdanau, Cho & Bengio 2014, Figure 2, with intervals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from seq2seq.config import EvaluationConfig
+from seq2seq.data.text import word_count
+from seq2seq.evaluation.scores import (
+    Signatures,
+    Translations,
+    bleu,
+    bleu_counts,
+    brevity_ratio,
+    chrf,
+    signatures,
+)
+from seq2seq.evaluation.significance import bleu_interval
+
+FEW = 100
+"""A row of fewer sentences is marked: its score moves too much to conclude from."""
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class LengthScore:
+    """The score of one bucket, or of the whole test set; the scores of no sentences are None."""
+
+    words: str
+    """Source length: ``11-20``, ``61+`` or ``all``."""
+    sentences: int
+    few: bool
+    """Fewer than 100 sentences."""
+    bleu: float | None
+    """Corpus BLEU over these sentences (their counts summed, never a mean of sentence scores)."""
+    bleu_low: float | None
+    """Bootstrap interval over these sentences."""
+    bleu_high: float | None
+    chrf: float | None
+    brevity_ratio: float | None
+    """Hypothesis tokens / reference tokens."""
+    capped: int
+    """Hypotheses that the search cut at its length limit."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What an evaluation says: the whole test set, then each bucket of source length."""
+
+    overall: LengthScore
+    buckets: list[LengthScore]
+    empty_sources: int
+    """Source lines without a word; they count in the first bucket."""
+    signatures: Signatures
+    settings: EvaluationConfig
+
+
+def bucket_labels(edges: Sequence[int]) -> list[str]:
+    """Name the buckets that end at ``edges``: [10, 20] makes 1-10, 11-20 and 21+."""
+    starts = [1, *(edge + 1 for edge in edges)]
+    closed = [f"{start}-{end}" for start, end in zip(starts, edges, strict=False)]
+    return [*closed, f"{starts[-1]}+"]
+
+
+def source_words(sources: Sequence[str]) -> Int[np.ndarray, "N"]:
+    """Length of each source in words: the one measure behind every bucket and limit."""
+    return np.array([word_count(source) for source in sources], dtype=np.int64)
+
+
+def bucket_members(
+    words: Int[np.ndarray, "N"], edges: Sequence[int]
+) -> dict[str, Bool[np.ndarray, "N"]]:
+    """Which sentences fall in which bucket, each in exactly one.
+
+    An empty source (0 words) counts in the first, so that the buckets add up to the test set.
+    """
+    number = np.searchsorted(np.asarray(edges), words, side="left")
+    return {label: number == index for index, label in enumerate(bucket_labels(edges))}
+
+
+def score_texts(texts: Translations, config: EvaluationConfig) -> Scores:
+    """Score a translated test set as a whole and by source length."""
+    counts = bleu_counts(texts.hypotheses, texts.references)
+    words = source_words(texts.sources)
+
+    def score(label: str, members: Bool[np.ndarray, "N"]) -> LengthScore:
+        chosen = np.flatnonzero(members)
+        if not len(chosen):
+            return LengthScore(label, 0, True, None, None, None, None, None, 0)
+        sums = counts[chosen].sum(axis=0)
+        low, high = bleu_interval(counts[None, chosen], config)
+        return LengthScore(
+            words=label,
+            sentences=len(chosen),
+            few=len(chosen) < FEW,
+            bleu=float(bleu(sums)),
+            bleu_low=low,
+            bleu_high=high,
+            chrf=chrf(
+                [texts.hypotheses[i] for i in chosen], [texts.references[i] for i in chosen]
+            ),
+            brevity_ratio=brevity_ratio(sums),
+            capped=sum(texts.capped[i] for i in chosen),
+        )
+
+    return Scores(
+        overall=score(ALL, np.ones(len(texts), dtype=bool)),
+        buckets=[score(*bucket) for bucket in bucket_members(words, config.edges).items()],
+        empty_sources=int(np.count_nonzero(words == 0)),
+        signatures=signatures(),
+        settings=config,
+    )

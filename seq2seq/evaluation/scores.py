@@ -1,0 +1,107 @@
+"""Corpus BLEU and chrF of translations, by sacreBLEU, and the sums that BLEU is made of.
+
+Corpus BLEU (Papineni et al. 2002) is a function of ten counts summed over sentences. Keeping the
+counts of each sentence makes the score of any subset, or of any resample, one sum away; that is
+what scores by length and significance tests are built on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float, Int, Num
+from sacrebleu.metrics import BLEU, CHRF
+
+from seq2seq.errors import UserError
+
+ORDER = 4
+"""Longest n-gram of BLEU. Columns of the counts: hypothesis tokens, reference tokens, matched
+n-grams of 1 to 4 tokens, hypothesis n-grams of 1 to 4 tokens."""
+
+
+@dataclass(frozen=True)
+class Translations:
+    """A translated test set, line by line: detokenised text, and what the search said of it."""
+
+    sources: list[str]
+    references: list[str]
+    hypotheses: list[str]
+    """May hold empty lines: a system that says nothing is scored as such."""
+    capped: list[bool]
+    """True where the search stopped at its length limit."""
+    log_probabilities: list[float | None] = field(default_factory=list)
+    """The search's own score of each hypothesis; None or an empty list where it has none."""
+
+    def __post_init__(self) -> None:
+        counts = {
+            "sources": len(self.sources),
+            "references": len(self.references),
+            "hypotheses": len(self.hypotheses),
+            "capped flags": len(self.capped),
+        }
+        if self.log_probabilities:
+            counts["log-probabilities"] = len(self.log_probabilities)
+        if len(set(counts.values())) > 1:
+            listed = ", ".join(f"{count} {name}" for name, count in counts.items())
+            raise UserError(f"The texts of a test set must agree line by line, but got {listed}.")
+        if not self.sources:
+            raise UserError("The test set is empty; give at least one sentence to score.")
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+
+@dataclass(frozen=True)
+class Signatures:
+    """sacreBLEU's statement of how each score was computed, version included."""
+
+    bleu: str
+    chrf: str
+
+
+def signatures() -> Signatures:
+    """Signatures of the BLEU (13a tokens, cased) and chrF that this package reports."""
+    metrics = BLEU(), CHRF()
+    for metric in metrics:
+        # sacreBLEU knows the number of references, part of the signature, after scoring only.
+        metric.corpus_score(["one"], [["one"]])
+    bleu_metric, chrf_metric = metrics
+    return Signatures(str(bleu_metric.get_signature()), str(chrf_metric.get_signature()))
+
+
+def bleu_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Int[np.ndarray, "N 10"]:
+    """Count what each sentence adds to corpus BLEU; see :data:`ORDER` for the columns."""
+    metric = BLEU()
+    counts = np.zeros((len(hypotheses), 2 + 2 * ORDER), dtype=np.int64)
+    for row, hypothesis, reference in zip(counts, hypotheses, references, strict=True):
+        score = metric.corpus_score([hypothesis], [[reference]])
+        row[:] = [score.sys_len, score.ref_len, *score.counts, *score.totals]
+    return counts
+
+
+def bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
+    """Corpus BLEU (0 to 100) of each pool of sentences, from the sums of their counts.
+
+    BLEU = min(1, exp(1 - r/h)) * (p1 p2 p3 p4)^(1/4), with sacreBLEU's default smoothing (``exp``):
+    the k-th order without a match counts 2^-k matches. Without any match, or where no hypothesis is
+    long enough for an n-gram of each order, BLEU is 0.
+    """
+    hypothesis, reference = sums[..., 0], sums[..., 1]
+    matches, totals = sums[..., 2 : 2 + ORDER], sums[..., 2 + ORDER :]
+    missed = matches == 0
+    smoothed = np.where(missed, 0.5 ** np.cumsum(missed, axis=-1), matches)
+    log_precisions = np.log(smoothed) - np.log(np.maximum(totals, 1))
+    log_brevity = np.minimum(0.0, 1.0 - reference / np.maximum(hypothesis, 1))
+    score = 100.0 * np.exp(log_brevity + log_precisions.mean(axis=-1))
+    defined = (totals > 0).all(axis=-1) & ~missed.all(axis=-1)
+    return np.asarray(np.where(defined, score, 0.0), dtype=np.float64)
+
+
+def brevity_ratio(sums: Num[np.ndarray, "10"]) -> float:
+    """Hypothesis tokens per reference token; below 1 the system says too little."""
+    return float(sums[0] / sums[1]) if sums[1] else 0.0
+
+
+def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """Corpus chrF2 (Popović 2015), 0 to 100."""
+    return float(CHRF().corpus_score(list(hypotheses), [list(references)]).score)

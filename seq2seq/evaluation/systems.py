@@ -1,0 +1,344 @@
+"""Several systems on one test set: their scores by source length and the gaps between them.
+
+A system is what its evaluations' records call ``system``; its evaluations differ in the seed of
+the training. The system is what is compared, so its score is the mean over its seeds.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from seq2seq.config import EvaluationConfig, nearest
+from seq2seq.errors import UserError
+from seq2seq.evaluation.folder import Evaluation
+from seq2seq.evaluation.lengths import (
+    ALL,
+    FEW,
+    LengthScore,
+    Scores,
+    bucket_members,
+    source_words,
+)
+from seq2seq.evaluation.scores import Signatures, bleu_counts
+from seq2seq.evaluation.significance import (
+    DifferenceInDifferences,
+    PairedComparison,
+    bleu_interval,
+    compare_paired,
+    difference_in_differences,
+)
+
+logger = logging.getLogger(__name__)
+
+BESIDE_THE_POINT = ("experiment", "system", "systems", "seed", "seeds", "data", "output")
+"""Config keys that name a run rather than shape it."""
+
+
+@dataclass(frozen=True)
+class SystemRow:
+    """A system on one bucket, or on the whole test set; None where there are no sentences."""
+
+    words: str
+    sentences: int
+    few: bool
+    bleu: float | None
+    """Mean over seeds of corpus BLEU."""
+    bleu_low: float | None
+    """Bootstrap interval of that mean over sentences, the trained models held fixed."""
+    bleu_high: float | None
+    by_seed: list[float]
+    """Corpus BLEU of each seed, in the order of ``System.seeds``."""
+    chrf: float | None
+    """Mean over seeds, like the two below."""
+    brevity_ratio: float | None
+    capped: float
+
+
+@dataclass(frozen=True)
+class System:
+    """One arm of the comparison."""
+
+    name: str
+    seeds: list[int | None]
+    evaluations: list[str]
+    overall: SystemRow
+    buckets: list[SystemRow]
+
+    @property
+    def rows(self) -> list[SystemRow]:
+        """The buckets, then the whole test set: the rows of a table."""
+        return [*self.buckets, self.overall]
+
+
+@dataclass(frozen=True)
+class GapRow:
+    """A system against the baseline on one bucket; ``paired`` is None without sentences."""
+
+    words: str
+    sentences: int
+    paired: PairedComparison | None
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A system against the baseline."""
+
+    system: str
+    baseline: str
+    overall: GapRow
+    buckets: list[GapRow]
+    difference_in_differences: DifferenceInDifferences | None
+    """None where the test set lacks short or long sentences."""
+
+    @property
+    def rows(self) -> list[GapRow]:
+        """The buckets, then the whole test set: the rows of a table."""
+        return [*self.buckets, self.overall]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Systems side by side, the baseline first and the others by name."""
+
+    corpus: str | None
+    """Like the two below: as the records say, None where they do not say or do not agree."""
+    test_set: str | None
+    search: str | None
+    sentences: int
+    empty_sources: int
+    systems: list[System]
+    gaps: list[Gap]
+    """One for each system but the baseline, in the order of ``systems``."""
+    config_differences: dict[str, dict[str, list[Any]]]
+    """Config key -> system -> its values, for keys whose value is not the same everywhere."""
+    signatures: Signatures
+    settings: EvaluationConfig
+
+
+def compare_systems(
+    evaluations: Sequence[Evaluation], baseline: str | None, config: EvaluationConfig
+) -> Comparison:
+    """Compare evaluations of one test set.
+
+    Args:
+        evaluations: in any order; it matters for one thing, the default of ``baseline``.
+        baseline: name of the system the others are measured against; None for that of the first
+            evaluation.
+        config: buckets, resamples and their coverage.
+
+    Raises:
+        UserError: different test sets, two evaluations of one system and seed, or no such baseline.
+    """
+    for other in evaluations[1:]:
+        _require_same_test_set(evaluations[0], other)
+    groups = _group(evaluations)
+    names = _baseline_first(groups, baseline)
+
+    # Nothing below depends on the order of the evaluations.
+    texts = evaluations[0].texts
+    words = source_words(texts.sources)
+    members = bucket_members(words, config.edges)
+    everything = np.ones(len(texts), dtype=bool)
+    counts: dict[str, dict[int | None, Int[np.ndarray, "N 10"]]] = {}
+    scores: dict[str, list[Scores]] = {}
+    systems = []
+    for name in names:
+        logger.info("Scoring %s: %d evaluation(s)", name, len(groups[name]))
+        counts[name] = {
+            seed: bleu_counts(evaluation.texts.hypotheses, evaluation.texts.references)
+            for seed, evaluation in groups[name].items()
+        }
+        scores[name] = [evaluation.scored_with(config) for evaluation in groups[name].values()]
+        stacked = np.stack(list(counts[name].values()))
+        systems.append(
+            System(
+                name=name,
+                seeds=list(groups[name]),
+                evaluations=[str(evaluation.directory) for evaluation in groups[name].values()],
+                overall=_row([s.overall for s in scores[name]], stacked, everything, config),
+                buckets=[
+                    _row([s.buckets[index] for s in scores[name]], stacked, chosen, config)
+                    for index, chosen in enumerate(members.values())
+                ],
+            )
+        )
+    first = scores[names[0]][0]
+    return Comparison(
+        corpus=_agreed(evaluations, "corpus"),
+        test_set=_agreed(evaluations, "test_set"),
+        search=_agreed(evaluations, "search"),
+        sentences=len(texts),
+        empty_sources=first.empty_sources,
+        systems=systems,
+        gaps=[
+            _gap(names[0], name, counts, words, {**members, ALL: everything}, config)
+            for name in names[1:]
+        ],
+        config_differences=_config_differences({name: groups[name] for name in names}),
+        signatures=first.signatures,
+        settings=config,
+    )
+
+
+def _require_same_test_set(one: Evaluation, other: Evaluation) -> None:
+    pairs = {
+        "sources": (one.texts.sources, other.texts.sources),
+        "references": (one.texts.references, other.texts.references),
+    }
+    for side, (ours, theirs) in pairs.items():
+        if len(ours) != len(theirs):
+            raise UserError(
+                f"{one.directory} has {len(ours)} sentences and {other.directory} has "
+                f"{len(theirs)}; compare evaluations of the same test set."
+            )
+        for number, (a, b) in enumerate(zip(ours, theirs, strict=True), start=1):
+            if a != b:
+                raise UserError(
+                    f"The {side} of {one.directory} and {other.directory} differ, first at line "
+                    f"{number}; compare evaluations of the same test set."
+                )
+
+
+def _group(evaluations: Sequence[Evaluation]) -> dict[str, dict[int | None, Evaluation]]:
+    """System -> seed -> evaluation, seeds rising."""
+    several_experiments = len({_said(e, "experiment") for e in evaluations}) > 1
+    several_searches = len({_said(e, "search") for e in evaluations}) > 1
+    groups: dict[str, dict[int | None, Evaluation]] = {}
+    for evaluation in evaluations:
+        name = _said(evaluation, "system") or evaluation.directory.resolve().name
+        if several_experiments and (experiment := _said(evaluation, "experiment")):
+            name = f"{experiment}/{name}"
+        if several_searches and (search := _said(evaluation, "search")):
+            name = f"{name} ({search})"
+        seed = evaluation.record.get("seed")
+        seed = seed if isinstance(seed, int) else None
+        group = groups.setdefault(name, {})
+        if seed in group:
+            which = "without a seed" if seed is None else f"with seed {seed}"
+            raise UserError(
+                f"{group[seed].directory} and {evaluation.directory} are both of system {name} "
+                f"{which}; name one of them only."
+            )
+        group[seed] = evaluation
+    by_seed = {
+        name: dict(sorted(group.items(), key=lambda item: (item[0] is not None, item[0] or 0)))
+        for name, group in groups.items()
+    }
+    return by_seed
+
+
+def _baseline_first(groups: Mapping[str, Any], baseline: str | None) -> list[str]:
+    names = list(groups)
+    first = names[0] if baseline is None else baseline
+    if first not in groups:
+        raise UserError(
+            f"baseline={baseline} is none of the systems compared; "
+            f"nearest valid: {nearest(first, names)}."
+        )
+    return [first, *sorted(name for name in names if name != first)]
+
+
+def _said(evaluation: Evaluation, key: str) -> str | None:
+    value = evaluation.record.get(key)
+    return value if isinstance(value, str) and value else None
+
+
+def _agreed(evaluations: Sequence[Evaluation], key: str) -> str | None:
+    said = {_said(evaluation, key) for evaluation in evaluations}
+    return said.pop() if len(said) == 1 else None
+
+
+def _row(
+    scores: Sequence[LengthScore],
+    counts: Int[np.ndarray, "K N 10"],
+    members: Bool[np.ndarray, "N"],
+    config: EvaluationConfig,
+) -> SystemRow:
+    def mean(field: str) -> float | None:
+        values = [getattr(score, field) for score in scores]
+        return None if None in values else float(np.mean(values))
+
+    sentences = scores[0].sentences
+    low, high = bleu_interval(counts[:, members], config) if sentences else (None, None)
+    return SystemRow(
+        words=scores[0].words,
+        sentences=sentences,
+        few=sentences < FEW,
+        bleu=mean("bleu"),
+        bleu_low=low,
+        bleu_high=high,
+        by_seed=[score.bleu for score in scores if score.bleu is not None],
+        chrf=mean("chrf"),
+        brevity_ratio=mean("brevity_ratio"),
+        capped=float(np.mean([score.capped for score in scores])),
+    )
+
+
+def _gap(
+    baseline: str,
+    system: str,
+    counts: Mapping[str, dict[int | None, Int[np.ndarray, "N 10"]]],
+    words: Int[np.ndarray, "N"],
+    members: Mapping[str, Bool[np.ndarray, "N"]],
+    config: EvaluationConfig,
+) -> Gap:
+    ours, theirs = (np.stack(list(counts[name].values())) for name in (system, baseline))
+    rows = [
+        GapRow(
+            words=label,
+            sentences=int(chosen.sum()),
+            paired=compare_paired(theirs[:, chosen], ours[:, chosen], config)
+            if chosen.any()
+            else None,
+        )
+        for label, chosen in members.items()
+    ]
+    return Gap(
+        system=system,
+        baseline=baseline,
+        overall=rows[-1],
+        buckets=rows[:-1],
+        difference_in_differences=difference_in_differences(
+            counts[baseline], counts[system], words, config
+        ),
+    )
+
+
+def _config_differences(
+    groups: Mapping[str, Mapping[int | None, Evaluation]],
+) -> dict[str, dict[str, list[Any]]]:
+    flat = {
+        name: [_flatten(evaluation.record.get("config")) for evaluation in group.values()]
+        for name, group in groups.items()
+    }
+    keys = sorted({key for configs in flat.values() for config in configs for key in config})
+    differences = {}
+    for key in keys:
+        values: dict[str, list[Any]] = {}
+        for name, configs in flat.items():
+            values[name] = []
+            for config in configs:
+                if config.get(key) not in values[name]:
+                    values[name].append(config.get(key))
+        if any(found != [first] for found in values.values() for first in values[next(iter(flat))]):
+            differences[key] = values
+    return differences
+
+
+def _flatten(config: Any, prefix: str = "") -> dict[str, Any]:
+    """{"model": {"dropout": 0.2}} -> {"model.dropout": 0.2}; nothing for anything but a dict."""
+    if not isinstance(config, dict):
+        return {}
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        if not prefix and key in BESIDE_THE_POINT:
+            continue
+        if isinstance(value, dict):
+            flat.update(_flatten(value, f"{prefix}{key}."))
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat

@@ -1,0 +1,79 @@
+"""What the decoder sees of the source at each step: the one component under study.
+
+Every kind is a module with the same three members: ``keys`` (once per sentence), ``forward``
+(once per target step) and ``key_size``. Nothing of a sentence is kept in the module.
+To add a kind, write its class here, name it in ``build_attention`` and in the choices of
+``AttentionConfig.kind``.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from seq2seq.config import AttentionConfig
+from seq2seq.model.encoder import Encoded
+
+
+class AdditiveAttention(nn.Module):
+    r"""Soft alignment by a one-layer network (Bahdanau et al. 2014, section 3.1 and A.1.2).
+
+    .. math::
+        e_{ij} = v_a^\top \tanh(W_a s_{i-1} + U_a h_j), \quad
+        \alpha_{ij} = softmax_j(e_{ij}), \quad
+        c_i = \sum_j \alpha_{ij} h_j
+
+    Scores, softmax and the weighted sum stay in float32 under mixed precision: the gradient of
+    W_a is a small difference of large terms, which bfloat16 loses.
+    """
+
+    def __init__(self, query_size: int, memory_size: int, size: int) -> None:
+        super().__init__()
+        self.key_size = size
+        self.query = nn.Linear(query_size, size, bias=False)  # W_a
+        self.key = nn.Linear(memory_size, size, bias=False)  # U_a
+        self.score = nn.Parameter(torch.empty(size))  # v_a
+
+    def keys(self, memory: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
+        """U_a h_j of every position: the part of the score that no query changes."""
+        return self.key(memory).float()
+
+    def forward(
+        self, query: Float[Tensor, "B H"], keys: Float[Tensor, "B S A"], encoded: Encoded
+    ) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B S"]]:
+        """Context and weights for one target step; weights are 0 at padding and sum to 1."""
+        projected = self.query(query).float()
+        with torch.autocast(query.device.type, enabled=False):
+            scores = torch.tanh(keys + projected[:, None, :]) @ self.score
+            weights = scores.masked_fill(~encoded.mask, float("-inf")).softmax(dim=1)
+            context = (weights[:, None, :] @ encoded.memory).squeeze(1)
+        return context, weights
+
+
+class FixedContext(nn.Module):
+    """No attention: the context is the encoder's summary at every step.
+
+    The RNN encoder-decoder of Cho et al. 2014, which feeds one fixed vector to each step: the
+    baseline of the comparison, the same network as the other arm but for this component.
+    """
+
+    key_size = 0
+
+    def keys(self, memory: Float[Tensor, "B S M"]) -> Float[Tensor, "B S 0"]:
+        """Nothing to compare a query with."""
+        return memory[:, :, :0]
+
+    def forward(
+        self, query: Float[Tensor, "B H"], keys: Float[Tensor, "B S 0"], encoded: Encoded
+    ) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B S"]]:
+        """The summary, whatever the query; the weights are all 0, as no position is singled out."""
+        return encoded.summary, torch.zeros_like(encoded.mask, dtype=encoded.memory.dtype)
+
+
+Attention = AdditiveAttention | FixedContext
+
+
+def build_attention(config: AttentionConfig, query_size: int, memory_size: int) -> Attention:
+    """The kind of attention that ``config`` names."""
+    if config.kind == "additive":
+        return AdditiveAttention(query_size, memory_size, config.size)
+    return FixedContext()

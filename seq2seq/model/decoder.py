@@ -1,0 +1,138 @@
+"""The LSTM that writes the target sentence: one step, and the unroll over a whole target."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from seq2seq.config import DecoderConfig
+from seq2seq.model.attention import Attention
+from seq2seq.model.encoder import Encoded
+
+
+class DecoderState(NamedTuple):
+    """What one step hands to the next."""
+
+    hidden: Float[Tensor, "L B H"]
+    cell: Float[Tensor, "L B H"]
+
+    def select(self, rows: Int[Tensor, "N"]) -> "DecoderState":
+        """The sentences at ``rows``, in that order; a row may be named more than once."""
+        return DecoderState(self.hidden[:, rows], self.cell[:, rows])
+
+
+def lstm_cell(
+    gates: Float[Tensor, "B G"], cell: Float[Tensor, "B H"]
+) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
+    """The LSTM's state update (Hochreiter & Schmidhuber 1997; gates ordered i, f, g, o).
+
+    c' = sigmoid(f) * c + sigmoid(i) * tanh(g);  h' = sigmoid(o) * tanh(c').  Returns (h', c').
+    """
+    i, f, g, o = gates.chunk(4, dim=1)
+    cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+    return o.sigmoid() * cell.tanh(), cell
+
+
+class Decoder(nn.Module):
+    r"""An LSTM language model of the target that consults the source before each word.
+
+    .. math::
+        c_i = attend(s_{i-1}), \quad
+        s_i = LSTM(s_{i-1}, [E y_{i-1}; c_i]), \quad
+        t_i = readout(s_i, E y_{i-1}, c_i)
+
+    This is the order of Bahdanau et al. 2014: the query is the state *before* the step, and the
+    context enters both the recurrence and the readout. (Luong et al. 2015 attend after the step.)
+    With several layers the context enters the first and the query comes from the top.
+
+    :meth:`step` writes one word; :meth:`unroll` gives the same numbers for a whole known target,
+    with all that does not depend on the state computed for every step at once.
+    """
+
+    def __init__(
+        self,
+        embedding_size: int,
+        memory_size: int,
+        attention: Attention,
+        config: DecoderConfig,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        hidden = config.hidden
+        self.layers = config.layers
+        self.attention = attention
+        self.initial = nn.Linear(memory_size, 2 * config.layers * hidden)
+        self.input_gates = nn.Linear(embedding_size, 4 * hidden)
+        self.state_gates = nn.Linear(memory_size + hidden, 4 * hidden, bias=False)
+        self.upper_gates = nn.ModuleList(
+            nn.Linear(2 * hidden, 4 * hidden) for _ in range(config.layers - 1)
+        )
+        self.maxout = config.readout == "maxout"
+        self.readout_layer = nn.Linear(
+            hidden + embedding_size + memory_size, embedding_size * (2 if self.maxout else 1)
+        )
+        self.dropout = nn.Dropout(dropout)
+
+    def initial_state(self, encoded: Encoded) -> DecoderState:
+        """s_0 = tanh(W_s summary), hidden and cell of every layer (appendix A.2.2)."""
+        start = torch.tanh(self.initial(encoded.summary).float())
+        hidden, cell = start.view(len(start), 2, self.layers, -1).permute(1, 2, 0, 3)
+        return DecoderState(hidden, cell)
+
+    def advance(
+        self,
+        input_gates: Float[Tensor, "B G"],
+        state: DecoderState,
+        encoded: Encoded,
+        keys: Float[Tensor, "B S A"],
+    ) -> tuple[DecoderState, Float[Tensor, "B M"], Float[Tensor, "B S"]]:
+        """One step of the recurrence, without the readout: new state, context, weights."""
+        context, weights = self.attention(state.hidden[-1], keys, encoded)
+        gates = input_gates + self.state_gates(torch.cat([context, state.hidden[0]], dim=1))
+        hidden, cell = lstm_cell(gates.float(), state.cell[0])
+        hiddens, cells = [hidden], [cell]
+        for layer, upper in enumerate(self.upper_gates, start=1):
+            gates = upper(torch.cat([self.dropout(hidden), state.hidden[layer]], dim=1))
+            hidden, cell = lstm_cell(gates.float(), state.cell[layer])
+            hiddens.append(hidden)
+            cells.append(cell)
+        return DecoderState(torch.stack(hiddens), torch.stack(cells)), context, weights
+
+    def readout(
+        self,
+        hidden: Float[Tensor, "*N H"],
+        embedded: Float[Tensor, "*N E"],
+        context: Float[Tensor, "*N M"],
+    ) -> Float[Tensor, "*N E"]:
+        """t_i of the paper's appendix A.2.2: what the softmax layer is shown of a step."""
+        mixed = self.readout_layer(torch.cat([hidden, embedded, context], dim=-1))
+        if self.maxout:
+            return self.dropout(mixed.unflatten(-1, (-1, 2)).amax(dim=-1))
+        return self.dropout(torch.tanh(mixed))
+
+    def step(
+        self,
+        embedded: Float[Tensor, "B E"],
+        state: DecoderState,
+        encoded: Encoded,
+        keys: Float[Tensor, "B S A"],
+    ) -> tuple[Float[Tensor, "B E"], DecoderState, Float[Tensor, "B S"]]:
+        """Write one word after ``embedded``: readout, new state, attention weights."""
+        state, context, weights = self.advance(self.input_gates(embedded), state, encoded, keys)
+        return self.readout(state.hidden[-1], embedded, context), state, weights
+
+    def unroll(
+        self, embedded: Float[Tensor, "B T E"], encoded: Encoded
+    ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]:
+        """Readouts and weights of all steps of a known target (teacher forcing)."""
+        keys = self.attention.keys(encoded.memory)
+        state = self.initial_state(encoded)
+        hiddens, contexts, weights = [], [], []
+        for gates in self.input_gates(embedded).unbind(dim=1):
+            state, context, step_weights = self.advance(gates, state, encoded, keys)
+            hiddens.append(state.hidden[-1])
+            contexts.append(context)
+            weights.append(step_weights)
+        outputs = self.readout(torch.stack(hiddens, 1), embedded, torch.stack(contexts, 1))
+        return outputs, torch.stack(weights, 1)

@@ -1,0 +1,85 @@
+"""How parameters start."""
+
+import torch
+from torch import nn
+
+from seq2seq.model.attention import AdditiveAttention
+from seq2seq.model.decoder import Decoder
+
+
+def _gate_blocks(weight: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The four square (or rectangular) gate matrices stacked in an LSTM weight."""
+    return weight.chunk(4, dim=0)
+
+
+def initialize_xavier(model: nn.Module) -> None:
+    """Xavier-uniform products, orthogonal recurrences, forget gates open (bias 1).
+
+    The embedding of padding stays zero. Gates are initialised one by one: as one matrix of four,
+    Xavier's bound and orthogonality would be those of the wrong shape.
+    """
+    for module in model.modules():
+        if isinstance(module, nn.Embedding):
+            nn.init.normal_(module.weight, std=module.embedding_dim**-0.5)
+        elif isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+        elif isinstance(module, AdditiveAttention):
+            nn.init.uniform_(module.score, -(module.key_size**-0.5), module.key_size**-0.5)
+    for module in model.modules():
+        if isinstance(module, nn.LSTM):
+            _initialize_lstm(module)
+        elif isinstance(module, Decoder):
+            _initialize_decoder(module)
+
+
+@torch.no_grad()
+def _initialize_lstm(lstm: nn.LSTM) -> None:
+    for name, parameter in lstm.named_parameters():
+        if name.startswith("weight"):
+            for gate in _gate_blocks(parameter):
+                (nn.init.orthogonal_ if "_hh_" in name else nn.init.xavier_uniform_)(gate)
+        else:
+            nn.init.zeros_(parameter)
+            if name.startswith("bias_ih"):
+                _gate_blocks(parameter)[1].fill_(1.0)
+
+
+@torch.no_grad()
+def _initialize_decoder(decoder: Decoder) -> None:
+    hidden = decoder.state_gates.out_features // 4
+    recurrent = [decoder.state_gates, *decoder.upper_gates]
+    for linear in [decoder.input_gates, *recurrent]:
+        for gate in _gate_blocks(linear.weight):
+            nn.init.xavier_uniform_(gate)
+        if linear.bias is not None:
+            _gate_blocks(linear.bias)[1].fill_(1.0)
+    for linear in recurrent:
+        for gate in _gate_blocks(linear.weight):  # columns: [input or context; own state]
+            nn.init.orthogonal_(gate[:, -hidden:])
+
+
+@torch.no_grad()
+def initialize_paper(model: nn.Module) -> None:
+    """Appendix B.1 of Bahdanau et al. 2014.
+
+    Recurrent matrices orthogonal; W_a and U_a from N(0, 0.001^2); v_a and all biases zero;
+    everything else from N(0, 0.01^2).
+    """
+    for name, parameter in model.named_parameters():
+        if parameter.dim() == 1:
+            nn.init.zeros_(parameter)
+        else:
+            nn.init.normal_(parameter, std=0.001 if ".attention." in name else 0.01)
+    for module in model.modules():
+        if isinstance(module, nn.LSTM):
+            for name, parameter in module.named_parameters():
+                if "_hh_" in name and name.startswith("weight"):
+                    for gate in _gate_blocks(parameter):
+                        nn.init.orthogonal_(gate)
+        elif isinstance(module, Decoder):
+            hidden = module.state_gates.out_features // 4
+            for linear in [module.state_gates, *module.upper_gates]:
+                for gate in _gate_blocks(linear.weight):
+                    nn.init.orthogonal_(gate[:, -hidden:])

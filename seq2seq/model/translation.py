@@ -1,0 +1,115 @@
+"""The whole translation model: embeddings, encoder, decoder and softmax layer."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from seq2seq.config import ModelConfig
+from seq2seq.data.vocabulary import PAD
+from seq2seq.model.attention import build_attention
+from seq2seq.model.decoder import Decoder, DecoderState
+from seq2seq.model.encoder import Encoded, Encoder
+from seq2seq.model.initialization import initialize_paper, initialize_xavier
+
+
+class Step(NamedTuple):
+    """One decoding step of a batch."""
+
+    logits: Float[Tensor, "B V"]
+    """Unnormalised log-probabilities of the next piece, float32."""
+    state: DecoderState
+    weights: Float[Tensor, "B S"]
+    """Where the step looked; all 0 for a model without attention."""
+
+
+class TranslationModel(nn.Module):
+    """RNNsearch or RNNencdec, as ``config.attention`` says (Bahdanau et al. 2014).
+
+    Training calls the model (``forward``) on a whole target; search calls :meth:`encode`,
+    :meth:`keys` and :meth:`initial_state` once and then :meth:`step` word by word. No method keeps
+    anything of a sentence in the module.
+    """
+
+    def __init__(self, config: ModelConfig, source_size: int, target_size: int) -> None:
+        super().__init__()
+        self.source_embedding = nn.Embedding(source_size, config.embedding, padding_idx=PAD)
+        self.target_embedding = nn.Embedding(target_size, config.embedding, padding_idx=PAD)
+        self.encoder = Encoder(config.embedding, config.encoder, config.dropout)
+        memory_size = self.encoder.memory_size
+        self.decoder = Decoder(
+            config.embedding,
+            memory_size,
+            build_attention(config.attention, config.decoder.hidden, memory_size),
+            config.decoder,
+            config.dropout,
+        )
+        self.output = nn.Linear(config.embedding, target_size)
+        self.dropout = nn.Dropout(config.dropout)
+        (initialize_paper if config.initialization == "paper" else initialize_xavier)(self)
+        if config.decoder.tie_embedding:
+            self.output.weight = self.target_embedding.weight
+        with torch.no_grad():
+            self.source_embedding.weight[PAD] = 0
+            self.target_embedding.weight[PAD] = 0
+
+    def encode(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, "B"]) -> Encoded:
+        """Read source ids, padded on the right; ``lengths`` counts real ones, at least 1 each."""
+        return self.encoder(self.dropout(self.source_embedding(source)), lengths)
+
+    def keys(self, memory: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
+        """What the attention compares queries with; computed once per sentence."""
+        return self.decoder.attention.keys(memory)
+
+    def initial_state(self, encoded: Encoded) -> DecoderState:
+        """The decoder's state before its first word."""
+        return self.decoder.initial_state(encoded)
+
+    def step(
+        self,
+        token: Int[Tensor, "B"],
+        state: DecoderState,
+        encoded: Encoded,
+        keys: Float[Tensor, "B S A"],
+    ) -> Step:
+        """Score the piece that follows ``token``."""
+        embedded = self.dropout(self.target_embedding(token))
+        output, state, weights = self.decoder.step(embedded, state, encoded, keys)
+        return Step(self.logits(output).float(), state, weights)
+
+    def forward(
+        self,
+        source: Int[Tensor, "B S"],
+        source_lengths: Int[Tensor, "B"],
+        target_input: Int[Tensor, "B T"],
+    ) -> Float[Tensor, "B T R"]:
+        """Readouts for every position of a known target; :meth:`logits` turns them into scores.
+
+        They are kept apart so that scores are only computed where the target is real.
+        """
+        encoded = self.encode(source, source_lengths)
+        embedded = self.dropout(self.target_embedding(target_input))
+        outputs, _ = self.decoder.unroll(embedded, encoded)
+        return outputs
+
+    def logits(self, outputs: Float[Tensor, "*N R"]) -> Float[Tensor, "*N V"]:
+        """The softmax layer's input."""
+        return functional.linear(outputs, self.output.weight, self.output.bias)
+
+    def parameter_counts(self) -> dict[str, int]:
+        """Trainable numbers by part; a tied matrix counts once, in ``embeddings``."""
+        attention = set(self.decoder.attention.parameters())
+        parts = {
+            "embeddings": [
+                *self.source_embedding.parameters(),
+                *self.target_embedding.parameters(),
+            ],
+            "encoder": list(self.encoder.parameters()),
+            "attention": list(attention),
+            "decoder": [p for p in self.decoder.parameters() if p not in attention],
+        }
+        counts = {part: sum(p.numel() for p in found) for part, found in parts.items()}
+        total = sum(p.numel() for p in self.parameters())
+        return {**counts, "output": total - sum(counts.values()), "total": total}

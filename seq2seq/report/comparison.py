@@ -1,0 +1,59 @@
+"""The stage ``compare``: evaluation folders in; a table, a figure and their numbers out."""
+
+import dataclasses
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from seq2seq.config import CompareConfig
+from seq2seq.errors import UserError
+from seq2seq.evaluation.folder import encode_json, read_evaluation, write_whole
+from seq2seq.evaluation.systems import Comparison, compare_systems
+from seq2seq.report.figures import render_length_figure
+from seq2seq.report.findings import findings
+from seq2seq.report.tables import comparison_csv, comparison_markdown
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ComparisonReport:
+    """A comparison and what was written about it."""
+
+    comparison: Comparison
+    findings: list[str]
+    markdown: str
+    directory: Path
+
+
+def compare(config: CompareConfig) -> ComparisonReport:
+    """Compare evaluation folders and write the report to ``config.output``.
+
+    Writes table.md, table.csv, figure.png, figure.svg and, last, comparison.json with every number
+    of the other four. The order of ``config.evaluations`` matters for the default baseline alone.
+
+    Raises:
+        UserError: no folder named, a folder missing or damaged, different test sets, the same
+            system and seed twice, or an unknown baseline.
+    """
+    if not config.evaluations:
+        raise UserError(
+            "evaluations is empty; name the evaluation folders to compare, "
+            "such as evaluations=[first/folder,second/folder]."
+        )
+    evaluations = [read_evaluation(Path(folder)) for folder in config.evaluations]
+    comparison = compare_systems(evaluations, config.baseline, config.evaluation)
+    said = findings(comparison)
+    markdown = comparison_markdown(comparison, said)
+    figures = render_length_figure(comparison)
+
+    output = Path(config.output)
+    output.mkdir(parents=True, exist_ok=True)
+    write_whole(output / "table.md", markdown.encode())
+    write_whole(output / "table.csv", comparison_csv(comparison).encode())
+    for form, picture in figures.items():
+        write_whole(output / f"figure.{form}", picture)
+    numbers = {"format": 1, **dataclasses.asdict(comparison), "findings": said}
+    write_whole(output / "comparison.json", encode_json(numbers))
+    logger.info("Wrote table, figure and numbers to %s", output)
+    return ComparisonReport(comparison, said, markdown, output)

@@ -1,0 +1,225 @@
+"""The numbers of a comparison as Markdown, to read, and as CSV, to compute with."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from seq2seq.evaluation.lengths import FEW, LengthScore, Scores
+from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
+from seq2seq.evaluation.systems import Comparison, SystemRow
+
+DAGGER = "†"
+
+
+def heading(comparison: Comparison) -> str:
+    """What was compared on what: ``grammar, test, beam5``, as far as the records say."""
+    parts = (comparison.corpus, comparison.test_set, comparison.search)
+    return ", ".join(part for part in parts if part) or "test set"
+
+
+def scores_markdown(scores: Scores) -> str:
+    """One evaluation by source length, with the sacreBLEU signatures below."""
+    rows = [
+        [
+            _label(row),
+            f"{row.sentences:,}",
+            _bleu(row),
+            _number(row.chrf, 1),
+            _number(row.brevity_ratio, 2),
+            f"{row.capped:,}",
+        ]
+        for row in (*scores.buckets, scores.overall)
+    ]
+    header = ["source words", "n", "BLEU", "chrF", "brevity", "hit the cap"]
+    notes = _interval_notes(scores.settings.confidence, scores.settings.bootstrap)
+    if any(row.few for row in scores.buckets):
+        notes.append(_few_note())
+    notes += _signature_notes(scores.signatures.bleu, scores.signatures.chrf)
+    return _markdown_table(header, rows) + "\n" + " ".join(notes) + "\n"
+
+
+def comparison_markdown(comparison: Comparison, findings: Sequence[str]) -> str:
+    """The report of a comparison: findings, BLEU and gaps, the other scores, and how to read it."""
+    several = any(len(system.seeds) > 1 for system in comparison.systems)
+    lines = [f"# BLEU by source length: {heading(comparison)}", ""]
+    lines += [f"- {finding}" for finding in findings]
+    lines += ["", _bleu_table(comparison), _detail_table(comparison)]
+    lines += [" ".join(_notes(comparison, several)), ""]
+    return "\n".join(lines)
+
+
+def comparison_csv(comparison: Comparison) -> str:
+    """One line per system and row of the table, at full precision; empty where there is none."""
+    header = (
+        "system,seeds,words,sentences,few,bleu,bleu_low,bleu_high,bleu_seed_low,bleu_seed_high,"
+        "chrf,brevity_ratio,capped,baseline,gap,gap_low,gap_high,p_bootstrap,p_randomization"
+    ).split(",")
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(header)
+    gaps = {gap.system: gap for gap in comparison.gaps}
+    for system in comparison.systems:
+        gap = gaps.get(system.name)
+        for index, row in enumerate(system.rows):
+            paired = gap.rows[index].paired if gap else None
+            against = (
+                [
+                    paired.gap,
+                    paired.gap_low,
+                    paired.gap_high,
+                    paired.p_bootstrap,
+                    paired.p_randomization,
+                ]
+                if paired
+                else [None] * 5
+            )
+            writer.writerow(
+                [
+                    system.name,
+                    len(system.seeds),
+                    row.words,
+                    row.sentences,
+                    row.few,
+                    row.bleu,
+                    row.bleu_low,
+                    row.bleu_high,
+                    min(row.by_seed, default=None),
+                    max(row.by_seed, default=None),
+                    row.chrf,
+                    row.brevity_ratio,
+                    row.capped,
+                    gap.baseline if gap else None,
+                    *against,
+                ]
+            )
+    return stream.getvalue()
+
+
+def _bleu_table(comparison: Comparison) -> str:
+    header = ["source words", "n"]
+    header += [f"BLEU {_cell(system.name)}" for system in comparison.systems]
+    for gap in comparison.gaps:
+        header += [f"gap {_cell(gap.system)}", "p bootstrap", "p randomisation"]
+    rows = []
+    for index, row in enumerate(comparison.systems[0].rows):
+        cells = [_label(row), f"{row.sentences:,}"]
+        cells += [_bleu(system.rows[index]) for system in comparison.systems]
+        for gap in comparison.gaps:
+            paired = gap.rows[index].paired
+            if paired is None:
+                cells += ["–", "–", "–"]
+            else:
+                cells += [
+                    f"{paired.gap:+.1f} [{paired.gap_low:+.1f}, {paired.gap_high:+.1f}]",
+                    f"{paired.p_bootstrap:.3f}",
+                    f"{paired.p_randomization:.3f}",
+                ]
+        rows.append(cells)
+    return _markdown_table(header, rows)
+
+
+def _detail_table(comparison: Comparison) -> str:
+    header = ["source words"]
+    for quantity in ("chrF", "brevity", "hit the cap"):
+        header += [f"{quantity} {_cell(system.name)}" for system in comparison.systems]
+    rows = []
+    for index, row in enumerate(comparison.systems[0].rows):
+        of_systems = [system.rows[index] for system in comparison.systems]
+        cells = [_label(row)]
+        cells += [_number(other.chrf, 1) for other in of_systems]
+        cells += [_number(other.brevity_ratio, 2) for other in of_systems]
+        cells += [f"{other.capped:.4g}" for other in of_systems]
+        rows.append(cells)
+    return _markdown_table(header, rows)
+
+
+def _notes(comparison: Comparison, several: bool) -> list[str]:
+    """How to read the tables: every sentence that applies to this comparison."""
+    settings = comparison.settings
+    notes = _interval_notes(settings.confidence, settings.bootstrap)
+    if several:
+        notes.append(
+            "Scores are means over seeds; parentheses give the lowest and the highest seed, which "
+            "speak of the luck of training as the intervals do not."
+        )
+    if comparison.gaps:
+        notes.append(
+            f"Gap: BLEU minus that of {comparison.systems[0].name}, with the interval of the "
+            "paired bootstrap. p: paired bootstrap (one-sided in effect) and two-sided paired "
+            f"approximate randomisation, {settings.bootstrap:,} trials each, not corrected for "
+            "the number of rows. Difference in differences, fixed in advance: gap above "
+            f"{LONG_WORDS} source words minus gap up to {SHORT_WORDS}."
+        )
+    if any(row.few for system in comparison.systems for row in system.rows):
+        notes.append(_few_note())
+    if comparison.empty_sources:
+        notes.append(
+            f"The first row includes {comparison.empty_sources} empty source line"
+            f"{'s' if comparison.empty_sources > 1 else ''}."
+        )
+    if comparison.config_differences:
+        listed = "; ".join(
+            f"`{key}` ("
+            + ", ".join(
+                f"{name}: {' or '.join(str(value) for value in found)}"
+                for name, found in values.items()
+            )
+            + ")"
+            for key, values in comparison.config_differences.items()
+        )
+        notes.append(f"The configurations differ in {listed}.")
+    return notes + _signature_notes(comparison.signatures.bleu, comparison.signatures.chrf)
+
+
+def _interval_notes(confidence: float, resamples: int) -> list[str]:
+    return [
+        "Rows: length of the source in words between spaces.",
+        f"Brackets: {confidence:.0%} bootstrap interval over the sentences of the row "
+        f"({resamples:,} resamples), the trained models held fixed.",
+        "Brevity: tokens said per token of the reference.",
+        "Hit the cap: hypotheses cut at the search's length limit.",
+    ]
+
+
+def _few_note() -> str:
+    return f"{DAGGER} fewer than {FEW} sentences: too few to conclude from."
+
+
+def _signature_notes(bleu: str, chrf: str) -> list[str]:
+    return [f"BLEU: sacreBLEU `{bleu}`. chrF: sacreBLEU `{chrf}`."]
+
+
+def _label(row: LengthScore | SystemRow) -> str:
+    return f"{row.words} {DAGGER}" if row.few else row.words
+
+
+def _bleu(row: LengthScore | SystemRow) -> str:
+    if row.bleu is None:
+        return "–"
+    text = f"{row.bleu:.1f} [{row.bleu_low:.1f}, {row.bleu_high:.1f}]"
+    if isinstance(row, SystemRow) and len(row.by_seed) > 1:
+        text += f" ({min(row.by_seed):.1f} to {max(row.by_seed):.1f})"
+    return text
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def _cell(text: str) -> str:
+    """Text that cannot end its cell early."""
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table that is aligned as plain text too: it is printed to terminals."""
+    cells = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+
+    def line(row: Sequence[str]) -> str:
+        padded = [row[0].ljust(widths[0])]
+        padded += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        return "| " + " | ".join(padded) + " |\n"
+
+    return "".join(line(row) for row in (cells[0], rule, *cells[1:]))

@@ -1,0 +1,78 @@
+"""The update rule and the learning rate over time."""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from seq2seq.config import OptimizerConfig
+
+
+def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
+    """Adam (Kingma & Ba 2015), Adadelta (Zeiler 2012, the paper's choice) or plain SGD."""
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    rate, decay = config.learning_rate, config.weight_decay
+    if config.kind == "adam":
+        return torch.optim.Adam(
+            parameters,
+            lr=rate,
+            betas=config.betas,
+            eps=config.epsilon,
+            weight_decay=decay,
+            fused=True,
+        )
+    if config.kind == "adadelta":
+        return torch.optim.Adadelta(
+            parameters, lr=rate, rho=config.rho, eps=config.epsilon, weight_decay=decay
+        )
+    return torch.optim.SGD(parameters, lr=rate, momentum=config.momentum, weight_decay=decay)
+
+
+class LearningRate:
+    """Linear warm-up, then constant, inverse square root, or halving on a plateau.
+
+    With u the update about to be made (from 1) and w the warm-up:
+    rate = learning_rate * min(1, u / w) * decay, where decay is 1 (constant),
+    min(1, sqrt(w / u)) (inverse_sqrt), or decay_factor per plateau of the dev measure.
+    """
+
+    def __init__(self, optimizer: torch.optim.Optimizer, config: OptimizerConfig) -> None:
+        self.optimizer = optimizer
+        self.config = config
+        self.plateau_factor = 1.0
+        self.stale = 0
+
+    def at(self, update: int) -> float:
+        """The rate of ``update``, counted from 1."""
+        config = self.config
+        rate = config.learning_rate * self.plateau_factor
+        if update < config.warmup_updates:
+            return rate * update / config.warmup_updates
+        if config.decay == "inverse_sqrt":
+            return rate * (max(1, config.warmup_updates) / update) ** 0.5
+        return rate
+
+    def apply(self, update: int) -> float:
+        """Set the optimizer's rate for ``update`` and return it."""
+        rate = self.at(update)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        return rate
+
+    def after_validation(self, improved: bool) -> None:
+        """Count validations without a better dev measure; lower the rate when they are too many."""
+        if self.config.decay != "plateau":
+            return
+        self.stale = 0 if improved else self.stale + 1
+        if self.stale > self.config.decay_patience:
+            self.plateau_factor *= self.config.decay_factor
+            self.stale = 0
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint must keep."""
+        return {"plateau_factor": self.plateau_factor, "stale": self.stale}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from :meth:`state`."""
+        self.plateau_factor = state["plateau_factor"]
+        self.stale = state["stale"]

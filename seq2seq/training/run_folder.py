@@ -1,0 +1,150 @@
+"""The folder of one training run: its config, its record, its metrics, its checkpoints."""
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+from seq2seq.config import ExperimentConfig, to_json
+from seq2seq.errors import UserError
+
+log = logging.getLogger(__name__)
+
+# Where files lie or how results are shown: changing these does not make it another run.
+NOT_PART_OF_A_RUN = ("data", "output", "systems", "decoding", "evaluation")
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write JSON beside ``path`` and rename, so that a reader never meets half a file."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
+def _identity(config: dict[str, Any]) -> dict[str, Any]:
+    """The part of a config that makes a run what it is."""
+    return {key: value for key, value in config.items() if key not in NOT_PART_OF_A_RUN}
+
+
+def _differences(old: Any, new: Any, prefix: str = "") -> list[str]:
+    """Dotted keys whose values differ, with both values."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return [
+            line
+            for key in sorted(set(old) | set(new))
+            for line in _differences(old.get(key), new.get(key), f"{prefix}.{key}".lstrip("."))
+        ]
+    return [] if old == new else [f"{prefix} was {old} and is now {new}"]
+
+
+class RunFolder:
+    """``<output>/<name>/<system>/seed=<n>``: claimed by one config, continued by it alone."""
+
+    def __init__(self, config: ExperimentConfig) -> None:
+        self.config = config
+        self.path = Path(config.output) / config.name / config.system / f"seed={config.seed}"
+
+    @property
+    def best(self) -> Path:
+        """The checkpoint with the best dev measure."""
+        return self.path / "checkpoints" / "best"
+
+    @property
+    def last(self) -> Path:
+        """The newest checkpoint."""
+        return self.path / "checkpoints" / "last"
+
+    @property
+    def finished(self) -> bool:
+        """Whether training has ended by its own rule."""
+        return self.record().get("status") == "finished"
+
+    def claim(self) -> None:
+        """Take the folder for this config; refuse one that holds a run of another config."""
+        path = self.path / "config.json"
+        mine = json.loads(json.dumps(to_json(self.config)))
+        if path.exists():
+            try:
+                theirs = json.loads(path.read_text(encoding="utf-8"))
+            except ValueError:
+                raise UserError(
+                    f"{path} is not JSON; move the folder {self.path} away or choose another "
+                    "experiment name."
+                ) from None
+            if differences := _differences(_identity(theirs), _identity(mine)):
+                more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
+                raise UserError(
+                    f"{self.path} holds a run of another config: {differences[0]}{more}; choose "
+                    "another name=, seed= or output=, or move that folder away."
+                )
+            return
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_json(path, mine)
+
+    def record(self) -> dict[str, Any]:
+        """The run record so far; empty before the first update."""
+        path = self.path / "run.json"
+        if not path.exists():
+            return {}
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            raise UserError(
+                f"{path} is not JSON; delete it to train this run again from its last checkpoint."
+            ) from None
+
+    def write_record(self, record: dict[str, Any]) -> None:
+        """Replace the run record."""
+        write_json(self.path / "run.json", record)
+
+
+class Metrics:
+    """``metrics.jsonl``: one JSON object a line, in the order of updates."""
+
+    def __init__(self, folder: Path, tensorboard: bool) -> None:
+        self.path = folder / "metrics.jsonl"
+        self.writer = _tensorboard_writer(folder) if tensorboard else None
+
+    def rewind(self, update: int) -> None:
+        """Forget what was measured after ``update``: those updates are made again."""
+        kept = [entry for entry in self.read() if entry["update"] <= update]
+        part = self.path.with_name(self.path.name + ".part")
+        part.write_text("".join(json.dumps(entry) + "\n" for entry in kept), encoding="utf-8")
+        part.replace(self.path)
+
+    def read(self) -> list[dict[str, Any]]:
+        """All entries; a last line cut short by a crash is dropped."""
+        if not self.path.exists():
+            return []
+        entries = []
+        for line in self.path.read_text(encoding="utf-8").split("\n"):
+            try:
+                entries.append(json.loads(line))
+            except ValueError:
+                continue
+        return entries
+
+    def add(self, entry: dict[str, Any]) -> None:
+        """Append one entry; it has at least ``kind`` and ``update``."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+        if self.writer is not None:
+            for name, value in entry.items():
+                if isinstance(value, int | float) and name != "update":
+                    self.writer.add_scalar(f"{entry['kind']}/{name}", value, entry["update"])
+
+    def close(self) -> None:
+        """Flush TensorBoard's events."""
+        if self.writer is not None:
+            self.writer.close()
+
+
+def _tensorboard_writer(folder: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise UserError(
+            "training.tensorboard=true needs the tensorboard package; "
+            "install it with: pip install 'seq2seq[tensorboard]'."
+        ) from None
+    return SummaryWriter(str(folder / "tensorboard"))

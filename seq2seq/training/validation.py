@@ -1,0 +1,106 @@
+"""How good a model is on the dev set: loss, perplexity, and BLEU by source length."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any
+
+import torch
+
+from seq2seq.config import DecodingConfig, TrainingConfig
+from seq2seq.data.batching import BatchPlan, collate
+from seq2seq.data.dataset import PreparedData
+from seq2seq.data.text import read_lines
+from seq2seq.decoding.translator import Translator
+from seq2seq.evaluation.lengths import bucket_members, source_words
+from seq2seq.evaluation.scores import bleu, bleu_counts
+from seq2seq.model.translation import TranslationModel
+from seq2seq.training.loss import batch_loss, perplexity
+
+GREEDY = DecodingConfig(beam=1)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What one validation measured."""
+
+    loss: float
+    """Negative log-likelihood per target token in nats, without smoothing."""
+    perplexity: float
+    bleu: float | None
+    """Greedy BLEU on the first dev sentences; None when none are translated."""
+    bleu_by_length: dict[str, float]
+    """The same by bucket of source words; empty buckets are left out."""
+
+    def entry(self) -> dict[str, Any]:
+        """As a line of metrics.jsonl."""
+        return asdict(self)
+
+    def measure(self, name: str) -> float:
+        """``loss`` or ``bleu`` as a score that is better when higher."""
+        if name == "loss":
+            return -self.loss
+        assert self.bleu is not None  # the config refuses measure=bleu without dev translations
+        return self.bleu
+
+    def describe_bleu(self) -> str:
+        """BLEU and BLEU by length as a part of a log line; empty when not measured."""
+        if self.bleu is None:
+            return ""
+        buckets = " ".join(f"{words}: {score:.1f}" for words, score in self.bleu_by_length.items())
+        return f", BLEU {self.bleu:.2f} ({buckets})"
+
+
+class Validator:
+    """Measures one model on one dev set, as often as asked."""
+
+    def __init__(
+        self,
+        model: TranslationModel,
+        data: PreparedData,
+        config: TrainingConfig,
+        edges: Sequence[int],
+        device: torch.device,
+        precision: torch.dtype,
+    ) -> None:
+        self.model = model
+        self.data = data
+        self.device = device
+        self.precision = precision
+        self.plan = BatchPlan(data.valid, 128, "sentences", seed=0, shuffle=False)
+        texts = data.corpus.valid
+        count = config.dev_bleu_sentences
+        self.sources = list(islice(read_lines(texts.source), count))
+        self.references = list(islice(read_lines(texts.target), count))
+        self.members = bucket_members(source_words(self.sources), edges) if count else {}
+        self.translator = Translator(
+            model, data.source, data.target, device, precision, data.max_pieces
+        )
+
+    def run(self) -> Validation:
+        """Measure the model as it is now; leaves it in evaluation mode."""
+        self.model.eval()
+        loss = self._loss()
+        if not self.sources:
+            return Validation(loss, perplexity(loss), None, {})
+        hypotheses = [h.text for h in self.translator.translate(self.sources, GREEDY)]
+        counts = bleu_counts(hypotheses, self.references)
+        by_length = {
+            words: float(bleu(counts[members].sum(axis=0)))
+            for words, members in self.members.items()
+            if members.any()
+        }
+        return Validation(loss, perplexity(loss), float(bleu(counts.sum(axis=0))), by_length)
+
+    @torch.inference_mode()
+    def _loss(self) -> float:
+        total, tokens = 0.0, 0
+        for indices in self.plan.epoch(0):
+            batch = collate(self.data.valid, indices)
+            with torch.autocast(
+                self.device.type, self.precision, enabled=self.precision != torch.float32
+            ):
+                loss = batch_loss(self.model, batch.to(self.device), smoothing=0.0)
+            total += float(loss.negative_log_likelihood)
+            tokens += int(batch.target_lengths.sum())
+        return total / tokens

@@ -1,0 +1,100 @@
+"""The whole model: padding changes nothing, the arms differ in one part, steps equal forward."""
+
+import pytest
+import torch
+
+from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
+from seq2seq.data.vocabulary import PAD
+from seq2seq.model.translation import TranslationModel
+
+SOURCE = torch.tensor([[5, 6, 7, 3], [8, 3, PAD, PAD], [9, 4, 3, PAD]])
+LENGTHS = torch.tensor([4, 2, 3])
+TARGET = torch.tensor([[2, 5, 6], [2, 7, PAD], [2, 8, 9]])
+
+
+def build(kind: str = "additive", tie: bool = True, initialization: str = "xavier"):
+    torch.manual_seed(0)
+    config = ModelConfig(
+        embedding=6,
+        initialization=initialization,
+        encoder=EncoderConfig(hidden=4),
+        attention=AttentionConfig(kind=kind, size=5),
+        decoder=DecoderConfig(hidden=7, tie_embedding=tie),
+    )
+    return TranslationModel(config, source_size=11, target_size=13).eval()
+
+
+@pytest.mark.parametrize("kind", ["additive", "fixed"])
+def test_a_sentence_scores_the_same_in_any_company(kind):
+    model = build(kind)
+    together = model(SOURCE, LENGTHS, TARGET)
+    for row, length in enumerate(LENGTHS.tolist()):
+        alone = model(SOURCE[row : row + 1, :length], LENGTHS[row : row + 1], TARGET[row : row + 1])
+        torch.testing.assert_close(alone[0], together[row])
+
+
+@pytest.mark.parametrize("kind", ["additive", "fixed"])
+def test_steps_equal_forward(kind):
+    model = build(kind)
+    logits = model.logits(model(SOURCE, LENGTHS, TARGET))
+    encoded = model.encode(SOURCE, LENGTHS)
+    keys, state = model.keys(encoded.memory), model.initial_state(encoded)
+    for position in range(TARGET.shape[1]):
+        step = model.step(TARGET[:, position], state, encoded, keys)
+        torch.testing.assert_close(step.logits, logits[:, position])
+        state = step.state
+
+
+def test_the_arms_differ_in_the_attention_alone():
+    additive, fixed = build("additive"), build("fixed")
+    counts, baseline = additive.parameter_counts(), fixed.parameter_counts()
+    assert counts["attention"] == 7 * 5 + 8 * 5 + 5  # W_a, U_a, v_a
+    assert baseline["attention"] == 0
+    for part in ("embeddings", "encoder", "decoder", "output"):
+        assert counts[part] == baseline[part] > 0
+    assert counts["total"] == sum(n for part, n in counts.items() if part != "total")
+
+
+def test_tying_shares_the_target_embedding():
+    tied, untied = build(tie=True), build(tie=False)
+    assert tied.output.weight is tied.target_embedding.weight
+    difference = untied.parameter_counts()["total"] - tied.parameter_counts()["total"]
+    assert difference == 13 * 6
+
+
+def test_no_future_word_reaches_an_earlier_output():
+    model = build()
+    changed = TARGET.clone()
+    changed[:, 2] = 10
+    before, after = model(SOURCE, LENGTHS, TARGET), model(SOURCE, LENGTHS, changed)
+    torch.testing.assert_close(after[:, :2], before[:, :2])
+    assert (after[:, 2] - before[:, 2]).abs().max() > 1e-4
+
+
+def test_xavier_opens_the_forget_gates_and_makes_recurrences_orthogonal():
+    model = build()
+    lstm = model.encoder.forwards[0]
+    assert lstm.bias_ih_l0[4:8].tolist() == [1.0] * 4
+    assert lstm.bias_ih_l0[:4].abs().max() == lstm.bias_hh_l0.abs().max() == 0
+    for block in lstm.weight_hh_l0.chunk(4):
+        torch.testing.assert_close(block @ block.T, torch.eye(4))
+    assert model.decoder.input_gates.bias[7:14].tolist() == [1.0] * 7
+    for block in model.decoder.state_gates.weight[:, 8:].chunk(4):
+        torch.testing.assert_close(block @ block.T, torch.eye(7))
+
+
+def test_paper_initialization_is_that_of_appendix_b1():
+    model = build(initialization="paper")
+    attention = model.decoder.attention
+    assert attention.score.abs().max() == 0
+    assert attention.query.weight.std().item() == pytest.approx(0.001, rel=0.5)
+    assert model.decoder.readout_layer.weight.std().item() == pytest.approx(0.01, rel=0.5)
+    assert all(p.abs().max() == 0 for n, p in model.named_parameters() if n.endswith("bias"))
+    for block in model.encoder.backwards[0].weight_hh_l0.chunk(4):
+        torch.testing.assert_close(block @ block.T, torch.eye(4))
+
+
+def test_shapes_are_checked_at_run_time_in_tests():
+    """The import hook of conftest is on: a wrong shape is refused, not broadcast."""
+    with pytest.raises(Exception, match="(?i)type-check"):
+        build()(SOURCE, LENGTHS[:2], TARGET)

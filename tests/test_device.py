@@ -1,0 +1,80 @@
+import pytest
+import torch
+
+from seq2seq.device import choose_device, choose_precision, describe_hardware
+from seq2seq.errors import UserError
+
+CPU = torch.device("cpu")
+
+
+def pretend_cpu(monkeypatch, amx, avx512_bf16):
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx, raising=False)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512_bf16, raising=False)
+
+
+def test_auto_is_cpu_without_cuda_and_cuda_with_it(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert choose_device("auto") == CPU
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    assert choose_device("auto") == torch.device("cuda", 1)
+    assert choose_device("cuda") == torch.device("cuda", 1)
+    assert choose_device("cpu") == CPU
+
+
+def test_absent_cuda_is_refused_with_the_way_out(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(UserError, match=r"sees no CUDA device on this machine; set device=cpu"):
+        choose_device("cuda")
+
+
+def test_unknown_names_are_refused_with_the_nearest():
+    with pytest.raises(UserError, match=r"device=gpu is not a valid choice.*cuda"):
+        choose_device("gpu")
+    with pytest.raises(UserError, match=r"precision=bf6 is not a valid choice.*bf16"):
+        choose_precision("bf6", CPU)
+
+
+@pytest.mark.parametrize(
+    ("amx", "avx512_bf16", "expected"),
+    [
+        (True, False, torch.bfloat16),
+        (False, True, torch.bfloat16),
+        (False, False, torch.float32),
+    ],
+)
+def test_auto_precision_on_cpu_follows_the_instruction_set(monkeypatch, amx, avx512_bf16, expected):
+    pretend_cpu(monkeypatch, amx, avx512_bf16)
+    assert choose_precision("auto", CPU) is expected
+
+
+def test_auto_precision_without_the_private_probes_is_fp32(monkeypatch):
+    for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"):
+        monkeypatch.delattr(torch.cpu, name, raising=False)
+    assert choose_precision("auto", CPU) is torch.float32
+
+
+@pytest.mark.parametrize(
+    ("capability", "expected"),
+    [((7, 5), torch.float32), ((8, 0), torch.bfloat16), ((9, 0), torch.bfloat16)],
+)
+def test_auto_precision_on_cuda_follows_the_compute_capability(monkeypatch, capability, expected):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    assert choose_precision("auto", torch.device("cuda", 0)) is expected
+
+
+def test_a_named_precision_is_obeyed_anywhere(monkeypatch):
+    pretend_cpu(monkeypatch, amx=False, avx512_bf16=False)
+    assert choose_precision("bf16", CPU) is torch.bfloat16
+    pretend_cpu(monkeypatch, amx=True, avx512_bf16=True)
+    assert choose_precision("fp32", CPU) is torch.float32
+
+
+def test_the_record_names_the_machine():
+    record = describe_hardware(CPU)
+    assert record["device"] == "cpu"
+    assert record["processor"]
+    assert int(record["cores"]) >= 1
+    assert int(record["threads"]) >= 1
+    assert record["torch"] == torch.__version__
+    assert "gpu" not in record
