@@ -8,7 +8,7 @@ from seq2seq.report.comparison import compare
 
 def main(config: CompareConfig) -> None:
     """Write the comparison and print its table."""
-    print(compare(config))
+    print(compare(config).markdown)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 SCHEMAS: dict[str, type] = {
     "prepare": schema.ExperimentConfig,
     "train": schema.ExperimentConfig,
-    "reproduce": schema.ReproduceConfig,
+    "reproduce": schema.ExperimentConfig,
     "translate": schema.TranslateConfig,
     "evaluate": schema.EvaluateConfig,
     "compare": schema.CompareConfig,
@@ -66,6 +66,16 @@ def compose_config(name: str, overrides: list[str]) -> Any:
         return config
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_sentence(error, name)) from None
+
+
+def compose_systems(config: schema.ExperimentConfig) -> list[schema.ExperimentConfig]:
+    """Inside a launched script: its config once more for each seed and system of the experiment."""
+    overrides = list(HydraConfig.get().overrides.task)
+    return [
+        compose_config("reproduce", [*overrides, f"seed={seed}", f"system={system}"])
+        for seed in config.seeds
+        for system in config.systems
+    ]
 
 
 def _compose(name: str, overrides: list[str]) -> DictConfig:

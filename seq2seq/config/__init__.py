@@ -36,7 +36,6 @@ from seq2seq.config.stages import (
     CompareConfig,
     EvaluateConfig,
     ExperimentConfig,
-    ReproduceConfig,
     TranslateConfig,
 )
 from seq2seq.config.training import (
@@ -61,7 +60,6 @@ __all__ = [
     "ModelConfig",
     "Multi30kCorpus",
     "OptimizerConfig",
-    "ReproduceConfig",
     "TokenizationConfig",
     "TrainingConfig",
     "TranslateConfig",

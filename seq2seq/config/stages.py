@@ -1,6 +1,6 @@
 """What each script reads: one dataclass per script, made of the groups."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from seq2seq.config.checks import nearest, require_choice
 from seq2seq.config.corpus import CorpusConfig, TokenizationConfig
@@ -20,6 +20,8 @@ class ExperimentConfig:
     """The arms under comparison: name -> the Hydra overrides that make it."""
     system: str
     """Which of ``systems`` to train; ``reproduce`` runs them all."""
+    baseline: str
+    """The system without the component under study: the others are compared with it."""
     corpus: CorpusConfig
     tokenization: TokenizationConfig
     model: ModelConfig
@@ -28,27 +30,28 @@ class ExperimentConfig:
     evaluation: EvaluationConfig
     seed: int = 1
     """Seed of initialisation, batch order and dropout."""
+    seeds: list[int] = field(default_factory=lambda: [1])
+    """``reproduce`` trains each system once with each of these."""
+    beams: list[int] = field(default_factory=lambda: [1, 5])
+    """``reproduce`` evaluates with each of these beam widths; each gets its table and figure."""
     data: str = "data"
     """Folder for corpora and encoded text."""
     output: str = "outputs"
     """Folder for runs: <output>/<name>/<system>/seed=<seed>."""
 
     def __post_init__(self) -> None:
-        if self.system not in self.systems:
-            raise UserError(
-                f"system={self.system} is not a system of {self.name}; "
-                f"nearest valid: {nearest(self.system, self.systems)}."
-            )
+        for key, system in (("system", self.system), ("baseline", self.baseline)):
+            if system not in self.systems:
+                raise UserError(
+                    f"{key}={system} is not a system of {self.name}; "
+                    f"nearest valid: {nearest(system, self.systems)}."
+                )
+        if not self.seeds or not self.beams:
+            raise UserError("seeds and beams must not be empty; give at least one of each.")
 
-
-@dataclass(kw_only=True)
-class ReproduceConfig(ExperimentConfig):
-    """``reproduce``: every system of the experiment, for every seed, scored and compared."""
-
-    seeds: list[int] = field(default_factory=lambda: [1])
-    """One training per system and seed."""
-    beams: list[int] = field(default_factory=lambda: [1, 5])
-    """Beam widths to evaluate with; each gets its own table and figure."""
+    def search(self, beam: int) -> DecodingConfig:
+        """The search of this experiment with another beam width."""
+        return replace(self.decoding, beam=beam)
 
 
 @dataclass(kw_only=True)
@@ -82,6 +85,8 @@ class EvaluateConfig:
     evaluation: EvaluationConfig
     test_sets: list[str] | None = None
     """Names of test sets of the corpus the model was trained on; null for all of them."""
+    directory: str | None = None
+    """Where the corpus's files are now; null for where they were in training."""
     source: str | None = None
     """A source text of your own instead of the corpus's test sets; goes with ``reference``."""
     reference: str | None = None

@@ -17,7 +17,7 @@ from torch import Tensor
 from seq2seq.data.dataset import EncodedPairs
 from seq2seq.data.vocabulary import BOS, EOS, PAD
 
-CHUNK_BATCHES = 144
+CHUNK_BATCHES = 200
 """Batches sorted together: more means less padding, and less chance for pairs to meet others."""
 
 

@@ -158,7 +158,9 @@ def _append(
 ) -> None:
     """Write the body of ``response`` to ``part`` from ``offset`` on, and see that it is whole."""
     # Undecoded: a server that labels a .gz file "Content-Encoding: gzip" still sends the file.
-    blocks: Iterator[bytes] = response.raw.stream(BLOCK // 4, decode_content=False)
+    blocks: Iterator[bytes] = response.raw.stream(BLOCK // 16, decode_content=False)
+    # Bytes that came before a break are kept for the next attempt; lengths are compared below.
+    response.raw.enforce_content_length = False
     size = offset
     with (
         part.open("ab" if offset else "wb") as stream,
@@ -239,11 +241,14 @@ def _refuse_size(url: str, part: Path, max_bytes: int) -> NoReturn:
 
 def _cause(error: BaseException) -> str:
     """Say why in a few words: requests wraps the system's own message several times over."""
+    chain: list[BaseException] = []
     innermost: BaseException | None = error
     while innermost is not None:
-        if isinstance(innermost, requests.Timeout | urllib3.exceptions.TimeoutError):
-            return "the server did not answer in time"
-        if isinstance(innermost, OSError) and innermost.strerror:
-            return innermost.strerror
+        chain.append(innermost)
         innermost = innermost.__cause__ or innermost.__context__
+    for link in chain:
+        if isinstance(link, OSError) and link.strerror:
+            return link.strerror
+    if any(isinstance(link, requests.Timeout | urllib3.exceptions.TimeoutError) for link in chain):
+        return "the server did not answer in time"
     return "the connection broke"

@@ -13,7 +13,6 @@ import lzma
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TextIO
 
 from seq2seq.errors import UserError
 
@@ -38,9 +37,9 @@ def open_bytes(path: Path) -> io.BufferedIOBase:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def open_text(path: Path) -> TextIO:
+def open_text(path: Path) -> io.TextIOWrapper:
     """Open a plain, .gz or .xz file as strict UTF-8 text whose lines end at "\\n" only."""
-    return io.TextIOWrapper(open_bytes(path), encoding="utf-8", newline="\n")  # type: ignore[type-var]
+    return io.TextIOWrapper(open_bytes(path), encoding="utf-8", newline="\n")  # type: ignore[arg-type]
 
 
 def read_lines(path: Path) -> Iterator[str]:

@@ -75,17 +75,18 @@ def beam_search(
     state = model.initial_state(encoded)
     token = torch.full((batch,), BOS, device=device)
 
-    alive = torch.arange(batch, device=device)  # N: which sentences the rows belong to
-    total = torch.zeros(
-        batch, 1, device=device
-    )  # N W: log-probabilities; NEVER marks no hypothesis
-    # Every kept hypothesis as its last piece and where the rest of it is in the step before.
+    # N: the sentences that the rows belong to.  N W: log-probabilities; NEVER where there is no
+    # hypothesis, be it that it ended, or that its sentence is done.
+    alive = torch.arange(batch, device=device)
+    total = torch.zeros(batch, 1, device=device)
+    # Every kept hypothesis: its last piece, and which one of the step before it extends.
     pieces = torch.full((most, batch, config.beam), PAD, device=device)
     parents = torch.zeros((most, batch, config.beam), dtype=torch.long, device=device)
     best = _Best.none(batch, device)
 
     for step in range(most):
         logits, state, _ = model.step(token, state, encoded, keys)
+        length, old_width = step + 1, total.shape[1]
         total, parent, piece = _extend(total, logits, config.beam)
         width = total.shape[1]
         # The beam narrows by each hypothesis that has ended.
@@ -94,26 +95,25 @@ def beam_search(
         pieces[step, alive, :width] = piece
         parents[step, alive, :width] = parent
 
-        length = step + 1
         ended = (piece == EOS) & (total > NEVER)
         best.offer(alive, total.masked_fill(~ended, NEVER), length, alpha)
         best.ended[alive] += ended.sum(dim=1)
         total = total.masked_fill(ended, NEVER)
 
         cap = caps[alive]
-        at_cap = (cap == length) & (best.score[alive] == NEVER)
-        best.offer(alive, total.masked_fill(~at_cap[:, None], NEVER), length, alpha)
+        cut = (cap == length) & (best.ended[alive] == 0)
+        best.offer(alive, total.masked_fill(~cut[:, None], NEVER), length, alpha)
         within_reach = total.amax(dim=1) / cap**alpha
         going_on = (within_reach > best.score[alive]) & (cap > length)
-
         total = total.masked_fill(~going_on[:, None], NEVER)
+
         count = int(going_on.sum())
         if count == 0:
             break
-        kept = torch.arange(len(alive), device=device)
         if count <= (1 - IDLE_SHARE) * len(alive):
             kept = going_on.nonzero().flatten()
-        old_width = len(token) // len(alive)
+        else:
+            kept = torch.arange(len(alive), device=device)
         if len(kept) < len(alive) or width != old_width:
             copies = (kept * old_width).repeat_interleave(width)
             encoded, keys = encoded.select(copies), keys[copies]

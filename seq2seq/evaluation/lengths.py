@@ -99,9 +99,7 @@ def score_texts(texts: Translations, config: EvaluationConfig) -> Scores:
             bleu=float(bleu(sums)),
             bleu_low=low,
             bleu_high=high,
-            chrf=chrf(
-                [texts.hypotheses[i] for i in chosen], [texts.references[i] for i in chosen]
-            ),
+            chrf=chrf([texts.hypotheses[i] for i in chosen], [texts.references[i] for i in chosen]),
             brevity_ratio=brevity_ratio(sums),
             capped=sum(texts.capped[i] for i in chosen),
         )

@@ -86,9 +86,7 @@ def bootstrap_bleu(
     return bleu(resampled_sums(counts, rounds, generator)).mean(axis=-1)
 
 
-def percentile_interval(
-    samples: Float[np.ndarray, "R"], confidence: float
-) -> tuple[float, float]:
+def percentile_interval(samples: Float[np.ndarray, "R"], confidence: float) -> tuple[float, float]:
     """The central interval that holds the share ``confidence`` of the samples."""
     tail = (1 - confidence) / 2
     low, high = np.quantile(samples, [tail, 1 - tail])

@@ -34,7 +34,9 @@ from seq2seq.evaluation.significance import (
 
 logger = logging.getLogger(__name__)
 
-BESIDE_THE_POINT = ("experiment", "system", "systems", "seed", "seeds", "data", "output")
+BESIDE_THE_POINT = (
+    *("name", "system", "systems", "baseline", "seed", "seeds", "beams", "data", "output"),
+)
 """Config keys that name a run rather than shape it."""
 
 

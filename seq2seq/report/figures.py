@@ -6,23 +6,26 @@ global state; the same comparison gives the same bytes.
 """
 
 import io
+import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from seq2seq.evaluation.lengths import FEW
-from seq2seq.evaluation.systems import Comparison, System
+from seq2seq.evaluation.systems import Comparison, System, SystemRow
 from seq2seq.report.tables import heading
 
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ((0, (5, 2)), "-", (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)), (0, (8, 3)), "-")
 
-INK, FAINT, GRID = "#222222", "#8A8A8A", "#E3E3E3"
+INK, FAINT, GRID = "#222222", "#757575", "#E3E3E3"
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "figure.facecolor": "white",
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same picture everywhere
     "font.size": 11,
@@ -43,6 +46,7 @@ STYLE = {
 WIDTH, HEIGHT = 9.6, 5.4
 """Inches: 16 to 9, a slide."""
 DPI = 200
+LEFT = 0.075
 
 
 def render_length_figure(comparison: Comparison) -> dict[str, bytes]:
@@ -57,73 +61,79 @@ def render_length_figure(comparison: Comparison) -> dict[str, bytes]:
 def length_figure(comparison: Comparison) -> Figure:
     """Lay out the figure: points at the buckets, bands of the intervals, n below each bucket."""
     figure = Figure(figsize=(WIDTH, HEIGHT), dpi=DPI)
-    axes = figure.add_axes((0.075, 0.2, 0.73, 0.6))
+    axes = figure.add_axes((LEFT, 0.2, 0.7, 0.62))
+    baseline = comparison.systems[0]
+    # Buckets beyond the longest source of the test set would be an empty half of the figure.
+    shown = 1 + max(place for place, row in enumerate(baseline.buckets) if row.sentences)
+    buckets = baseline.buckets[:shown]
     for index, system in enumerate(comparison.systems):
         _draw_system(axes, system, index)
-    _label_buckets(axes, comparison)
-    top = max(
-        (row.bleu_high or 0.0 for system in comparison.systems for row in system.buckets),
-        default=0.0,
-    )
-    seeds_top = max((b for s in comparison.systems for row in s.buckets for b in row.by_seed))
-    axes.set_ylim(0, min(102.0, max(top, seeds_top, 1.0) * 1.06))
-    axes.set_xlim(-0.35, len(comparison.systems[0].buckets) - 1 + 0.35)
+    _label_buckets(axes, buckets)
+    axes.set_xlim(-0.35, shown - 1 + 0.35)
+    axes.set_ylim(0, _top(comparison.systems))
     axes.set_ylabel("BLEU (0 to 100)", labelpad=8)
     axes.grid(axis="y", color=GRID, linewidth=0.8)
     axes.tick_params(length=0)
-    _label_lines(axes, comparison.systems)
-    _title(figure, comparison)
+    _label_lines(figure, axes, comparison.systems)
+    _title(figure, comparison, buckets)
     return figure
+
+
+def _top(systems: Sequence[System]) -> float:
+    """The upper end of the BLEU axis: just above all that is drawn."""
+    drawn = [1.0]
+    for system in systems:
+        for row in system.buckets:
+            drawn += [row.bleu_high or 0.0, *row.by_seed]
+    return 102.0 if max(drawn) > 88 else max(drawn) * 1.08
 
 
 def _draw_system(axes: Axes, system: System, index: int) -> None:
     colour = COLOURS[index % len(COLOURS)]
-    marker = MARKERS[index % len(MARKERS)]
-    places = [place for place, row in enumerate(system.buckets) if row.sentences]
-    rows = [system.buckets[place] for place in places]
-    values = [row.bleu or 0.0 for row in rows]
-    lows = [row.bleu_low or 0.0 for row in rows]
-    highs = [row.bleu_high or 0.0 for row in rows]
-
-    if len(system.seeds) > 1:
-        # The luck of training: a bar at each bucket, apart from the band of the test set's luck.
-        offset = 0.05 * (index + 1)
-        for place, row in zip(places, rows, strict=True):
-            axes.vlines(
-                place + offset, min(row.by_seed), max(row.by_seed), color=colour, lw=5, alpha=0.35
-            )
+    line = LINES[index % len(LINES)]
+    points = [
+        (place, row.bleu, row.bleu_low or 0.0, row.bleu_high or 0.0, row)
+        for place, row in enumerate(system.buckets)
+        if row.bleu is not None
+    ]
+    places, values, lows, highs, rows = zip(*points, strict=True)
     axes.fill_between(places, lows, highs, color=colour, alpha=0.16, linewidth=0)
-    # Between two buckets of enough sentences the line is full; towards a small one it is faint.
-    for (x0, y0, row0), (x1, y1, row1) in zip(
-        zip(places, values, rows, strict=True),
-        list(zip(places, values, rows, strict=True))[1:],
-        strict=False,
-    ):
-        faint = row0.few or row1.few
+    for here in range(len(points) - 1):
+        # Faint towards a bucket of few sentences: the eye should not follow it as far.
+        faint = rows[here].few or rows[here + 1].few
         axes.plot(
-            [x0, x1],
-            [y0, y1],
+            places[here : here + 2],
+            values[here : here + 2],
             color=colour,
-            linestyle=LINES[index % len(LINES)],
+            linestyle=line,
             linewidth=1.2 if faint else 2.2,
-            alpha=0.45 if faint else 1.0,
+            alpha=0.5 if faint else 1.0,
         )
     for place, value, row in zip(places, values, rows, strict=True):
+        if len(system.seeds) > 1:
+            below, above = value - min(row.by_seed), max(row.by_seed) - value
+            axes.errorbar(
+                place,
+                value,
+                yerr=[[max(0.0, below)], [max(0.0, above)]],
+                color=colour,
+                linewidth=1.1,
+                capsize=5,
+                capthick=1.1,
+            )
         axes.plot(
             place,
             value,
-            marker=marker,
+            marker=MARKERS[index % len(MARKERS)],
             markersize=7.5,
             color=colour,
             markerfacecolor="white" if row.few else colour,
-            markeredgewidth=1.6,
-            alpha=0.6 if row.few else 1.0,
+            markeredgewidth=1.4,
             zorder=3,
         )
 
 
-def _label_buckets(axes: Axes, comparison: Comparison) -> None:
-    buckets = comparison.systems[0].buckets
+def _label_buckets(axes: Axes, buckets: Sequence[SystemRow]) -> None:
     axes.set_xticks(range(len(buckets)), [row.words.replace("-", "–") for row in buckets])
     for place, (label, row) in enumerate(zip(axes.get_xticklabels(), buckets, strict=True)):
         label.set_color(FAINT if row.few else INK)
@@ -141,27 +151,32 @@ def _label_buckets(axes: Axes, comparison: Comparison) -> None:
     axes.set_xlabel("Source length (words)", labelpad=22)
 
 
-def _label_lines(axes: Axes, systems: Sequence[System]) -> None:
-    """Write each system's name at the right end of its line, apart from each other."""
+def _label_lines(figure: Figure, axes: Axes, systems: Sequence[System]) -> None:
+    """Write each system's name at the right end of its line, and give the rest to the axes."""
     ends = []
-    for index, system in enumerate(systems):
-        shown = [row.bleu for row in system.buckets if row.bleu is not None]
-        ends.append((shown[-1], index, system))
-    room = 0.075 * axes.get_ylim()[1]
-    heights = spread([end for end, _, _ in ends], room)
-    last = max(place for place, row in enumerate(systems[0].buckets) if row.sentences)
-    for (end, index, system), height in zip(ends, heights, strict=True):
+    for system in systems:
+        values = [row.bleu for row in system.buckets if row.bleu is not None]
+        ends.append(values[-1])
+    names = [textwrap.fill(system.name, 24) for system in systems]
+    lines = max(name.count("\n") + 1 for name in names)
+    heights = spread(ends, (0.02 + 0.055 * lines) * axes.get_ylim()[1])
+    labels = [
         axes.annotate(
-            system.name,
-            (last, end),
-            xytext=(len(systems[0].buckets) - 1 + 0.45, height),
-            textcoords="data",
+            name,
+            (1, height),
+            xycoords=("axes fraction", "data"),
+            xytext=(8, 0),
+            textcoords="offset points",
             va="center",
-            ha="left",
             color=COLOURS[index % len(COLOURS)],
             fontweight="bold",
-            annotation_clip=False,
         )
+        for index, (name, height) in enumerate(zip(names, heights, strict=True))
+    ]
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    longest = max(label.get_window_extent(renderer).width for label in labels)
+    right = 0.035 + longest / figure.bbox.width
+    axes.set_position((LEFT, 0.2, 1 - LEFT - right, 0.62))
 
 
 def spread(heights: Sequence[float], room: float) -> list[float]:
@@ -187,14 +202,14 @@ def spread(heights: Sequence[float], room: float) -> list[float]:
     return moved
 
 
-def _title(figure: Figure, comparison: Comparison) -> None:
+def _title(figure: Figure, comparison: Comparison, buckets: Sequence[SystemRow]) -> None:
     settings = comparison.settings
     figure.text(0.03, 0.935, "BLEU by source length", fontsize=16, fontweight="bold")
     figure.text(0.03, 0.88, heading(comparison), fontsize=11.5, color=INK)
     notes = [f"Bands: {settings.confidence:.0%} bootstrap intervals over sentences."]
     if any(len(system.seeds) > 1 for system in comparison.systems):
-        notes.append("Points: means over seeds; bars: lowest to highest seed.")
-    if any(row.few for row in comparison.systems[0].buckets):
+        notes.append("Points: means over seeds; whiskers: lowest to highest seed.")
+    if any(row.few for row in buckets):
         notes.append(f"Hollow: fewer than {FEW} sentences.")
     figure.text(0.03, 0.03, " ".join(notes), fontsize=9, color=FAINT)
 

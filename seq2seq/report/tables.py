@@ -10,11 +10,19 @@ from seq2seq.evaluation.systems import Comparison, SystemRow
 
 DAGGER = "†"
 
+COLUMNS = (
+    *("system", "seeds", "words", "sentences", "few"),
+    *("bleu", "bleu_low", "bleu_high", "bleu_seed_low", "bleu_seed_high"),
+    *("chrf", "brevity_ratio", "capped"),
+    *("baseline", "gap", "gap_low", "gap_high", "p_bootstrap", "p_randomization"),
+)
+"""Of the CSV."""
+
 
 def heading(comparison: Comparison) -> str:
-    """What was compared on what: ``grammar, test, beam5``, as far as the records say."""
+    """What was compared on what: ``grammar · test · beam5``, as far as the records say."""
     parts = (comparison.corpus, comparison.test_set, comparison.search)
-    return ", ".join(part for part in parts if part) or "test set"
+    return " · ".join(part for part in parts if part) or "test set"
 
 
 def scores_markdown(scores: Scores) -> str:
@@ -35,7 +43,7 @@ def scores_markdown(scores: Scores) -> str:
     if any(row.few for row in scores.buckets):
         notes.append(_few_note())
     notes += _signature_notes(scores.signatures.bleu, scores.signatures.chrf)
-    return _markdown_table(header, rows) + "\n" + " ".join(notes) + "\n"
+    return _markdown_table(header, rows) + "\n" + "".join(f"- {note}\n" for note in notes)
 
 
 def comparison_markdown(comparison: Comparison, findings: Sequence[str]) -> str:
@@ -43,20 +51,16 @@ def comparison_markdown(comparison: Comparison, findings: Sequence[str]) -> str:
     several = any(len(system.seeds) > 1 for system in comparison.systems)
     lines = [f"# BLEU by source length: {heading(comparison)}", ""]
     lines += [f"- {finding}" for finding in findings]
-    lines += ["", _bleu_table(comparison), _detail_table(comparison)]
-    lines += [" ".join(_notes(comparison, several)), ""]
-    return "\n".join(lines)
+    lines += ["", _bleu_table(comparison), _detail_table(comparison, several)]
+    lines += [f"- {note}" for note in _notes(comparison, several)]
+    return "\n".join(lines) + "\n"
 
 
 def comparison_csv(comparison: Comparison) -> str:
     """One line per system and row of the table, at full precision; empty where there is none."""
-    header = (
-        "system,seeds,words,sentences,few,bleu,bleu_low,bleu_high,bleu_seed_low,bleu_seed_high,"
-        "chrf,brevity_ratio,capped,baseline,gap,gap_low,gap_high,p_bootstrap,p_randomization"
-    ).split(",")
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
+    writer.writerow(COLUMNS)
     gaps = {gap.system: gap for gap in comparison.gaps}
     for system in comparison.systems:
         gap = gaps.get(system.name)
@@ -118,7 +122,7 @@ def _bleu_table(comparison: Comparison) -> str:
     return _markdown_table(header, rows)
 
 
-def _detail_table(comparison: Comparison) -> str:
+def _detail_table(comparison: Comparison, several: bool) -> str:
     header = ["source words"]
     for quantity in ("chrF", "brevity", "hit the cap"):
         header += [f"{quantity} {_cell(system.name)}" for system in comparison.systems]
@@ -128,7 +132,7 @@ def _detail_table(comparison: Comparison) -> str:
         cells = [_label(row)]
         cells += [_number(other.chrf, 1) for other in of_systems]
         cells += [_number(other.brevity_ratio, 2) for other in of_systems]
-        cells += [f"{other.capped:.4g}" for other in of_systems]
+        cells += [f"{other.capped:,.{1 if several else 0}f}" for other in of_systems]
         rows.append(cells)
     return _markdown_table(header, rows)
 
@@ -144,7 +148,7 @@ def _notes(comparison: Comparison, several: bool) -> list[str]:
         )
     if comparison.gaps:
         notes.append(
-            f"Gap: BLEU minus that of {comparison.systems[0].name}, with the interval of the "
+            f'Gap: BLEU minus that of "{comparison.systems[0].name}", with the interval of the '
             "paired bootstrap. p: paired bootstrap (one-sided in effect) and two-sided paired "
             f"approximate randomisation, {settings.bootstrap:,} trials each, not corrected for "
             "the number of rows. Difference in differences, fixed in advance: gap above "

@@ -11,7 +11,16 @@ from seq2seq.errors import UserError
 log = logging.getLogger(__name__)
 
 # Where files lie or how results are shown: changing these does not make it another run.
-NOT_PART_OF_A_RUN = ("data", "output", "systems", "decoding", "evaluation")
+NOT_PART_OF_A_RUN = (
+    "data",
+    "output",
+    "systems",
+    "baseline",
+    "seeds",
+    "beams",
+    "decoding",
+    "evaluation",
+)
 
 
 def write_json(path: Path, data: Any) -> None:

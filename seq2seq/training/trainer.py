@@ -197,7 +197,6 @@ class Trainer:
         state = {
             "progress": asdict(self.progress),
             "learning_rate": self.rate.state(),
-            "rng": capture_rng(),
         }
         save_checkpoint(
             self.folder.path / "checkpoints" / name,
@@ -207,6 +206,7 @@ class Trainer:
             self.data.target,
             self.optimizer.state_dict(),
             state,
+            capture_rng(),
         )
 
     def _continue(self) -> None:
@@ -219,7 +219,7 @@ class Trainer:
         load_optimizer(self.folder.last, self.optimizer)
         self.progress = Progress(**checkpoint.state["progress"])
         self.rate.restore(checkpoint.state["learning_rate"])
-        restore_rng(checkpoint.state["rng"])
+        restore_rng(checkpoint.rng)
         self.metrics.rewind(self.progress.update)
         log.info("Continuing %s from update %d.", self.folder.path, self.progress.update)
 

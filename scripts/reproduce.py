@@ -1,0 +1,49 @@
+"""Train, evaluate and compare every system of an experiment; goes on where it stopped."""
+
+import logging
+from pathlib import Path
+
+from launch import compose_systems, launch
+
+from seq2seq.config import CompareConfig, EvaluateConfig, ExperimentConfig
+from seq2seq.data.preparation import prepare
+from seq2seq.evaluation.evaluate import evaluate
+from seq2seq.report.comparison import compare
+from seq2seq.training.trainer import Trainer
+
+log = logging.getLogger(__name__)
+
+
+def main(config: ExperimentConfig) -> None:
+    """Each stage finds what an earlier call has finished and does not do it again."""
+    folders: dict[tuple[str, int], list[str]] = {}
+    for run in compose_systems(config):
+        data = prepare(run.corpus, run.tokenization, Path(run.data))
+        folder = Trainer(run, data).run()
+        for beam in config.beams:
+            settings = EvaluateConfig(
+                checkpoint=str(folder.best),
+                decoding=config.search(beam),
+                evaluation=config.evaluation,
+                data=config.data,
+                directory=config.corpus.directory,
+                device=config.training.device,
+                precision=config.training.precision,
+            )
+            for evaluation in evaluate(settings):
+                key = evaluation.record["test_set"], beam
+                folders.setdefault(key, []).append(str(evaluation.directory))
+    root = Path(config.output) / config.name / "comparison"
+    for (test_set, beam), evaluations in folders.items():
+        settings = CompareConfig(
+            evaluations=evaluations,
+            output=str(root / f"{test_set}-{config.search(beam).name}"),
+            evaluation=config.evaluation,
+            baseline=config.baseline,
+        )
+        print(compare(settings).markdown)
+        print(f"Table and figure: {settings.output}\n")
+
+
+if __name__ == "__main__":
+    launch("reproduce", main)

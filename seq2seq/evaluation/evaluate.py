@@ -1,0 +1,147 @@
+"""The stage ``evaluate``: a checkpoint's translations of test sets, scored by source length."""
+
+import hashlib
+import logging
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from seq2seq.checkpoint import Checkpoint, load_checkpoint
+from seq2seq.config import EvaluateConfig, ExperimentConfig
+from seq2seq.data.corpora import ParallelText, obtain
+from seq2seq.data.text import content_digest, read_lines
+from seq2seq.decoding.translator import Translator
+from seq2seq.device import choose_device, choose_precision
+from seq2seq.errors import UserError
+from seq2seq.evaluation.folder import Evaluation, read_evaluation, write_evaluation
+from seq2seq.evaluation.scores import Translations
+from seq2seq.record import environment_record
+
+log = logging.getLogger(__name__)
+
+
+def evaluate(config: EvaluateConfig) -> list[Evaluation]:
+    """Translate and score each test set asked for; one folder each, ``<test set>-<search>``.
+
+    A folder that already holds this very evaluation (same checkpoint, text, search and precision)
+    is read instead of made again.
+    """
+    device = choose_device(config.device)
+    checkpoint = load_checkpoint(Path(config.checkpoint), device)
+    translator = Translator(
+        checkpoint.model,
+        checkpoint.source,
+        checkpoint.target,
+        device,
+        choose_precision(config.precision, device),
+        checkpoint.config.tokenization.max_pieces,
+    )
+    if config.output is None:
+        output = _run_folder(checkpoint.directory) / "evaluations"
+    else:
+        output = Path(config.output)
+    return [
+        _evaluate_one(config, translator, checkpoint, name, texts, output)
+        for name, texts in _test_sets(config, checkpoint.config).items()
+    ]
+
+
+def _run_folder(checkpoint: Path) -> Path:
+    """The run a checkpoint belongs to, or the checkpoint itself when it stands alone."""
+    return checkpoint.parent.parent if checkpoint.parent.name == "checkpoints" else checkpoint
+
+
+def _test_sets(config: EvaluateConfig, trained: ExperimentConfig) -> dict[str, ParallelText]:
+    """Which texts to translate, by name."""
+    if config.source is not None and config.reference is not None:
+        source = Path(config.source)
+        return {source.name.split(".")[0]: ParallelText(source, Path(config.reference))}
+    corpus = trained.corpus
+    if config.directory is not None:
+        corpus = replace(corpus, directory=config.directory)
+    tests = obtain(corpus, Path(config.data)).tests
+    if config.test_sets is None:
+        return tests
+    for name in config.test_sets:
+        if name not in tests:
+            raise UserError(
+                f"test_sets names {name}, but corpus {corpus.kind} has only: {', '.join(tests)}."
+            )
+    return {name: tests[name] for name in config.test_sets}
+
+
+def _evaluate_one(
+    config: EvaluateConfig,
+    translator: Translator,
+    checkpoint: Checkpoint,
+    name: str,
+    texts: ParallelText,
+    output: Path,
+) -> Evaluation:
+    directory = output / f"{name}-{config.decoding.name}"
+    identity = _identity(config, translator, checkpoint, texts)
+    if (directory / "scores.json").exists():
+        evaluation = read_evaluation(directory)
+        if evaluation.record.get("identity") == identity:
+            log.info("%s is already evaluated.", directory)
+            return evaluation
+    sources, references = list(read_lines(texts.source)), list(read_lines(texts.target))
+    if len(sources) != len(references):
+        raise UserError(
+            f"{texts.source} has {len(sources)} lines, {texts.target} has {len(references)}; "
+            "give files that are aligned line by line."
+        )
+    started = time.monotonic()
+    hypotheses = translator.translate(sources, config.decoding, progress=True)
+    seconds = time.monotonic() - started
+    trained = checkpoint.config
+    record = {
+        "experiment": trained.name,
+        "system": trained.system,
+        "seed": trained.seed,
+        "corpus": trained.corpus.kind,
+        "test_set": name,
+        "search": config.decoding.name,
+        "identity": identity,
+        "checkpoint": str(checkpoint.directory),
+        "config": asdict(trained),
+        "parameters": translator.model.parameter_counts(),
+        "seconds": round(seconds, 2),
+        "sentences_per_second": round(len(sources) / seconds, 1),
+        **environment_record(translator.device),
+    }
+    translations = Translations(
+        sources,
+        references,
+        [hypothesis.text for hypothesis in hypotheses],
+        [hypothesis.capped for hypothesis in hypotheses],
+        [hypothesis.score for hypothesis in hypotheses],
+    )
+    evaluation = write_evaluation(directory, translations, config.evaluation, record)
+    log.info(
+        "%s: BLEU %.2f, %.0f sentences/s, into %s",
+        name,
+        evaluation.scores.overall.bleu or 0.0,
+        len(sources) / seconds,
+        directory,
+    )
+    return evaluation
+
+
+def _identity(
+    config: EvaluateConfig, translator: Translator, checkpoint: Checkpoint, texts: ParallelText
+) -> dict[str, Any]:
+    """What the translations depend on; everything else may differ between two equal evaluations."""
+    search = asdict(config.decoding)
+    del search["batch_size"]
+    manifest = (checkpoint.directory / "manifest.json").read_bytes()
+    return {
+        "checkpoint_sha256": hashlib.sha256(manifest).hexdigest(),
+        "source_sha256": content_digest(texts.source),
+        "reference_sha256": content_digest(texts.target),
+        "search": search,
+        "evaluation": asdict(config.evaluation),
+        "precision": str(translator.precision).removeprefix("torch."),
+        "device": translator.device.type,
+    }

@@ -1,0 +1,151 @@
+import gzip
+import lzma
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seq2seq.data import text
+from seq2seq.errors import UserError
+
+LINE = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\ufeff"))
+PACK = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
+
+
+@pytest.mark.parametrize("ending", PACK)
+@settings(max_examples=30, deadline=None)
+@given(lines=st.lists(LINE))
+def test_what_is_written_is_read_back(ending, lines):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"train.en{ending}"
+        assert text.write_lines(path, iter(lines)) == len(lines)
+        assert list(text.read_lines(path)) == lines
+        assert text.count_lines(path) == len(lines)
+        assert [p.name for p in Path(folder).iterdir()] == [path.name]
+
+
+@settings(max_examples=60, deadline=None)
+@given(content=st.text(st.characters(exclude_categories=["Cs"])), block=st.integers(1, 5))
+def test_counting_agrees_with_reading_wherever_the_blocks_break(content, block):
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        path = Path(folder) / "a.txt"
+        path.write_bytes(content.encode())
+        patch.setattr(text, "BLOCK", block)
+        assert text.count_lines(path) == len(list(text.read_lines(path)))
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_files_are_read_by_their_ending(tmp_path, ending):
+    path = tmp_path / f"a{ending}"
+    path.write_bytes(PACK[ending]("ça\nvä".encode()))
+    assert list(text.read_lines(path)) == ["ça", "vä"]
+    with text.open_text(path) as stream:
+        assert list(stream) == ["ça\n", "vä"]
+
+
+def test_only_newline_ends_a_line(tmp_path):
+    path = tmp_path / "a.txt"
+    line = "one\u2028two\u2029three\x85four\x0bfive\x0csix\x1cseven\x1deight\rnine"
+    path.write_bytes(f"{line}\nsecond\n".encode())
+    assert list(text.read_lines(path)) == [line, "second"]
+    with text.open_text(path) as stream:
+        assert list(stream) == [f"{line}\n", "second\n"]
+
+
+def test_windows_line_ends_and_byte_order_mark_are_dropped(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes("\ufeffone\r\n\ufefftwo\r\r\n\r\nlast\r".encode())
+    # Only at the start of the file is U+FEFF a mark; only before "\n" is "\r" a line end.
+    assert list(text.read_lines(path)) == ["one", "\ufefftwo\r", "", "last\r"]
+
+
+def test_last_line_needs_no_line_end(tmp_path):
+    path = tmp_path / "a.txt"
+    for content, lines in [(b"", []), (b"\n", [""]), (b"a", ["a"]), (b"a\n\n", ["a", ""])]:
+        path.write_bytes(content)
+        assert list(text.read_lines(path)) == lines
+        assert text.count_lines(path) == len(lines)
+
+
+@pytest.mark.parametrize("ending", PACK)
+@pytest.mark.parametrize("read", [lambda path: list(text.read_lines(path)), text.count_lines])
+def test_other_encodings_are_refused_with_file_line_and_byte(tmp_path, ending, read):
+    path = tmp_path / f"latin{ending}"
+    path.write_bytes(PACK[ending]("gut\ndéjà\n".encode("latin-1")))
+    with pytest.raises(UserError) as caught:
+        read(path)
+    assert str(caught.value) == (
+        f"{path}, line 2, byte 2: 0xe9 is not valid UTF-8; "
+        "convert the file, for example with iconv -f LATIN1 -t UTF-8."
+    )
+
+
+def test_a_character_cut_at_the_end_is_refused(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"fine\n" + "é".encode()[:1])
+    with pytest.raises(UserError, match=r"line 2, byte 1: 0xc3 is not valid UTF-8"):
+        text.count_lines(path)
+
+
+@pytest.mark.parametrize("ending", [".gz", ".xz"])
+@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: b"<html>no</html>"])
+def test_damaged_compressed_files_are_refused(tmp_path, ending, damage):
+    path = tmp_path / f"a{ending}"
+    path.write_bytes(damage(PACK[ending](b"line\n" * 1000)))
+    for read in (lambda p: list(text.read_lines(p)), text.count_lines, text.content_digest):
+        with pytest.raises(UserError) as caught:
+            read(path)
+        assert f"{path} is not a whole {ending} file (" in str(caught.value)
+        assert str(caught.value).endswith("); copy or download it again.")
+
+
+@pytest.mark.parametrize("name", ["no.txt", "no.gz", "no.xz"])
+def test_missing_files_and_folders_are_refused(tmp_path, name):
+    with pytest.raises(UserError, match=f"There is no file .*{name}; check the path."):
+        list(text.read_lines(tmp_path / name))
+    (tmp_path / name).mkdir()
+    with pytest.raises(UserError, match=f"{name} cannot be read: Is a directory"):
+        list(text.read_lines(tmp_path / name))
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "a.txt"
+    text.write_lines(path, ["old"])
+
+    def lines():
+        yield "new"
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        text.write_lines(path, lines())
+    assert path.read_bytes() == b"old\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_can_be_rewritten_from_itself(tmp_path):
+    path = tmp_path / "a.txt"
+    text.write_lines(path, ["one", "two"])
+    text.write_lines(path, (line.upper() for line in text.read_lines(path)))
+    assert path.read_bytes() == b"ONE\nTWO\n"
+
+
+def test_a_line_break_inside_a_line_is_a_mistake_of_the_caller(tmp_path):
+    with pytest.raises(ValueError, match=r"line 2 for .* holds a line break: 'b\\nc'"):
+        text.write_lines(tmp_path / "a.txt", ["a", "b\nc"])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_equal_lines_make_equal_files_and_equal_digests(tmp_path, ending):
+    plain, one, two = (tmp_path / name for name in ("plain", f"one{ending}", f"two{ending}"))
+    for path in (plain, one, two):
+        text.write_lines(path, ["a", "ü"] * 50)
+    assert one.read_bytes() == two.read_bytes()
+    assert text.content_digest(plain) == text.content_digest(one)
+
+
+def test_words_are_separated_by_white_space():
+    assert text.word_count("  Where is the\tbeach , please ?\u00a0") == 7
+    assert text.word_count(" ") == 0
