@@ -13,7 +13,6 @@ it is not read. Files that are missing, cut short or altered are refused, and so
 do not fit the config.
 """
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,9 +95,6 @@ def save_checkpoint(
     Raises:
         UserError: ``directory`` holds something else than a checkpoint, or the disk refuses.
     """
-    # The config of `reproduce` is a subclass: its own fields are not the experiment's.
-    names = {field.name for field in dataclasses.fields(ExperimentConfig)}
-    experiment = {name: value for name, value in to_json(config).items() if name in names}
     try:
         with replacing(directory) as folder:
             save_file(_tensors_of(model), folder / "model.safetensors")
@@ -109,7 +105,7 @@ def save_checkpoint(
             if rng is not None:
                 save_file(dict(rng), folder / "rng.safetensors")
             write_json(folder / "state.json", state)
-            write_json(folder / "config.json", experiment)
+            write_json(folder / "config.json", to_json(config))
             source.save(folder, "source")
             target.save(folder, "target")
     except (OSError, SafetensorError) as error:

@@ -29,8 +29,8 @@ def test_absent_cuda_is_refused_with_the_way_out(monkeypatch):
 
 
 def test_unknown_names_are_refused_with_the_nearest():
-    with pytest.raises(UserError, match=r"device=gpu is not a valid choice.*cuda"):
-        choose_device("gpu")
+    with pytest.raises(UserError, match=r"device=cudda is not a valid choice; nearest valid: cuda"):
+        choose_device("cudda")
     with pytest.raises(UserError, match=r"precision=bf6 is not a valid choice.*bf16"):
         choose_precision("bf6", CPU)
 

@@ -118,14 +118,18 @@ class BatchPlan:
         """Batches of epoch ``number`` as arrays of pair indices; equal arguments, equal batches."""
         count = len(self._source)
         if not self.shuffle:
-            return self._batches(np.arange(count))
+            return self._batches(np.arange(count), fineness=1.0)
         random = np.random.default_rng([self.seed, number])
         order = random.permutation(count)
         step = self._typical_batch()
         chunks = max(1, round(count / (step * CHUNK_BATCHES)))
         # Chunks of equal size, in whole batches, so that only the last batch may be a short one.
         ends = [step * round(count * i / chunks / step) for i in range(1, chunks)]
-        batches = [batch for chunk in np.split(order, ends) for batch in self._batches(chunk)]
+        batches = []
+        for chunk in np.split(order, ends):
+            # Bands of another width each time: else a corpus of one chunk would be cut alike in
+            # every epoch.
+            batches += self._batches(chunk, fineness=random.uniform(0.75, 1.33))
         return [batches[i] for i in random.permutation(len(batches))]
 
     def _typical_batch(self) -> int:
@@ -134,20 +138,25 @@ class BatchPlan:
             return self.batch_size
         return max(1, round(self.batch_size / self._target.mean()))
 
-    def _batches(self, chunk: Int64[np.ndarray, "n"]) -> list[Int64[np.ndarray, "_"]]:
-        """Sort a chunk by both lengths and cut it into batches."""
+    def _batches(
+        self, chunk: Int64[np.ndarray, "n"], fineness: float
+    ) -> list[Int64[np.ndarray, "_"]]:
+        """Sort a chunk by both lengths and cut it into batches.
+
+        The pairs fall into bands of source length, and each band is sorted by target length. With
+        as many bands as there are batches in each, both lengths are divided as finely; ``fineness``
+        multiplies the number of bands.
+        """
         step = self._typical_batch()
         by_source = chunk[np.argsort(self._source[chunk], kind="stable")]
-        # One after the other, each stratum holds a band of source lengths and is sorted by target
-        # length: as many bands as there are batches in each divides both lengths as finely.
-        bands = max(1, round(np.sqrt(len(chunk) / step)))
+        bands = max(1, round(fineness * np.sqrt(len(chunk) / step)))
         ends = [step * round(len(chunk) * i / bands / step) for i in range(1, bands)]
-        strata = []
-        for i, stratum in enumerate(np.split(by_source, ends)):
-            # Up, down, up: a batch that spans two strata meets like lengths at the border.
-            key = self._target[stratum] * (1 if i % 2 == 0 else -1)
-            strata.append(stratum[np.argsort(key, kind="stable")])
-        return self._cut(np.concatenate(strata))
+        by_both = []
+        for i, band in enumerate(np.split(by_source, ends)):
+            # Up, down, up: a batch that spans two bands meets like lengths at the border.
+            key = self._target[band] * (1 if i % 2 == 0 else -1)
+            by_both.append(band[np.argsort(key, kind="stable")])
+        return self._cut(np.concatenate(by_both))
 
     def _cut(self, order: Int64[np.ndarray, "n"]) -> list[Int64[np.ndarray, "_"]]:
         """Cut sorted pairs into consecutive batches within ``batch_size``."""

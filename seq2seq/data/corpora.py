@@ -164,11 +164,15 @@ def _obtain_grammar(config: GrammarCorpus, corpora: Path) -> Corpus:
 
 
 def _grammar_hash(config: GrammarCorpus) -> str:
-    """Hash of every setting the written text depends on."""
+    """Hash of all the written text depends on: the settings, and the code that writes it."""
     settings = dataclasses.asdict(config)
     for key in ("directory", "mirror", "train_pairs", "train_max_words"):
         del settings[key]
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    code = Path(grammar.__file__)
+    for path in sorted(code.parent.glob("*.py")) if code.stem == "__init__" else [code]:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _obtain_files(config: FilesCorpus) -> Corpus:
@@ -276,8 +280,9 @@ def check(corpus: Corpus) -> None:
         for path, count in lines.items():
             if count != lines[text.source]:
                 raise UserError(
-                    f"{text.source} has {lines[text.source]:,} lines but {path} has {count:,}; "
-                    "line i of one must belong to line i of the other, so get both from one place."
+                    f"The line counts of the {name} text differ: {text.source} has "
+                    f"{lines[text.source]:,}, {path} has {count:,}; line i of one must belong to "
+                    "line i of the other, so get both from one place."
                 )
 
 

@@ -106,20 +106,20 @@ def tokenize_chunk(
     pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer, max_pieces: int
 ) -> Chunk:
     """Cut ``pairs`` into pieces and leave out those without any or with too many on a side."""
-    sources = [source.tokenize(pair.source) for pair in pairs]
-    targets = [target.tokenize(pair.target) for pair in pairs]
-    shortest = [min(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]
-    longest = [max(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]
-    keep = [low > 0 and high <= max_pieces for low, high in zip(shortest, longest, strict=True)]
-    return Chunk(
-        lines=np.array([p.line for p, kept in zip(pairs, keep, strict=True) if kept], np.int64),
-        source=_number([s for s, kept in zip(sources, keep, strict=True) if kept]),
-        target=_number([t for t, kept in zip(targets, keep, strict=True) if kept]),
-        empty=sum(low == 0 for low in shortest),
-        too_long=sum(
-            low > 0 and high > max_pieces for low, high in zip(shortest, longest, strict=True)
-        ),
-    )
+    lines, sources, targets = [], [], []
+    empty = too_long = 0
+    for pair in pairs:
+        sides = source.tokenize(pair.source), target.tokenize(pair.target)
+        lengths = len(sides[0]), len(sides[1])
+        if min(lengths) == 0:
+            empty += 1
+        elif max(lengths) > max_pieces:
+            too_long += 1
+        else:
+            lines.append(pair.line)
+            sources.append(sides[0])
+            targets.append(sides[1])
+    return Chunk(np.array(lines, np.int64), _number(sources), _number(targets), empty, too_long)
 
 
 def _number(sentences: list[list[str]]) -> Side:
@@ -196,22 +196,19 @@ class SideFile:
     def __init__(self, scratch: Path) -> None:
         self.pieces: dict[str, int] = {}
         """Every piece met so far -> its provisional id, in order of first occurrence."""
+        self.counts: Counter[str] = Counter()
+        """Every piece met so far -> its occurrences."""
         self._scratch = scratch
-        self._stream = scratch.open("wb")
         self._lengths: list[np.ndarray] = []  # pieces per sentence, one array per chunk
 
     def append(self, side: Side) -> None:
         """Add a chunk."""
         known = [self.pieces.setdefault(piece, len(self.pieces)) for piece in side.pieces]
-        np.array(known, np.int32)[side.ids].tofile(self._stream)
+        with self._scratch.open("ab") as stream:
+            np.array(known, np.int32)[side.ids].tofile(stream)
+        counts = np.bincount(side.ids, minlength=len(side.pieces)).tolist()
+        self.counts.update(dict(zip(side.pieces, counts, strict=True)))
         self._lengths.append(side.lengths)
-
-    def counts(self) -> Counter[str]:
-        """Occurrences of every piece."""
-        totals = np.zeros(len(self.pieces), np.int64)
-        for ids, _ in self._chunks():
-            totals += np.bincount(ids, minlength=len(totals))
-        return Counter(dict(zip(self.pieces, totals.tolist(), strict=True)))
 
     def finish(self, final_ids: Sequence[int], path: Path, end: int | None) -> None:
         """Write ``<path>.npy`` and ``<path>.offsets.npy`` and drop the provisional ids.
@@ -230,17 +227,12 @@ class SideFile:
         shape = (int(offsets[-1]),)
         flat = open_memmap(path.with_name(path.name + ".npy"), "w+", np.int32, shape)
         start = 0
-        for ids, chunk_lengths in self._chunks():
-            final = renumber[ids]
-            if end is not None:
-                final = np.insert(final, np.cumsum(chunk_lengths), end)
-            flat[start : start + len(final)] = final
-            start += len(final)
+        with self._scratch.open("rb") as stream:
+            for chunk_lengths in self._lengths:
+                final = renumber[np.fromfile(stream, np.int32, int(chunk_lengths.sum()))]
+                if end is not None:
+                    final = np.insert(final, np.cumsum(chunk_lengths), end)
+                flat[start : start + len(final)] = final
+                start += len(final)
         flat.flush()
         self._scratch.unlink()
-
-    def _chunks(self) -> Iterator[tuple[Int32[np.ndarray, "X"], Int[np.ndarray, "N"]]]:
-        self._stream.close()
-        with self._scratch.open("rb") as stream:
-            for lengths in self._lengths:
-                yield np.fromfile(stream, np.int32, int(lengths.sum())), lengths

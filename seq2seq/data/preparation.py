@@ -9,15 +9,16 @@ renamed when complete.
 import hashlib
 import json
 import logging
-import os
 import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int64
 
 from seq2seq.config import CorpusConfig, TokenizationConfig, to_json
 from seq2seq.data.codec import TextCodec
@@ -31,6 +32,7 @@ from seq2seq.data.encoding import (
     tokenize_pairs,
     worker_count,
 )
+from seq2seq.data.folders import exclusive, new_folder
 from seq2seq.data.text import content_digest, count_lines
 from seq2seq.data.tokenization import (
     MosesWordTokenizer,
@@ -52,7 +54,7 @@ REASONS = {
 }
 """Why a pair is left out: key in the counts -> words for a message."""
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) -> PreparedData:
@@ -75,8 +77,13 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
     recipe = _recipe(corpus, tokenization, text, hashes)
     digest = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode("utf-8")).hexdigest()
     directory = data / "prepared" / digest[:16]
-    if not (directory / "manifest.json").exists():
-        _build(directory, text, corpus, tokenization, recipe)
+    with exclusive(directory.with_name(f"{directory.name}.lock")):
+        if not (directory / "manifest.json").exists():
+            shutil.rmtree(directory, ignore_errors=True)  # a folder without manifest is no cache
+            with new_folder(directory) as part:
+                manifest = {**recipe, **_fill(part, text, corpus, tokenization)}
+                content = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
+                (part / "manifest.json").write_text(content, encoding="utf-8", newline="\n")
     try:
         manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
         return PreparedData(
@@ -112,99 +119,112 @@ def _recipe(
     }
 
 
-def _build(
-    directory: Path,
-    text: Corpus,
-    corpus: CorpusConfig,
-    tokenization: TokenizationConfig,
-    recipe: dict[str, Any],
-) -> None:
-    """Fill ``directory``, under another name until it is complete."""
-    part = directory.with_name(f"{directory.name}.part-{os.getpid()}")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    try:
-        manifest = {**recipe, **_fill(part, text, corpus, tokenization)}
-        content = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
-        (part / "manifest.json").write_text(content, encoding="utf-8", newline="\n")
-        try:
-            part.replace(directory)
-        except OSError:  # the folder is there: of another process that was faster, or a torso
-            if not (directory / "manifest.json").exists():
-                shutil.rmtree(directory)
-                part.replace(directory)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+@dataclass(frozen=True)
+class _Split:
+    """A part of the corpus, and which of its pairs to take."""
+
+    name: str
+    text: ParallelText
+    limit: int | None = None
+    max_words: int | None = None
+
+    def pairs(self, skipped: Counter[str]) -> Iterator[Pair]:
+        return read_pairs(self.text, self.limit, self.max_words, skipped)
+
+    def total(self) -> int:
+        return min(count_lines(self.text.source), self.limit or sys.maxsize)
+
+    def nothing_left(self, skipped: Counter[str]) -> UserError:
+        return UserError(
+            f"No {self.name} pair of {self.text.source} and {self.text.target} is left; left out: "
+            f"{_reasons(skipped)}; mend the files or raise the limits."
+        )
 
 
 def _fill(
-    part: Path, text: Corpus, corpus: CorpusConfig, tokenization: TokenizationConfig
-) -> dict[str, Any]:
+    part: Path, text: Corpus, corpus: CorpusConfig, options: TokenizationConfig
+) -> dict[str, dict[str, int]]:
     """Write tokenizers, vocabularies and ids below ``part``; return what was counted."""
-    limits = corpus.train_pairs, corpus.train_max_words
-    train_skipped: Counter[str] = Counter()
-    if next(read_pairs(text.train, *limits, train_skipped), None) is None:
-        raise _nothing_left("train", text.train, train_skipped)
-    train_total = min(count_lines(text.train.source), corpus.train_pairs or sys.maxsize)
-    tokenizers = _tokenizers(text, tokenization, *limits, train_total)
-
-    train_skipped = Counter()
-    pairs = read_pairs(text.train, *limits, train_skipped)
-    sides = _tokenize(part, "train", pairs, tokenizers, tokenization, train_total, train_skipped)
-    if sides is None:
-        raise _nothing_left("train", text.train, train_skipped)
-    vocabularies = []
-    for side, tokenizer, file in zip(SIDES, tokenizers, sides, strict=True):
-        vocabulary = _vocabulary(tokenizer, tokenization, file.counts())
-        TextCodec(tokenizer, vocabulary).save(part, side)
-        vocabularies.append(vocabulary)
-    _write(part, "train", sides, vocabularies)
-
-    valid_skipped: Counter[str] = Counter()
-    pairs = read_pairs(text.valid, None, None, valid_skipped)
-    total = count_lines(text.valid.source)
-    sides = _tokenize(part, "valid", pairs, tokenizers, tokenization, total, valid_skipped)
-    if sides is None:
-        raise _nothing_left("valid", text.valid, valid_skipped)
-    _write(part, "valid", sides, vocabularies)
-
-    skipped = {f"train.{reason}": train_skipped[reason] for reason in REASONS}
-    skipped |= {f"valid.{reason}": valid_skipped[reason] for reason in REASONS}
-    return {"skipped": skipped}
+    train = _Split("train", text.train, corpus.train_pairs, corpus.train_max_words)
+    valid = _Split("valid", text.valid)
+    tokenizers = _tokenizers(train, text.source_language, text.target_language, options)
+    vocabularies: list[Vocabulary] = []
+    pairs: dict[str, int] = {}
+    skipped: Counter[str] = Counter()
+    for split in (train, valid):
+        sides, lines, left_out = _tokenize(part, split, tokenizers, options)
+        if split is train:
+            for side, tokenizer, file in zip(SIDES, tokenizers, sides, strict=True):
+                vocabularies.append(_vocabulary(tokenizer, options, file.counts))
+                TextCodec(tokenizer, vocabularies[-1]).save(part, side)
+        for side, end, file, vocabulary in zip(
+            SIDES, (EOS, None), sides, vocabularies, strict=True
+        ):
+            file.finish(vocabulary.encode(file.pieces), part / f"{split.name}.{side}", end)
+        np.save(part / f"{split.name}.lines.npy", lines)
+        pairs[split.name] = len(lines)
+        for reason in REASONS:
+            skipped[f"{split.name}.{reason}"] = left_out[reason]
+    return {"pairs": pairs, "skipped": dict(skipped)}
 
 
 def _tokenizers(
-    text: Corpus, options: TokenizationConfig, limit: int | None, max_words: int | None, total: int
+    train: _Split, source: str, target: str, options: TokenizationConfig
 ) -> tuple[Tokenizer, Tokenizer]:
-    """Make the source's and the target's tokenizer, trained on the training pairs if need be."""
-    source, target = text.source_language, text.target_language
+    """Make the two languages' tokenizers, learnt from the training pairs if need be."""
     if options.kind == "whitespace":
         return WhitespaceTokenizer(source), WhitespaceTokenizer(target)
     if options.kind == "moses":
         return MosesWordTokenizer(source), MosesWordTokenizer(target)
-    assert options.vocabulary_size is not None  # TokenizationConfig sees to it
+    size = options.vocabulary_size
+    assert size is not None  # TokenizationConfig sees to it
+    skipped: Counter[str] = Counter()
+    if next(train.pairs(skipped), None) is None:
+        raise train.nothing_left(skipped)
+    total = train.total()
 
     def sampled() -> Iterator[Pair]:
-        pairs = read_pairs(text.train, limit, max_words, Counter())
-        return sample(pairs, total, TOKENIZER_PAIRS)
+        return sample(train.pairs(Counter()), total, TOKENIZER_PAIRS)
 
-    size = options.vocabulary_size
+    learn = SentencePieceTokenizer.train_model
     if options.joint:
-        sentences = (sentence for pair in sampled() for sentence in (pair.source, pair.target))
-        model = SentencePieceTokenizer.train_model(
-            sentences, size, f"the {source} and {target} training text"
-        )
-        models = model, model
+        both = (sentence for pair in sampled() for sentence in (pair.source, pair.target))
+        models = [learn(both, size, f"the {source} and {target} training text")] * 2
     else:
-        models = (
-            SentencePieceTokenizer.train_model(
-                (pair.source for pair in sampled()), size, f"the {source} training text"
-            ),
-            SentencePieceTokenizer.train_model(
-                (pair.target for pair in sampled()), size, f"the {target} training text"
-            ),
-        )
+        models = [
+            learn((pair.source for pair in sampled()), size, f"the {source} training text"),
+            learn((pair.target for pair in sampled()), size, f"the {target} training text"),
+        ]
     return SentencePieceTokenizer(source, models[0]), SentencePieceTokenizer(target, models[1])
+
+
+def _tokenize(
+    part: Path, split: _Split, tokenizers: tuple[Tokenizer, Tokenizer], options: TokenizationConfig
+) -> tuple[tuple[SideFile, SideFile], Int64[np.ndarray, "N"], Counter[str]]:
+    """Tokenise to disk; return both sides, the line numbers kept and the reasons of the others."""
+    sides = SideFile(part / f"{split.name}.source.ids"), SideFile(part / f"{split.name}.target.ids")
+    skipped: Counter[str] = Counter()
+    total = split.total()
+    chunks = tokenize_pairs(
+        split.pairs(skipped),
+        *tokenizers,
+        options.max_pieces,
+        worker_count(options.workers, total, *tokenizers),
+        total,
+        split.name,
+    )
+    lines = [np.zeros(0, np.int64)]
+    for chunk in chunks:
+        sides[0].append(chunk.source)
+        sides[1].append(chunk.target)
+        lines.append(chunk.lines)
+        skipped["empty"] += chunk.empty
+        skipped["max_pieces"] += chunk.too_long
+    kept = np.concatenate(lines)
+    if len(kept) == 0:
+        raise split.nothing_left(skipped)
+    logger.info("%s: %s pairs; left out: %s", split.name, f"{len(kept):,}", _reasons(skipped))
+    return sides, kept, skipped
 
 
 def _vocabulary(
@@ -215,46 +235,6 @@ def _vocabulary(
         pieces = tokenizer.pieces[len(SPECIALS) :]
         return Vocabulary(pieces, [counts[piece] for piece in pieces])
     return Vocabulary.from_counts(counts, options.vocabulary_size, options.min_frequency)
-
-
-def _tokenize(
-    part: Path,
-    name: str,
-    pairs: Iterator[Pair],
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    options: TokenizationConfig,
-    total: int,
-    skipped: Counter[str],
-) -> tuple[SideFile, SideFile] | None:
-    """Tokenise "train" or "valid" to disk, counting into ``skipped``; None when nothing is left."""
-    sides = SideFile(part / f"{name}.source.ids"), SideFile(part / f"{name}.target.ids")
-    workers = worker_count(options.workers, total, *tokenizers)
-    lines = []
-    for chunk in tokenize_pairs(pairs, *tokenizers, options.max_pieces, workers, total, name):
-        sides[0].append(chunk.source)
-        sides[1].append(chunk.target)
-        lines.append(chunk.lines)
-        skipped["empty"] += chunk.empty
-        skipped["max_pieces"] += chunk.too_long
-    kept = sum(map(len, lines))
-    log.info("%s: %s pairs kept; left out: %s.", name, f"{kept:,}", _reasons(skipped))
-    np.save(part / f"{name}.lines.npy", np.concatenate([np.zeros(0, np.int64), *lines]))
-    return sides if kept else None
-
-
-def _write(
-    part: Path, name: str, sides: tuple[SideFile, SideFile], vocabularies: list[Vocabulary]
-) -> None:
-    """Renumber the pieces by the vocabularies; the source gets its EOS."""
-    for side, end, file, vocabulary in zip(SIDES, (EOS, None), sides, vocabularies, strict=True):
-        file.finish(vocabulary.encode(file.pieces), part / f"{name}.{side}", end)
-
-
-def _nothing_left(name: str, text: ParallelText, skipped: Counter[str]) -> UserError:
-    return UserError(
-        f"No {name} pair of {text.source} and {text.target} is left; left out: "
-        f"{_reasons(skipped)}. Mend the files or raise the limits."
-    )
 
 
 def _reasons(skipped: Counter[str]) -> str:

@@ -69,7 +69,7 @@ class MosesWordTokenizer(Tokenizer):
     """
 
     kind = "moses"
-    worth_sharing = 100_000
+    worth_sharing = 50_000
 
     def __init__(self, language: str) -> None:
         super().__init__(language)

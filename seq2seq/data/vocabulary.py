@@ -77,9 +77,11 @@ class Vocabulary:
 
     def save(self, path: Path) -> None:
         """Write one ``piece<TAB>count`` a line, in the order of ids."""
-        lines = [f"{p}\t{n}\n" for p, n in zip(self.pieces, self.counts, strict=True)]
-        if broken := next((line for line in lines if line.count("\n") > 1), None):
-            raise ValueError(f"the piece {broken[:40]!r} contains a line end")
+        lines = []
+        for piece, count in zip(self.pieces, self.counts, strict=True):
+            if not piece or "\n" in piece:
+                raise ValueError(f"the piece {piece!r} does not fit on a line of its own")
+            lines.append(f"{piece}\t{count}\n")
         path.write_text("".join(lines), encoding="utf-8", newline="\n")
 
     @classmethod

@@ -35,8 +35,8 @@ from seq2seq.evaluation.significance import (
 logger = logging.getLogger(__name__)
 
 BESIDE_THE_POINT = (
-    *("name", "system", "systems", "baseline", "seed", "seeds", "beams", "data", "output"),
-)
+    "name", "system", "systems", "baseline", "seed", "seeds", "beams", "data", "output",
+)  # fmt: skip
 """Config keys that name a run rather than shape it."""
 
 

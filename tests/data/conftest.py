@@ -85,6 +85,13 @@ class Remote:
         self.thread.join()
 
 
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch):
+    """Whatever proxy the environment names, it is not asked for this machine."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "*")
+
+
 @pytest.fixture
 def remote():
     server = Remote()

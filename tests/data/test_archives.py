@@ -55,7 +55,7 @@ def test_gunzip_refuses_a_bomb_before_it_fills_the_disk(tmp_path):
 
 
 def tar(path, *members, damage=lambda content: content):
-    """Write a .tar.gz of (name, content) files; a content of another type makes a link or folder."""
+    """Write a .tar.gz of (name, content); a content (type, link name) makes another kind."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
         for name, content in members:

@@ -86,13 +86,13 @@ def split(folder, pairs, config=CONFIG):
 
 def test_splits_are_clean_of_the_size_asked_for_and_apart(tmp_path):
     pairs = raw_text()
-    counts, splits = split(tmp_path / "a", pairs)
+    _, splits = split(tmp_path / "a", pairs)
     assert (len(splits["valid"]), len(splits["test"])) == (20, 40)
     kept = [pair for name in splits for pair in splits[name]]
     assert len(kept) == len(set(kept))
     for source, target in kept:
         lengths = sorted((len(source.split()), len(target.split())))
-        assert 1 <= lengths[0]
+        assert lengths[0] >= 1
         assert lengths[1] <= min(20, 3 * lengths[0])
     sources = [{source.casefold() for source, _ in pairs} for pairs in splits.values()]
     for one, other in [*pairwise(sources), (sources[0], sources[2])]:

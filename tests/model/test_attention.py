@@ -28,7 +28,7 @@ def additive() -> AdditiveAttention:
 
 
 def slow_additive(attention, query, memory, length):
-    """e_j = v . tanh(W s + U h_j), a = exp(e) / sum exp(e), c = sum a_j h_j, one number at a time."""
+    """e_j = v . tanh(W s + U h_j), a = softmax(e), c = sum a_j h_j, one number at a time."""
     scores = []
     for position in range(length):
         total = 0.0
@@ -53,7 +53,9 @@ def test_additive_equals_the_slow_loop(additive, encoded):
     query = torch.randn(3, 5)
     context, weights = additive(query, additive.keys(encoded.memory), encoded)
     for row, length in enumerate(LENGTHS.tolist()):
-        slow_context, slow_weights = slow_additive(additive, query[row], encoded.memory[row], length)
+        slow_context, slow_weights = slow_additive(
+            additive, query[row], encoded.memory[row], length
+        )
         torch.testing.assert_close(context[row], torch.tensor(slow_context))
         torch.testing.assert_close(weights[row, :length], torch.tensor(slow_weights))
 

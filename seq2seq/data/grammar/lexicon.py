@@ -1,209 +1,36 @@
-"""The words of the embedded English-German grammar, as tables, with their forms.
+"""The words of the embedded English-German grammar, as tables.
 
-A row is one dictionary entry: English left, German right. Regular forms are derived from the row
-(plural -s, dative plural -n, adjective endings); irregular ones stand in it. Words were chosen
-so that each English form has one German counterpart and the other way round.
+A row is one dictionary entry, English left, German right; the functions that read a table say
+what its columns are. Words were chosen so that each English form has one German counterpart and
+the other way round; verbs whose English past looks like their present ("read") stay out.
 """
 
-from dataclasses import dataclass
-from enum import IntEnum
 from itertools import combinations
 
-Words = tuple[str, ...]
-
-
-class Case(IntEnum):
-    """The German cases in use; also an index into tables of forms."""
-
-    NOMINATIVE = 0
-    ACCUSATIVE = 1
-    DATIVE = 2
-
-
-class Number(IntEnum):
-    """Singular or plural; also an index into pairs of forms."""
-
-    SINGULAR = 0
-    PLURAL = 1
-
-
-class Kind(IntEnum):
-    """What a noun stands for: decides which verbs and prepositions go with it."""
-
-    PERSON = 0
-    ANIMAL = 1
-    THING = 2
-    PLACE = 3
-
-
-PLURAL_COLUMN = 3
-"""In tables by gender, columns 0-2 are masculine, feminine, neuter; the plural has no gender."""
-
-
-@dataclass(frozen=True)
-class Noun:
-    """A noun: ``english[number]``, ``german[number][case]``, gender 0-2 = der, die, das."""
-
-    kind: Kind
-    gender: int
-    english: tuple[str, str]
-    german: tuple[tuple[str, str, str], tuple[str, str, str]]
-
-    def column(self, number: Number) -> int:
-        """Column of this noun in tables by gender."""
-        return PLURAL_COLUMN if number is Number.PLURAL else self.gender
-
-
-@dataclass(frozen=True)
-class Adjective:
-    """An adjective: the German base form serves after "sein", the stem takes endings."""
-
-    english: str
-    german: str
-    stem: str
-
-
-@dataclass(frozen=True)
-class Determiner:
-    """A word before the noun: ``german[case][column]``; ``endings`` is what adjectives then take."""
-
-    english: str
-    german: tuple[Words, Words, Words]
-    endings: tuple[Words, Words, Words]
-
-
-@dataclass(frozen=True)
-class Preposition:
-    """A preposition and the case it governs in the sense at hand."""
-
-    english: Words
-    german: str
-    case: Case
-
-
-@dataclass(frozen=True)
-class Verb:
-    """A verb in the forms the grammar needs; pairs are indexed by number.
-
-    ``finite`` is the verb-second form, whose separable ``prefix`` (or "") closes the clause;
-    ``final`` the verb-final one ("ruft ... an", "anruft"). ``past`` holds German auxiliary and
-    participle, the latter empty for the one verb with a simple past ("war").
-    """
-
-    english: Words
-    english_present: tuple[Words, Words]
-    english_past: tuple[Words, Words]
-    infinitive: str
-    finite: tuple[str, str]
-    final: tuple[str, str]
-    prefix: str
-    past: tuple[str, str]
-    participle: str
-    to_infinitive: Words
-    case: Case = Case.ACCUSATIVE
-    preposition: Preposition | None = None
-
-
-@dataclass(frozen=True)
-class Modal:
-    """An auxiliary before the infinitive; pairs are indexed by number."""
-
-    english: tuple[Words, Words]
-    german: tuple[str, str]
-
-
-Linked = tuple[tuple[Words, Words], ...]
-"""A fixed phrase as groups of words that translate each other."""
-
-
-def _rows(table: str) -> list[list[str]]:
-    return [line.split() for line in table.strip().splitlines()]
-
-
-def _words(entry: str) -> Words:
-    return tuple(entry.split("_"))
-
-
-def _with_s(word: str) -> str:
-    """English -s of plurals and of the third person."""
-    if word.endswith(("s", "x", "ch", "sh", "go")):
-        return word + "es"
-    if word.endswith("y") and word[-2] not in "aeiou":
-        return word[:-1] + "ies"
-    return word + "s"
-
-
-def _nouns(kind: Kind, table: str) -> tuple[Noun, ...]:
-    """Rows: English singular [plural] der|die|das singular[/its accusative and dative] plural."""
-    nouns = []
-    for row in _rows(table):
-        *english, article, singular, plural = row
-        nominative, _, oblique = singular.partition("/")
-        oblique = oblique or nominative
-        dative = plural if plural.endswith(("n", "s")) else plural + "n"
-        nouns.append(
-            Noun(
-                kind,
-                ("der", "die", "das").index(article),
-                (english[0], english[-1] if len(english) == 2 else _with_s(english[0])),
-                ((nominative, oblique, oblique), (plural, plural, dative)),
-            )
-        )
-    return tuple(nouns)
-
-
-def _verbs(table: str, case: Case = Case.ACCUSATIVE) -> tuple[Verb, ...]:
-    """Rows: English base and past (_ joins words) [preposition], infinitive with prefix|, third
-    person, participle (+ if with "sein") [preposition and its case]."""
-    verbs = []
-    for row in _rows(table):
-        preposition = None
-        if len(row) == 8:
-            base, past, english, infinitive, third, participle, german, governed = row
-            preposition = Preposition((english,), german, Case[governed.upper()])
-        else:
-            base, past, infinitive, third, participle = row
-        prefix, _, stem = infinitive.rpartition("|")
-        head, *particles = _words(base)
-        verbs.append(
-            Verb(
-                english=_words(base),
-                english_present=((_with_s(head), *particles), _words(base)),
-                english_past=(_words(past), _words(past)),
-                infinitive=prefix + stem,
-                finite=(third, stem),
-                final=(prefix + third, prefix + stem),
-                prefix=prefix,
-                past=("ist", "sind") if participle.startswith("+") else ("hat", "haben"),
-                participle=participle.removeprefix("+"),
-                to_infinitive=(f"{prefix}zu{stem}",) if prefix else ("zu", stem),
-                case=case,
-                preposition=preposition,
-            )
-        )
-    return tuple(verbs)
-
-
-def _adjectives(table: str) -> tuple[Adjective, ...]:
-    """Rows of entries english=german[/stem before endings]."""
-    adjectives = []
-    for entry in table.split():
-        english, _, german = entry.partition("=")
-        base, _, stem = german.partition("/")
-        adjectives.append(Adjective(english, base, stem or base))
-    return tuple(adjectives)
-
-
-def _phrases(table: str) -> tuple[Linked, ...]:
-    """Lines of groups english=german; _ joins the words of a group."""
-    return tuple(
-        tuple((_words(english), _words(german)) for english, german in (g.split("=") for g in row))
-        for row in _rows(table)
-    )
-
+from seq2seq.data.grammar.forms import (
+    ARTICLE,
+    STRONG,
+    WEAK,
+    Adjective,
+    Case,
+    Determiner,
+    Kind,
+    Modal,
+    Noun,
+    Number,
+    Preposition,
+    Verb,
+    adjectives,
+    like_dieser,
+    like_ein,
+    nouns,
+    phrases,
+    verbs,
+    words,
+)
 
 NOUNS: tuple[tuple[Noun, ...], ...] = (  # indexed by Kind
-    _nouns(
+    nouns(
         Kind.PERSON,
         """
         man men        der Mann Männer
@@ -233,7 +60,7 @@ NOUNS: tuple[tuple[Noun, ...], ...] = (  # indexed by Kind
         thief thieves  der Dieb Diebe
         """,
     ),
-    _nouns(
+    nouns(
         Kind.ANIMAL,
         """
         dog         der Hund Hunde
@@ -252,7 +79,7 @@ NOUNS: tuple[tuple[Noun, ...], ...] = (  # indexed by Kind
         crocodile   das Krokodil Krokodile
         """,
     ),
-    _nouns(
+    nouns(
         Kind.THING,
         """
         book           das Buch Bücher
@@ -281,7 +108,7 @@ NOUNS: tuple[tuple[Noun, ...], ...] = (  # indexed by Kind
         suitcase       der Koffer Koffer
         """,
     ),
-    _nouns(
+    nouns(
         Kind.PLACE,
         """
         garden    der Garten Gärten
@@ -304,12 +131,13 @@ NOUNS: tuple[tuple[Noun, ...], ...] = (  # indexed by Kind
     ),
 )
 
-NAMES: Words = tuple(
-    ["Anna", "Peter", "Maria", "Paul", "Julia", "Thomas", "Lena", "Felix", "Sophie", "Jonas", "Laura", "Martin", "Clara", "Simon", "Emma", "Oskar", "Nina", "Max", "Eva", "Daniel", "Lisa", "Robert", "Helena", "Anton", "Katharina", "Viktor", "Rosa", "Emil"]
+NAMES = words(
+    """
+    Anna Peter Maria Paul Julia Thomas Lena Felix Sophie Jonas Laura Martin Clara Simon
+    Emma Oskar Nina Max Eva Daniel Lisa Robert Helena Anton Katharina Viktor Rosa Emil
+    """
 )
-CITIES: Words = tuple(
-    ["Berlin", "Hamburg", "Paris", "London", "Madrid", "Dresden", "Leipzig", "Bonn", "Oslo", "Amsterdam", "Bern", "Budapest"]
-)
+CITIES = words("Berlin Hamburg Paris London Madrid Dresden Leipzig Bonn Oslo Bern Budapest Rostock")
 PRONOUNS: tuple[tuple[str, str, Number], ...] = (
     ("he", "er", Number.SINGULAR),
     ("she", "sie", Number.SINGULAR),
@@ -318,49 +146,79 @@ PRONOUNS: tuple[tuple[str, str, Number], ...] = (
 )
 """Subjects of one word; "sie" is told apart by the number of its verb."""
 
-ADJECTIVES: tuple[tuple[Adjective, ...], ...] = (  # in the order in which they precede a noun
-    _adjectives(
-        """beautiful=schön famous=berühmt strange=seltsam dangerous=gefährlich ugly=hässlich
-        wonderful=wunderbar important=wichtig unknown=unbekannt boring=langweilig"""
+_COLOURS = "red=rot blue=blau green=grün black=schwarz white=weiß brown=braun grey=grau"
+_ORIGINS = "German=deutsch French=französisch Russian=russisch English=englisch"
+ADJECTIVES: tuple[tuple[tuple[Adjective, ...], ...], ...] = (
+    # By Kind; then by class, in the order in which they precede a noun: the last is not for "is".
+    adjectives(
+        """famous=berühmt important=wichtig wonderful=wunderbar friendly=freundlich clever=klug
+        funny=lustig""",
+        "small=klein big=groß",
+        "old=alt young=jung tired=müde/müd hungry=hungrig",
+        _ORIGINS,
     ),
-    _adjectives("small=klein big=groß tiny=winzig huge=riesig thin=dünn heavy=schwer"),
-    _adjectives("old=alt new=neu clean=sauber dark=dunkel/dunkl dirty=schmutzig cold=kalt"),
-    _adjectives("red=rot blue=blau green=grün black=schwarz white=weiß brown=braun grey=grau"),
-    _adjectives("German=deutsch French=französisch Russian=russisch English=englisch"),
+    adjectives(
+        """beautiful=schön strange=seltsam wonderful=wunderbar dangerous=gefährlich clever=klug
+        funny=lustig""",
+        "small=klein big=groß tiny=winzig huge=riesig",
+        "old=alt young=jung tired=müde/müd hungry=hungrig dirty=schmutzig",
+        _COLOURS,
+    ),
+    adjectives(
+        """beautiful=schön strange=seltsam wonderful=wunderbar important=wichtig ugly=hässlich
+       """,
+        "small=klein big=groß tiny=winzig heavy=schwer",
+        "old=alt new=neu dirty=schmutzig cold=kalt",
+        _COLOURS,
+        _ORIGINS,
+    ),
+    adjectives(
+        """beautiful=schön strange=seltsam famous=berühmt dangerous=gefährlich ugly=hässlich
+       """,
+        "small=klein big=groß tiny=winzig huge=riesig",
+        "old=alt new=neu dirty=schmutzig dark=dunkel/dunkl cold=kalt",
+        _ORIGINS,
+    ),
 )
-ADJECTIVE_CLASSES = tuple(tuple(combinations(range(len(ADJECTIVES)), n)) for n in range(4))
-"""Choices of 0-3 different classes of adjectives, each in their order."""
-PREDICATIVES: tuple[Adjective, ...] = ADJECTIVES[0] + ADJECTIVES[1] + ADJECTIVES[2]
+ADJECTIVE_CLASSES = tuple(
+    tuple(tuple(combinations(range(len(classes)), n)) for n in range(4)) for classes in ADJECTIVES
+)
+"""By Kind: the choices of 0-3 different classes, each in their order."""
+PREDICATIVES = tuple(sum(classes[:-1], ()) for classes in ADJECTIVES)
 
-INTENSIFIERS = _phrases("very=sehr\nquite=ziemlich\nespecially=besonders\nunusually=ungewöhnlich")
-NUMERALS = _phrases(
+INTENSIFIERS = phrases("very=sehr\nquite=ziemlich\nespecially=besonders\nunusually=ungewöhnlich")
+NUMERALS = phrases(
     "two=zwei\nthree=drei\nfour=vier\nfive=fünf\nsix=sechs\nseven=sieben\neight=acht\nnine=neun\n"
     "ten=zehn\neleven=elf\ntwelve=zwölf\ntwenty=zwanzig"
 )
-ADVERBS = _phrases(
+ADVERBS_OF_THINGS = phrases(
     """
     often=oft
     always=immer
     rarely=selten
     never=nie
     sometimes=manchmal
+    suddenly=plötzlich
+    probably=wahrscheinlich
+    certainly=bestimmt
+    finally=endlich
+    """
+)
+ADVERBS = ADVERBS_OF_THINGS + phrases(
+    """
     quietly=leise
     slowly=langsam
     quickly=schnell
     carefully=vorsichtig
     secretly=heimlich
     happily=fröhlich
-    suddenly=plötzlich
-    probably=wahrscheinlich
-    certainly=bestimmt
-    finally=endlich
     gladly=gern
     proudly=stolz
     patiently=geduldig
     """
 )
 
-_ANY_TIME = _phrases(
+_ANY_TIME = phrases(
     """
     today=heute
     on=am Monday=Montag
@@ -380,53 +238,35 @@ _ANY_TIME = _phrases(
     at_night=nachts
     """
 )
-PRESENT_TIMES = _ANY_TIME + _phrases("now=jetzt\nevery=jeden day=Tag\nevery=jede week=Woche")
-PAST_TIMES = _ANY_TIME + _phrases(
+PRESENT_TIMES = _ANY_TIME + phrases("now=jetzt\nevery=jeden day=Tag\nevery=jede week=Woche")
+PAST_TIMES = _ANY_TIME + phrases(
     "yesterday=gestern\nrecently=neulich\nlast=letzte week=Woche\nlast=letztes year=Jahr"
 )
-FUTURE_TIMES = _ANY_TIME + _phrases(
+FUTURE_TIMES = _ANY_TIME + phrases(
     "tomorrow=morgen\nsoon=bald\nnext=nächste week=Woche\nnext=nächstes year=Jahr"
 )
 
-# Endings by case, then by column masculine, feminine, neuter, plural.
-_WEAK = (("e", "e", "e", "en"), ("en", "e", "e", "en"), ("en", "en", "en", "en"))
-_MIXED = (("er", "e", "es", "en"), ("en", "e", "es", "en"), ("en", "en", "en", "en"))
-_STRONG = (("er", "e", "es", "e"), ("en", "e", "es", "e"), ("em", "er", "em", "en"))
-_ARTICLE = (("der", "die", "das", "die"), ("den", "die", "das", "die"), ("dem", "der", "dem", "den"))
-
-
-def _like_dieser(english: str, stem: str, adjectives: tuple[Words, Words, Words]) -> Determiner:
-    forms = tuple(tuple(stem + ending for ending in row) for row in _STRONG)
-    return Determiner(english, (forms[0], forms[1], forms[2]), adjectives)
-
-
-def _like_ein(english: str, stem: str) -> Determiner:
-    bare = (("", "e", "", "e"), ("en", "e", "", "e"), ("em", "er", "em", "en"))
-    forms = tuple(tuple(stem + ending for ending in row) for row in bare)
-    return Determiner(english, (forms[0], forms[1], forms[2]), _MIXED)
-
-
-THE = Determiner("the", _ARTICLE, _WEAK)
-A = _like_ein("a", "ein")
-THESE = _like_dieser("these", "dies", _WEAK)
-POSSESSIVES = (_like_ein("my", "mein"), _like_ein("his", "sein"), _like_ein("our", "unser"))
-NO_ARTICLE = Determiner("", (("",) * 4, ("",) * 4, ("",) * 4), _STRONG)
+THE = Determiner("the", ARTICLE, WEAK)
+A = like_ein("a", "ein")
+THESE = like_dieser("these", "dies", WEAK)
+POSSESSIVES = (like_ein("my", "mein"), like_ein("his", "sein"), like_ein("our", "unser"))
+NO_ARTICLE = Determiner("", (("",) * 4, ("",) * 4, ("",) * 4), STRONG)
 
 # Repeated entries are more frequent.
 SINGULAR_DETERMINERS = (
     *(THE,) * 5,
     *(A,) * 4,
-    _like_dieser("this", "dies", _WEAK),
-    _like_dieser("every", "jed", _WEAK),
+    like_dieser("this", "dies", WEAK),
+    like_dieser("every", "jed", WEAK),
     *POSSESSIVES,
 )
 COUNTABLE_DETERMINERS = (*(THE,) * 3, THESE, *POSSESSIVES)
 """Plural determiners that a numeral may follow ("die drei alten Hunde")."""
 PLURAL_DETERMINERS = (
     *COUNTABLE_DETERMINERS,
-    _like_dieser("all", "all", _WEAK),
-    _like_dieser("many", "viel", _STRONG),
-    _like_dieser("some", "einig", _STRONG),
+    like_dieser("all", "all", WEAK),
+    like_dieser("many", "viel", STRONG),
+    like_dieser("some", "einig", STRONG),
 )
 
 RELATIVE_PRONOUNS = (
@@ -457,6 +297,8 @@ AT_PLACES = (
     Preposition(("opposite",), "gegenüber", Case.DATIVE),
     Preposition(("in", "front", "of"), "vor", Case.DATIVE),
 )
+IN_WHICH = AT_PLACES[:4]
+"""Those of one word that a relative clause may begin with."""
 AT_CITIES = (_IN, _NEAR)
 OF_ORIGIN = _FROM
 OF_BELONGINGS = (
@@ -471,8 +313,8 @@ TO_PLACES = (
 )
 TO_CITIES = Preposition(("to",), "nach", Case.DATIVE)
 
-COORDINATORS = _phrases(",=, and=und\n,=, but=aber\n,=, or=oder\n;=;")
-CONJUNCTIONS = _phrases(
+COORDINATORS = phrases(",=, and=und\n,=, but=aber\n,=, or=oder\n;=;")
+CONJUNCTIONS = phrases(
     "because=weil\nalthough=obwohl\nif=wenn\nwhile=während\nbefore=bevor\nuntil=bis\n"
     "as_soon_as=sobald"
 )
@@ -499,7 +341,7 @@ BE = Verb(
     participle="",
     to_infinitive=("zu", "sein"),
 )
-INTRANSITIVE = _verbs(
+INTRANSITIVE = verbs(
     """
     sleep slept       schlafen schläft geschlafen
     laugh laughed     lachen lacht gelacht
@@ -513,23 +355,23 @@ INTRANSITIVE = _verbs(
     get_up got_up     auf|stehen steht +aufgestanden
     """
 )
-INTRANSITIVE_OF_THINGS = _verbs(
+INTRANSITIVE_SIMPLE = tuple(verb for verb in INTRANSITIVE if len(verb.english) == 1)
+INTRANSITIVE_OF_THINGS = verbs(
     """
     fall fell              fallen fällt +gefallen
     burn burned            brennen brennt gebrannt
     disappear disappeared  verschwinden verschwindet +verschwunden
     """
 )
-MOTION = _verbs(
+MOTION = verbs(
     """
     go went             gehen geht +gegangen
     run ran             laufen läuft +gelaufen
     come came           kommen kommt +gekommen
     travel travelled    reisen reist +gereist
-    hurry hurried       eilen eilt +geeilt
     """
 )
-TRANSITIVE = _verbs(
+TRANSITIVE = verbs(
     """
     see saw                sehen sieht gesehen
     find found             finden findet gefunden
@@ -537,16 +379,13 @@ TRANSITIVE = _verbs(
     carry carried          tragen trägt getragen
     watch watched          beobachten beobachtet beobachtet
     look_for looked_for    suchen sucht gesucht
-    draw drew              zeichnen zeichnet gezeichnet
     hide hid               verstecken versteckt versteckt
     forget forgot          vergessen vergisst vergessen
-    need needed            brauchen braucht gebraucht
     lose lost              verlieren verliert verloren
-    describe described     beschreiben beschreibt beschrieben
     look_at looked_at      an|sehen sieht angesehen
     """
 )
-TRANSITIVE_OF_PERSONS = _verbs(
+TRANSITIVE_OF_PERSONS = verbs(
     """
     call called            an|rufen ruft angerufen
     invite invited         ein|laden lädt eingeladen
@@ -556,18 +395,16 @@ TRANSITIVE_OF_PERSONS = _verbs(
     pick_up picked_up      ab|holen holt abgeholt
     """
 )
-TRANSITIVE_OF_THINGS = _verbs(
+TRANSITIVE_OF_THINGS = verbs(
     """
     buy bought             kaufen kauft gekauft
     repair repaired        reparieren repariert repariert
     open opened            auf|machen macht aufgemacht
     close closed           zu|machen macht zugemacht
-    steal stole            stehlen stiehlt gestohlen
     throw_away threw_away  weg|werfen wirft weggeworfen
-    wash washed            waschen wäscht gewaschen
     """
 )
-DATIVE_VERBS = _verbs(
+DATIVE_VERBS = verbs(
     """
     help helped            helfen hilft geholfen
     thank thanked          danken dankt gedankt
@@ -578,10 +415,8 @@ DATIVE_VERBS = _verbs(
     """,
     Case.DATIVE,
 )
-DATIVE_VERBS_OF_THINGS = _verbs(
-    "belong_to belonged_to  gehören gehört gehört", Case.DATIVE
-)
-DITRANSITIVE = _verbs(
+DATIVE_VERBS_OF_THINGS = verbs("belong_to belonged_to  gehören gehört gehört", Case.DATIVE)
+DITRANSITIVE = verbs(
     """
     give gave              geben gibt gegeben
     show showed            zeigen zeigt gezeigt
@@ -592,33 +427,35 @@ DITRANSITIVE = _verbs(
     give_back gave_back    zurück|geben gibt zurückgegeben
     """
 )
-PREPOSITIONAL = _verbs(
+PREPOSITIONAL_OF_THINGS = verbs(
     """
     wait waited for        warten wartet gewartet auf accusative
     dream dreamed of       träumen träumt geträumt von dative
     think thought of       denken denkt gedacht an accusative
-    speak spoke with       sprechen spricht gesprochen mit dative
     play played with       spielen spielt gespielt mit dative
     laugh laughed at       lachen lacht gelacht über accusative
-    fight fought against   kämpfen kämpft gekämpft gegen accusative
-    begin began with       an|fangen fängt angefangen mit dative
     """
 )
-SAYING = _verbs(
+PREPOSITIONAL = PREPOSITIONAL_OF_THINGS + verbs(
+    """
+    speak spoke with       sprechen spricht gesprochen mit dative
+    fight fought against   kämpfen kämpft gekämpft gegen accusative
+    look looked after      auf|passen passt aufgepasst auf accusative
+    """
+)
+SAYING = verbs(
     """
     say said               sagen sagt gesagt
     know knew              wissen weiß gewusst
     think thought          denken denkt gedacht
     believe believed       glauben glaubt geglaubt
     hope hoped             hoffen hofft gehofft
-    claim claimed          behaupten behauptet behauptet
     explain explained      erklären erklärt erklärt
     notice noticed         bemerken bemerkt bemerkt
-    assume assumed         an|nehmen nimmt angenommen
     """
 )
 """These take "that"."""
-ASKING = _verbs(
+ASKING = verbs(
     """
     ask asked              fragen fragt gefragt
     know knew              wissen weiß gewusst
@@ -626,7 +463,7 @@ ASKING = _verbs(
     """
 )
 """These take "whether"."""
-TRYING = _verbs(
+TRYING = verbs(
     """
     try tried              versuchen versucht versucht
     hope hoped             hoffen hofft gehofft

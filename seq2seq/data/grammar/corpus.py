@@ -1,0 +1,164 @@
+"""Sentence pairs from the embedded grammar, and the corpus files made of them."""
+
+import random
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import accumulate, islice, repeat
+from operator import mul
+from pathlib import Path
+
+from tqdm import tqdm
+
+from seq2seq.config import GrammarCorpus
+from seq2seq.data.grammar.clauses import Composer
+from seq2seq.data.grammar.phrases import Phrase, Tokens
+from seq2seq.data.text import word_count
+
+SHORTEST = 4
+"""Words of the shortest sentence, full stop included: "the dog sleeps ."."""
+BAND = 10
+"""Width of the bands of length that the test set fills evenly."""
+DECAY = 0.96
+"""In training, sentences of n + 1 words are drawn this much more rarely than those of n."""
+
+
+@dataclass(frozen=True)
+class SentencePair:
+    """A sentence, its translation, and the gold alignment.
+
+    ``links`` are (source position, target position), 0-based in ``text.split()`` units, sorted.
+    """
+
+    source: str
+    target: str
+    links: tuple[tuple[int, int], ...]
+
+    @property
+    def alignment(self) -> str:
+        """The links in Pharaoh format: ``0-0 1-2 2-1``."""
+        return " ".join(f"{i}-{j}" for i, j in self.links)
+
+    def reversed(self) -> "SentencePair":
+        """The same pair with source and target exchanged."""
+        return SentencePair(self.target, self.source, tuple(sorted((j, i) for i, j in self.links)))
+
+
+def sentence(rng: random.Random, words: int, source: str = "en") -> SentencePair:
+    """Draw a pair whose English side has exactly ``words`` words (at least 4).
+
+    ``source`` is the language of the source side, en or de; the German side is about as long,
+    within a fifth or so. Only ``rng.random()`` is called, whose numbers are the same on every
+    platform.
+    """
+    if words < SHORTEST:
+        raise ValueError(f"words={words}, but the shortest sentence has {SHORTEST}")
+    pair = _linearize(Composer(rng).sentence(words - 1))
+    return pair if source == "en" else pair.reversed()
+
+
+def training_pairs(config: GrammarCorpus, split: str) -> Iterator[SentencePair]:
+    """Pairs without end, of training lengths, drawn from the seed and the name of the split."""
+    rng = random.Random(f"{config.seed} {split}")
+    weights = accumulate(repeat(DECAY, config.max_words - SHORTEST), mul, initial=1.0)
+    bounds = list(accumulate(weights))
+    while True:
+        point = rng.random() * bounds[-1]
+        words = SHORTEST + bisect_right(bounds, point)
+        pair = sentence(rng, words, config.source)
+        if SHORTEST <= word_count(pair.source) <= config.max_words:
+            yield pair
+
+
+def banded_pairs(config: GrammarCorpus) -> list[SentencePair]:
+    """Different pairs, ``test_per_bucket`` for each band of ten source words, in mixed order."""
+    rng = random.Random(f"{config.seed} test")
+    pairs: dict[str, SentencePair] = {}
+    for low in range(1, config.max_words + 1, BAND):
+        shortest, longest = max(low, SHORTEST), min(low + BAND - 1, config.max_words)
+        wanted = len(pairs) + config.test_per_bucket
+        while len(pairs) < wanted:
+            words = shortest + int(rng.random() * (longest - shortest + 1))
+            pair = sentence(rng, words, config.source)
+            if shortest <= word_count(pair.source) <= longest:
+                pairs.setdefault(pair.source, pair)
+    keyed = [(rng.random(), pair) for pair in pairs.values()]
+    return [pair for _, pair in sorted(keyed, key=lambda item: item[0])]
+
+
+def write_corpus(config: GrammarCorpus, directory: Path) -> None:
+    """Write train, valid and test text into ``directory``, each as .en, .de and .align files.
+
+    The .align files hold one line of Pharaoh links per pair, source position first. No source
+    sentence of test or valid occurs in another split, and none twice in test or valid; training
+    may repeat a short one.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    test = banded_pairs(config)
+    _write(config, directory, "test", test)
+    seen = {pair.source for pair in test}
+    valid = list(islice(_unseen(training_pairs(config, "valid"), seen, add=True), config.valid))
+    _write(config, directory, "valid", valid)
+    train = islice(_unseen(training_pairs(config, "train"), seen), config.train)
+    _write(
+        config,
+        directory,
+        "train",
+        tqdm(train, "writing the corpus", config.train, unit=" pairs", disable=None),
+    )
+
+
+def _unseen(
+    pairs: Iterable[SentencePair], seen: set[str], add: bool = False
+) -> Iterator[SentencePair]:
+    """The pairs whose source is not in ``seen``, which grows by them if ``add``."""
+    for pair in pairs:
+        if pair.source not in seen:
+            if add:
+                seen.add(pair.source)
+            yield pair
+
+
+def _write(
+    config: GrammarCorpus, directory: Path, split: str, pairs: Iterable[SentencePair]
+) -> None:
+    """Stream the pairs into three files, which take their names when all are complete."""
+    paths = [directory / f"{split}.{name}" for name in (config.source, config.target, "align")]
+    parts = [path.with_name(path.name + ".part") for path in paths]
+    with ExitStack() as stack:
+        source, target, align = (
+            stack.enter_context(part.open("w", encoding="utf-8", newline="\n")) for part in parts
+        )
+        for pair in pairs:
+            source.write(pair.source + "\n")
+            target.write(pair.target + "\n")
+            align.write(pair.alignment + "\n")
+    for part, path in zip(parts, paths, strict=True):
+        part.replace(path)
+
+
+def _linearize(phrase: Phrase) -> SentencePair:
+    """Text and alignment of a whole sentence, with its full stop."""
+    english = [*phrase.english, (".", -1)]
+    german = _merge_commas([*phrase.german, (".", -1)])
+    positions: dict[int, list[int]] = {}
+    for j, (_, link) in enumerate(german):
+        if link:
+            positions.setdefault(link, []).append(j)
+    return SentencePair(
+        " ".join(word for word, _ in english),
+        " ".join(word for word, _ in german),
+        tuple((i, j) for i, (_, link) in enumerate(english) for j in positions.get(link, ())),
+    )
+
+
+def _merge_commas(tokens: Tokens) -> Tokens:
+    """One comma where several clauses begin or end, none before another stop."""
+    merged: Tokens = []
+    for word, link in tokens:
+        if merged and merged[-1][0] == "," and word in (",", ";", "."):
+            link = link or (merged[-1][1] if word == "," else 0)
+            merged.pop()
+        merged.append((word, link))
+    return merged

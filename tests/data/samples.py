@@ -1,0 +1,44 @@
+"""Small corpora, and how the tests write, count and refuse them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from seq2seq.data.download import Patience
+from seq2seq.data.text import read_lines
+from seq2seq.errors import UserError
+
+SOON = Patience(attempts=2, backoff=0.001, timeout=5.0)
+
+REAL = Path(os.environ.get("SEQ2SEQ_CORPORA", Path(__file__).parents[3] / "shared" / "corpora"))
+"""Real corpora, if any: the folders multi30k and europarl as corpus.directory takes them."""
+
+SMALL = {
+    "train.en": b"a\nb\nc\n",
+    "train.fr": b"d\ne\nf\n",
+    "valid.en": b"a\n",
+    "valid.fr": b"b\n",
+    "test.en": b"a\nb\n",
+    "test.fr": b"c\nd\n",
+}
+
+
+def put(folder, texts, ending="", pack=bytes):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / (name + ending)).write_bytes(pack(text))
+    return str(folder)
+
+
+def counts(corpus):
+    texts = {"train": corpus.train, "valid": corpus.valid, **corpus.tests}
+    return {name: len(list(read_lines(text.source))) for name, text in texts.items()}
+
+
+def message(call, *arguments):
+    """Sentence with which ``call`` refuses."""
+    with pytest.raises(UserError) as caught:
+        call(*arguments)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)

@@ -1,0 +1,151 @@
+"""The stream from text files to flat ids: what is chosen, in which order, at what count."""
+
+import random
+import subprocess
+import sys
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seq2seq.data.corpora import ParallelText
+from seq2seq.data.encoding import (
+    Pair,
+    SideFile,
+    read_pairs,
+    sample,
+    tokenize_chunk,
+    tokenize_pairs,
+    worker_count,
+)
+from seq2seq.data.tokenization import MosesWordTokenizer, WhitespaceTokenizer
+from seq2seq.errors import UserError
+
+ENGLISH, GERMAN = WhitespaceTokenizer("en"), WhitespaceTokenizer("de")
+
+
+def files(folder: Path, source: str, target: str) -> ParallelText:
+    for name, text in (("t.en", source), ("t.de", target)):
+        (folder / name).write_bytes(text.encode("utf-8"))
+    return ParallelText(folder / "t.en", folder / "t.de")
+
+
+def test_blank_and_long_pairs_are_left_out_and_counted(tmp_path: Path) -> None:
+    text = files(tmp_path, "a b\n\nc\na b c d\ne\n", "A\nB\n \u00a0\nD\nE F G H\n")
+    skipped: Counter[str] = Counter()
+    assert list(read_pairs(text, None, None, skipped)) == [
+        Pair(1, "a b", "A"),
+        Pair(4, "a b c d", "D"),
+        Pair(5, "e", "E F G H"),
+    ]
+    assert skipped == {"empty": 2}
+    skipped.clear()
+    assert [pair.line for pair in read_pairs(text, None, 3, skipped)] == [1]
+    assert skipped == {"empty": 2, "max_words": 2}
+
+
+def test_the_limit_counts_raw_pairs(tmp_path: Path) -> None:
+    text = files(tmp_path, "a\n\nc\nd\n", "A\nB\nC\nD\n")
+    assert [pair.line for pair in read_pairs(text, 3, None, Counter())] == [1, 3]
+
+
+def test_separators_inside_a_line_are_no_line_ends(tmp_path: Path) -> None:
+    text = files(tmp_path, "a\u2028b\x85c\nd\n", "A\nD\n")
+    assert [p.source for p in read_pairs(text, None, None, Counter())] == ["a\u2028b\x85c", "d"]
+
+
+def test_files_of_unequal_length_are_refused(tmp_path: Path) -> None:
+    text = files(tmp_path, "a\nb\n", "A\n")
+    with pytest.raises(UserError, match="differ in length: one ends after line 1"):
+        list(read_pairs(text, None, None, Counter()))
+
+
+@given(st.integers(0, 60), st.integers(1, 70))
+def test_a_sample_is_evenly_spaced(total: int, limit: int) -> None:
+    pairs = [Pair(i, "a", "b") for i in range(total)]
+    lines = [pair.line for pair in sample(pairs, total, limit)]
+    assert len(lines) == min(total, limit)
+    assert lines == sorted(set(lines))
+    if len(lines) > 1:
+        assert np.ptp(np.diff(lines)) <= 1
+
+
+def test_a_chunk_drops_sides_without_pieces_or_with_too_many() -> None:
+    pairs = [Pair(3, "a b a", "x"), Pair(4, "a", " "), Pair(6, "a", "w x y z"), Pair(9, "c", "x y")]
+    chunk = tokenize_chunk(pairs, ENGLISH, GERMAN, max_pieces=3)
+    assert chunk.lines.tolist() == [3, 9]
+    assert chunk.source.pieces == ["a", "b", "c"]
+    assert chunk.source.ids.tolist() == [0, 1, 0, 2]
+    assert chunk.source.lengths.tolist() == [3, 1]
+    assert chunk.target.pieces == ["x", "y"]
+    assert chunk.target.ids.tolist() == [0, 0, 1]
+    assert (chunk.empty, chunk.too_long) == (1, 1)
+
+
+def test_worker_processes_change_nothing() -> None:
+    chance = random.Random(1)
+    words = ["l'eau", "vin,", "pain.", "«", "non", "»", "50%"]
+    pairs = [
+        Pair(i, " ".join(chance.choices(words, k=5)), " ".join(chance.choices(words, k=i % 9)))
+        for i in range(2_500)
+    ]
+    french = MosesWordTokenizer("fr")
+    alone, together = (
+        list(tokenize_pairs(pairs, french, ENGLISH, 6, workers, len(pairs), "test"))
+        for workers in (1, 2)
+    )
+    assert len(alone) == len(together) == 3
+    for one, other in zip(alone, together, strict=True):
+        assert one.lines.tolist() == other.lines.tolist()
+        assert (one.empty, one.too_long) == (other.empty, other.too_long)
+        for side, same in ((one.source, other.source), (one.target, other.target)):
+            assert side.pieces == same.pieces
+            assert side.ids.tolist() == same.ids.tolist()
+            assert side.lengths.tolist() == same.lengths.tolist()
+
+
+def test_workers_start_without_torch() -> None:
+    check = "import sys, seq2seq.data.encoding; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", check], check=True)
+
+
+def test_few_pairs_do_not_start_workers() -> None:
+    assert worker_count(8, 1_000, ENGLISH, GERMAN) == 1
+    assert worker_count(8, 10**7, ENGLISH, GERMAN) == 8
+    assert worker_count(1, 10**7, ENGLISH, GERMAN) == 1
+    assert worker_count(None, 10**7, ENGLISH, GERMAN) >= 1
+
+
+@given(
+    chunks=st.lists(
+        st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=5), max_size=4),
+        max_size=4,
+    ),
+    end=st.none() | st.just(3),
+)
+def test_a_side_file_renumbers_every_sentence(
+    tmp_path_factory: pytest.TempPathFactory,
+    chunks: list[list[list[str]]],
+    end: int | None,
+) -> None:
+    folder = tmp_path_factory.mktemp("side")
+    sentences = [sentence for chunk in chunks for sentence in chunk]
+    if not sentences:
+        return
+    file = SideFile(folder / "scratch")
+    for chunk in chunks:
+        pairs = [Pair(1, " ".join(sentence), "x") for sentence in chunk]
+        file.append(tokenize_chunk(pairs, ENGLISH, GERMAN, 9).source)
+    assert file.counts == Counter(piece for sentence in sentences for piece in sentence)
+    file.finish([ord(piece) for piece in file.pieces], folder / "train.source", end)
+    flat = np.load(folder / "train.source.npy")
+    offsets = np.load(folder / "train.source.offsets.npy")
+    assert (flat.dtype, offsets.dtype) == (np.int32, np.int64)
+    rows = [flat[a:b].tolist() for a, b in pairwise(offsets)]
+    tail = [] if end is None else [end]
+    assert rows == [[ord(piece) for piece in sentence] + tail for sentence in sentences]
+    assert not (folder / "scratch").exists()

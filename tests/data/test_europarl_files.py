@@ -1,0 +1,108 @@
+import dataclasses
+import gzip
+import hashlib
+import tarfile
+
+import pytest
+from samples import REAL, SMALL, SOON, counts, message, put
+
+from seq2seq.config import EuroparlCorpus
+from seq2seq.data.corpora import obtain, obtain_europarl
+from seq2seq.data.europarl import EuroparlSource
+from seq2seq.data.text import read_lines
+
+EUROPARL = EuroparlCorpus(valid_pairs=10, test_pairs=20)
+
+
+def sentences(language, count=200):
+    return "".join(f"sentence {i} in {language} .\n" for i in range(count)).encode()
+
+
+RAW = {f"europarl-v7.fr-en.{language}": sentences(language) for language in ("en", "fr")}
+
+
+def archive(folder, texts=RAW):
+    put(folder / "raw", texts)
+    with tarfile.open(folder / "fr-en.tgz", "w:gz") as tar:
+        for name in texts:
+            tar.add(folder / "raw" / name, name)
+    return (folder / "fr-en.tgz").read_bytes()
+
+
+def test_europarl_is_downloaded_cleaned_and_split_once(remote, tmp_path):
+    remote.files["/v7/fr-en.tgz"] = content = archive(tmp_path)
+    source = EuroparlSource(base=f"{remote.url}/v7/", patience=SOON)
+    corpora = tmp_path / "corpora"
+    corpus = obtain_europarl(EUROPARL, corpora, source)
+    assert counts(corpus) == {"train": 170, "valid": 10, "test": 20}
+    pairs = zip(read_lines(corpus.train.source), read_lines(corpus.train.target), strict=True)
+    assert all(s.replace("en", "fr") == t.replace("en", "fr") for s, t in pairs)
+    made = corpus.train.source.parent
+    assert sorted(path.name for path in made.iterdir()) == sorted(
+        ["cleaning.json", *(f"{s}.{x}" for s in ("train", "valid", "test") for x in ("en", "fr"))]
+    )
+    assert (corpora / "europarl" / "fr-en.tgz.sha256").read_text() == (
+        f"{hashlib.sha256(content).hexdigest()}  fr-en.tgz\n"
+    )
+    assert obtain_europarl(EUROPARL, corpora, source) == corpus
+    other = dataclasses.replace(EUROPARL, test_pairs=30)
+    assert counts(obtain_europarl(other, corpora, source))["test"] == 30
+    assert counts(corpus)["test"] == 20
+    assert len(remote.requests) == 1
+
+
+def test_a_damaged_archive_is_not_kept(remote, tmp_path):
+    content = archive(tmp_path)
+    remote.files["/fr-en.tgz"] = content[:-10]  # whole by its length, broken inside
+    source = EuroparlSource(base=remote.url, patience=SOON)
+    corpora = tmp_path / "corpora"
+    text = message(obtain_europarl, EUROPARL, corpora, source)
+    assert text.startswith("fr-en.tgz is damaged or no archive of this kind (")
+    assert list((corpora / "europarl").iterdir()) == []
+    remote.files["/fr-en.tgz"] = content
+    obtain_europarl(EUROPARL, corpora, source)
+
+
+def test_europarl_from_a_folder_in_each_form(remote, tmp_path):
+    source = EuroparlSource(base=remote.url, patience=SOON)
+    archive(tmp_path)
+
+    def corpus(folder):
+        config = dataclasses.replace(EUROPARL, directory=str(folder))
+        return obtain_europarl(config, tmp_path / "corpora", source)
+
+    from_archive = corpus(tmp_path)
+    put(tmp_path / "packed", RAW, ".gz", gzip.compress)
+    from_texts = corpus(tmp_path / "packed")
+    assert counts(from_texts) == {"train": 170, "valid": 10, "test": 20}
+    assert from_texts.train.source.read_bytes() == from_archive.train.source.read_bytes()
+    # Already split files are taken as they are, all test sets of them.
+    put(tmp_path / "ready", SMALL | {"test_all.en": b"a\n", "test_all.fr": b"b\n"})
+    assert counts(corpus(tmp_path / "ready")) == {"train": 3, "valid": 1, "test": 2, "test_all": 1}
+    assert remote.requests == []
+    assert (tmp_path / "fr-en.tgz").is_file()
+
+
+def test_a_users_own_archive_is_never_deleted(tmp_path):
+    (tmp_path / "fr-en.tgz").write_bytes(b"no archive")
+    config = dataclasses.replace(EUROPARL, directory=str(tmp_path))
+    assert "fr-en.tgz is damaged" in message(obtain, config, tmp_path / "data")
+    assert (tmp_path / "fr-en.tgz").is_file()
+
+
+def test_a_folder_without_europarl(tmp_path):
+    config = dataclasses.replace(EUROPARL, directory=str(tmp_path))
+    assert message(obtain, config, tmp_path) == (
+        f"corpus.directory={tmp_path} holds no Europarl: looked for train, valid and test text "
+        "(train.en, train.fr, ...), for europarl-v7.fr-en.en and europarl-v7.fr-en.fr, and for "
+        "fr-en.tgz."
+    )
+
+
+@pytest.mark.skipif(not (REAL / "europarl").is_dir(), reason=f"no corpora in {REAL}")
+def test_real_europarl_is_taken_as_it_is(tmp_path):
+    corpus = obtain(EuroparlCorpus(directory=str(REAL / "europarl")), tmp_path)
+    assert set(corpus.tests) >= {"test"}
+    first = next(read_lines(corpus.valid.source)), next(read_lines(corpus.valid.target))
+    assert all(first)
+    assert not list(tmp_path.iterdir())

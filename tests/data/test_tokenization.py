@@ -1,0 +1,159 @@
+"""What a tokenizer cuts it joins again, and a saved one cuts as before."""
+
+import json
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seq2seq.data.tokenization import (
+    MosesWordTokenizer,
+    SentencePieceTokenizer,
+    Tokenizer,
+    WhitespaceTokenizer,
+    load_tokenizer,
+)
+from seq2seq.errors import UserError
+
+SENTENCES = {
+    "en": [
+        "I don't know, \"he said\"; it's Mr. Smith's (maybe) — U.S. $5.00!",
+        "Only 50% of the well-known 3,000.5 were a 'quoted' word?",
+        "A & B &amp; [c] | d are not escaped.",
+    ],
+    "fr": [
+        "L'homme d'aujourd'hui n'a pas dit : « non » à 50 % !",
+        "Qu'est-ce que c'est ? Le 1er août, 3,5 millions d'euros.",
+    ],
+    "de": [
+        "Ein Mann, der „hallo“ sagt, läuft (schnell) über die Straße.",
+        "Das kostet 3,50 Euro; zwei Drittel sind 66,6%!",
+    ],
+}
+TEXT = [sentence for sentences in SENTENCES.values() for sentence in sentences] * 5
+WORDS = st.text("abcé'.,-ß日 \u00a0\u2028\t", max_size=40)
+
+
+@pytest.fixture(scope="module")
+def subwords() -> SentencePieceTokenizer:
+    return SentencePieceTokenizer(
+        "en", SentencePieceTokenizer.train_model(TEXT, 160, "the en training text")
+    )
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [(language, sentence) for language, sentences in SENTENCES.items() for sentence in sentences],
+)
+def test_moses_gives_text_back(language: str, sentence: str) -> None:
+    tokenizer = MosesWordTokenizer(language)
+    assert tokenizer.detokenize(tokenizer.tokenize(sentence)) == sentence.replace("&amp;", "& amp;")
+
+
+def test_moses_cuts_by_the_language() -> None:
+    assert MosesWordTokenizer("fr").tokenize("l'homme") == ["l'", "homme"]
+    assert MosesWordTokenizer("en").tokenize("I don't.") == ["I", "don", "'t", "."]
+    assert MosesWordTokenizer("en").tokenize('"A & B"') == ['"', "A", "&", "B", '"']
+
+
+@given(WORDS)
+def test_moses_neither_adds_nor_loses_characters(text: str) -> None:
+    pieces = MosesWordTokenizer("fr").tokenize(text)
+    assert "".join(pieces) == "".join(text.split())
+    assert all(pieces)
+
+
+@given(st.lists(st.text(min_size=1).filter(lambda word: word.split() == [word])))
+def test_whitespace_joins_what_it_splits(words: list[str]) -> None:
+    tokenizer = WhitespaceTokenizer("en")
+    assert tokenizer.tokenize(tokenizer.detokenize(words)) == words
+
+
+@pytest.mark.parametrize("sentence", dict.fromkeys(TEXT))
+def test_sentencepiece_gives_normalised_text_back(
+    subwords: SentencePieceTokenizer, sentence: str
+) -> None:
+    pieces = subwords.tokenize(sentence)
+    assert subwords.detokenize(pieces) == unicodedata.normalize("NFKC", sentence)
+    assert len(pieces) < len(sentence)
+
+
+@given(text=WORDS)
+def test_sentencepiece_is_idempotent_on_its_own_output(
+    subwords: SentencePieceTokenizer, text: str
+) -> None:
+    once = subwords.detokenize(subwords.tokenize(text))
+    assert once.split() == text.split()
+    assert subwords.detokenize(subwords.tokenize(once)) == once
+
+
+def test_sentencepiece_leaves_unseen_characters_as_they_are(
+    subwords: SentencePieceTokenizer,
+) -> None:
+    assert subwords.tokenize("日本語") == ["▁", "日本語"]
+
+
+def test_sentencepiece_pieces_start_with_the_specials(subwords: SentencePieceTokenizer) -> None:
+    assert len(subwords.pieces) == 160
+    assert subwords.pieces[:4] == ["<pad>", "<unk>", "<s>", "</s>"]
+
+
+def test_sentencepiece_training_repeats(subwords: SentencePieceTokenizer) -> None:
+    assert SentencePieceTokenizer.train_model(iter(TEXT), 160, "the text") == subwords.model
+
+
+def test_sentencepiece_names_the_largest_size_that_the_text_can_fill() -> None:
+    with pytest.raises(UserError, match="vocabulary_size=5000 is more than the en text") as caught:
+        SentencePieceTokenizer.train_model(TEXT, 5000, "the en text")
+    largest = int(str(caught.value).split("set it to ")[1].split(" or less")[0])
+    model = SentencePieceTokenizer.train_model(TEXT, largest, "the en text")
+    assert len(SentencePieceTokenizer("en", model).pieces) == largest
+
+
+def test_sentencepiece_names_the_smallest_size_that_holds_the_alphabet() -> None:
+    with pytest.raises(UserError, match=r"less than the distinct characters .* set it to \d+ or"):
+        SentencePieceTokenizer.train_model(TEXT, 12, "the en text")
+
+
+def test_sentencepiece_refuses_text_without_sentences() -> None:
+    with pytest.raises(UserError, match="the en text has no sentence"):
+        SentencePieceTokenizer.train_model([], 100, "the en text")
+
+
+@pytest.mark.parametrize("kind", ["whitespace", "moses", "sentencepiece"])
+def test_a_saved_tokenizer_cuts_as_before(
+    tmp_path: Path, subwords: SentencePieceTokenizer, kind: str
+) -> None:
+    made: dict[str, Tokenizer] = {
+        "whitespace": WhitespaceTokenizer("fr"),
+        "moses": MosesWordTokenizer("fr"),
+        "sentencepiece": subwords,
+    }
+    made[kind].save(tmp_path, "target")
+    loaded = load_tokenizer(tmp_path, "target")
+    assert type(loaded) is type(made[kind])
+    assert loaded.language == made[kind].language
+    for sentence in TEXT:
+        assert loaded.tokenize(sentence) == made[kind].tokenize(sentence)
+
+
+def test_loading_names_a_missing_or_damaged_file(
+    tmp_path: Path, subwords: SentencePieceTokenizer
+) -> None:
+    with pytest.raises(UserError, match=r"tokenizer\.source\.json is missing"):
+        load_tokenizer(tmp_path, "source")
+    subwords.save(tmp_path, "source")
+    (tmp_path / "tokenizer.source.model").write_bytes(b"not a model")
+    with pytest.raises(UserError, match=r"tokenizer\.source\.model is damaged"):
+        load_tokenizer(tmp_path, "source")
+    (tmp_path / "tokenizer.source.model").unlink()
+    with pytest.raises(UserError, match=r"tokenizer\.source\.model is missing"):
+        load_tokenizer(tmp_path, "source")
+    (tmp_path / "tokenizer.source.json").write_text(json.dumps({"kind": "x", "language": "en"}))
+    with pytest.raises(UserError, match="unknown tokenizer 'x'"):
+        load_tokenizer(tmp_path, "source")
+    (tmp_path / "tokenizer.source.json").write_text("[]")
+    with pytest.raises(UserError, match=r"tokenizer\.source\.json is damaged"):
+        load_tokenizer(tmp_path, "source")

@@ -1,0 +1,137 @@
+"""Ids are stable, unknown pieces are unknown, and the text file is exact."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seq2seq.data.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
+from seq2seq.errors import UserError
+
+PIECE = st.text(min_size=1, max_size=6).filter(lambda piece: "\n" not in piece)
+COUNTS = st.dictionaries(
+    PIECE.filter(lambda piece: piece not in SPECIALS), st.integers(1, 50), max_size=30
+)
+
+
+def test_the_specials_come_first() -> None:
+    vocabulary = Vocabulary(["b", "a"], [1, 2])
+    assert vocabulary.pieces == ["<pad>", "<unk>", "<s>", "</s>", "b", "a"]
+    assert vocabulary.counts == [0, 0, 0, 0, 1, 2]
+    assert [vocabulary.pieces[i] for i in (PAD, UNK, BOS, EOS)] == list(SPECIALS)
+    assert len(vocabulary) == 6
+
+
+def test_unknown_pieces_become_unk_and_leave_no_trace() -> None:
+    vocabulary = Vocabulary(["a"], [1])
+    assert vocabulary.encode(["a", "new", "a"]) == [4, UNK, 4]
+    assert len(vocabulary) == 5
+    assert vocabulary.decode([4, UNK]) == ["a", "<unk>"]
+
+
+@pytest.mark.parametrize("special", SPECIALS)
+def test_a_special_spelt_out_in_the_text_is_an_unknown_word(special: str) -> None:
+    vocabulary = Vocabulary.from_counts({special: 9, "a": 1})
+    assert vocabulary.pieces == [*SPECIALS, "a"]
+    assert vocabulary.encode([special, "a"]) == [UNK, 4]
+
+
+@given(COUNTS, st.integers(4, 20) | st.none(), st.integers(1, 10))
+def test_the_most_frequent_are_kept(
+    counts: dict[str, int], size: int | None, min_frequency: int
+) -> None:
+    vocabulary = Vocabulary.from_counts(counts, size, min_frequency)
+    frequent = [piece for piece, count in counts.items() if count >= min_frequency]
+    expected = sorted(frequent, key=lambda piece: (-counts[piece], piece))
+    if size is not None:
+        expected = expected[: size - len(SPECIALS)]
+    assert vocabulary.pieces == [*SPECIALS, *expected]
+    assert vocabulary.counts[len(SPECIALS) :] == [counts[piece] for piece in expected]
+
+
+@given(COUNTS, st.randoms(use_true_random=False))
+def test_the_order_of_counting_does_not_matter(counts: dict[str, int], random) -> None:
+    items = list(counts.items())
+    random.shuffle(items)
+    first, second = Vocabulary.from_counts(counts, 10), Vocabulary.from_counts(dict(items), 10)
+    assert first.pieces == second.pieces
+
+
+@given(COUNTS)
+def test_decoding_undoes_encoding(counts: dict[str, int]) -> None:
+    vocabulary = Vocabulary.from_counts(counts)
+    assert vocabulary.decode(vocabulary.encode(counts)) == list(counts)
+
+
+@given(pieces=st.lists(PIECE, unique=True).map(lambda ps: [p for p in ps if p not in SPECIALS]))
+def test_the_file_gives_the_vocabulary_back(
+    tmp_path_factory: pytest.TempPathFactory, pieces: list[str]
+) -> None:
+    path = tmp_path_factory.mktemp("vocabulary") / "vocabulary.tsv"
+    vocabulary = Vocabulary(pieces, range(len(pieces)))
+    vocabulary.save(path)
+    loaded = Vocabulary.load(path)
+    assert loaded.pieces == vocabulary.pieces
+    assert loaded.counts == vocabulary.counts
+    assert loaded.encode(pieces) == list(range(4, 4 + len(pieces)))
+
+
+def test_odd_pieces_survive_the_file(tmp_path: Path) -> None:
+    pieces = ["a\u00a0b", "c\u2028d", "e\r", "\ufeff", "f\tg", "▁", "\x85", "7"]
+    Vocabulary(pieces, [1] * len(pieces)).save(tmp_path / "v.tsv")
+    assert Vocabulary.load(tmp_path / "v.tsv").pieces[4:] == pieces
+    assert (tmp_path / "v.tsv").read_bytes().count(b"\n") == 4 + len(pieces)
+
+
+@pytest.mark.parametrize("piece", ["a\nb", ""])
+def test_a_piece_that_would_break_the_file_is_refused(tmp_path: Path, piece: str) -> None:
+    with pytest.raises(ValueError, match="does not fit on a line"):
+        Vocabulary([piece], [1]).save(tmp_path / "v.tsv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_repeated_pieces_are_refused() -> None:
+    with pytest.raises(ValueError, match="'a' occurs twice"):
+        Vocabulary(["a", "b", "a"], [1, 1, 1])
+    with pytest.raises(ValueError, match="'<s>' occurs twice"):
+        Vocabulary(["<s>"], [1])
+    with pytest.raises(ValueError, match="2 pieces, but 1 counts"):
+        Vocabulary(["a", "b"], [1])
+
+
+HEAD = "<pad>\t0\n<unk>\t0\n<s>\t0\n</s>\t0\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "does not begin with <pad>"),
+        ("a\t1\n", "does not begin with <pad>"),
+        (HEAD + "a\n", "line 5: not 'piece<TAB>count'"),
+        (HEAD + "a\tb\n", "line 5: not 'piece<TAB>count'"),
+        (HEAD + "a\t²\n", "line 5: not 'piece<TAB>count'"),
+        (HEAD + "\t3\n", "line 5: not 'piece<TAB>count'"),
+        (HEAD + "a\t3\na\t2\n", "'a' occurs twice"),
+        (HEAD + "a\t3", "ends within a line"),
+        (HEAD.encode() + b"\xff\t1\n", "not UTF-8"),
+    ],
+)
+def test_a_malformed_file_is_refused(tmp_path: Path, content: str | bytes, message: str) -> None:
+    path = tmp_path / "vocabulary.source.tsv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    with pytest.raises(UserError, match=message) as caught:
+        Vocabulary.load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"v\.tsv is missing"):
+        Vocabulary.load(tmp_path / "v.tsv")
+
+
+def test_counts_given_are_not_altered() -> None:
+    counts = Counter({"<s>": 3, "a": 1})
+    Vocabulary.from_counts(counts)
+    assert counts == {"<s>": 3, "a": 1}

@@ -1,0 +1,201 @@
+"""Text in, text out, with a model that echoes its source."""
+
+import gzip
+import io
+import logging
+
+import pytest
+import torch
+from torch import nn
+
+from seq2seq.config import DecodingConfig
+from seq2seq.data.codec import TextCodec
+from seq2seq.data.tokenization import WhitespaceTokenizer
+from seq2seq.data.vocabulary import BOS, EOS, Vocabulary
+from seq2seq.decoding import translator as translator_module
+from seq2seq.decoding.translator import Hypothesis, Translator, translate_file
+from seq2seq.errors import UserError
+from seq2seq.model.decoder import DecoderState
+from seq2seq.model.encoder import Encoded
+from seq2seq.model.translation import Step, TranslationModel
+
+WORDS = ["der", "hund", "läuft", "heim", "🐕", "a\u2028b", "c\x0bd", "e\r", "f\ng"]
+CPU = torch.device("cpu")
+GREEDY = DecodingConfig(beam=1)
+
+
+class EchoModel(TranslationModel):
+    """Writes the source's pieces, of its own kind of autocast and mode aware."""
+
+    def __init__(self, size):
+        nn.Module.__init__(self)
+        self.size = size
+        self.batches = []
+        self.saw = set()
+
+    def encode(self, source, lengths):
+        assert source[torch.arange(len(source)), lengths - 1].eq(EOS).all()
+        self.batches.append(lengths.tolist())
+        self.saw.add((self.training, torch.is_autocast_enabled("cpu")))
+        mask = torch.arange(source.shape[1]) < lengths[:, None]
+        memory = source.float()[:, :, None]
+        return Encoded(memory, mask, memory[:, 0])
+
+    def keys(self, memory):
+        return memory
+
+    def initial_state(self, encoded):
+        position = torch.zeros(1, len(encoded.memory), 1)
+        return DecoderState(position, position)
+
+    def step(self, token, state, encoded, keys):
+        rows = torch.arange(len(token))
+        following = encoded.memory[rows, state.hidden[0, :, 0].long(), 0].long()
+        scores = 20.0 * nn.functional.one_hot(following, self.size).float()
+        position = (state.hidden + 1).clamp(max=encoded.memory.shape[1] - 1)
+        return Step(scores, DecoderState(position, position), encoded.memory[:, :, 0])
+
+
+def echo(max_pieces=50, precision=torch.float32):
+    codec = TextCodec(WhitespaceTokenizer("de"), Vocabulary(WORDS, [1] * len(WORDS)))
+    model = EchoModel(len(codec.vocabulary))
+    return Translator(model, codec, codec, CPU, precision, max_pieces)
+
+
+@pytest.mark.parametrize("config", [GREEDY, DecodingConfig(beam=4, batch_size=2)])
+def test_hypotheses_come_in_the_order_of_the_sentences(config):
+    sentences = ["hund", "der hund läuft heim", "heim heim", "der", "läuft der hund"] * 3
+    found = echo().translate(sentences, config)
+    assert [hypothesis.text for hypothesis in found] == sentences
+    assert [hypothesis.pieces for hypothesis in found] == [s.split() for s in sentences]
+    assert not any(hypothesis.capped for hypothesis in found)
+    assert all(-0.1 < hypothesis.score <= 0 for hypothesis in found)
+
+
+def test_sentences_of_like_length_share_a_batch():
+    translator = echo()
+    translator.translate(
+        ["der", "der hund läuft", "der hund", "heim läuft hund"],
+        DecodingConfig(beam=1, batch_size=2),
+    )
+    assert translator.model.batches == [[4, 4], [3, 2]]
+
+
+def test_blank_lines_give_empty_hypotheses_and_never_reach_the_model():
+    translator = echo()
+    found = translator.translate(["", "hund", "  \t ", "\u00a0"], GREEDY)
+    assert [hypothesis.text for hypothesis in found] == ["", "hund", "", ""]
+    assert found[0] == Hypothesis("", 0.0, [], False)
+    assert translator.model.batches == [[2]]
+    assert translator.translate([], GREEDY) == []
+
+
+def test_a_longer_line_is_cut_with_one_warning_that_names_it(caplog):
+    sentences = ["der hund", "der hund läuft heim", "heim"]
+    with caplog.at_level(logging.WARNING):
+        found = echo(max_pieces=3).translate(sentences, GREEDY, first_line=10)
+    assert [hypothesis.text for hypothesis in found] == ["der hund", "der hund läuft", "heim"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "Line 11 has 4 pieces; only the first 3 are translated "
+        "(tokenization.max_pieces of the trained model)."
+    ]
+
+
+def test_a_hypothesis_is_one_line_whatever_its_pieces_hold():
+    translator = echo()
+    translator.source = TextCodec(
+        WhitespaceTokenizer("de"), Vocabulary([f"w{i}" for i in range(len(WORDS))], [1] * 9)
+    )
+    sentence = " ".join(f"w{i}" for i in range(len(WORDS)))
+    [found] = translator.translate([sentence], GREEDY)
+    assert found.text.splitlines() == [found.text]
+    assert found.text == "der hund läuft heim 🐕 a b c d e  f g"
+
+
+def test_an_unfinished_hypothesis_is_marked():
+    config = DecodingConfig(beam=1, max_ratio=0, max_extra=2)
+    [found] = echo().translate(["der hund läuft heim"], config)
+    assert (found.text, found.capped) == ("der hund", True)
+
+
+def test_the_model_is_in_evaluation_mode_only_meanwhile():
+    translator = echo(precision=torch.bfloat16)
+    translator.model.train()
+    translator.translate(["hund"], GREEDY)
+    assert translator.model.saw == {(False, True)}
+    assert translator.model.training
+    translator = echo(precision=torch.float32)
+    translator.model.eval()
+    translator.translate(["hund"], GREEDY)
+    assert translator.model.saw == {(False, False)}
+    assert not translator.model.training
+
+
+RAW = "der hund\r\n\r\n🐕\tläuft\nhund\u2028heim\n\ufeffdaneben\nheim"
+ANSWER = "der hund\n\n🐕 läuft\nhund heim\n<unk>\nheim\n"
+
+
+@pytest.mark.parametrize("name", ["in.txt", "in.txt.gz"])
+def test_a_file_gives_one_line_per_line(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(translator_module, "CHUNK", 2)
+    data = b"\xef\xbb\xbf" + RAW.encode()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    out = tmp_path / "new" / "out.txt"
+    assert translate_file(echo(), GREEDY, str(tmp_path / name), str(out)) == 6
+    assert out.read_bytes() == ANSWER.encode()
+    assert [path.name for path in out.parent.iterdir()] == ["out.txt"]
+
+
+def give_standard_input(monkeypatch, data):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="latin-1"))
+
+
+def test_standard_input_goes_to_standard_output(monkeypatch, capfdbinary):
+    monkeypatch.setattr(translator_module, "CHUNK", 4)
+    give_standard_input(monkeypatch, b"\xef\xbb\xbf" + RAW.encode())
+    assert translate_file(echo(), GREEDY, "-", "-") == 6
+    assert capfdbinary.readouterr().out == ANSWER.encode()
+
+
+def test_line_numbers_run_on_across_chunks(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(translator_module, "CHUNK", 2)
+    give_standard_input(monkeypatch, b"der\nder\nder\nder\nder hund heim\n")
+    with caplog.at_level(logging.INFO):
+        translate_file(echo(max_pieces=2), GREEDY, "-", str(tmp_path / "out"))
+    assert "Line 5 has 3 pieces" in caplog.text
+    assert "Translated 5 lines; 0 hypotheses were cut at the length cap" in caplog.text
+
+
+def test_an_empty_input_gives_an_empty_file(tmp_path, monkeypatch):
+    give_standard_input(monkeypatch, b"")
+    assert translate_file(echo(), GREEDY, "-", str(tmp_path / "out")) == 0
+    assert (tmp_path / "out").read_bytes() == b""
+
+
+@pytest.mark.parametrize("from_file", [True, False])
+def test_bad_bytes_are_refused_by_line_and_leave_the_old_file(tmp_path, monkeypatch, from_file):
+    monkeypatch.setattr(translator_module, "CHUNK", 1)
+    out = tmp_path / "out.txt"
+    out.write_text("before\n", encoding="utf-8")
+    data = b"der\nhund\nl\xe4uft\n"
+    (tmp_path / "in.txt").write_bytes(data)
+    give_standard_input(monkeypatch, data)
+    source = str(tmp_path / "in.txt") if from_file else "-"
+    with pytest.raises(UserError, match=r"line 3, byte 2: 0xe4 is\s+not valid UTF-8; convert"):
+        translate_file(echo(), GREEDY, source, str(out))
+    assert out.read_text(encoding="utf-8") == "before\n"
+    assert {path.name for path in tmp_path.iterdir()} == {"in.txt", "out.txt"}
+
+
+def test_an_absent_input_and_an_unwritable_output_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(UserError, match=r"no file .*absent\.txt"):
+        translate_file(echo(), GREEDY, str(tmp_path / "absent.txt"), str(tmp_path / "out"))
+    give_standard_input(monkeypatch, b"der\n")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"out cannot be written .*choose another file"):
+        translate_file(echo(), GREEDY, "-", str(tmp_path / "file" / "out"))
+
+
+def test_begin_is_no_word_of_the_text():
+    codec = echo().source
+    assert BOS not in codec.encode("<s> der </s>")

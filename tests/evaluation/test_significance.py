@@ -1,0 +1,213 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sacrebleu
+from sacrebleu.significance import PairedTest
+from synthetic_translations import translated
+
+from seq2seq.config import EvaluationConfig
+from seq2seq.evaluation import significance
+from seq2seq.evaluation.lengths import source_words
+from seq2seq.evaluation.scores import Translations, bleu, bleu_counts
+from seq2seq.evaluation.significance import (
+    bleu_interval,
+    bootstrap_bleu,
+    compare_paired,
+    difference_in_differences,
+    percentile_interval,
+    resampled_sums,
+)
+
+SETTINGS = EvaluationConfig(bootstrap=300)
+SENTENCES = {4: 60, 12: 60}
+
+
+def counts_of(*systems: Translations) -> np.ndarray:
+    """[K N 10]: one slice a seed."""
+    return np.stack([bleu_counts(texts.hypotheses, texts.references) for texts in systems])
+
+
+def test_interval_equals_a_slow_bootstrap_over_texts():
+    texts = translated({7: 12}, lambda length: 0.8)
+    rng = np.random.default_rng(SETTINGS.seed)
+    slow = []
+    for _ in range(SETTINGS.bootstrap):
+        drawn = rng.choice(len(texts), size=len(texts))
+        hypotheses = [texts.hypotheses[i] for i in drawn]
+        references = [[texts.references[i] for i in drawn]]
+        slow.append(sacrebleu.BLEU().corpus_score(hypotheses, references).score)
+    low, high = bleu_interval(counts_of(texts), SETTINGS)
+    assert low == pytest.approx(np.quantile(slow, 0.025))
+    assert high == pytest.approx(np.quantile(slow, 0.975))
+
+
+def test_percentile_interval_holds_the_share_asked_for():
+    samples = np.arange(1001, dtype=float)
+    assert percentile_interval(samples, 0.9) == (pytest.approx(50), pytest.approx(950))
+
+
+def test_chunks_of_resamples_make_the_same_sums(monkeypatch):
+    counts = counts_of(translated({6: 10}, lambda length: 0.7))
+    whole = resampled_sums(counts, 50, np.random.default_rng(3))
+    monkeypatch.setattr(significance, "CHUNK", 70)  # seven resamples at a time
+    np.testing.assert_array_equal(resampled_sums(counts, 50, np.random.default_rng(3)), whole)
+
+
+def test_seeds_of_a_system_are_resampled_together_and_averaged():
+    first, second = (translated({6: 20}, lambda length: 0.8, seed) for seed in (1, 2))
+    both = bootstrap_bleu(counts_of(first, second), 100, np.random.default_rng(1))
+    alone = [
+        bootstrap_bleu(counts_of(texts), 100, np.random.default_rng(1)) for texts in (first, second)
+    ]
+    np.testing.assert_allclose(both, (alone[0] + alone[1]) / 2)
+
+
+@pytest.mark.parametrize("advantage", [0.02, 0.06])
+@pytest.mark.parametrize("kind", ["bs", "ar"])
+def test_p_values_are_those_of_sacrebleu(monkeypatch, kind, advantage):
+    monkeypatch.setenv("SACREBLEU_SEED", "77")
+    baseline = translated(SENTENCES, lambda length: 0.7, seed=1)
+    system = translated(SENTENCES, lambda length: 0.7 + advantage, seed=2)
+    test = PairedTest(
+        [("baseline", baseline.hypotheses), ("system", system.hypotheses)],
+        {"bleu": sacrebleu.BLEU()},
+        [baseline.references],
+        test_type=kind,
+        n_samples=300,
+    )
+    expected = test()[1]["BLEU"][1]
+    ours = compare_paired(counts_of(baseline), counts_of(system), replace(SETTINGS, seed=77))
+    p = ours.p_bootstrap if kind == "bs" else ours.p_randomization
+    assert p == pytest.approx(expected.p_value, abs=1e-9)
+
+
+def test_perfect_against_shuffled_is_significant():
+    perfect = translated(SENTENCES, lambda length: 1.0)
+    shuffled = replace(perfect, hypotheses=perfect.hypotheses[1:] + perfect.hypotheses[:1])
+    found = compare_paired(counts_of(shuffled), counts_of(perfect), SETTINGS)
+    assert found.gap > 80
+    assert found.gap_low > 70
+    assert found.p_bootstrap == found.p_randomization == pytest.approx(1 / 301)
+    mirrored = compare_paired(counts_of(perfect), counts_of(shuffled), SETTINGS)
+    assert mirrored.gap == -found.gap
+    assert mirrored.gap_high == pytest.approx(-found.gap_low)
+
+
+def test_a_system_against_itself_is_no_finding():
+    texts = translated(SENTENCES, lambda length: 0.8)
+    found = compare_paired(counts_of(texts), counts_of(texts), SETTINGS)
+    assert (found.gap, found.gap_low, found.gap_high) == (0, 0, 0)
+    assert found.p_bootstrap == found.p_randomization == 1
+
+
+def test_systems_with_different_numbers_of_seeds_compare():
+    base = [translated(SENTENCES, lambda length: 0.6, seed) for seed in (1, 2, 3)]
+    better = translated(SENTENCES, lambda length: 0.9, seed=4)
+    found = compare_paired(counts_of(*base), counts_of(better), SETTINGS)
+    assert found.p_randomization < 0.01
+    same = compare_paired(counts_of(base[0], base[0]), counts_of(base[0]), SETTINGS)
+    assert same.gap == 0
+    assert same.p_randomization == 1
+
+
+def test_false_alarms_are_as_rare_as_the_level_says():
+    settings = EvaluationConfig(bootstrap=200)
+    alarms = 0
+    for trial in range(60):
+        one, other = (
+            translated({10: 30}, lambda length: 0.75, seed=1000 + 2 * trial + arm) for arm in (0, 1)
+        )
+        alarms += compare_paired(counts_of(one), counts_of(other), settings).p_randomization < 0.1
+    assert alarms <= 12  # expected 6 of 60
+
+
+def difference(quality_baseline, quality_system, lengths=None, seeds=(1,)):
+    lengths = lengths or {8: 100, 25: 10, 40: 60}
+    baseline = {s: translated(lengths, quality_baseline, 10 + s) for s in seeds}
+    system = {s: translated(lengths, quality_system, 20 + s) for s in seeds}
+    return difference_in_differences(
+        {s: bleu_counts(t.hypotheses, t.references) for s, t in baseline.items()},
+        {s: bleu_counts(t.hypotheses, t.references) for s, t in system.items()},
+        source_words(next(iter(system.values())).sources),
+        SETTINGS,
+    )
+
+
+def test_a_baseline_bad_on_long_sentences_only_makes_a_positive_difference():
+    found = difference(lambda length: 0.5 if length > 30 else 0.9, lambda length: 0.9)
+    assert found.value == found.long_gap - found.short_gap
+    assert found.low > 20
+    assert abs(found.short_gap) < 12
+    assert (found.long_sentences, found.short_sentences) == (60, 100)  # 25 words are neither
+
+
+def test_a_difference_in_the_other_direction_is_negative():
+    found = difference(lambda length: 0.9, lambda length: 0.5 if length > 30 else 0.9)
+    assert found.high < -20
+
+
+def test_an_advantage_that_ignores_length_covers_zero():
+    found = difference(lambda length: 0.8, lambda length: 0.8)
+    assert found.low < 0 < found.high
+
+
+def test_gaps_are_corpus_bleu_over_the_pooled_sentences():
+    lengths = {3: 20, 18: 20, 33: 10, 70: 5}
+    found = difference(lambda length: 0.6, lambda length: 0.9, lengths)
+    arms = [
+        translated(lengths, lambda length: 0.6, 11),
+        translated(lengths, lambda length: 0.9, 21),
+    ]
+    gap = {}
+    for pool, keep in {"short": lambda n: n <= 20, "long": lambda n: n > 30}.items():
+        baseline, system = (
+            sacrebleu.BLEU().corpus_score(
+                [h for h, s in zip(t.hypotheses, t.sources, strict=True) if keep(len(s.split()))],
+                [[r for r, s in zip(t.references, t.sources, strict=True) if keep(len(s.split()))]],
+            )
+            for t in arms
+        )
+        gap[pool] = system.score - baseline.score
+    assert found.long_gap == pytest.approx(gap["long"])
+    assert found.short_gap == pytest.approx(gap["short"])
+
+
+def test_the_value_of_each_seed_is_kept_beside_their_mean():
+    found = difference(
+        lambda length: 0.5 if length > 30 else 0.9, lambda length: 0.9, seeds=(1, 2, 3)
+    )
+    assert list(found.by_seed) == ["1", "2", "3"]
+    assert np.mean(list(found.by_seed.values())) == pytest.approx(found.value)
+
+
+def test_without_long_or_short_sentences_there_is_no_difference():
+    assert difference(lambda n: 0.8, lambda n: 0.9, {8: 50, 30: 50}) is None
+    assert difference(lambda n: 0.8, lambda n: 0.9, {21: 50, 40: 50}) is None
+
+
+def test_the_pools_are_resampled_independently():
+    # The same sentences, called short and long: resamples in step would always cancel out.
+    baseline, system = (
+        bleu_counts(texts.hypotheses, texts.references)
+        for texts in (
+            translated({20: 40}, lambda length: 0.5, 1),
+            translated({20: 40}, lambda length: 0.8, 2),
+        )
+    )
+    found = difference_in_differences(
+        {1: np.concatenate([baseline, baseline])},
+        {1: np.concatenate([system, system])},
+        np.repeat([20, 31], 40),
+        SETTINGS,
+    )
+    assert found.value == 0
+    assert found.low < -1
+    assert found.high > 1
+
+
+def test_bleu_of_averaged_counts_is_bleu_of_whole_counts():
+    # The randomisation test averages counts over seeds; BLEU must not mind the scale.
+    sums = counts_of(translated({10: 20}, lambda length: 0.8))[0].sum(axis=0)
+    assert float(bleu(3 * sums / 3)) == float(bleu(sums))
+    assert float(bleu(3 * sums)) == pytest.approx(float(bleu(sums)))

@@ -1,0 +1,174 @@
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from synthetic_translations import evaluated, translated
+
+from seq2seq.config import EvaluationConfig
+from seq2seq.errors import UserError
+from seq2seq.evaluation.systems import compare_systems
+
+SETTINGS = EvaluationConfig(bootstrap=100)
+LENGTHS = {5: 30, 15: 30, 40: 20}
+
+
+def good(length: int) -> float:
+    return 0.95
+
+
+def forgetful(length: int) -> float:
+    return 0.95 - length / 60
+
+
+@pytest.fixture
+def evaluations(tmp_path):
+    """Two systems with two seeds each."""
+    return [
+        evaluated(tmp_path / name / str(seed), translated(LENGTHS, quality, seed), name, seed)
+        for name, quality in (("fixed", forgetful), ("additive", good))
+        for seed in (1, 2)
+    ]
+
+
+def test_a_systems_score_is_the_mean_over_its_seeds(evaluations):
+    comparison = compare_systems(evaluations, "fixed", SETTINGS)
+    assert [system.name for system in comparison.systems] == ["fixed", "additive"]
+    for system, ours in zip(comparison.systems, (evaluations[:2], evaluations[2:]), strict=True):
+        assert system.seeds == [1, 2]
+        for index, row in enumerate(system.buckets):
+            each = [evaluation.scores.buckets[index] for evaluation in ours]
+            assert row.by_seed == [score.bleu for score in each if score.bleu is not None]
+            if row.sentences:
+                assert row.bleu == pytest.approx(np.mean([score.bleu for score in each]))
+                assert row.chrf == pytest.approx(np.mean([score.chrf for score in each]))
+                assert row.bleu_low <= row.bleu <= row.bleu_high
+
+
+def test_with_one_seed_the_comparison_repeats_the_evaluations_numbers(evaluations):
+    comparison = compare_systems(evaluations[::2], None, SETTINGS)
+    for system, evaluation in zip(comparison.systems, evaluations[::2], strict=True):
+        scores = evaluation.scores
+        for row, score in zip(system.rows, [*scores.buckets, scores.overall], strict=True):
+            for name in ("words", "sentences", "bleu", "bleu_low", "bleu_high", "chrf", "few"):
+                assert getattr(row, name) == getattr(score, name)
+
+
+def test_gaps_are_differences_of_the_rows(evaluations):
+    comparison = compare_systems(evaluations, "fixed", SETTINGS)
+    (gap,) = comparison.gaps
+    assert (gap.system, gap.baseline) == ("additive", "fixed")
+    baseline, system = comparison.systems
+    for row, ours, theirs in zip(gap.rows, system.rows, baseline.rows, strict=True):
+        if row.sentences:
+            assert row.paired.gap == pytest.approx(ours.bleu - theirs.bleu)
+            assert row.paired.gap_low <= row.paired.gap <= row.paired.gap_high
+        else:
+            assert row.paired is None
+    assert gap.difference_in_differences.low > 0
+
+
+def test_the_order_of_the_evaluations_does_not_matter(evaluations):
+    comparison = compare_systems(evaluations, "fixed", SETTINGS)
+    shuffled = list(evaluations)
+    random.Random(1).shuffle(shuffled)
+    assert shuffled != evaluations
+    assert compare_systems(shuffled, "fixed", SETTINGS) == comparison
+
+
+def test_the_first_named_system_is_the_default_baseline(evaluations):
+    assert compare_systems(evaluations[::-1], None, SETTINGS).gaps[0].baseline == "additive"
+
+
+def test_one_system_alone_is_described_without_a_gap(evaluations):
+    assert compare_systems(evaluations[:1], None, SETTINGS).gaps == []
+
+
+def test_a_folder_without_a_record_goes_by_its_name(tmp_path):
+    texts = translated({5: 10}, good)
+    evaluation = replace(evaluated(tmp_path / "marian-beam5", texts, "x"), record={})
+    comparison = compare_systems([evaluation], None, SETTINGS)
+    assert comparison.systems[0].name == "marian-beam5"
+    assert comparison.systems[0].seeds == [None]
+    assert (comparison.corpus, comparison.test_set, comparison.search) == (None, None, None)
+
+
+def test_searches_and_experiments_that_differ_become_part_of_the_name(tmp_path):
+    texts = translated({5: 10}, good)
+    beam = evaluated(tmp_path / "a", texts, "additive", search="beam5", experiment="short")
+    greedy = evaluated(tmp_path / "b", texts, "additive", search="greedy", experiment="short")
+    longer = evaluated(tmp_path / "c", texts, "additive", search="beam5", experiment="long")
+    names = [s.name for s in compare_systems([beam, greedy], None, SETTINGS).systems]
+    assert names == ["additive (beam5)", "additive (greedy)"]
+    names = [s.name for s in compare_systems([beam, longer], None, SETTINGS).systems]
+    assert names == ["short/additive", "long/additive"]
+
+
+def test_config_differences_are_found_and_names_of_runs_are_not_among_them(tmp_path):
+    texts = translated({5: 10}, good)
+
+    def run(name: str, seed: int, kind: str, rate: float):
+        config = {
+            "system": name,
+            "seed": seed,
+            "model": {"attention": {"kind": kind, "size": 8}},
+            "training": {"learning_rate": rate},
+        }
+        return evaluated(tmp_path / f"{name}{seed}", texts, name, seed, config=config)
+
+    runs = [run("fixed", 1, "fixed", 0.1), run("additive", 1, "additive", 0.1)]
+    assert compare_systems(runs, None, SETTINGS).config_differences == {
+        "model.attention.kind": {"fixed": ["fixed"], "additive": ["additive"]}
+    }
+    runs.append(run("additive", 2, "additive", 0.2))
+    assert compare_systems(runs, None, SETTINGS).config_differences["training.learning_rate"] == {
+        "fixed": [0.1],
+        "additive": [0.1, 0.2],
+    }
+
+
+def refusal(evaluations, baseline=None) -> str:
+    with pytest.raises(UserError) as refused:
+        compare_systems(evaluations, baseline, SETTINGS)
+    return str(refused.value)
+
+
+def test_other_sources_or_references_are_refused(tmp_path):
+    texts = translated({5: 10}, good)
+    one = evaluated(tmp_path / "one", texts, "one")
+    sources = [*texts.sources[:3], "something else", *texts.sources[4:]]
+    other = evaluated(tmp_path / "other", replace(texts, sources=sources), "other")
+    assert refusal([one, other]) == (
+        f"The sources of {tmp_path / 'one'} and {tmp_path / 'other'} differ, first at line 4; "
+        "compare evaluations of the same test set."
+    )
+    references = [*texts.references[:-1], "something else"]
+    other = evaluated(tmp_path / "other", replace(texts, references=references), "other")
+    assert refusal([one, other]).startswith("The references of ")
+    assert "first at line 10;" in refusal([one, other])
+
+
+def test_test_sets_of_other_sizes_are_refused(tmp_path):
+    one = evaluated(tmp_path / "one", translated({5: 10}, good), "one")
+    other = evaluated(tmp_path / "other", translated({5: 11}, good), "other")
+    assert refusal([one, other]) == (
+        f"{tmp_path / 'one'} has 10 sentences and {tmp_path / 'other'} has 11; "
+        "compare evaluations of the same test set."
+    )
+
+
+def test_one_system_and_seed_twice_is_refused(tmp_path, evaluations):
+    texts = translated(LENGTHS, good)
+    again = evaluated(tmp_path / "again", texts, "fixed", 1)
+    assert refusal([*evaluations, again]) == (
+        f"{tmp_path / 'fixed' / '1'} and {tmp_path / 'again'} are both of system fixed "
+        "with seed 1; name one of them only."
+    )
+    seedless = [evaluated(tmp_path / name, texts, "fixed", None) for name in ("p", "q")]
+    assert "are both of system fixed without a seed; name one" in refusal(seedless)
+
+
+def test_an_unknown_baseline_is_refused_with_the_nearest(evaluations):
+    assert refusal(evaluations, "fixt") == (
+        "baseline=fixt is none of the systems compared; nearest valid: fixed."
+    )

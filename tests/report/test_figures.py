@@ -1,0 +1,117 @@
+from dataclasses import replace
+
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seq2seq.report.figures import length_figure, render_length_figure, spread
+
+
+def test_the_same_comparison_makes_the_same_bytes(comparison):
+    first, second = render_length_figure(comparison), render_length_figure(comparison)
+    assert first == second
+    assert first["png"].startswith(b"\x89PNG")
+    assert len(first["png"]) > 20_000
+    assert b"<svg" in first["svg"][:2000]
+    assert b"dc:date" not in first["svg"]
+
+
+def test_a_users_matplotlib_style_changes_nothing(comparison):
+    plain = render_length_figure(comparison)["svg"]
+    with matplotlib.rc_context({"lines.linewidth": 9, "axes.facecolor": "red", "font.size": 30}):
+        styled = render_length_figure(comparison)["svg"]
+        assert matplotlib.rcParams["font.size"] == 30  # and is left as it was
+    assert styled == plain
+
+
+def test_the_figure_shows_the_comparisons_numbers(comparison):
+    axes = length_figure(comparison).axes[0]
+    drawn = {
+        (float(line.get_xdata()[0]), float(line.get_ydata()[0]))
+        for line in axes.lines
+        if line.get_marker() in ("o", "s") and len(line.get_xdata()) == 1
+    }
+    for system in comparison.systems:
+        for place, row in enumerate(system.buckets):
+            if row.sentences:
+                assert (place, row.bleu) in drawn
+
+
+def test_the_figure_says_what_it_shows(comparison):
+    figure = length_figure(comparison)
+    axes = figure.axes[0]
+    assert axes.get_xlabel() == "Source length (words)"
+    assert axes.get_ylabel() == "BLEU (0 to 100)"
+    words = [text.get_text() for text in (*axes.texts, *figure.texts)]
+    assert {"fixed", "additive", "BLEU by source length", "grammar · test · beam5"} <= set(words)
+    assert {"n = 110", "n = 20"} <= set(words)
+    # Buckets beyond the longest source are left to the table.
+    assert [label.get_text() for label in axes.get_xticklabels()] == [
+        "1–10", "11–20", "21–30", "31–40",
+    ]  # fmt: skip
+
+
+def test_buckets_of_few_sentences_are_hollow(comparison):
+    axes = length_figure(comparison).axes[0]
+    hollow = {
+        float(line.get_xdata()[0])
+        for line in axes.lines
+        if line.get_marker() in ("o", "s") and line.get_markerfacecolor() == "white"
+    }
+    assert hollow == {2.0}
+
+
+def test_nothing_is_cut_off_with_long_names(comparison):
+    named = [
+        replace(system, name=f"{system.name} with a name of some forty characters")
+        for system in comparison.systems
+    ]
+    figure = length_figure(replace(comparison, systems=named))
+    figure.draw_without_rendering()  # labels of axes find their places only then
+    renderer = figure.canvas.get_renderer()
+    axes = figure.axes[0]
+    assert axes.get_position().width > 0.4
+    for text in (*axes.texts, *figure.texts, axes.xaxis.label, axes.yaxis.label):
+        box = text.get_window_extent(renderer)
+        assert box.x0 >= 0
+        assert box.x1 <= figure.bbox.width
+        assert box.y0 >= 0
+        assert box.y1 <= figure.bbox.height
+
+
+def test_one_bucket_and_zero_scores_can_be_drawn(comparison):
+    bucket = comparison.systems[0].buckets[0]
+    bucket = replace(bucket, bleu=0.0, bleu_low=0.0, bleu_high=0.0, by_seed=[0.0, 0.0])
+    system = replace(comparison.systems[0], buckets=[bucket])
+    drawn = render_length_figure(replace(comparison, systems=[system], gaps=[]))
+    assert len(drawn["png"]) > 10_000
+
+
+def test_a_bucket_missing_in_the_middle_is_skipped(comparison):
+    empty = comparison.systems[0].buckets[6]
+    systems = [
+        replace(system, buckets=[system.buckets[0], empty, system.buckets[1]])
+        for system in comparison.systems
+    ]
+    axes = length_figure(replace(comparison, systems=systems)).axes[0]
+    assert len(axes.get_xticklabels()) == 3
+
+
+def test_more_systems_than_colours_can_be_drawn(comparison):
+    many = [replace(comparison.systems[0], name=f"${i}") for i in range(9)]
+    assert len(render_length_figure(replace(comparison, systems=many))["svg"]) > 10_000
+
+
+@given(st.lists(st.floats(0, 100), max_size=8), st.floats(0.1, 20))
+def test_spread_keeps_order_and_makes_room(heights, room):
+    moved = np.array(spread(heights, room))
+    order = np.argsort(heights, kind="stable")
+    assert (np.diff(moved[order]) >= room - 1e-6).all()
+    assert moved.sum() == pytest.approx(sum(heights))
+
+
+def test_spread_leaves_what_has_room():
+    assert spread([50.0, 10.0], 5.0) == [50.0, 10.0]
+    assert spread([10.0, 10.0], 4.0) == [8.0, 12.0]

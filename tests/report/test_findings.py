@@ -1,0 +1,115 @@
+from dataclasses import replace
+
+import pytest
+from synthetic_translations import evaluated, translated
+
+from seq2seq.config import EvaluationConfig
+from seq2seq.evaluation.systems import compare_systems
+from seq2seq.report.findings import curve_in_words, findings, gap_in_words, growth_in_words
+
+LONG_AND_SHORT = {5: 110, 31: 110}
+
+
+@pytest.fixture
+def compared(tmp_path):
+    """Compare a baseline and a system of given qualities by length."""
+
+    def run(baseline, system, lengths=None, seeds=(1, 2)):
+        lengths = lengths or LONG_AND_SHORT
+        evaluations = [
+            evaluated(tmp_path / "f", translated(lengths, baseline, seeds[0]), "fixed"),
+            evaluated(tmp_path / "a", translated(lengths, system, seeds[1]), "additive"),
+        ]
+        return compare_systems(evaluations, "fixed", EvaluationConfig(bootstrap=200))
+
+    return run
+
+
+def test_a_curve_that_falls(compared):
+    comparison = compared(lambda n: 1 - n / 60, lambda n: 0.95)
+    fixed, additive = comparison.systems
+    first, last = fixed.buckets[0].bleu, fixed.buckets[3].bleu
+    assert curve_in_words(fixed) == (
+        f"fixed: BLEU falls from {first:.1f} on sources of 1-10 words to {last:.1f} on sources "
+        "of 31-40 words."
+    )
+    assert curve_in_words(additive).endswith("shows neither a fall nor a rise.")
+
+
+def test_a_curve_that_rises(compared):
+    comparison = compared(lambda n: 0.5 + n / 100, lambda n: 1.0)
+    assert "fixed: BLEU rises from " in curve_in_words(comparison.systems[0])
+
+
+def test_a_test_set_of_one_length_has_no_curve(compared):
+    comparison = compared(lambda n: 0.9, lambda n: 1.0, {5: 10})
+    assert curve_in_words(comparison.systems[1]) == (
+        "additive: BLEU is 100.0 on sources of 1-10 words, which are all of them: no curve by "
+        "length."
+    )
+    assert growth_in_words(comparison.gaps[0], 0.95) == (
+        'Whether "additive" gains more on long sources cannot be said: the test set lacks sources '
+        "of up to 20 words or of more than 30."
+    )
+
+
+def test_few_sentences_are_no_curve(compared):
+    comparison = compared(lambda n: 0.9, lambda n: 1.0, {5: 200, 40: 3})
+    assert curve_in_words(comparison.systems[0]).endswith(
+        "but only one length at most has 100 sentences: too few to see a curve."
+    )
+    assert growth_in_words(comparison.gaps[0], 0.95).endswith(
+        "with fewer than 100 sentences on a side, too few to conclude from."
+    )
+
+
+def test_an_advantage_on_long_sentences(compared):
+    gap = compared(lambda n: 1 - n / 60, lambda n: 0.95).gaps[0]
+    found = gap.difference_in_differences
+    assert growth_in_words(gap, 0.95) == (
+        f'"additive" minus "fixed" is {found.short_gap:+.1f} BLEU up to 20 source words (n = 110) '
+        f"and {found.long_gap:+.1f} above 30 (n = 110): difference in differences "
+        f"{found.value:+.1f} (95% interval {found.low:+.1f} to {found.high:+.1f}); against "
+        '"fixed", "additive" stands better on long sources than on short ones.'
+    )
+    paired = gap.overall.paired
+    assert gap_in_words(gap, 0.95) == (
+        f'Over all 220 sentences "additive" is {paired.gap:.1f} BLEU above "fixed" '
+        f"(95% interval {paired.gap_low:+.1f} to {paired.gap_high:+.1f})."
+    )
+
+
+def test_a_disadvantage_on_long_sentences(compared):
+    gap = compared(lambda n: 0.95, lambda n: 1 - n / 60).gaps[0]
+    assert 'BLEU below "fixed"' in gap_in_words(gap, 0.95)
+    assert growth_in_words(gap, 0.95).endswith(
+        'against "fixed", "additive" stands worse on long sources than on short ones.'
+    )
+
+
+def test_identical_systems_are_a_null_and_read_as_one(compared):
+    gap = compared(lambda n: 0.8, lambda n: 0.8, seeds=(1, 1)).gaps[0]
+    assert gap_in_words(gap, 0.95) == (
+        'Over all 220 sentences "additive" differs from "fixed" by +0.0 BLEU (95% interval +0.0 '
+        "to +0.0): no difference that this test set can show."
+    )
+    assert growth_in_words(gap, 0.95).endswith(
+        "the interval covers 0, so this does not show that the gap depends on length."
+    )
+
+
+def test_seeds_show_their_own_range(comparison):
+    gap = comparison.gaps[0]
+    values = gap.difference_in_differences.by_seed.values()
+    expected = f"; {min(values):+.1f} to {max(values):+.1f} over 2 seeds)"
+    assert expected in growth_in_words(gap, 0.95)
+
+
+def test_many_cut_hypotheses_are_pointed_out(comparison):
+    assert not any("length limit" in finding for finding in findings(comparison))
+    baseline, system = comparison.systems
+    cut = replace(baseline, overall=replace(baseline.overall, capped=30.5))
+    said = findings(replace(comparison, systems=[cut, system]))
+    assert said[-1] == (
+        "fixed: the search cut 30.5 of 350 hypotheses at its length limit, which costs them BLEU."
+    )

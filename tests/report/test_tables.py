@@ -1,0 +1,142 @@
+import csv
+import io
+from dataclasses import replace
+
+from synthetic_translations import translated
+
+from seq2seq.config import EvaluationConfig
+from seq2seq.evaluation.lengths import score_texts
+from seq2seq.report.tables import (
+    comparison_csv,
+    comparison_markdown,
+    heading,
+    scores_markdown,
+)
+
+
+def markdown_rows(text: str, table: int) -> list[list[str]]:
+    """The cells of the numbered table, header first, rule left out."""
+    tables, current = [], []
+    for line in [*text.split("\n"), ""]:
+        if line.startswith("|"):
+            current.append([cell.strip() for cell in line.strip("|").split(" | ")])
+        elif current:
+            tables.append([current[0], *current[2:]])
+            current = []
+    return tables[table]
+
+
+def test_csv_holds_the_comparisons_numbers_exactly(comparison):
+    lines = list(csv.DictReader(io.StringIO(comparison_csv(comparison))))
+    assert len(lines) == 2 * 8
+    read = {(line["system"], line["words"]): line for line in lines}
+    for system in comparison.systems:
+        for row in system.rows:
+            line = read[system.name, row.words]
+            for name in ("bleu", "bleu_low", "bleu_high", "chrf", "brevity_ratio", "capped"):
+                value = getattr(row, name)
+                assert line[name] == ("" if value is None else str(value))
+            assert int(line["sentences"]) == row.sentences
+            if row.sentences:
+                assert float(line["bleu_seed_low"]) == min(row.by_seed)
+                assert float(line["bleu_seed_high"]) == max(row.by_seed)
+    for row in comparison.gaps[0].rows:
+        line = read["additive", row.words]
+        assert line["baseline"] == "fixed"
+        if row.paired:
+            assert float(line["gap"]) == row.paired.gap
+            assert float(line["p_bootstrap"]) == row.paired.p_bootstrap
+        assert read["fixed", row.words]["gap"] == ""
+
+
+def test_markdown_shows_the_comparisons_numbers(comparison):
+    text = comparison_markdown(comparison, ["A finding."])
+    assert text.startswith("# BLEU by source length: grammar · test · beam5\n\n- A finding.\n")
+    header, *rows = markdown_rows(text, 0)
+    assert header == [
+        "source words", "n", "BLEU fixed", "BLEU additive",
+        "gap additive", "p bootstrap", "p randomisation",
+    ]  # fmt: skip
+    assert [row[0] for row in rows] == [
+        "1-10", "11-20", "21-30 †", "31-40", "41-50 †", "51-60 †", "61+ †", "all",
+    ]  # fmt: skip
+    fixed, additive = comparison.systems
+    gap = comparison.gaps[0]
+    for cells, ours, theirs, against in zip(rows, additive.rows, fixed.rows, gap.rows, strict=True):
+        assert cells[1] == str(ours.sentences)
+        if not ours.sentences:
+            assert cells[2:] == ["–"] * 5
+            continue
+        for cell, row in ((cells[2], theirs), (cells[3], ours)):
+            assert cell == (
+                f"{row.bleu:.1f} [{row.bleu_low:.1f}, {row.bleu_high:.1f}] "
+                f"({min(row.by_seed):.1f} to {max(row.by_seed):.1f})"
+            )
+        paired = against.paired
+        assert cells[4] == f"{paired.gap:+.1f} [{paired.gap_low:+.1f}, {paired.gap_high:+.1f}]"
+        assert cells[5:] == [f"{paired.p_bootstrap:.3f}", f"{paired.p_randomization:.3f}"]
+    header, *details = markdown_rows(text, 1)
+    assert header[1:] == [
+        "chrF fixed", "chrF additive", "brevity fixed", "brevity additive",
+        "hit the cap fixed", "hit the cap additive",
+    ]  # fmt: skip
+    assert details[0][1] == f"{fixed.rows[0].chrf:.1f}"
+
+
+def test_notes_say_what_applies(comparison):
+    text = comparison_markdown(comparison, [])
+    assert comparison.signatures.bleu in text
+    assert comparison.signatures.chrf in text
+    assert "95% bootstrap interval" in text
+    assert "means over seeds" in text
+    assert "† fewer than 100 sentences" in text
+    assert "empty source" not in text
+    assert "configurations differ" not in text
+    changed = replace(
+        comparison,
+        empty_sources=1,
+        config_differences={"model.attention.kind": {"fixed": ["fixed"], "additive": ["additive"]}},
+    )
+    text = comparison_markdown(changed, [])
+    assert "The first row includes 1 empty source line." in text
+    assert "differ in `model.attention.kind` (fixed: fixed, additive: additive)." in text
+
+
+def test_one_system_has_no_gap_columns(comparison):
+    alone = replace(comparison, systems=comparison.systems[:1], gaps=[])
+    text = comparison_markdown(alone, [])
+    assert "gap" not in text.lower()
+    assert len(comparison_csv(alone).split("\n")) == 1 + 8 + 1
+
+
+def test_a_name_with_a_bar_stays_in_its_cell(comparison):
+    named = replace(comparison.systems[0], name="a|b")
+    text = comparison_markdown(replace(comparison, systems=[named], gaps=[]), [])
+    assert "BLEU a\\|b" in text
+
+
+def test_heading_says_what_is_known(comparison):
+    assert heading(comparison) == "grammar · test · beam5"
+    assert heading(replace(comparison, corpus=None, search=None)) == "test"
+    assert heading(replace(comparison, corpus=None, test_set=None, search=None)) == "test set"
+
+
+def test_the_table_of_one_evaluation():
+    scores = score_texts(
+        translated({5: 120, 15: 30}, lambda n: 0.9), EvaluationConfig(bootstrap=100)
+    )
+    text = scores_markdown(scores)
+    header, *rows = markdown_rows(text, 0)
+    assert header == ["source words", "n", "BLEU", "chrF", "brevity", "hit the cap"]
+    first = scores.buckets[0]
+    assert rows[0] == [
+        "1-10",
+        "120",
+        f"{first.bleu:.1f} [{first.bleu_low:.1f}, {first.bleu_high:.1f}]",
+        f"{first.chrf:.1f}",
+        f"{first.brevity_ratio:.2f}",
+        "0",
+    ]
+    assert rows[6] == ["61+ †", "0", "–", "–", "–", "0"]
+    assert rows[-1][0] == "all"
+    assert scores.signatures.bleu in text

@@ -1,0 +1,63 @@
+"""A toy language pair for tests: the target is the source backwards, in capitals."""
+
+import random
+from pathlib import Path
+
+from seq2seq.config import (
+    AttentionConfig,
+    DecoderConfig,
+    DecodingConfig,
+    EncoderConfig,
+    EvaluationConfig,
+    ExperimentConfig,
+    FilesCorpus,
+    ModelConfig,
+    OptimizerConfig,
+    TokenizationConfig,
+    TrainingConfig,
+)
+
+LETTERS = "abcdefgh"
+
+
+def write_reversal_corpus(directory: Path, train: int = 200, longest: int = 6) -> Path:
+    """Write train, valid and test text of words a-h, one to ``longest`` a line."""
+    generator = random.Random(1)
+    directory.mkdir(parents=True, exist_ok=True)
+    for split, count in (("train", train), ("valid", 30), ("test", 40)):
+        lines = [generator.choices(LETTERS, k=generator.randint(1, longest)) for _ in range(count)]
+        source = "".join(" ".join(line) + "\n" for line in lines)
+        target = "".join(" ".join(reversed(line)).upper() + "\n" for line in lines)
+        (directory / f"{split}.source").write_text(source, encoding="utf-8")
+        (directory / f"{split}.target").write_text(target, encoding="utf-8")
+    return directory
+
+
+def reversal_experiment(
+    folder: Path, kind: str = "additive", **training: object
+) -> ExperimentConfig:
+    """A tiny experiment on the reversal corpus, on one CPU core, in float32."""
+    settings = {"batch_size": 20, "max_epochs": 2, "patience": 10, "log_every": 5}
+    settings |= {"precision": "fp32", "device": "cpu", "dev_bleu_sentences": 10}
+    return ExperimentConfig(
+        name="reversal",
+        systems={"attention": [], "no-attention": []},
+        system="attention" if kind == "additive" else "no-attention",
+        baseline="no-attention",
+        corpus=FilesCorpus(source="en", target="de", directory=str(folder / "corpus")),
+        tokenization=TokenizationConfig(kind="whitespace", workers=1),
+        model=ModelConfig(
+            embedding=16,
+            dropout=0.1,
+            encoder=EncoderConfig(hidden=16),
+            attention=AttentionConfig(kind=kind, size=16),
+            decoder=DecoderConfig(hidden=32),
+        ),
+        training=TrainingConfig(
+            **{**settings, **training}, optimizer=OptimizerConfig(learning_rate=0.005)
+        ),
+        decoding=DecodingConfig(beam=2),
+        evaluation=EvaluationConfig(edges=[2, 4], bootstrap=100),
+        data=str(folder / "data"),
+        output=str(folder / "outputs"),
+    )

@@ -1,0 +1,57 @@
+"""Test sets with systems whose quality by source length is known by construction."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from seq2seq.config import EvaluationConfig
+from seq2seq.evaluation.folder import Evaluation, write_evaluation
+from seq2seq.evaluation.scores import Translations
+
+WORDS = [first + second for first in "abcdefghijklmnop" for second in "qrstuvwxyz"]
+
+
+def translated(
+    lengths: dict[int, int], quality: Callable[[int], float], seed: int = 1
+) -> Translations:
+    """``lengths[n]`` sources of n words; each hypothesis word is right with ``quality(n)``.
+
+    Sources and references are the same for every quality and seed.
+    """
+    text, luck = random.Random(0), random.Random(seed)
+    sources, references, hypotheses = [], [], []
+    for length, count in lengths.items():
+        for _ in range(count):
+            words = [text.choice(WORDS) for _ in range(length)]
+            sources.append(" ".join(words))
+            references.append(" ".join(word.upper() for word in words))
+            chance = quality(length)
+            said = [word if luck.random() < chance else luck.choice(WORDS) for word in words]
+            hypotheses.append(" ".join(said).upper())
+    count = len(sources)
+    return Translations(sources, references, hypotheses, [False] * count, [-1.5] * count)
+
+
+def evaluated(
+    directory: Path,
+    texts: Translations,
+    system: str,
+    seed: int | None = 1,
+    settings: EvaluationConfig | None = None,
+    **record: object,
+) -> Evaluation:
+    """Write an evaluation folder with the usual record."""
+    return write_evaluation(
+        directory,
+        texts,
+        settings or EvaluationConfig(bootstrap=100),
+        {
+            "experiment": "trial",
+            "system": system,
+            "seed": seed,
+            "corpus": "grammar",
+            "test_set": "test",
+            "search": "beam5",
+            **record,
+        },
+    )

@@ -1,0 +1,472 @@
+"""What is saved comes back bit by bit; what is damaged or does not fit is refused in a sentence."""
+
+import hashlib
+import json
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from seq2seq import sealed_folder
+from seq2seq.checkpoint import (
+    capture_rng,
+    find_checkpoint,
+    load_checkpoint,
+    load_optimizer,
+    restore_rng,
+    save_checkpoint,
+)
+from seq2seq.config import (
+    AttentionConfig,
+    DecoderConfig,
+    DecodingConfig,
+    EncoderConfig,
+    EvaluationConfig,
+    ExperimentConfig,
+    GrammarCorpus,
+    ModelConfig,
+    TokenizationConfig,
+    TrainingConfig,
+)
+from seq2seq.data.codec import TextCodec
+from seq2seq.data.tokenization import WhitespaceTokenizer
+from seq2seq.data.vocabulary import Vocabulary
+from seq2seq.decoding.translator import Translator
+from seq2seq.errors import UserError
+from seq2seq.model.translation import TranslationModel
+
+CPU = torch.device("cpu")
+FILES = (
+    "config.json",
+    "manifest.json",
+    "model.safetensors",
+    "optimizer.json",
+    "optimizer.safetensors",
+    "rng.safetensors",
+    "state.json",
+    "tokenizer.source.json",
+    "tokenizer.target.json",
+    "vocabulary.source.tsv",
+    "vocabulary.target.tsv",
+)
+
+
+def experiment(tie=True):
+    return ExperimentConfig(
+        name="tiny",
+        systems={"attention": [], "fixed": ["model/attention=fixed"]},
+        system="attention",
+        baseline="fixed",
+        corpus=GrammarCorpus(),
+        tokenization=TokenizationConfig(kind="whitespace", max_pieces=20),
+        model=ModelConfig(
+            embedding=6,
+            encoder=EncoderConfig(hidden=4),
+            attention=AttentionConfig(size=5),
+            decoder=DecoderConfig(hidden=7, tie_embedding=tie),
+        ),
+        training=TrainingConfig(),
+        decoding=DecodingConfig(),
+        evaluation=EvaluationConfig(),
+    )
+
+
+def codec(language, words):
+    return TextCodec(WhitespaceTokenizer(language), Vocabulary(words.split(), [1, 2, 3]))
+
+
+ENGLISH, GERMAN = codec("en", "a dog barks"), codec("de", "ein hund bellt")
+SOURCE, LENGTHS = torch.tensor([[4, 5, 6, 3], [6, 3, 0, 0]]), torch.tensor([4, 2])
+TARGET = torch.tensor([[2, 4, 5], [2, 6, 0]])
+
+
+def new_model(config):
+    torch.manual_seed(0)
+    return TranslationModel(config.model, len(ENGLISH.vocabulary), len(GERMAN.vocabulary))
+
+
+def save(directory, model=None, config=None, optimizer_state=None, state=None, rng=None):
+    config = config or experiment()
+    model = model or new_model(config)
+    save_checkpoint(
+        directory, model, config, ENGLISH, GERMAN, optimizer_state, state or {"update": 1}, rng
+    )
+
+
+def train(model, optimizer, steps):
+    model.train()
+    for _ in range(steps):  # with dropout, so that the random state counts
+        loss = model.logits(model(SOURCE, LENGTHS, TARGET)).logsumexp(-1).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+OPTIMIZERS = {
+    "adam": lambda p: torch.optim.Adam(p, lr=1e-2, betas=(0.8, 0.9)),
+    "fused adam": lambda p: torch.optim.Adam(p, lr=1e-2, fused=True),
+    "adadelta": lambda p: torch.optim.Adadelta(p, lr=0.5, rho=0.9),
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.1),
+    "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
+}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A checkpoint with every optional part."""
+    directory = tmp_path_factory.mktemp("whole") / "best"
+    model = new_model(experiment())
+    optimizer = OPTIMIZERS["adam"](model.parameters())
+    train(model, optimizer, 1)
+    save(directory, model, optimizer_state=optimizer.state_dict(), rng=capture_rng())
+    return directory
+
+
+@pytest.fixture
+def checkpoint(whole, tmp_path):
+    return Path(shutil.copytree(whole, tmp_path / "best"))
+
+
+@pytest.mark.parametrize("tie", [True, False])
+def test_everything_comes_back(tmp_path, tie):
+    config = experiment(tie)
+    model = new_model(config)
+    state = {"update": 7, "best": -1.25, "nested": {"rate": 1e-3, "seen": [1, 2]}, "name": "é"}
+    save(tmp_path / "a" / "last", model, config, state=state)
+    before = torch.get_rng_state()
+    found = load_checkpoint(tmp_path / "a" / "last", CPU)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert (found.config, found.state, found.rng) == (config, state, {})
+    assert found.directory == tmp_path / "a" / "last"
+    assert found.source.vocabulary.pieces == ENGLISH.vocabulary.pieces
+    assert (found.source.language, found.target.language) == ("en", "de")
+    assert found.target.encode("ein hund") == [4, 5]
+    saved, loaded = model.state_dict(), found.model.state_dict()
+    assert list(saved) == list(loaded)
+    assert all(torch.equal(saved[name], loaded[name]) for name in saved)
+    assert (found.model.output.weight is found.model.target_embedding.weight) == tie
+
+
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_three_updates_saved_and_three_more_are_six(tmp_path, kind):
+    straight = new_model(experiment())
+    optimizer = OPTIMIZERS[kind](straight.parameters())
+    train(straight, optimizer, 3)
+    optimizer.param_groups[0]["lr"] *= 0.5  # a schedule's doing: it must come back too
+    save(tmp_path / "last", straight, optimizer_state=optimizer.state_dict(), rng=capture_rng())
+    train(straight, optimizer, 3)
+
+    torch.manual_seed(99)
+    found = load_checkpoint(tmp_path / "last", CPU)
+    resumed = OPTIMIZERS[kind](found.model.parameters())
+    load_optimizer(tmp_path / "last", resumed)
+    restore_rng(found.rng)
+    train(found.model, resumed, 3)
+    for one, other in zip(straight.parameters(), found.model.parameters(), strict=True):
+        assert torch.equal(one, other)
+    again = optimizer.state_dict(), resumed.state_dict()
+    assert again[0]["param_groups"] == again[1]["param_groups"]
+    assert again[0]["state"].keys() == again[1]["state"].keys()
+    for index, values in again[0]["state"].items():
+        for name, value in values.items():
+            other = again[1]["state"][index][name]
+            assert type(other) is type(value)
+            if isinstance(value, torch.Tensor):
+                assert other.dtype == value.dtype
+                assert torch.equal(other, value)
+
+
+def test_how_the_optimizer_computes_belongs_to_the_machine(tmp_path):
+    model = new_model(experiment())
+    optimizer = torch.optim.Adam(model.parameters(), fused=True)
+    train(model, optimizer, 1)
+    save(tmp_path / "last", model, optimizer_state=optimizer.state_dict())
+    plain = torch.optim.Adam(model.parameters(), foreach=False)
+    load_optimizer(tmp_path / "last", plain)
+    assert not plain.param_groups[0]["fused"]
+
+
+def test_the_files_are_the_listed_ones_and_none_is_a_pickle(checkpoint):
+    assert sorted(path.name for path in checkpoint.iterdir()) == sorted(FILES)
+    for path in checkpoint.iterdir():
+        assert not path.read_bytes().startswith((b"\x80", b"PK"))
+
+
+class Bomb:
+    """Unpickling one leaves a trace."""
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __reduce__(self):
+        return Path.touch, (self.trace,)
+
+
+def test_pickles_lying_in_the_folder_are_never_opened(checkpoint, tmp_path):
+    trace = tmp_path / "exploded"
+    for name in ("model.pt", "optimizer.pt", "state.pkl", "pytorch_model.bin", "rng.pt"):
+        (checkpoint / name).write_bytes(pickle.dumps(Bomb(trace)))
+    found = load_checkpoint(checkpoint, CPU)
+    load_optimizer(checkpoint, OPTIMIZERS["adam"](found.model.parameters()))
+    assert not trace.exists()
+    with (checkpoint / "model.pt").open("rb") as file:
+        pickle.load(file)
+    assert trace.exists()  # the bomb is a real one
+
+
+def test_a_pickle_in_the_place_of_the_tensors_is_refused(checkpoint, tmp_path):
+    trace = tmp_path / "exploded"
+    (checkpoint / "model.safetensors").write_bytes(pickle.dumps(Bomb(trace)))
+    reseal(checkpoint)
+    with pytest.raises(UserError, match=r"model\.safetensors in .* is no safetensors file"):
+        load_checkpoint(checkpoint, CPU)
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
+def test_one_altered_byte_is_refused(checkpoint, name, place):
+    data = bytearray((checkpoint / name).read_bytes())
+    data[int(place * (len(data) - 2))] ^= 0x11  # not the final line end
+    (checkpoint / name).write_bytes(data)
+    with pytest.raises(UserError, match=r"; (copy the folder anew|use the version)"):
+        load_checkpoint(checkpoint, CPU)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("damage", ["missing", "cut", "empty"])
+def test_missing_and_cut_files_are_refused_by_name(checkpoint, name, damage):
+    path = checkpoint / name
+    data = path.read_bytes()
+    path.unlink() if damage == "missing" else path.write_bytes(data[: {"cut": -3}.get(damage, 0)])
+    with pytest.raises(UserError) as caught:
+        load_checkpoint(checkpoint, CPU)
+    message = str(caught.value)
+    assert name in message
+    assert str(checkpoint) in message
+    assert ("missing" if damage == "missing" else "altered") in message
+    assert message.endswith("; copy the folder anew, or use another one.")
+
+
+def test_an_altered_optimizer_is_refused_when_it_is_asked_for(checkpoint):
+    model = load_checkpoint(checkpoint, CPU).model
+    (checkpoint / "optimizer.safetensors").write_bytes(b"")
+    with pytest.raises(UserError, match=r"optimizer\.safetensors in .* it has 0 bytes, but \d+"):
+        load_optimizer(checkpoint, OPTIMIZERS["adam"](model.parameters()))
+
+
+def reseal(checkpoint):
+    """Make the manifest agree with the files, as one who alters a checkpoint on purpose would."""
+    files = {
+        path.name: {
+            "bytes": path.stat().st_size,
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        }
+        for path in checkpoint.iterdir()
+        if path.name != "manifest.json"
+    }
+    manifest = {"format": 1, "files": files}
+    (checkpoint / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def alter_config(checkpoint, change):
+    path = checkpoint / "config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    change(config)
+    path.write_text(json.dumps(config), encoding="utf-8")
+    reseal(checkpoint)
+
+
+def alter_tensors(checkpoint, change):
+    path = checkpoint / "model.safetensors"
+    tensors = load_file(path)
+    change(tensors)
+    path.unlink()
+    save_file(tensors, path)
+    reseal(checkpoint)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda t: t.pop("output.bias"), "tensor output.bias is missing"),
+        (lambda t: t.update(extra=torch.zeros(1)), "tensor extra is unknown"),
+        (
+            lambda t: t.update({"output.bias": torch.zeros(3)}),
+            r"tensor output.bias has shape \(3,\), not \(7,\)",
+        ),
+        (
+            lambda t: t.update({"output.bias": torch.zeros(7, dtype=torch.float16)}),
+            "tensor output.bias is torch.float16, not torch.float32",
+        ),
+    ],
+)
+def test_tensors_that_do_not_fit_are_refused(checkpoint, change, problem):
+    alter_tensors(checkpoint, change)
+    with pytest.raises(UserError, match=rf"does not fit config\.json .*: {problem}; it was alt"):
+        load_checkpoint(checkpoint, CPU)
+
+
+def test_a_config_that_asks_for_the_moon_allocates_nothing(checkpoint):
+    def change(config):
+        config["model"]["decoder"]["hidden"] = 50_000_000
+
+    alter_config(checkpoint, change)
+    with pytest.raises(UserError, match=r"does not fit config\.json .* has shape"):
+        load_checkpoint(checkpoint, CPU)
+
+
+def test_a_vocabulary_of_another_size_is_refused(checkpoint):
+    with (checkpoint / "vocabulary.target.tsv").open("a", encoding="utf-8") as file:
+        file.write("katze\t1\n")
+    reseal(checkpoint)
+    with pytest.raises(UserError, match=r"has shape \(7, 6\), not \(8, 6\)"):
+        load_checkpoint(checkpoint, CPU)
+
+
+def test_unknown_config_keys_formats_and_foreign_names_are_refused(checkpoint):
+    manifest = checkpoint / "manifest.json"
+    content = json.loads(manifest.read_text(encoding="utf-8"))
+    manifest.write_text(json.dumps({**content, "format": 2}), encoding="utf-8")
+    with pytest.raises(UserError, match=r"is of format 2, not 1; use the version"):
+        load_checkpoint(checkpoint, CPU)
+    entry = {"bytes": 0, "sha256": ""}
+    manifest.write_text(
+        json.dumps({"format": 1, "files": {"../config.json": entry}}), encoding="utf-8"
+    )
+    with pytest.raises(UserError, match=r"'\.\./config\.json' is not a name in that folder"):
+        load_checkpoint(checkpoint, CPU)
+    del content["files"]["vocabulary.source.tsv"]
+    manifest.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(UserError, match=r"does not list vocabulary\.source\.tsv"):
+        load_checkpoint(checkpoint, CPU)
+    alter_config(checkpoint, lambda config: config.update(surprise=1))
+    with pytest.raises(UserError, match=r"config\.json: unknown config key 'surprise'"):
+        load_checkpoint(checkpoint, CPU)
+
+
+def test_the_optimizer_of_another_kind_or_model_is_refused(checkpoint, tmp_path):
+    model = load_checkpoint(checkpoint, CPU).model
+    with pytest.raises(UserError, match=r"does not fit this training: its setting .*another kind"):
+        load_optimizer(checkpoint, OPTIMIZERS["sgd"](model.parameters()))
+    with pytest.raises(UserError, match=r"it has \d+ parameters, not 1; resume with the config"):
+        load_optimizer(checkpoint, OPTIMIZERS["adam"]([model.output.bias]))
+    shapes = [torch.zeros(2, requires_grad=True) for _ in model.parameters()]
+    with pytest.raises(UserError, match=r"0\.exp_avg has shape \(7, 6\), its parameter \(2,\)"):
+        load_optimizer(checkpoint, OPTIMIZERS["adam"](shapes))
+    save(tmp_path / "bare")
+    with pytest.raises(UserError, match=r"saved without its optimizer: it can translate, but"):
+        load_optimizer(tmp_path / "bare", OPTIMIZERS["adam"](model.parameters()))
+
+
+def test_a_run_folder_means_its_best_checkpoint_else_its_last(tmp_path):
+    run = tmp_path / "seed=1"
+    save(run / "checkpoints" / "last", state={"update": 2})
+    assert find_checkpoint(run) == run / "checkpoints" / "last"
+    save(run / "checkpoints" / "best", state={"update": 1})
+    assert load_checkpoint(run, CPU).state == {"update": 1}
+    translator = Translator.load(run, device="cpu", precision="fp32")
+    assert (translator.device, translator.precision, translator.max_pieces) == (
+        CPU,
+        torch.float32,
+        20,
+    )
+    assert len(translator.translate(["a dog", "", "barks"], DecodingConfig(beam=2))) == 3
+
+
+def test_paths_without_a_checkpoint_are_refused_in_a_sentence(tmp_path):
+    with pytest.raises(UserError, match=r"There is no checkpoint at .*nowhere: the path does not"):
+        load_checkpoint(tmp_path / "nowhere", CPU)
+    with pytest.raises(UserError, match=r"is neither a checkpoint \(it has no manifest\.json\) no"):
+        load_checkpoint(tmp_path, CPU)
+
+
+def test_a_save_replaces_the_old_checkpoint_and_leaves_nothing_beside_it(tmp_path):
+    for update in (1, 2):
+        save(tmp_path / "last", state={"update": update})
+    assert [path.name for path in tmp_path.iterdir()] == ["last"]
+    assert load_checkpoint(tmp_path / "last", CPU).state == {"update": 2}
+
+
+@pytest.mark.parametrize("operations", range(5))
+def test_a_crash_anywhere_in_the_swap_leaves_a_whole_checkpoint(tmp_path, monkeypatch, operations):
+    class PowerCutError(BaseException):
+        pass
+
+    left = [operations]
+
+    def until_the_power_is_cut(operation):
+        def run(*arguments, **settings):
+            if left[0] == 0:
+                raise PowerCutError
+            left[0] -= 1
+            return operation(*arguments, **settings)
+
+        return run
+
+    # In turn: clear .part, clear .old, rename the folder to .old, rename .part, delete .old.
+    save(tmp_path / "last", state={"update": 1})
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", until_the_power_is_cut(Path.rename))
+        patch.setattr(sealed_folder.shutil, "rmtree", until_the_power_is_cut(shutil.rmtree))
+        with pytest.raises(PowerCutError):
+            save(tmp_path / "last", state={"update": 2})
+    survivor = load_checkpoint(tmp_path / "last", CPU)
+    assert survivor.state == {"update": 2 if operations == 4 else 1}
+    save(tmp_path / "last", state={"update": 3})
+    assert load_checkpoint(tmp_path / "last", CPU).state == {"update": 3}
+    assert [path.name for path in tmp_path.iterdir()] == ["last"]
+
+
+def test_a_failing_disk_keeps_the_old_checkpoint_and_says_so(tmp_path, monkeypatch):
+    save(tmp_path / "last", state={"update": 1})
+
+    def full(self, directory, side):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(TextCodec, "save", full)
+    with pytest.raises(UserError, match=r"last cannot be written .*No space left .* is kept: free"):
+        save(tmp_path / "last", state={"update": 2})
+    assert load_checkpoint(tmp_path / "last", CPU).state == {"update": 1}
+    assert [path.name for path in tmp_path.iterdir()] == ["last"]
+
+
+def test_a_folder_of_something_else_is_never_replaced(tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
+    with pytest.raises(UserError, match=r"thesis exists and was not written by seq2seq"):
+        save(tmp_path / "thesis")
+    assert (tmp_path / "thesis" / "chapter.txt").exists()
+    (tmp_path / "empty").mkdir()
+    save(tmp_path / "empty")
+    assert load_checkpoint(tmp_path / "empty", CPU).state == {"update": 1}
+
+
+def test_a_checkpoint_replaced_while_it_is_read_is_read_anew(tmp_path, monkeypatch):
+    save(tmp_path / "last", state={"update": 1})
+    load, times = TextCodec.load.__func__, []
+
+    def load_slowly(cls, directory, side):
+        times.append(side)
+        if len(times) == 1:
+            save(tmp_path / "last", state={"update": 2})
+        return load(cls, directory, side)
+
+    monkeypatch.setattr(TextCodec, "load", classmethod(load_slowly))
+    assert load_checkpoint(tmp_path / "last", CPU).state == {"update": 2}
+    assert times == ["source", "target"] * 2
+
+
+def test_random_states_come_back(tmp_path):
+    states = capture_rng()
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    restore_rng(states)
+    assert torch.equal(torch.rand(3), expected)
+    restore_rng({**states, "cuda.63": states["cpu"]})  # a GPU this machine does not have
+    assert torch.equal(torch.rand(3), expected)
+    with pytest.raises(UserError, match=r"random state .* does not fit PyTorch"):
+        restore_rng({"cpu": torch.zeros(3, dtype=torch.uint8)})

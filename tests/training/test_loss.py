@@ -1,0 +1,82 @@
+"""The loss against PyTorch's own and against a loop over tokens."""
+
+import pytest
+import torch
+from torch.nn import functional
+
+from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
+from seq2seq.data.batching import Batch
+from seq2seq.data.vocabulary import PAD
+from seq2seq.model.translation import TranslationModel
+from seq2seq.training.loss import batch_loss, perplexity
+
+
+@pytest.fixture
+def model() -> TranslationModel:
+    torch.manual_seed(0)
+    config = ModelConfig(
+        embedding=6,
+        encoder=EncoderConfig(hidden=4),
+        attention=AttentionConfig(size=5),
+        decoder=DecoderConfig(hidden=7),
+    )
+    return TranslationModel(config, 11, 13).eval()
+
+
+def make_batch(rows: list[int]) -> Batch:
+    source = torch.tensor([[5, 6, 3], [7, 3, PAD], [8, 9, 3]])[rows]
+    output = torch.tensor([[5, 6, 7, 3], [8, 3, PAD, PAD], [9, 10, 3, PAD]])[rows]
+    lengths = torch.tensor([4, 2, 3])[rows]
+    start = torch.full((len(rows), 1), 2)
+    return Batch(
+        source,
+        torch.tensor([3, 2, 3])[rows],
+        torch.cat([start, output[:, :-1]], dim=1),
+        output,
+        lengths,
+        torch.tensor(rows).numpy(),
+    )
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_equals_pytorchs_cross_entropy_over_real_tokens(model, smoothing):
+    batch = make_batch([0, 1, 2])
+    logits = model.logits(model(batch.source, batch.source_lengths, batch.target_input))
+    expected = functional.cross_entropy(
+        logits.flatten(0, 1),
+        batch.target_output.flatten(),
+        ignore_index=PAD,
+        reduction="sum",
+        label_smoothing=smoothing,
+    )
+    torch.testing.assert_close(batch_loss(model, batch, smoothing).smoothed, expected)
+
+
+def test_likelihood_is_unsmoothed_and_summed_token_by_token(model):
+    batch = make_batch([0, 1, 2])
+    logits = model.logits(model(batch.source, batch.source_lengths, batch.target_input))
+    expected = 0.0
+    for row, length in enumerate(batch.target_lengths.tolist()):
+        for position in range(length):
+            probability = logits[row, position].softmax(0)[batch.target_output[row, position]]
+            expected -= probability.log().item()
+    found = batch_loss(model, batch, smoothing=0.1).negative_log_likelihood
+    assert found.item() == pytest.approx(expected, rel=1e-5)
+    assert not found.requires_grad
+
+
+def test_sums_do_not_depend_on_how_sentences_are_batched(model):
+    """What token-exact accumulation rests on: parts add up, gradients too."""
+    whole = batch_loss(model, make_batch([0, 1, 2]), 0.1).smoothed
+    whole.backward()
+    gradient = model.encoder.forwards[0].weight_ih_l0.grad.clone()
+    model.zero_grad()
+    parts = [batch_loss(model, make_batch([row]), 0.1).smoothed for row in range(3)]
+    torch.testing.assert_close(sum(parts), whole)
+    sum(parts).backward()
+    torch.testing.assert_close(model.encoder.forwards[0].weight_ih_l0.grad, gradient)
+
+
+def test_perplexity_of_a_uniform_guess_is_the_number_of_choices():
+    assert perplexity(torch.tensor(50.0).log().item()) == pytest.approx(50, rel=1e-5)
+    assert perplexity(1e4) == float("inf")

@@ -1,0 +1,61 @@
+"""Learning-rate schedules by their formulas, and that each optimizer learns."""
+
+import pytest
+import torch
+
+from seq2seq.config import OptimizerConfig
+from seq2seq.training.optimization import LearningRate, build_optimizer
+
+
+def rate_of(**settings) -> LearningRate:
+    config = OptimizerConfig(learning_rate=0.1, **settings)
+    return LearningRate(build_optimizer(torch.nn.Linear(2, 1), config), config)
+
+
+def test_warm_up_is_linear_and_ends_at_the_full_rate():
+    rate = rate_of(warmup_updates=4, decay="constant")
+    assert [rate.at(u) for u in (1, 2, 4, 5, 100)] == pytest.approx([0.025, 0.05, 0.1, 0.1, 0.1])
+
+
+def test_inverse_square_root_falls_from_the_end_of_the_warm_up():
+    rate = rate_of(warmup_updates=4, decay="inverse_sqrt")
+    assert [rate.at(u) for u in (4, 16, 64)] == pytest.approx([0.1, 0.05, 0.025])
+
+
+def test_plateau_halves_after_more_stale_validations_than_its_patience():
+    rate = rate_of(decay="plateau", decay_patience=1)
+    seen = []
+    for improved in (True, False, True, False, False, False, False):
+        rate.after_validation(improved)
+        seen.append(rate.at(1))
+    assert seen == pytest.approx([0.1, 0.1, 0.1, 0.1, 0.05, 0.05, 0.025])
+
+
+def test_constant_ignores_validations():
+    rate = rate_of(decay="constant")
+    for _ in range(10):
+        rate.after_validation(False)
+    assert rate.at(1) == 0.1
+
+
+def test_state_round_trip_and_apply():
+    rate = rate_of(decay_patience=0)
+    rate.after_validation(False)
+    other = rate_of(decay_patience=0)
+    other.restore(rate.state())
+    assert other.apply(1) == rate.at(1) == pytest.approx(0.05)
+    assert other.optimizer.param_groups[0]["lr"] == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(("kind", "rate"), [("adam", 0.05), ("adadelta", 50.0), ("sgd", 0.1)])
+def test_each_optimizer_fits_a_line(kind, rate):
+    torch.manual_seed(0)
+    model = torch.nn.Linear(1, 1)
+    optimizer = build_optimizer(model, OptimizerConfig(kind=kind, learning_rate=rate))
+    x = torch.linspace(-1, 1, 20)[:, None]
+    for _ in range(300):
+        optimizer.zero_grad()
+        loss = (model(x) - (3 * x + 1)).square().mean()
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < 1e-2

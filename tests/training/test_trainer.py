@@ -1,0 +1,183 @@
+"""The training loop: what it leaves behind, when it ends, and that it can be cut short."""
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from reversal import reversal_experiment, write_reversal_corpus
+
+from seq2seq.checkpoint import load_checkpoint
+from seq2seq.data.preparation import prepare
+from seq2seq.errors import UserError
+from seq2seq.training.trainer import Trainer
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_reversal_corpus(tmp_path / "corpus")
+    return tmp_path
+
+
+def train(config):
+    data = prepare(config.corpus, config.tokenization, Path(config.data))
+    return Trainer(config, data).run()
+
+
+def weights(run, name: str = "last") -> dict[str, torch.Tensor]:
+    return load_checkpoint(run.path / "checkpoints" / name, CPU).model.state_dict()
+
+
+def metrics(run) -> list[dict]:
+    """All entries without what depends on the clock."""
+    entries = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    clock = ("seconds", "tokens_per_second")
+    return [{k: v for k, v in entry.items() if k not in clock} for entry in entries]
+
+
+def test_a_run_leaves_config_record_metrics_and_checkpoints(folder):
+    run = train(reversal_experiment(folder))
+    record = json.loads((run.path / "run.json").read_text())
+    assert record["status"] == "finished"
+    assert record["reason"] == "max_epochs=2"
+    assert record["progress"]["update"] == 20
+    assert record["progress"]["epoch"] == 2
+    assert record["parameters"]["attention"] == 32 * 16 + 32 * 16 + 16
+    assert {"git_commit", "versions", "hardware", "command", "data_sha256"} <= set(record)
+    entries = metrics(run)
+    assert [e["update"] for e in entries if e["kind"] == "train"] == [5, 10, 15, 20]
+    validations = [e for e in entries if e["kind"] == "validation"]
+    assert [e["update"] for e in validations] == [10, 20]
+    assert set(validations[0]["bleu_by_length"]) <= {"1-2", "3-4", "5+"}
+    best = min(validations, key=lambda e: e["loss"])
+    assert record["progress"]["best_update"] == best["update"]
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(folder):
+    first = weights(train(reversal_experiment(folder)))
+    again = weights(
+        train(dataclasses.replace(reversal_experiment(folder), output=str(folder / "again")))
+    )
+    other = weights(train(dataclasses.replace(reversal_experiment(folder), seed=2)))
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert not all(torch.equal(first[name], other[name]) for name in first)
+
+
+@pytest.mark.parametrize("cut", [10, 15])
+def test_a_run_cut_short_ends_like_one_that_was_not(folder, monkeypatch, cut):
+    """Dropout, moments, batch order, schedule and metrics all go on where they were."""
+    config = reversal_experiment(folder, validate_every=5)
+    whole = train(config)
+    other = dataclasses.replace(config, output=str(folder / "other"))
+
+    class PowerCutError(Exception):
+        pass
+
+    update = Trainer._update
+
+    def until_the_cut(self, group):
+        if self.progress.update == cut + 2:  # two updates after the last checkpoint
+            raise PowerCutError
+        return update(self, group)
+
+    monkeypatch.setattr(Trainer, "_update", until_the_cut)
+    with pytest.raises(PowerCutError):
+        train(other)
+    monkeypatch.undo()
+    resumed = train(other)
+    expected, found = weights(whole), weights(resumed)
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    assert metrics(resumed) == metrics(whole)
+
+
+def test_a_finished_run_is_left_alone(folder):
+    run = train(reversal_experiment(folder))
+    before = {p: p.stat().st_mtime_ns for p in run.path.rglob("*") if p.is_file()}
+    train(reversal_experiment(folder))
+    assert {p: p.stat().st_mtime_ns for p in run.path.rglob("*") if p.is_file()} == before
+
+
+def test_accumulated_micro_batches_make_the_update_of_the_whole_batch(folder):
+    """Loss and gradient are per token of the whole update, not per micro-batch."""
+    config = reversal_experiment(folder)
+    data = prepare(config.corpus, config.tokenization, Path(config.data))
+    model = dataclasses.replace(config.model, dropout=0.0)
+    trainers = []
+    for name in ("whole", "parts"):
+        trainer = Trainer(dataclasses.replace(config, model=model, output=name), data)
+        trainers.append(trainer)
+    whole, parts = trainers
+    indices = whole.plan.epoch(0)[0]
+    found = whole._update([indices])
+    split = parts._update([indices[:3], indices[3:11], indices[11:]])
+    torch.testing.assert_close(found[0], split[0])
+    torch.testing.assert_close(found[1], split[1])
+    assert found[2] == split[2]
+    for mine, theirs in zip(whole.model.parameters(), parts.model.parameters(), strict=True):
+        torch.testing.assert_close(mine, theirs, atol=1e-6, rtol=1e-4)
+
+
+def test_patience_ends_training(folder):
+    config = reversal_experiment(folder, max_epochs=50, patience=2)
+    frozen = dataclasses.replace(config.training.optimizer, learning_rate=0.0)
+    training = dataclasses.replace(config.training, optimizer=frozen)
+    run = train(dataclasses.replace(config, training=training))
+    record = run.record()
+    assert record["reason"] == "no better dev loss in 2 validations"
+    assert record["progress"]["epoch"] == 3
+    assert record["progress"]["best_update"] == 10
+
+
+def test_max_updates_ends_training_with_a_checkpoint(folder):
+    run = train(reversal_experiment(folder, max_updates=3))
+    assert run.record()["progress"]["update"] == 3
+    assert run.best.exists()
+
+
+def test_dev_bleu_can_choose_the_best(folder):
+    run = train(reversal_experiment(folder, measure="bleu"))
+    best = max((e for e in metrics(run) if e["kind"] == "validation"), key=lambda e: e["bleu"])
+    assert run.record()["progress"]["best_measure"] == best["bleu"]
+
+
+def test_bfloat16_trains_to_about_the_same_loss(folder):
+    exact = train(reversal_experiment(folder))
+    config = dataclasses.replace(
+        reversal_experiment(folder, precision="bf16"), output=str(folder / "mixed")
+    )
+    mixed = train(config)
+    losses = [
+        [e["loss"] for e in metrics(run) if e["kind"] == "validation"] for run in (exact, mixed)
+    ]
+    assert losses[1] == pytest.approx(losses[0], rel=0.01)
+
+
+def test_a_loss_that_explodes_is_one_sentence(folder, monkeypatch):
+    config = reversal_experiment(folder)
+    update = Trainer._update
+
+    def exploding(self, group):
+        likelihood, norm, tokens = update(self, group)
+        return likelihood * math.nan, norm, tokens
+
+    monkeypatch.setattr(Trainer, "_update", exploding)
+    with pytest.raises(UserError, match=r"The loss became nan by update 5; lower"):
+        train(config)
+
+
+def test_cuda_where_there_is_none_is_one_sentence(folder):
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    with pytest.raises(UserError, match="device=cuda"):
+        train(reversal_experiment(folder, device="cuda"))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_trains_on_a_gpu(folder):
+    run = train(reversal_experiment(folder, device="cuda", precision="auto"))
+    assert run.record()["status"] == "finished"
