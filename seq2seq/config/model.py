@@ -43,12 +43,16 @@ class DecoderConfig:
     """Stacked layers; the context enters the first, the query comes from the top one."""
     readout: str = "tanh"
     """tanh | maxout (the paper's, pairs of units): the layer between state and softmax."""
+    recurrence: str = "fast"
+    """fast (one operation with its own gradient; single layers) | reference (the same numbers by
+    a plain loop that autograd tapes)."""
     tie_embedding: bool = True
     """Share the target embedding with the softmax (Press & Wolf 2017)."""
 
     def __post_init__(self) -> None:
         require_range("model.decoder.hidden", self.hidden, 1)
         require_range("model.decoder.layers", self.layers, 1)
+        require_choice("model.decoder.recurrence", self.recurrence, ("fast", "reference"))
         require_choice("model.decoder.readout", self.readout, ("tanh", "maxout"))
 
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from seq2seq.config import AttentionConfig
 from seq2seq.model.encoder import Encoded
+from seq2seq.model.precision import widen
 
 
 class AdditiveAttention(nn.Module):
@@ -35,13 +36,13 @@ class AdditiveAttention(nn.Module):
 
     def keys(self, memory: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
         """U_a h_j of every position: the part of the score that no query changes."""
-        return self.key(memory).float()
+        return widen(self.key(memory))
 
     def forward(
         self, query: Float[Tensor, "B H"], keys: Float[Tensor, "B S A"], encoded: Encoded
     ) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B S"]]:
         """Context and weights for one target step; weights are 0 at padding and sum to 1."""
-        projected = self.query(query).float()
+        projected = widen(self.query(query))
         with torch.autocast(query.device.type, enabled=False):
             scores = torch.tanh(keys + projected[:, None, :]) @ self.score
             weights = scores.masked_fill(~encoded.mask, float("-inf")).softmax(dim=1)

@@ -5,10 +5,13 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional
 
 from seq2seq.config import DecoderConfig
-from seq2seq.model.attention import Attention
+from seq2seq.model.attention import AdditiveAttention, Attention, FixedContext
 from seq2seq.model.encoder import Encoded
+from seq2seq.model.precision import widen
+from seq2seq.model.recurrence import AlignmentInput, attention_scan, plain_scan
 
 
 class DecoderState(NamedTuple):
@@ -61,6 +64,7 @@ class Decoder(nn.Module):
         super().__init__()
         hidden = config.hidden
         self.layers = config.layers
+        self.fast = config.recurrence == "fast"
         self.attention = attention
         self.initial = nn.Linear(memory_size, 2 * config.layers * hidden)
         self.input_gates = nn.Linear(embedding_size, 4 * hidden)
@@ -76,7 +80,7 @@ class Decoder(nn.Module):
 
     def initial_state(self, encoded: Encoded) -> DecoderState:
         """s_0 = tanh(W_s summary), hidden and cell of every layer (appendix A.2.2)."""
-        start = torch.tanh(self.initial(encoded.summary).float())
+        start = torch.tanh(widen(self.initial(encoded.summary)))
         hidden, cell = start.view(len(start), 2, self.layers, -1).permute(1, 2, 0, 3)
         return DecoderState(hidden, cell)
 
@@ -90,11 +94,11 @@ class Decoder(nn.Module):
         """One step of the recurrence, without the readout: new state, context, weights."""
         context, weights = self.attention(state.hidden[-1], keys, encoded)
         gates = input_gates + self.state_gates(torch.cat([context, state.hidden[0]], dim=1))
-        hidden, cell = lstm_cell(gates.float(), state.cell[0])
+        hidden, cell = lstm_cell(widen(gates), state.cell[0])
         hiddens, cells = [hidden], [cell]
         for layer, upper in enumerate(self.upper_gates, start=1):
             gates = upper(torch.cat([self.dropout(hidden), state.hidden[layer]], dim=1))
-            hidden, cell = lstm_cell(gates.float(), state.cell[layer])
+            hidden, cell = lstm_cell(widen(gates), state.cell[layer])
             hiddens.append(hidden)
             cells.append(cell)
         return DecoderState(torch.stack(hiddens), torch.stack(cells)), context, weights
@@ -126,13 +130,66 @@ class Decoder(nn.Module):
         self, embedded: Float[Tensor, "B T E"], encoded: Encoded
     ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]:
         """Readouts and weights of all steps of a known target (teacher forcing)."""
-        keys = self.attention.keys(encoded.memory)
         state = self.initial_state(encoded)
+        if self.layers > 1 or not self.fast:
+            hidden, context, weights = self._taped(embedded, state, encoded)
+        elif isinstance(self.attention, FixedContext):
+            hidden, context, weights = self._scan_fixed(embedded, state, encoded)
+        else:
+            hidden, context, weights = self._scan_additive(embedded, state, encoded, self.attention)
+        return self.readout(hidden, embedded, context), weights
+
+    def _taped(
+        self, embedded: Float[Tensor, "B T E"], state: DecoderState, encoded: Encoded
+    ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
+        """The recurrence step by step, its gradient left to autograd: the reference."""
+        keys = self.attention.keys(encoded.memory)
         hiddens, contexts, weights = [], [], []
         for gates in self.input_gates(embedded).unbind(dim=1):
             state, context, step_weights = self.advance(gates, state, encoded, keys)
             hiddens.append(state.hidden[-1])
             contexts.append(context)
             weights.append(step_weights)
-        outputs = self.readout(torch.stack(hiddens, 1), embedded, torch.stack(contexts, 1))
-        return outputs, torch.stack(weights, 1)
+        return torch.stack(hiddens, 1), torch.stack(contexts, 1), torch.stack(weights, 1)
+
+    def _scan_additive(
+        self,
+        embedded: Float[Tensor, "B T E"],
+        state: DecoderState,
+        encoded: Encoded,
+        attention: AdditiveAttention,
+    ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
+        """The same numbers by one operation with its own gradient."""
+        scan = attention_scan(
+            self.input_gates(embedded.transpose(0, 1)),
+            state.hidden[0],
+            state.cell[0],
+            self.state_gates.weight,
+            AlignmentInput(
+                attention.keys(encoded.memory),
+                encoded.memory,
+                encoded.mask,
+                attention.query.weight,
+                attention.score,
+            ),
+        )
+        return (
+            scan.hidden.transpose(0, 1),
+            scan.context.transpose(0, 1),
+            scan.weights.transpose(0, 1),
+        )
+
+    def _scan_fixed(
+        self, embedded: Float[Tensor, "B T E"], state: DecoderState, encoded: Encoded
+    ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
+        """The same for a context that never changes: its share of the gates is computed once."""
+        (batch, steps, _), memory_size = embedded.shape, encoded.memory.shape[2]
+        context_weight, hidden_weight = self.state_gates.weight.split(
+            [memory_size, self.state_gates.in_features - memory_size], dim=1
+        )
+        inputs = self.input_gates(embedded.transpose(0, 1))
+        inputs = inputs + functional.linear(encoded.summary, context_weight)
+        hidden = plain_scan(inputs, state.hidden[0], state.cell[0], hidden_weight)
+        context = encoded.summary[:, None].expand(batch, steps, memory_size)
+        weights = encoded.memory.new_zeros(batch, steps, encoded.memory.shape[1])
+        return hidden.transpose(0, 1), context, weights

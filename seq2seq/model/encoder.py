@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from seq2seq.config import EncoderConfig
+from seq2seq.model.precision import widen
 
 
 class Encoded(NamedTuple):
@@ -80,7 +81,7 @@ class Encoder(nn.Module):
             ahead, _ = left_to_right(layer_input)
             flipped, _ = right_to_left(layer_input.gather(1, flip.expand_as(layer_input)))
             behind = flipped.gather(1, flip.expand_as(flipped))
-            layer_input = self.dropout(torch.cat([ahead, behind], dim=2).float())
+            layer_input = self.dropout(widen(torch.cat([ahead, behind], dim=2)))
         memory = layer_input * mask[:, :, None]
         ahead, behind = memory.chunk(2, dim=2)
         rows = torch.arange(batch, device=lengths.device)

@@ -1,15 +1,18 @@
-"""Label-smoothed cross entropy over the real positions of a batch."""
+"""Label-smoothed cross entropy over the real positions of a batch, without the full logits."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional
 
 from seq2seq.data.batching import Batch
 from seq2seq.model.encoder import length_mask
+from seq2seq.model.precision import widen
 from seq2seq.model.translation import TranslationModel
+
+CHUNK_CELLS = 1 << 21
+"""Logits held at a time: 8 MB in float32, about what stays in a processor's cache."""
 
 
 class BatchLoss(NamedTuple):
@@ -22,25 +25,94 @@ class BatchLoss(NamedTuple):
 
 
 def batch_loss(model: TranslationModel, batch: Batch, smoothing: float) -> BatchLoss:
-    r"""Cross entropy of the model's predictions, summed over tokens.
+    """Cross entropy of the model's predictions, summed over tokens.
 
-    .. math:: (1 - \epsilon) (-\log p(y)) + \epsilon / V \sum_v -\log p(v)
-
-    (Szegedy et al. 2016.) Sums, not means: whoever accumulates several batches divides by the
-    tokens of all of them, so that the loss does not depend on how they were cut. Scores are only
-    computed where the target is real, and in float32 whatever the autocast.
+    Sums, not means: whoever accumulates several batches divides by the tokens of all of them, so
+    that the loss does not depend on how they were cut.
     """
     outputs = model(batch.source, batch.source_lengths, batch.target_input)
     real = length_mask(batch.target_lengths, batch.target_output.shape[1])
-    logits = model.logits(outputs[real])
-    log_probabilities = functional.log_softmax(logits.float(), dim=-1)
-    targets = batch.target_output[real]
-    likelihood = functional.nll_loss(log_probabilities, targets, reduction="sum")
-    if smoothing == 0:
-        return BatchLoss(likelihood, likelihood.detach())
-    uniform = -log_probabilities.mean(dim=-1).sum()
-    smoothed = (1 - smoothing) * likelihood + smoothing * uniform
-    return BatchLoss(smoothed, likelihood.detach())
+    return output_loss(
+        outputs[real],
+        model.output.weight,
+        model.output.bias,
+        batch.target_output[real],
+        smoothing,
+    )
+
+
+def output_loss(
+    outputs: Float[Tensor, "N R"],
+    weight: Float[Tensor, "V R"],
+    bias: Float[Tensor, "V"],
+    targets: Int[Tensor, "N"],
+    smoothing: float,
+) -> BatchLoss:
+    r"""The softmax layer and its loss in one operation, a chunk of rows at a time.
+
+    .. math:: (1 - \epsilon) (-\log p(y)) + \epsilon / V \sum_v -\log p(v)
+
+    (Szegedy et al. 2016), summed over rows. The N x V logits, larger than the rest of the model's
+    numbers together, never exist as a whole: each chunk's gradient is taken while its logits are
+    at hand. Products use the autocast type; the softmax and all sums are float32 (or float64).
+    """
+    device = outputs.device.type
+    product = outputs.dtype
+    if torch.is_autocast_enabled(device):
+        product = torch.get_autocast_dtype(device)
+    return BatchLoss(*_OutputLoss.apply(outputs, weight, bias, targets, smoothing, product))
+
+
+class _OutputLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        outputs: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        targets: Tensor,
+        smoothing: float,
+        product: torch.dtype,
+    ) -> tuple[Tensor, Tensor]:
+        vocabulary = len(weight)
+        wide = torch.promote_types(weight.dtype, torch.float32)
+        smoothed = torch.zeros((), dtype=wide, device=weight.device)
+        likelihood = torch.zeros_like(smoothed)
+        wanted = any(ctx.needs_input_grad)
+        d_outputs = torch.empty_like(outputs) if wanted else None
+        d_weight = torch.zeros_like(weight, dtype=wide) if wanted else None
+        d_bias = torch.zeros_like(bias, dtype=wide) if wanted else None
+        with torch.autocast(weight.device.type, enabled=False):
+            rows, across = outputs.to(product), weight.to(product)
+            for part in range(0, len(rows), size := max(1, CHUNK_CELLS // vocabulary)):
+                chunk, target = rows[part : part + size], targets[part : part + size, None]
+                logits = widen(chunk @ across.t()) + bias
+                log_sum = logits.logsumexp(dim=1, keepdim=True)
+                chosen = (log_sum - logits.gather(1, target)).sum()
+                likelihood += chosen
+                smoothed += (1 - smoothing) * chosen
+                if smoothing:
+                    smoothed += smoothing * (log_sum.sum() - logits.sum() / vocabulary)
+                if d_outputs is None or d_weight is None or d_bias is None:
+                    continue
+                gradient = logits.sub_(log_sum).exp_()
+                if smoothing:
+                    gradient -= smoothing / vocabulary
+                share = torch.full_like(target, smoothing - 1, dtype=gradient.dtype)
+                gradient.scatter_add_(1, target, share)
+                narrow = gradient.to(product)
+                d_outputs[part : part + size] = narrow @ across
+                d_weight += narrow.t() @ chunk
+                d_bias += gradient.sum(dim=0)
+        if wanted:
+            ctx.save_for_backward(d_outputs, d_weight, d_bias)
+        ctx.mark_non_differentiable(likelihood)
+        return smoothed, likelihood
+
+    @staticmethod
+    def backward(ctx: Any, incoming: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        d_outputs, d_weight, d_bias = ctx.saved_tensors
+        return incoming * d_outputs, incoming * d_weight, incoming * d_bias, None, None, None
 
 
 def perplexity(loss_per_token: float) -> float:

@@ -8,7 +8,7 @@ from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelC
 from seq2seq.data.batching import Batch
 from seq2seq.data.vocabulary import PAD
 from seq2seq.model.translation import TranslationModel
-from seq2seq.training.loss import batch_loss, perplexity
+from seq2seq.training.loss import batch_loss, output_loss, perplexity
 
 
 @pytest.fixture
@@ -80,3 +80,35 @@ def test_sums_do_not_depend_on_how_sentences_are_batched(model):
 def test_perplexity_of_a_uniform_guess_is_the_number_of_choices():
     assert perplexity(torch.tensor(50.0).log().item()) == pytest.approx(50, rel=1e-5)
     assert perplexity(1e4) == float("inf")
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_the_gradient_is_right_and_honours_the_incoming_one(smoothing, monkeypatch):
+    """By finite differences in float64, across several chunks, scaled by what comes after."""
+    monkeypatch.setattr("seq2seq.training.loss.CHUNK_CELLS", 14)  # two rows of seven at a time
+    torch.manual_seed(0)
+    outputs, weight, bias = (
+        torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+        for shape in ((5, 3), (7, 3), (7,))
+    )
+    targets = torch.tensor([0, 6, 2, 2, 4])
+
+    def scaled(outputs, weight, bias):
+        return 3 * output_loss(outputs, weight, bias, targets, smoothing).smoothed
+
+    assert torch.autograd.gradcheck(scaled, (outputs, weight, bias))
+
+
+def test_bfloat16_products_keep_the_gradient_close():
+    torch.manual_seed(0)
+    values = [torch.randn(40, 16), torch.randn(30, 16) / 4, torch.zeros(30)]
+    targets = torch.randint(0, 30, (40,))
+
+    def gradients(enabled):
+        leaves = [value.clone().requires_grad_() for value in values]
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            output_loss(*leaves, targets, 0.1).smoothed.backward()
+        return [leaf.grad for leaf in leaves]
+
+    for exact, mixed in zip(gradients(False), gradients(True), strict=True):
+        assert (mixed - exact).norm() / exact.norm() < 0.02
