@@ -7,6 +7,7 @@ knows of Hydra.
 
 import dataclasses
 import logging
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -34,6 +35,7 @@ SCHEMAS: dict[str, type] = {
     "translate": schema.TranslateConfig,
     "evaluate": schema.EvaluateConfig,
     "compare": schema.CompareConfig,
+    "publish": schema.PublishConfig,
 }
 
 
@@ -97,12 +99,13 @@ def _to_dataclass(composed: DictConfig, name: str) -> Any:
 
 def _refuse_extra_keys(node: DictConfig, expected: type, prefix: str, name: str) -> None:
     hints = get_type_hints(expected)
-    for key in node:
+    for key in map(str, node):
         if key not in hints:
             raise UserError(_unknown_key(f"{prefix}{key}", name))
         if dataclasses.is_dataclass(hints[key]):
             child = node[key]
-            _refuse_extra_keys(child, OmegaConf.get_type(child), f"{prefix}{key}.", name)
+            kind = OmegaConf.get_type(child) or hints[key]
+            _refuse_extra_keys(child, kind, f"{prefix}{key}.", name)
 
 
 def _sentence(error: Exception, name: str) -> str:
@@ -144,7 +147,7 @@ def _unknown_key(key: str, name: str) -> str:
 def _keys(name: str) -> list[str]:
     """Every dotted key that a script's config may hold, whichever corpus is chosen."""
 
-    def walk(node: type, prefix: str) -> list[str]:
+    def walk(node: Any, prefix: str) -> list[str]:
         found = []
         hints = get_type_hints(node)
         for field in dataclasses.fields(node):
@@ -181,5 +184,7 @@ def launch(name: str, stage: Callable[[Any], None]) -> None:
             sys.exit(f"error: {error}")
         except KeyboardInterrupt:
             sys.exit(130)
+        except BrokenPipeError:  # whoever read standard output has had enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     run()

@@ -35,14 +35,14 @@ def main(config: ExperimentConfig) -> None:
                 folders.setdefault(key, []).append(str(evaluation.directory))
     root = Path(config.output) / config.name / "comparison"
     for (test_set, beam), evaluations in folders.items():
-        settings = CompareConfig(
+        side_by_side = CompareConfig(
             evaluations=evaluations,
             output=str(root / f"{test_set}-{config.search(beam).name}"),
             evaluation=config.evaluation,
             baseline=config.baseline,
         )
-        print(compare(settings).markdown)
-        print(f"Table and figure: {settings.output}\n")
+        print(compare(side_by_side).markdown)
+        print(f"Table and figure: {side_by_side.output}\n")
 
 
 if __name__ == "__main__":

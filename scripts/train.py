@@ -1,4 +1,4 @@
-"""Train one system of an experiment: ``python scripts/train.py experiment=quickstart system=...``."""
+"""Train one system of an experiment: ``train.py experiment=quickstart system=attention``."""
 
 from pathlib import Path
 

@@ -27,6 +27,7 @@ from torch import Tensor
 from seq2seq.config import ExperimentConfig, from_json, to_json
 from seq2seq.data.codec import TextCodec
 from seq2seq.errors import UserError
+from seq2seq.files import write_json
 from seq2seq.model.translation import TranslationModel
 from seq2seq.sealed_folder import (
     MANIFEST,
@@ -36,7 +37,6 @@ from seq2seq.sealed_folder import (
     read_undisturbed,
     replacing,
     verify,
-    write_json,
 )
 
 REQUIRED = (

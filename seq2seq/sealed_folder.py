@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from seq2seq.errors import UserError
+from seq2seq.files import write_json
 
 T = TypeVar("T")
 
@@ -170,12 +171,6 @@ def read_json(path: Path) -> dict[str, Any]:
             f"{path.name} in {path.parent} is altered: it holds no JSON object; {REMEDY}."
         )
     return data
-
-
-def write_json(path: Path, data: dict[str, Any]) -> None:
-    """Write ``data`` for people to read, too."""
-    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-    path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _sha256(path: Path) -> str:

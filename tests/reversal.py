@@ -24,7 +24,7 @@ def write_reversal_corpus(directory: Path, train: int = 200, longest: int = 6) -
     """Write train, valid and test text of words a-h, one to ``longest`` a line."""
     generator = random.Random(1)
     directory.mkdir(parents=True, exist_ok=True)
-    for split, count in (("train", train), ("valid", 30), ("test", 40)):
+    for split, count in (("train", train), ("valid", 30), ("test", 100)):
         lines = [generator.choices(LETTERS, k=generator.randint(1, longest)) for _ in range(count)]
         source = "".join(" ".join(line) + "\n" for line in lines)
         target = "".join(" ".join(reversed(line)).upper() + "\n" for line in lines)

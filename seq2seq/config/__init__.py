@@ -36,6 +36,7 @@ from seq2seq.config.stages import (
     CompareConfig,
     EvaluateConfig,
     ExperimentConfig,
+    PublishConfig,
     TranslateConfig,
 )
 from seq2seq.config.training import (
@@ -60,6 +61,7 @@ __all__ = [
     "ModelConfig",
     "Multi30kCorpus",
     "OptimizerConfig",
+    "PublishConfig",
     "TokenizationConfig",
     "TrainingConfig",
     "TranslateConfig",

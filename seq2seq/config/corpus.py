@@ -47,7 +47,7 @@ class GrammarCorpus(CorpusConfig):
     target: str = "de"
     seed: int = 1
     """Seed of the text itself, apart from the seed of the training."""
-    train: int = 60_000
+    train: int = 160_000
     """Training pairs."""
     valid: int = 1_000
     """Validation pairs, of the training distribution of lengths."""

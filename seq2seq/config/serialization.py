@@ -21,6 +21,8 @@ def from_json(schema: type[T], data: dict[str, Any], where: str) -> T:
 
     ``where`` names the file in the message when a field is missing, unknown or ill-typed.
     """
+    if not isinstance(data, dict):
+        raise UserError(f"{where}: a config group is {data!r}, not a group; was it altered?")
     if schema is CorpusConfig:
         kind = data.get("kind")
         if kind not in CORPORA:
@@ -30,13 +32,11 @@ def from_json(schema: type[T], data: dict[str, Any], where: str) -> T:
     known = {f.name for f in dataclasses.fields(schema)}  # type: ignore[arg-type]
     if unknown := set(data) - known:
         raise UserError(f"{where}: unknown config key {sorted(unknown)[0]!r}; was it altered?")
-    values = {}
+    values: dict[str, Any] = {}
     for key, value in data.items():
         hint = hints[key]
         if dataclasses.is_dataclass(hint):
             values[key] = from_json(typing.cast(type, hint), value, where)
-        elif typing.get_origin(hint) is tuple:
-            values[key] = tuple(value)
         elif not _fits(value, hint):
             raise UserError(f"{where}: config key {key!r} holds {value!r}, not a {hint}.")
         else:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
-from seq2seq.config.checks import nearest, require_choice
+from seq2seq.config.checks import nearest, require_choice, require_range
 from seq2seq.config.corpus import CorpusConfig, TokenizationConfig
 from seq2seq.config.evaluation import DecodingConfig, EvaluationConfig
 from seq2seq.config.model import ModelConfig
@@ -40,6 +40,8 @@ class ExperimentConfig:
     """Folder for runs: <output>/<name>/<system>/seed=<seed>."""
 
     def __post_init__(self) -> None:
+        for seed in (self.seed, *self.seeds):
+            require_range("seed", seed, 0)
         for key, system in (("system", self.system), ("baseline", self.baseline)):
             if system not in self.systems:
                 raise UserError(
@@ -118,3 +120,15 @@ class CompareConfig:
     evaluation: EvaluationConfig
     baseline: str | None = None
     """The system without the component under study; null for the first named."""
+
+
+@dataclass(kw_only=True)
+class PublishConfig:
+    """``publish``: comparisons into a document, between the marks that name them."""
+
+    comparisons: list[str]
+    """Comparison folders; each fills the part marked ``<!-- results:<experiment>/<folder> -->``."""
+    document: str
+    """Markdown file to rewrite."""
+    pictures: str
+    """Folder for the figures, from which the document links them."""

@@ -18,7 +18,7 @@ class OptimizerConfig:
     """Denominator constant of Adam and Adadelta (1e-6 in the paper)."""
     rho: float = 0.95
     """Adadelta's decay."""
-    betas: tuple[float, float] = (0.9, 0.999)
+    betas: list[float] = field(default_factory=lambda: [0.9, 0.999])
     """Adam's decays."""
     momentum: float = 0.0
     """SGD's momentum."""

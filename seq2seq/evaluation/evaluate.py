@@ -1,6 +1,7 @@
 """The stage ``evaluate``: a checkpoint's translations of test sets, scored by source length."""
 
 import hashlib
+import json
 import logging
 import time
 from dataclasses import asdict, replace
@@ -50,6 +51,12 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
 def _run_folder(checkpoint: Path) -> Path:
     """The run a checkpoint belongs to, or the checkpoint itself when it stands alone."""
     return checkpoint.parent.parent if checkpoint.parent.name == "checkpoints" else checkpoint
+
+
+def _training_record(checkpoint: Path) -> dict[str, Any] | None:
+    """The record of the run that made a checkpoint; None when it has been taken elsewhere."""
+    path = _run_folder(checkpoint) / "run.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def _test_sets(config: EvaluateConfig, trained: ExperimentConfig) -> dict[str, ParallelText]:
@@ -106,6 +113,7 @@ def _evaluate_one(
         "identity": identity,
         "checkpoint": str(checkpoint.directory),
         "config": asdict(trained),
+        "training": _training_record(checkpoint.directory),
         "parameters": translator.model.parameter_counts(),
         "seconds": round(seconds, 2),
         "sentences_per_second": round(len(sources) / seconds, 1),

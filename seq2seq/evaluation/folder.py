@@ -21,6 +21,7 @@ from seq2seq.data.text import content_digest, read_lines, write_lines
 from seq2seq.errors import UserError
 from seq2seq.evaluation.lengths import LengthScore, Scores, score_texts
 from seq2seq.evaluation.scores import Signatures, Translations, signatures
+from seq2seq.files import encode_json, write_json
 
 SOURCES, REFERENCES, HYPOTHESES = "sources.txt", "references.txt", "hypotheses.txt"
 SENTENCES, SCORES = "sentences.json", "scores.json"
@@ -77,10 +78,10 @@ def write_evaluation(
     write_lines(directory / SOURCES, texts.sources)
     write_lines(directory / REFERENCES, texts.references)
     write_lines(directory / HYPOTHESES, texts.hypotheses)
-    write_whole(directory / SENTENCES, encode_json(sentences))
+    write_json(directory / SENTENCES, sentences)
     files = (SOURCES, REFERENCES, HYPOTHESES, SENTENCES)
     content["sha256"] = {name: content_digest(directory / name) for name in files}
-    write_whole(directory / SCORES, encode_json(content))
+    write_json(directory / SCORES, content)
     return Evaluation(directory, texts, scores, record)
 
 
@@ -135,22 +136,6 @@ def read_evaluation(directory: Path) -> Evaluation:
     except (KeyError, TypeError) as error:
         raise _damaged(directory / SENTENCES, f"{type(error).__name__}: {error}") from None
     return Evaluation(directory, texts, scores, record)
-
-
-def encode_json(data: Any) -> bytes:
-    """Plain JSON in UTF-8, one space of indent; ValueError or TypeError for anything else."""
-    return (json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that appears whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
 
 
 def _scores(content: dict[str, Any], where: str) -> Scores:

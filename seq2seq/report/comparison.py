@@ -7,8 +7,9 @@ from pathlib import Path
 
 from seq2seq.config import CompareConfig
 from seq2seq.errors import UserError
-from seq2seq.evaluation.folder import encode_json, read_evaluation, write_whole
+from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.evaluation.systems import Comparison, compare_systems
+from seq2seq.files import write_json, write_whole
 from seq2seq.report.figures import render_length_figure
 from seq2seq.report.findings import findings
 from seq2seq.report.tables import comparison_csv, comparison_markdown
@@ -54,6 +55,6 @@ def compare(config: CompareConfig) -> ComparisonReport:
     for form, picture in figures.items():
         write_whole(output / f"figure.{form}", picture)
     numbers = {"format": 1, **dataclasses.asdict(comparison), "findings": said}
-    write_whole(output / "comparison.json", encode_json(numbers))
+    write_json(output / "comparison.json", numbers)
     logger.info("Wrote table, figure and numbers to %s", output)
     return ComparisonReport(comparison, said, markdown, output)

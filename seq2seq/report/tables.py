@@ -51,7 +51,7 @@ def comparison_markdown(comparison: Comparison, findings: Sequence[str]) -> str:
     several = any(len(system.seeds) > 1 for system in comparison.systems)
     lines = [f"# BLEU by source length: {heading(comparison)}", ""]
     lines += [f"- {finding}" for finding in findings]
-    lines += ["", _bleu_table(comparison), _detail_table(comparison, several)]
+    lines += ["", bleu_table(comparison), _detail_table(comparison, several)]
     lines += [f"- {note}" for note in _notes(comparison, several)]
     return "\n".join(lines) + "\n"
 
@@ -99,7 +99,8 @@ def comparison_csv(comparison: Comparison) -> str:
     return stream.getvalue()
 
 
-def _bleu_table(comparison: Comparison) -> str:
+def bleu_table(comparison: Comparison) -> str:
+    """BLEU of each system with its interval, and each gap to the baseline, by source length."""
     header = ["source words", "n"]
     header += [f"BLEU {_cell(system.name)}" for system in comparison.systems]
     for gap in comparison.gaps:

@@ -16,7 +16,7 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
         return torch.optim.Adam(
             parameters,
             lr=rate,
-            betas=config.betas,
+            betas=(config.betas[0], config.betas[1]),
             eps=config.epsilon,
             weight_decay=decay,
             fused=True,

@@ -7,6 +7,7 @@ from typing import Any
 
 from seq2seq.config import ExperimentConfig, to_json
 from seq2seq.errors import UserError
+from seq2seq.files import write_json, write_whole
 
 log = logging.getLogger(__name__)
 
@@ -21,13 +22,6 @@ NOT_PART_OF_A_RUN = (
     "decoding",
     "evaluation",
 )
-
-
-def write_json(path: Path, data: Any) -> None:
-    """Write JSON beside ``path`` and rename, so that a reader never meets half a file."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    part.replace(path)
 
 
 def _identity(config: dict[str, Any]) -> dict[str, Any]:
@@ -117,9 +111,8 @@ class Metrics:
     def rewind(self, update: int) -> None:
         """Forget what was measured after ``update``: those updates are made again."""
         kept = [entry for entry in self.read() if entry["update"] <= update]
-        part = self.path.with_name(self.path.name + ".part")
-        part.write_text("".join(json.dumps(entry) + "\n" for entry in kept), encoding="utf-8")
-        part.replace(self.path)
+        lines = "".join(json.dumps(entry) + "\n" for entry in kept)
+        write_whole(self.path, lines.encode())
 
     def read(self) -> list[dict[str, Any]]:
         """All entries; a last line cut short by a crash is dropped."""

@@ -25,6 +25,7 @@ from seq2seq.device import choose_device, choose_precision
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import environment_record
+from seq2seq.sealed_folder import locate
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.optimization import LearningRate, build_optimizer
 from seq2seq.training.run_folder import Metrics, RunFolder
@@ -211,7 +212,7 @@ class Trainer:
 
     def _continue(self) -> None:
         """Go on from the last checkpoint of this run, when there is one."""
-        if not self.folder.last.exists():
+        if locate(self.folder.last) is None:
             self.metrics.rewind(0)
             return
         checkpoint = load_checkpoint(self.folder.last, self.device)

@@ -71,7 +71,7 @@ def test_a_write_cut_short_is_noticed(tmp_path, texts, monkeypatch):
     write_evaluation(tmp_path, texts, SETTINGS, {})
     other = replace(texts, hypotheses=["a", "b", "c"])
     with monkeypatch.context() as patch:
-        patch.setattr("seq2seq.evaluation.folder.write_whole", lambda path, content: 1 / 0)
+        patch.setattr("seq2seq.evaluation.folder.write_json", lambda path, data: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             write_evaluation(tmp_path, other, SETTINGS, {})
     with pytest.raises(UserError, match=r"hypotheses.txt is not the file that was scored"):

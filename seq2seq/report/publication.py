@@ -1,0 +1,128 @@
+"""The stage ``publish``: comparisons into a document, so that no figure in it is typed by hand.
+
+The document marks where each belongs, by experiment and comparison folder::
+
+    <!-- results:quickstart/test-beam5 -->
+    (everything here is replaced)
+    <!-- /results -->
+"""
+
+import json
+import logging
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from seq2seq.config import EvaluationConfig, PublishConfig, from_json
+from seq2seq.errors import UserError
+from seq2seq.evaluation.folder import Evaluation, read_evaluation
+from seq2seq.evaluation.systems import compare_systems
+from seq2seq.files import write_whole
+from seq2seq.report.findings import findings
+from seq2seq.report.tables import bleu_table
+
+log = logging.getLogger(__name__)
+
+END = "<!-- /results -->"
+# Where files lie does not change a result, and is nobody else's business.
+WHEREABOUTS = ("corpus.directory=", "corpus.mirror=", "data=", "output=")
+
+
+def publish(config: PublishConfig) -> None:
+    """Fill the marked parts of ``config.document`` and copy the figures it shows.
+
+    Raises:
+        UserError: a comparison is missing or damaged, or the document has no mark for it.
+    """
+    document = Path(config.document)
+    if not document.is_file():
+        raise UserError(f"There is no document {document}; give document=... a Markdown file.")
+    text = document.read_text(encoding="utf-8")
+    pictures: dict[Path, bytes] = {}
+    for folder in map(Path, config.comparisons):
+        evaluations, baseline, settings = _read_comparison(folder)
+        experiment = str(evaluations[0].record.get("experiment"))
+        mark = f"<!-- results:{experiment}/{folder.name} -->"
+        picture = Path(config.pictures) / f"{experiment}-{folder.name}.png"
+        pictures[picture] = (folder / "figure.png").read_bytes()
+        link = Path(os.path.relpath(picture, document.parent))
+        comparison = compare_systems(evaluations, baseline, settings)
+        part = "\n".join(
+            [
+                f"![BLEU by source length, {experiment}, {folder.name}]({link.as_posix()})",
+                "",
+                bleu_table(comparison),
+                *(f"- {finding}" for finding in findings(comparison)),
+                *(f"- {line}" for line in provenance(evaluations)),
+            ]
+        )
+        text = replace_part(text, mark, part, document)
+    for picture, content in pictures.items():
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(picture, content)
+    write_whole(document, text.encode())
+    log.info("Wrote %d result(s) into %s", len(config.comparisons), document)
+
+
+def _read_comparison(folder: Path) -> tuple[list[Evaluation], str, EvaluationConfig]:
+    """The evaluations behind a comparison, the name of its baseline, its settings."""
+    path = folder / "comparison.json"
+    if not path.is_file() or not (folder / "figure.png").is_file():
+        raise UserError(f"{folder} holds no finished comparison; run reproduce or compare first.")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        systems = content["systems"]
+        names = [name for system in systems for name in system["evaluations"]]
+        baseline, settings = systems[0]["name"], content["settings"]
+    except (ValueError, KeyError, IndexError, TypeError):
+        raise UserError(f"{path} is damaged; run reproduce or compare again.") from None
+    evaluations = [read_evaluation(Path(name)) for name in names]
+    return evaluations, baseline, from_json(EvaluationConfig, settings, str(path))
+
+
+def replace_part(text: str, mark: str, part: str, document: Path) -> str:
+    """Put ``part`` between ``mark`` and the next end mark of ``text``."""
+    pattern = re.compile(re.escape(mark) + r"\n.*?" + re.escape(END), re.DOTALL)
+    if not pattern.search(text):
+        raise UserError(
+            f"{document} has no place for this comparison; add the two lines {mark} and {END}."
+        )
+    return pattern.sub(lambda _: f"{mark}\n{part}\n{END}", text, count=1)
+
+
+def provenance(evaluations: Sequence[Evaluation]) -> list[str]:
+    """How each result came about: command, model, updates, time, seed, hardware, versions."""
+    lines = []
+    for evaluation in evaluations:
+        record = evaluation.record
+        training: dict[str, Any] = record.get("training") or {}
+        progress = training.get("progress", {})
+        seconds = progress.get("seconds", 0.0)
+        lines.append(
+            f"{record.get('system')}, seed {record.get('seed')}: "
+            f"{record.get('parameters', {}).get('total', 0):,} parameters, "
+            f"{progress.get('update', 0):,} updates ({progress.get('epoch', 0)} epochs) in "
+            f"{seconds / 60:.1f} minutes, best after {progress.get('best_update', 0):,}; "
+            f"{record.get('sentences_per_second')} sentences/s at this search."
+        )
+    record = evaluations[0].record
+    training = record.get("training") or record
+    hardware = training.get("hardware", {})
+    machine = hardware.get("gpu") or (
+        f"{hardware.get('processor')}, {hardware.get('threads')} threads"
+    )
+    lines.append(
+        f"Command: `{command(training.get('command', []))}`. Hardware: {machine}, "
+        f"{training.get('precision', '')}; PyTorch {hardware.get('torch')}; code "
+        f"`{str(training.get('git_commit'))[:10]}`"
+        f"{' (modified)' if training.get('git_modified') else ''}."
+    )
+    return lines
+
+
+def command(arguments: Sequence[str]) -> str:
+    """The command line of a record, without what only says where files lie."""
+    kept = [a for a in arguments if not a.startswith(WHEREABOUTS)]
+    return " ".join(["python", f"scripts/{kept[0]}", *kept[1:]]) if kept else "unknown"

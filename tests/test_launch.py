@@ -1,0 +1,76 @@
+"""What a bad command line says: one sentence that names the key and the nearest valid ones."""
+
+import pytest
+from launch import compose_config
+
+from seq2seq.config import ExperimentConfig
+from seq2seq.errors import UserError
+
+REFUSED = {
+    # an unknown key, by itself or forced in with + or ++
+    ("train", "training.max_epoch=3"): r"training\.max_epoch is not a config key of train; "
+    r"nearest valid: training\.max_epochs",
+    ("train", "+training.max_epoch=3"): r"nearest valid: training\.max_epochs",
+    ("train", "++model.decoder.hiden=3"): r"nearest valid: model\.decoder\.hidden",
+    ("evaluate", "chekpoint=x"): r"chekpoint is not a config key of evaluate; .* checkpoint",
+    # a key of another corpus
+    ("train", "corpus.max_ratio=2"): r"corpus\.max_ratio belongs to another kind of corpus",
+    # a choice that does not exist
+    ("train", "corpus=europrl"): r"corpus=europrl is not a valid choice; .* europarl\.",
+    ("train", "experiment=quickstrt"): r"experiment=quickstrt .* nearest valid: quickstart\.",
+    ("train", "model.attention.kind=aditive"): r"model\.attention\.kind=aditive .* additive\.",
+    ("train", "training.precision=fp16"): r"training\.precision=fp16 .* bf16",
+    ("train", "system=atention"): r"system=atention is not a system of quickstart; .* attention",
+    ("train", "baseline=none"): r"baseline=none is not a system of quickstart",
+    # a value of the wrong type, or out of range
+    ("train", "training.max_epochs=many"): r"training\.max_epochs: Value 'many' of type 'str' "
+    "could not be converted to Integer",
+    ("train", "model.dropout=3"): r"model\.dropout=3\.0 is out of range; it must be between 0 and",
+    ("train", "seed=-1"): r"seed=-1 is out of range",
+    ("train", "model.encoder=3"): r"model\.encoder: ",
+    ("train", "training.optimizer.betas=[0.9]"): r"betas=\[0\.9\] must be two numbers",
+    ("train", "evaluation.edges=[20,10]"): r"evaluation\.edges=\[20, 10\] must be rising",
+    ("train", "tokenization.joint=true"): r"tokenization\.joint=true goes with sentencepiece",
+    ("train", "corpus.target=en"): r"corpus\.source and corpus\.target are both en",
+    ("reproduce", "seeds=[]"): r"seeds and beams must not be empty",
+    # a value that is missing, and a line Hydra cannot parse
+    ("translate", "input=x"): r"checkpoint is not set; give it as checkpoint=\.\.\.",
+    ("evaluate", "source=x"): r"checkpoint is not set",
+    ("train", "nonsense"): r"nonsense",
+}
+
+
+@pytest.mark.parametrize(("script", "override"), REFUSED, ids=lambda value: str(value))
+def test_a_bad_override_is_one_sentence(script, override):
+    with pytest.raises(UserError, match=REFUSED[script, override]) as caught:
+        compose_config(script, [override])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_source_without_its_reference_is_refused():
+    with pytest.raises(UserError, match="source and reference go together"):
+        compose_config("evaluate", ["checkpoint=x", "source=y"])
+
+
+def test_the_chosen_system_decides_over_the_rest_of_the_command_line():
+    config = compose_config("train", ["system=no-attention", "model.embedding=8"])
+    assert isinstance(config, ExperimentConfig)
+    assert config.model.attention.kind == "fixed"
+    assert config.model.embedding == 8
+
+
+def test_the_arms_of_each_experiment_differ_in_the_attention_alone():
+    for experiment in ("quickstart", "multi30k"):
+        arms = [
+            compose_config("train", [f"experiment={experiment}", f"system={system}"])
+            for system in ("attention", "no-attention")
+        ]
+        assert [arm.model.attention.kind for arm in arms] == ["additive", "fixed"]
+        arms[0].model.attention.kind = "fixed"
+        arms[0].system = "no-attention"
+        assert arms[0] == arms[1]
+
+
+def test_a_system_with_a_broken_override_is_refused():
+    with pytest.raises(UserError, match=r"model\.attention\.knd is not a config key"):
+        compose_config("train", ["+systems.x=['model.attention.knd=fixed']", "system=x"])
