@@ -7,7 +7,7 @@ STAMP := $(VENV)/installed
 .PHONY: help reproduce test lint format clean
 
 help: ## Show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-11s %s\n", $$1, $$2}'
 
 reproduce: $(STAMP) ## Train both arms on the embedded corpus; print BLEU by length, draw the figure
 	$(BIN)/python scripts/reproduce.py

@@ -20,7 +20,7 @@ from hydra._internal.utils import get_args_parser
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException, MissingConfigException
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
@@ -63,8 +63,9 @@ def compose_config(name: str, overrides: list[str]) -> Any:
         composed = _compose(name, overrides)
         config = _to_dataclass(composed, name)
         if chosen := OmegaConf.select(composed, "system", default=None):
-            composed = _compose(name, [*overrides, *composed.systems[chosen]])
-            config = _to_dataclass(composed, name)
+            decided = list(composed.systems[chosen])
+            _refuse_overruled(overrides, decided, f"system={chosen} decides it")
+            config = _to_dataclass(_compose(name, [*overrides, *decided]), name)
         return config
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_sentence(error, name)) from None
@@ -73,11 +74,22 @@ def compose_config(name: str, overrides: list[str]) -> Any:
 def compose_systems(config: schema.ExperimentConfig) -> list[schema.ExperimentConfig]:
     """Inside a launched script: its config once more for each seed and system of the experiment."""
     overrides = list(HydraConfig.get().overrides.task)
+    runs_all = "reproduce runs every system, with each of seeds=[...] and beams=[...]"
+    _refuse_overruled(overrides, ["seed", "system", "decoding", "decoding.beam"], runs_all)
     return [
         compose_config("reproduce", [*overrides, f"seed={seed}", f"system={system}"])
         for seed in config.seeds
         for system in config.systems
     ]
+
+
+def _refuse_overruled(overrides: list[str], decided: list[str], reason: str) -> None:
+    """Refuse an override that what comes after it would silently undo."""
+    keys = {other.partition("=")[0] for other in decided}
+    for override in overrides:
+        key = override.lstrip("+").partition("=")[0]
+        if key in keys and override not in decided:
+            raise UserError(f"{override} would have no effect: {reason}; leave it out.")
 
 
 def _compose(name: str, overrides: list[str]) -> DictConfig:
@@ -121,6 +133,11 @@ def _sentence(error: Exception, name: str) -> str:
             options = [option for option in cause.options if not option.endswith("schema")]
             return f"{group}={choice} is not a valid choice; nearest valid: " + (
                 f"{schema.nearest(choice, options)}."
+            )
+        if isinstance(cause, OverrideParseException):
+            return (
+                f"{cause.override} is not of the form key=value; put quotes around a value that "
+                "holds spaces, commas, brackets or =, such as input=\"'my file.txt'\"."
             )
     text = " ".join(str(error).split())
     if found := re.search(r"Could not (?:override|append to config|delete).*? '([^'=]+)'", text):

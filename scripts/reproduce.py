@@ -9,6 +9,7 @@ from seq2seq.config import CompareConfig, EvaluateConfig, ExperimentConfig
 from seq2seq.data.preparation import prepare
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.report.comparison import compare
+from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
 
 log = logging.getLogger(__name__)
@@ -16,8 +17,11 @@ log = logging.getLogger(__name__)
 
 def main(config: ExperimentConfig) -> None:
     """Each stage finds what an earlier call has finished and does not do it again."""
+    runs = compose_systems(config)
+    for run in runs:  # before hours go into the first, no other may be refused its folder
+        RunFolder(run).claim()
     folders: dict[tuple[str, int], list[str]] = {}
-    for run in compose_systems(config):
+    for run in runs:
         data = prepare(run.corpus, run.tokenization, Path(run.data))
         folder = Trainer(run, data).run()
         for beam in config.beams:

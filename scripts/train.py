@@ -10,7 +10,7 @@ from seq2seq.training.trainer import Trainer
 
 
 def main(config: ExperimentConfig) -> None:
-    """Train into <output>/<name>/<system>/seed=<n>; the same command continues a run cut short."""
+    """Train into <output>/<name>/<system>/seed-<n>; the same command continues a run cut short."""
     data = prepare(config.corpus, config.tokenization, Path(config.data))
     Trainer(config, data).run()
 

@@ -13,6 +13,7 @@ it is not read. Files that are missing, cut short or altered are refused, and so
 do not fit the config.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,6 +69,8 @@ class Checkpoint:
     """For :func:`restore_rng`; empty when none was saved."""
     directory: Path
     """The checkpoint folder itself, also when a run folder was given."""
+    sha256: str
+    """Of its manifest, which holds that of every file: names this very checkpoint."""
 
 
 def save_checkpoint(
@@ -127,7 +130,7 @@ def find_checkpoint(path: Path) -> Path:
     if not path.exists():
         raise UserError(
             f"There is no checkpoint at {path}: the path does not exist; give a checkpoint folder, "
-            "or a run folder such as outputs/<experiment>/<system>/seed=1."
+            "or a run folder such as outputs/<experiment>/<system>/seed-1."
         )
     if (path / "model.safetensors").exists():
         raise UserError(f"{MANIFEST} is missing in {path}; {REMEDY}.")
@@ -159,7 +162,8 @@ def _load(folder: Path, device: torch.device) -> Checkpoint:
     model = _build_model(config, source, target, tensors, folder)
     rng = _read_tensors(folder / "rng.safetensors") if "rng.safetensors" in names else {}
     state = read_json(folder / "state.json")
-    return Checkpoint(config, model.to(device), source, target, state, rng, folder)
+    digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+    return Checkpoint(config, model.to(device), source, target, state, rng, folder, digest)
 
 
 def _build_model(

@@ -46,6 +46,11 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
     return torch.bfloat16 if name == "bf16" else torch.float32
 
 
+def mixed_precision(device: torch.device, precision: torch.dtype) -> torch.autocast:
+    """A context in which matrix products use ``precision``; float32 changes nothing."""
+    return torch.autocast(device.type, precision, enabled=precision != torch.float32)
+
+
 def _has_fast_bfloat16(device: torch.device) -> bool:
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)

@@ -363,7 +363,7 @@ def test_the_optimizer_of_another_kind_or_model_is_refused(checkpoint, tmp_path)
 
 
 def test_a_run_folder_means_its_best_checkpoint_else_its_last(tmp_path):
-    run = tmp_path / "seed=1"
+    run = tmp_path / "seed-1"
     save(run / "checkpoints" / "last", state={"update": 2})
     assert find_checkpoint(run) == run / "checkpoints" / "last"
     save(run / "checkpoints" / "best", state={"update": 1})

@@ -18,7 +18,7 @@ REFUSED = {
     # a choice that does not exist
     ("train", "corpus=europrl"): r"corpus=europrl is not a valid choice; .* europarl\.",
     ("train", "experiment=quickstrt"): r"experiment=quickstrt .* nearest valid: quickstart\.",
-    ("train", "model.attention.kind=aditive"): r"model\.attention\.kind=aditive .* additive\.",
+    ("train", "model.attention.kind=aditive"): r"model\.attention\.kind=aditive .* additive",
     ("train", "training.precision=fp16"): r"training\.precision=fp16 .* bf16",
     ("train", "system=atention"): r"system=atention is not a system of quickstart; .* attention",
     ("train", "baseline=none"): r"baseline=none is not a system of quickstart",
@@ -32,11 +32,14 @@ REFUSED = {
     ("train", "evaluation.edges=[20,10]"): r"evaluation\.edges=\[20, 10\] must be rising",
     ("train", "tokenization.joint=true"): r"tokenization\.joint=true goes with sentencepiece",
     ("train", "corpus.target=en"): r"corpus\.source and corpus\.target are both en",
-    ("reproduce", "seeds=[]"): r"seeds and beams must not be empty",
+    ("reproduce", "seeds=[]"): r"seeds=\[\] must name at least one value, and none twice",
+    ("reproduce", "seeds=[1,1]"): r"seeds=\[1, 1\] must name",
+    ("reproduce", "beams=[0]"): r"beams=0 is out of range",
     # a value that is missing, and a line Hydra cannot parse
     ("translate", "input=x"): r"checkpoint is not set; give it as checkpoint=\.\.\.",
     ("evaluate", "source=x"): r"checkpoint is not set",
-    ("train", "nonsense"): r"nonsense",
+    ("train", "nonsense"): r"nonsense is not of the form key=value",
+    ("translate", "checkpoint=a=b"): r"checkpoint=a=b is not of the form .* put quotes around",
 }
 
 
@@ -69,6 +72,12 @@ def test_the_arms_of_each_experiment_differ_in_the_attention_alone():
         arms[0].model.attention.kind = "fixed"
         arms[0].system = "no-attention"
         assert arms[0] == arms[1]
+
+
+def test_an_override_that_the_system_would_undo_is_refused():
+    with pytest.raises(UserError, match=r"kind=fixed would have no effect: system=attention"):
+        compose_config("train", ["model.attention.kind=fixed"])
+    compose_config("train", ["system=no-attention", "model.attention.kind=fixed"])  # agrees
 
 
 def test_a_system_with_a_broken_override_is_refused():

@@ -55,7 +55,7 @@ def reproduced(tmp_path_factory) -> Path:
 @pytest.mark.slow
 def test_reproduce_leaves_runs_evaluations_and_comparisons(reproduced):
     for system in ("attention", "no-attention"):
-        run_folder = reproduced / "outputs" / "quickstart" / system / "seed=1"
+        run_folder = reproduced / "outputs" / "quickstart" / system / "seed-1"
         assert json.loads((run_folder / "run.json").read_text())["status"] == "finished"
         for search in ("greedy", "beam5"):
             scores = json.loads(
@@ -74,7 +74,7 @@ def test_reproduce_leaves_runs_evaluations_and_comparisons(reproduced):
 
 @pytest.mark.slow
 def test_reproduce_again_does_nothing_twice_and_says_the_same(reproduced):
-    weights = reproduced / "outputs/quickstart/attention/seed=1/checkpoints/last/model.safetensors"
+    weights = reproduced / "outputs/quickstart/attention/seed-1/checkpoints/last/model.safetensors"
     before = weights.stat().st_mtime_ns
     table = reproduced / "outputs/quickstart/comparison/test-greedy/table.md"
     said = table.read_bytes()
@@ -98,7 +98,7 @@ def test_translate_is_a_filter(reproduced):
     """One line out for each line in, whatever is in it; standard output holds nothing else."""
     lines = ["the dog sleeps .", "", "a\tb 😀 شجرة\u2028c", "the cat sees the dog ."]
     text = "\ufeff" + lines[0] + "\r\n" + "\n".join(lines[1:])  # and no newline at the end
-    checkpoint = "checkpoint=outputs/quickstart/attention/seed=1"
+    checkpoint = "checkpoint=outputs/quickstart/attention/seed-1"
     piped = run(reproduced, "translate", checkpoint, "decoding=greedy", stdin=text)
     assert piped.stdout.count("\n") == 4
     assert piped.stdout.split("\n")[1] == ""
@@ -106,7 +106,7 @@ def test_translate_is_a_filter(reproduced):
     run(
         reproduced,
         "translate",
-        "checkpoint=outputs/quickstart/attention/seed=1/checkpoints/best",
+        "checkpoint=outputs/quickstart/attention/seed-1/checkpoints/best",
         "decoding=greedy",
         "input=in.txt",
         "hypotheses=out.txt",
@@ -116,7 +116,7 @@ def test_translate_is_a_filter(reproduced):
 
 @pytest.mark.slow
 def test_translate_refuses_an_altered_checkpoint(reproduced, tmp_path):
-    best = reproduced / "outputs/quickstart/no-attention/seed=1/checkpoints/best"
+    best = reproduced / "outputs/quickstart/no-attention/seed-1/checkpoints/best"
     copy = tmp_path / "copy"
     copy.mkdir()
     for path in best.iterdir():
@@ -137,7 +137,7 @@ def test_evaluate_your_own_text_and_compare(reproduced):
     (reproduced / "own.de").write_text("der Hund schläft .\n\ndie Katze sieht den Hund .\n")
     folders = []
     for system in ("attention", "no-attention"):
-        checkpoint = f"outputs/quickstart/{system}/seed=1"
+        checkpoint = f"outputs/quickstart/{system}/seed-1"
         done = run(
             reproduced,
             "evaluate",
@@ -148,7 +148,7 @@ def test_evaluate_your_own_text_and_compare(reproduced):
             "evaluation.bootstrap=100",
         )
         assert "| source words" in done.stdout
-        folders.append(f"{checkpoint}/evaluations/own-greedy")
+        folders.append(f"{checkpoint}/evaluations/own.en-greedy")
         hypotheses = (reproduced / folders[-1] / "hypotheses.txt").read_text().split("\n")
         assert len(hypotheses) == 4  # three lines, the second of them empty
         assert hypotheses[1] == ""
@@ -163,7 +163,7 @@ def test_evaluate_your_own_text_and_compare(reproduced):
 def test_evaluate_refuses_files_that_do_not_align(reproduced):
     (reproduced / "long.en").write_text("a\nb\n")
     (reproduced / "short.de").write_text("a\n")
-    checkpoint = "checkpoint=outputs/quickstart/attention/seed=1"
+    checkpoint = "checkpoint=outputs/quickstart/attention/seed-1"
     done = run(reproduced, "evaluate", checkpoint, "source=long.en", "reference=short.de", ok=False)
     assert done.returncode == 1
     assert "long.en has 2 lines, short.de has 1" in done.stderr
@@ -177,7 +177,7 @@ def test_prepare_is_found_by_train(tmp_path):
     assert len(prepared) == 1
     run(tmp_path, "train", *TOY, "training.max_updates=2", "system=no-attention")
     assert list((tmp_path / "data" / "prepared").glob("*/manifest.json")) == prepared
-    assert (tmp_path / "outputs/quickstart/no-attention/seed=1/checkpoints/best").is_dir()
+    assert (tmp_path / "outputs/quickstart/no-attention/seed-1/checkpoints/best").is_dir()
 
 
 @pytest.mark.parametrize(

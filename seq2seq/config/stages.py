@@ -37,7 +37,7 @@ class ExperimentConfig:
     data: str = "data"
     """Folder for corpora and encoded text."""
     output: str = "outputs"
-    """Folder for runs: <output>/<name>/<system>/seed=<seed>."""
+    """Folder for runs: <output>/<name>/<system>/seed-<seed>."""
 
     def __post_init__(self) -> None:
         for seed in (self.seed, *self.seeds):
@@ -48,8 +48,13 @@ class ExperimentConfig:
                     f"{key}={system} is not a system of {self.name}; "
                     f"nearest valid: {nearest(system, self.systems)}."
                 )
-        if not self.seeds or not self.beams:
-            raise UserError("seeds and beams must not be empty; give at least one of each.")
+        for beam in self.beams:
+            require_range("beams", beam, 1)
+        for name, values in (("seeds", self.seeds), ("beams", self.beams)):
+            if not values or len(set(values)) < len(values):
+                raise UserError(
+                    f"{name}={list(values)} must name at least one value, and none twice."
+                )
 
     def search(self, beam: int) -> DecodingConfig:
         """The search of this experiment with another beam width."""
@@ -107,6 +112,11 @@ class EvaluateConfig:
         require_choice("precision", self.precision, ("auto", "fp32", "bf16"))
         if (self.source is None) != (self.reference is None):
             raise UserError("source and reference go together; give both, or neither.")
+        if self.source is not None and (self.test_sets or self.directory):
+            raise UserError(
+                "source is a text of your own: leave out test_sets and directory, which speak of "
+                "the corpus."
+            )
 
 
 @dataclass(kw_only=True)

@@ -31,7 +31,7 @@ class OptimizerConfig:
     decay_factor: float = 0.5
     """Plateau: factor on the rate."""
     decay_patience: int = 1
-    """Plateau: validations without a better dev measure before the rate falls."""
+    """Plateau: validations without a better dev measure that are borne; one more and it falls."""
 
     def __post_init__(self) -> None:
         require_choice("training.optimizer.kind", self.kind, ("adam", "adadelta", "sgd"))
@@ -43,7 +43,9 @@ class OptimizerConfig:
                 f"training.optimizer.betas={list(self.betas)} must be two numbers in [0, 1), "
                 "such as [0.9, 0.999]."
             )
-        require_range("training.optimizer.learning_rate", self.learning_rate, 0)
+        for name in ("learning_rate", "epsilon", "momentum", "weight_decay"):
+            require_range(f"training.optimizer.{name}", getattr(self, name), 0)
+        require_range("training.optimizer.rho", self.rho, 0, 1)
         require_range("training.optimizer.warmup_updates", self.warmup_updates, 0)
         require_range("training.optimizer.decay_factor", self.decay_factor, 0, 1)
         require_range("training.optimizer.decay_patience", self.decay_patience, 0)
@@ -90,11 +92,12 @@ class TrainingConfig:
         require_choice("training.measure", self.measure, ("loss", "bleu"))
         require_choice("training.precision", self.precision, ("auto", "fp32", "bf16"))
         require_choice("training.device", self.device, ("auto", "cpu", "cuda"))
-        for name in ("batch_size", "accumulate", "max_epochs", "max_updates", "log_every"):
+        for name in ("batch_size", "accumulate", "max_epochs", "max_updates"):
             require_range(f"training.{name}", getattr(self, name), 1)
-        for name in ("validate_every", "patience"):
+        for name in ("validate_every", "patience", "log_every"):
             require_range(f"training.{name}", getattr(self, name), 1)
         require_range("training.clip_norm", self.clip_norm, 0)
+        require_range("training.dev_bleu_sentences", self.dev_bleu_sentences, 0)
         require_range("training.label_smoothing", self.label_smoothing, 0, 0.99)
         if self.measure == "bleu" and self.dev_bleu_sentences < 1:
             raise UserError(

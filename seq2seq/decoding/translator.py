@@ -17,7 +17,7 @@ from seq2seq.data.codec import TextCodec
 from seq2seq.data.text import read_lines, write_lines
 from seq2seq.data.vocabulary import EOS, PAD
 from seq2seq.decoding.search import SearchResult, beam_search
-from seq2seq.device import choose_device, choose_precision
+from seq2seq.device import choose_device, choose_precision, mixed_precision
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
 
@@ -145,9 +145,8 @@ class Translator:
         """No dropout, and products in the chosen precision; training goes on as before."""
         was_training = self.model.training
         self.model.eval()
-        lower = self.precision != torch.float32
         try:
-            with torch.autocast(self.device.type, dtype=self.precision, enabled=lower):
+            with mixed_precision(self.device, self.precision):
                 yield
         finally:
             self.model.train(was_training)

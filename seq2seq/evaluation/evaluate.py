@@ -1,6 +1,5 @@
 """The stage ``evaluate``: a checkpoint's translations of test sets, scored by source length."""
 
-import hashlib
 import json
 import logging
 import time
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
-from seq2seq.config import EvaluateConfig, ExperimentConfig
+from seq2seq.config import EvaluateConfig, ExperimentConfig, FilesCorpus
 from seq2seq.data.corpora import ParallelText, obtain
 from seq2seq.data.text import content_digest, read_lines
 from seq2seq.decoding.translator import Translator
@@ -25,8 +24,11 @@ log = logging.getLogger(__name__)
 def evaluate(config: EvaluateConfig) -> list[Evaluation]:
     """Translate and score each test set asked for; one folder each, ``<test set>-<search>``.
 
-    A folder that already holds this very evaluation (same checkpoint, text, search and precision)
-    is read instead of made again.
+    A folder that already holds these translations (same checkpoint, text, search, precision and
+    kind of device) is not translated again; it is scored again where the settings differ.
+
+    Raises:
+        UserError: no such checkpoint, test set or text, or texts that do not align.
     """
     device = choose_device(config.device)
     checkpoint = load_checkpoint(Path(config.checkpoint), device)
@@ -56,17 +58,26 @@ def _run_folder(checkpoint: Path) -> Path:
 def _training_record(checkpoint: Path) -> dict[str, Any] | None:
     """The record of the run that made a checkpoint; None when it has been taken elsewhere."""
     path = _run_folder(checkpoint) / "run.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    if not path.exists():
+        return None
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise UserError(f"{path} is not JSON; restore it, or delete it to do without.") from None
 
 
 def _test_sets(config: EvaluateConfig, trained: ExperimentConfig) -> dict[str, ParallelText]:
     """Which texts to translate, by name."""
     if config.source is not None and config.reference is not None:
         source = Path(config.source)
-        return {source.name.split(".")[0]: ParallelText(source, Path(config.reference))}
+        return {source.name: ParallelText(source, Path(config.reference))}
     corpus = trained.corpus
     if config.directory is not None:
         corpus = replace(corpus, directory=config.directory)
+        if isinstance(corpus, FilesCorpus):
+            corpus = FilesCorpus(
+                source=corpus.source, target=corpus.target, directory=config.directory
+            )
     tests = obtain(corpus, Path(config.data)).tests
     if config.test_sets is None:
         return tests
@@ -92,7 +103,11 @@ def _evaluate_one(
         evaluation = read_evaluation(directory)
         if evaluation.record.get("identity") == identity:
             log.info("%s is already evaluated.", directory)
-            return evaluation
+            if evaluation.scores.settings == config.evaluation:
+                return evaluation
+            return write_evaluation(
+                directory, evaluation.texts, config.evaluation, evaluation.record
+            )
     sources, references = list(read_lines(texts.source)), list(read_lines(texts.target))
     if len(sources) != len(references):
         raise UserError(
@@ -112,7 +127,7 @@ def _evaluate_one(
         "search": config.decoding.name,
         "identity": identity,
         "checkpoint": str(checkpoint.directory),
-        "config": asdict(trained),
+        "config": asdict(replace(trained, decoding=config.decoding)),
         "training": _training_record(checkpoint.directory),
         "parameters": translator.model.parameter_counts(),
         "seconds": round(seconds, 2),
@@ -143,13 +158,11 @@ def _identity(
     """What the translations depend on; everything else may differ between two equal evaluations."""
     search = asdict(config.decoding)
     del search["batch_size"]
-    manifest = (checkpoint.directory / "manifest.json").read_bytes()
     return {
-        "checkpoint_sha256": hashlib.sha256(manifest).hexdigest(),
+        "checkpoint_sha256": checkpoint.sha256,
         "source_sha256": content_digest(texts.source),
         "reference_sha256": content_digest(texts.target),
         "search": search,
-        "evaluation": asdict(config.evaluation),
         "precision": str(translator.precision).removeprefix("torch."),
         "device": translator.device.type,
     }

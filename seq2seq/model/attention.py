@@ -1,9 +1,12 @@
 """What the decoder sees of the source at each step: the one component under study.
 
-Every kind is a module with the same three members: ``keys`` (once per sentence), ``forward``
-(once per target step) and ``key_size``. Nothing of a sentence is kept in the module.
-To add a kind, write its class here, name it in ``build_attention`` and in the choices of
-``AttentionConfig.kind``.
+Every kind is a module with two methods: ``keys`` (once per sentence) and ``forward`` (once per
+target step). Nothing of a sentence is kept in the module.
+
+To add a kind: write its class here; name it in ``Attention``, in ``build_attention`` and in the
+choices of ``AttentionConfig.kind``; give parameters outside ``nn.Linear`` a start in
+``initialization.py``; and name a system for it in an experiment. It then trains by the decoder's
+plain loop; ``Decoder.unroll`` is where a faster recurrence for it would be chosen.
 """
 
 import torch
@@ -57,8 +60,6 @@ class FixedContext(nn.Module):
     baseline of the comparison, the same network as the other arm but for this component.
     """
 
-    key_size = 0
-
     def keys(self, memory: Float[Tensor, "B S M"]) -> Float[Tensor, "B S 0"]:
         """Nothing to compare a query with."""
         return memory[:, :, :0]
@@ -77,4 +78,6 @@ def build_attention(config: AttentionConfig, query_size: int, memory_size: int) 
     """The kind of attention that ``config`` names."""
     if config.kind == "additive":
         return AdditiveAttention(query_size, memory_size, config.size)
-    return FixedContext()
+    if config.kind == "fixed":
+        return FixedContext()
+    raise ValueError(f"attention kind {config.kind!r} has no class")

@@ -79,7 +79,11 @@ class Decoder(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def initial_state(self, encoded: Encoded) -> DecoderState:
-        """s_0 = tanh(W_s summary), hidden and cell of every layer (appendix A.2.2)."""
+        """s_0 = tanh(W_s summary), hidden and cell of every layer.
+
+        The paper (appendix A.2.2) starts from the backward reader's last state alone; here both
+        directions enter, in both arms, as the baseline has nothing else to know the sentence by.
+        """
         start = torch.tanh(widen(self.initial(encoded.summary)))
         hidden, cell = start.view(len(start), 2, self.layers, -1).permute(1, 2, 0, 3)
         return DecoderState(hidden, cell)
@@ -109,7 +113,7 @@ class Decoder(nn.Module):
         embedded: Float[Tensor, "*N E"],
         context: Float[Tensor, "*N M"],
     ) -> Float[Tensor, "*N E"]:
-        """t_i of the paper's appendix A.2.2: what the softmax layer is shown of a step."""
+        """t_i of the paper: what the softmax layer is shown of a step, s_i included."""
         mixed = self.readout_layer(torch.cat([hidden, embedded, context], dim=-1))
         if self.maxout:
             return self.dropout(mixed.unflatten(-1, (-1, 2)).amax(dim=-1))
@@ -129,14 +133,18 @@ class Decoder(nn.Module):
     def unroll(
         self, embedded: Float[Tensor, "B T E"], encoded: Encoded
     ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]:
-        """Readouts and weights of all steps of a known target (teacher forcing)."""
+        """Readouts and weights of all steps of a known target (teacher forcing).
+
+        The weights are for looking at: on the fast path they carry no gradient.
+        """
         state = self.initial_state(encoded)
-        if self.layers > 1 or not self.fast:
-            hidden, context, weights = self._taped(embedded, state, encoded)
-        elif isinstance(self.attention, FixedContext):
+        fast = self.fast and self.layers == 1
+        if fast and isinstance(self.attention, AdditiveAttention):
+            hidden, context, weights = self._scan_additive(embedded, state, encoded, self.attention)
+        elif fast and isinstance(self.attention, FixedContext):
             hidden, context, weights = self._scan_fixed(embedded, state, encoded)
         else:
-            hidden, context, weights = self._scan_additive(embedded, state, encoded, self.attention)
+            hidden, context, weights = self._taped(embedded, state, encoded)
         return self.readout(hidden, embedded, context), weights
 
     def _taped(

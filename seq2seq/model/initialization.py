@@ -15,7 +15,7 @@ def _gate_blocks(weight: torch.Tensor) -> tuple[torch.Tensor, ...]:
 def initialize_xavier(model: nn.Module) -> None:
     """Xavier-uniform products, orthogonal recurrences, forget gates open (bias 1).
 
-    The embedding of padding stays zero. Gates are initialised one by one: as one matrix of four,
+    Gates are initialised one by one: as one matrix of four,
     Xavier's bound and orthogonality would be those of the wrong shape.
     """
     for module in model.modules():

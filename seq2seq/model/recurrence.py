@@ -4,7 +4,7 @@ PyTorch's autograd would tape a dozen small operations per target step, keep a (
 each, and add up every weight gradient step by step. Here the steps run without a tape and keep
 only what the way back needs; (B, S, A) arrays are recomputed; and each weight's gradient is one
 large product after the loop. Same numbers as the taped loop of :class:`Decoder`, which remains as
-the readable reference (``model.recurrence=reference``) and as the test's oracle.
+the readable reference (``model.decoder.recurrence=reference``) and as the test's oracle.
 
 With :math:`z_t = [c_t; s_{t-1}]` and :math:`X_t = W_x E y_{t-1} + b` computed before the loop, a
 step is
@@ -91,7 +91,7 @@ def _product_type(device: torch.device, usual: torch.dtype) -> torch.dtype:
 
 
 class _CellTape:
-    """The LSTM cell over all steps: what forward keeps, and its way back."""
+    """The LSTM cell over all steps, and what of it the way back needs."""
 
     def __init__(self, steps: int, hidden: Tensor, cell: Tensor) -> None:
         batch, width = hidden.shape
@@ -214,7 +214,6 @@ class _AttentionScan(torch.autograd.Function):
             weights,
             joined,
             tape.gates,
-            tape.hidden,
             tape.cell,
         )
         return tape.hidden[1:], contexts, weights
@@ -226,7 +225,7 @@ class _AttentionScan(torch.autograd.Function):
         weight, keys, memory, query_weight, score, queries, weights, joined, *tape = (
             ctx.saved_tensors
         )
-        gates, _hidden, cell = tape
+        gates, cell = tape
         product, steps, width = ctx.product, len(gates), memory.shape[2]
         with torch.autocast(gates.device.type, enabled=False):
             across, ask = weight.to(product), query_weight.to(product)

@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation, read_evaluation
 from seq2seq.evaluation.systems import compare_systems
 from seq2seq.files import write_whole
+from seq2seq.report.figures import render_length_figure
 from seq2seq.report.findings import findings
 from seq2seq.report.tables import bleu_table
 
@@ -27,7 +29,7 @@ log = logging.getLogger(__name__)
 
 END = "<!-- /results -->"
 # Where files lie does not change a result, and is nobody else's business.
-WHEREABOUTS = ("corpus.directory=", "corpus.mirror=", "data=", "output=")
+WHEREABOUTS = re.compile(r"(data|output|corpus\.(directory|mirror|\w+_(source|target)))=")
 
 
 def publish(config: PublishConfig) -> None:
@@ -46,9 +48,9 @@ def publish(config: PublishConfig) -> None:
         experiment = str(evaluations[0].record.get("experiment"))
         mark = f"<!-- results:{experiment}/{folder.name} -->"
         picture = Path(config.pictures) / f"{experiment}-{folder.name}.png"
-        pictures[picture] = (folder / "figure.png").read_bytes()
         link = Path(os.path.relpath(picture, document.parent))
         comparison = compare_systems(evaluations, baseline, settings)
+        pictures[picture] = render_length_figure(comparison)["png"]
         part = "\n".join(
             [
                 f"![BLEU by source length, {experiment}, {folder.name}]({link.as_posix()})",
@@ -69,7 +71,7 @@ def publish(config: PublishConfig) -> None:
 def _read_comparison(folder: Path) -> tuple[list[Evaluation], str, EvaluationConfig]:
     """The evaluations behind a comparison, the name of its baseline, its settings."""
     path = folder / "comparison.json"
-    if not path.is_file() or not (folder / "figure.png").is_file():
+    if not path.is_file():
         raise UserError(f"{folder} holds no finished comparison; run reproduce or compare first.")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -84,7 +86,10 @@ def _read_comparison(folder: Path) -> tuple[list[Evaluation], str, EvaluationCon
 
 def replace_part(text: str, mark: str, part: str, document: Path) -> str:
     """Put ``part`` between ``mark`` and the next end mark of ``text``."""
-    pattern = re.compile(re.escape(mark) + r"\n.*?" + re.escape(END), re.DOTALL)
+    # Up to the next end mark; another part's mark on the way means that this one has no end.
+    pattern = re.compile(
+        re.escape(mark) + r"\n(?:(?!<!-- results:).)*?" + re.escape(END), re.DOTALL
+    )
     if not pattern.search(text):
         raise UserError(
             f"{document} has no place for this comparison; add the two lines {mark} and {END}."
@@ -93,36 +98,31 @@ def replace_part(text: str, mark: str, part: str, document: Path) -> str:
 
 
 def provenance(evaluations: Sequence[Evaluation]) -> list[str]:
-    """How each result came about: command, model, updates, time, seed, hardware, versions."""
-    lines = []
+    """How each result came about: model, updates, time, seed; command, hardware, versions."""
+    lines, settings = [], []
     for evaluation in evaluations:
         record = evaluation.record
         training: dict[str, Any] = record.get("training") or {}
-        progress = training.get("progress", {})
-        seconds = progress.get("seconds", 0.0)
+        progress, hardware = training.get("progress", {}), training.get("hardware", {})
+        minutes = progress.get("seconds", 0.0) / 60
         lines.append(
             f"{record.get('system')}, seed {record.get('seed')}: "
             f"{record.get('parameters', {}).get('total', 0):,} parameters, "
             f"{progress.get('update', 0):,} updates ({progress.get('epoch', 0)} epochs) in "
-            f"{seconds / 60:.1f} minutes, best after {progress.get('best_update', 0):,}; "
+            f"{minutes:.1f} minutes, best after {progress.get('best_update', 0):,}; "
             f"{record.get('sentences_per_second')} sentences/s at this search."
         )
-    record = evaluations[0].record
-    training = record.get("training") or record
-    hardware = training.get("hardware", {})
-    machine = hardware.get("gpu") or (
-        f"{hardware.get('processor')}, {hardware.get('threads')} threads"
-    )
-    lines.append(
-        f"Command: `{command(training.get('command', []))}`. Hardware: {machine}, "
-        f"{training.get('precision', '')}; PyTorch {hardware.get('torch')}; code "
-        f"`{str(training.get('git_commit'))[:10]}`"
-        f"{' (modified)' if training.get('git_modified') else ''}."
-    )
-    return lines
+        threads = f"{hardware.get('processor')}, {hardware.get('threads')} threads"
+        settings.append(
+            f"Command: `{command(training.get('command', []))}`. Hardware: "
+            f"{hardware.get('gpu') or threads}, {training.get('precision')}; "
+            f"PyTorch {hardware.get('torch')}; code `{str(training.get('git_commit'))[:10]}`"
+            f"{' (modified)' if training.get('git_modified') else ''}."
+        )
+    return [*lines, *dict.fromkeys(settings)]  # what holds for all is said once
 
 
 def command(arguments: Sequence[str]) -> str:
     """The command line of a record, without what only says where files lie."""
-    kept = [a for a in arguments if not a.startswith(WHEREABOUTS)]
-    return " ".join(["python", f"scripts/{kept[0]}", *kept[1:]]) if kept else "unknown"
+    kept = [argument for argument in arguments if not WHEREABOUTS.match(argument)]
+    return shlex.join(["python", f"scripts/{kept[0]}", *kept[1:]]) if kept else "unknown"

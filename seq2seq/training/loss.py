@@ -60,7 +60,8 @@ def output_loss(
     product = outputs.dtype
     if torch.is_autocast_enabled(device):
         product = torch.get_autocast_dtype(device)
-    return BatchLoss(*_OutputLoss.apply(outputs, weight, bias, targets, smoothing, product))
+    wanted = torch.is_grad_enabled()  # inside the operation it is off in any case
+    return BatchLoss(*_OutputLoss.apply(outputs, weight, bias, targets, smoothing, product, wanted))
 
 
 class _OutputLoss(torch.autograd.Function):
@@ -73,12 +74,12 @@ class _OutputLoss(torch.autograd.Function):
         targets: Tensor,
         smoothing: float,
         product: torch.dtype,
+        wanted: bool,
     ) -> tuple[Tensor, Tensor]:
         vocabulary = len(weight)
         wide = torch.promote_types(weight.dtype, torch.float32)
         smoothed = torch.zeros((), dtype=wide, device=weight.device)
         likelihood = torch.zeros_like(smoothed)
-        wanted = any(ctx.needs_input_grad)
         d_outputs = torch.empty_like(outputs) if wanted else None
         d_weight = torch.zeros_like(weight, dtype=wide) if wanted else None
         d_bias = torch.zeros_like(bias, dtype=wide) if wanted else None
@@ -111,8 +112,9 @@ class _OutputLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, incoming: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        d_outputs, d_weight, d_bias = ctx.saved_tensors
-        return incoming * d_outputs, incoming * d_weight, incoming * d_bias, None, None, None
+        d_outputs, d_weight, d_bias = ctx.saved_tensors  # of the plain sum
+        gradients = (incoming * kept for kept in (d_outputs, d_weight, d_bias))
+        return *gradients, None, None, None, None
 
 
 def perplexity(loss_per_token: float) -> float:

@@ -41,11 +41,11 @@ def _differences(old: Any, new: Any, prefix: str = "") -> list[str]:
 
 
 class RunFolder:
-    """``<output>/<name>/<system>/seed=<n>``: claimed by one config, continued by it alone."""
+    """``<output>/<name>/<system>/seed-<n>``: claimed by one config, continued by it alone."""
 
     def __init__(self, config: ExperimentConfig) -> None:
         self.config = config
-        self.path = Path(config.output) / config.name / config.system / f"seed={config.seed}"
+        self.path = Path(config.output) / config.name / config.system / f"seed-{config.seed}"
 
     @property
     def best(self) -> Path:
@@ -115,7 +115,7 @@ class Metrics:
         write_whole(self.path, lines.encode())
 
     def read(self) -> list[dict[str, Any]]:
-        """All entries; a last line cut short by a crash is dropped."""
+        """All entries; a line cut short by a crash is dropped."""
         if not self.path.exists():
             return []
         entries = []

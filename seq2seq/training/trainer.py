@@ -21,7 +21,7 @@ from seq2seq.checkpoint import (
 from seq2seq.config import ExperimentConfig
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.dataset import PreparedData
-from seq2seq.device import choose_device, choose_precision
+from seq2seq.device import choose_device, choose_precision, mixed_precision
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import environment_record
@@ -48,8 +48,10 @@ class Progress:
     """Best dev measure so far, higher is better."""
     best_update: int = 0
     """The update that reached it."""
+    validated_update: int = 0
+    """The update of the latest validation."""
     stale: int = 0
-    """Validations since."""
+    """Validations since the best."""
     seconds: float = 0.0
     """Wall time spent training, validations included, over all sittings."""
     target_tokens: int = 0
@@ -78,14 +80,21 @@ class Trainer:
             self.model, data, config.training, config.evaluation.edges, self.device, self.precision
         )
         self.progress = Progress()
+        self._epoch_length = len(self._groups(0))
 
     def run(self) -> RunFolder:
-        """Train until max_epochs, max_updates or patience; return the finished run folder."""
+        """Train until max_epochs, max_updates or patience; return the finished run folder.
+
+        Raises:
+            UserError: the folder holds a run of another config, the loss exploded, or a
+                checkpoint cannot be read or written.
+        """
         self.folder.claim()
         if self.folder.finished:
             log.info("%s is already trained; nothing to do.", self.folder.path)
             return self.folder
         self.metrics = Metrics(self.folder.path, self.config.training.tensorboard)
+        self.environment = environment_record(self.device)  # of the code that runs, not of later
         self._continue()
         self._write_record("running")
         self._log_start()
@@ -93,7 +102,7 @@ class Trainer:
         with logging_redirect_tqdm(), self._bar() as bar:
             while not (reason := self._end()):
                 self._epoch(bar)
-        if self.progress.best_update == 0:  # cut off by max_updates before any validation
+        if self.progress.validated_update < self.progress.update:  # cut off by max_updates
             self._validate()
         self._write_record("finished", reason)
         self.metrics.close()
@@ -152,9 +161,7 @@ class Trainer:
         tokens = sum(int(batch.target_lengths.sum()) for batch in batches)
         likelihood = torch.zeros((), device=self.device)
         for batch in batches:
-            with torch.autocast(
-                self.device.type, self.precision, enabled=self.precision != torch.float32
-            ):
+            with mixed_precision(self.device, self.precision):
                 loss = batch_loss(self.model, batch.to(self.device), training.label_smoothing)
             (loss.smoothed / tokens).backward()
             likelihood += loss.negative_log_likelihood
@@ -170,6 +177,8 @@ class Trainer:
         """Measure the dev set, keep the best checkpoint, save the newest."""
         progress = self.progress
         validation = self.validator.run()
+        self._require_finite("dev loss", validation.loss)
+        progress.validated_update = progress.update
         measure = validation.measure(self.config.training.measure)
         improved = measure > progress.best_measure
         self.rate.after_validation(improved)
@@ -193,6 +202,7 @@ class Trainer:
         if improved:
             self._save("best")
         self._save("last")
+        self._write_record("running")
 
     def _save(self, name: str) -> None:
         state = {
@@ -235,17 +245,22 @@ class Trainer:
             return f"max_updates={training.max_updates}"
         return None
 
-    # -- words and records -------------------------------------------------------------------------
+    def _require_finite(self, what: str, value: float) -> None:
+        """End a training that has exploded before its weights reach a checkpoint."""
+        if not math.isfinite(value):
+            raise UserError(
+                f"The {what} became {value} by update {self.progress.update}; train again under "
+                "another name= with a lower training.optimizer.learning_rate or more "
+                "training.optimizer.warmup_updates."
+            )
 
-    def _updates_per_epoch(self) -> int:
-        return len(self._groups(0))
+    # -- words and records -------------------------------------------------------------------------
 
     def _epochs(self) -> float:
         """Epochs completed, with the fraction of the one under way."""
         return round(self.progress.epoch + self.progress.position / self._epoch_length, 3)
 
     def _bar(self) -> tqdm:
-        self._epoch_length = self._updates_per_epoch()
         total = self.config.training.max_epochs * self._epoch_length
         if self.config.training.max_updates is not None:
             total = min(total, self.config.training.max_updates)
@@ -260,11 +275,8 @@ class Trainer:
 
     def _log_updates(self, window: "Window", rate: float, bar: tqdm) -> None:
         entry = window.entry()
-        if not math.isfinite(entry["loss"] + entry["gradient_norm"]):
-            raise UserError(
-                f"The loss became {entry['loss']} by update {self.progress.update}; lower "
-                "training.optimizer.learning_rate or training.clip_norm and start again."
-            )
+        self._require_finite("loss", entry["loss"])
+        self._require_finite("gradient norm", entry["gradient_norm"])
         where = {"kind": "train", "update": self.progress.update, "epoch": self._epochs()}
         self.metrics.add({**where, **entry, "learning_rate": rate})
         bar.set_postfix(loss=f"{entry['loss']:.3f}", tokens_s=f"{entry['tokens_per_second']:.0f}")
@@ -288,7 +300,7 @@ class Trainer:
         log.info(
             "%s training pairs, %d updates an epoch, %s on %s, into %s",
             f"{len(self.data.train):,}",
-            self._updates_per_epoch(),
+            self._epoch_length,
             str(self.precision).removeprefix("torch."),
             self.device,
             self.folder.path,
@@ -306,8 +318,8 @@ class Trainer:
             "training_pairs": len(self.data.train),
             "skipped_pairs": self.data.skipped,
             "data_sha256": self.data.hashes,
-            "progress": {**asdict(self.progress)},
-            **environment_record(self.device),
+            "progress": asdict(self.progress),
+            **self.environment,
         }
         if record["progress"]["best_update"] == 0:
             record["progress"]["best_measure"] = None  # minus infinity is not JSON
@@ -315,7 +327,7 @@ class Trainer:
 
 
 class Window:
-    """Sums over the updates since the last line of metrics, kept on the device until asked for."""
+    """Sums over updates since the last line of metrics or validation; on the device until asked."""
 
     def __init__(self) -> None:
         self.started = time.monotonic()

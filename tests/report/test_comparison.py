@@ -20,7 +20,7 @@ def folders(tmp_path_factory):
     made = []
     for name, quality in {"fixed": lambda n: 0.9 - n / 60, "additive": lambda n: 0.9}.items():
         for seed in (1, 2):
-            directory = root / name / f"seed={seed}"
+            directory = root / name / f"seed-{seed}"
             evaluated(directory, translated({5: 20, 40: 20}, quality, seed), name, seed)
             made.append(str(directory))
     return made

@@ -12,7 +12,7 @@ from seq2seq.training.run_folder import Metrics, RunFolder
 
 def test_the_folder_is_named_by_experiment_system_and_seed(tmp_path):
     folder = RunFolder(reversal_experiment(tmp_path))
-    assert folder.path == tmp_path / "outputs" / "reversal" / "attention" / "seed=1"
+    assert folder.path == tmp_path / "outputs" / "reversal" / "attention" / "seed-1"
 
 
 def test_the_same_config_may_come_back(tmp_path):

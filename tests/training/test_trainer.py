@@ -12,7 +12,9 @@ from reversal import reversal_experiment, write_reversal_corpus
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
+from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
+from seq2seq.training.validation import Validator
 
 CPU = torch.device("cpu")
 
@@ -165,7 +167,7 @@ def test_a_loss_that_explodes_is_one_sentence(folder, monkeypatch):
         return likelihood * math.nan, norm, tokens
 
     monkeypatch.setattr(Trainer, "_update", exploding)
-    with pytest.raises(UserError, match=r"The loss became nan by update 5; lower"):
+    with pytest.raises(UserError, match=r"The loss became nan by update 5; train again"):
         train(config)
 
 
@@ -181,3 +183,42 @@ def test_cuda_where_there_is_none_is_one_sentence(folder):
 def test_trains_on_a_gpu(folder):
     run = train(reversal_experiment(folder, device="cuda", precision="auto"))
     assert run.record()["status"] == "finished"
+
+
+def test_the_updates_after_the_last_validation_are_validated_and_saved_too(folder):
+    run = train(reversal_experiment(folder, max_updates=7, validate_every=5))
+    validated = [e["update"] for e in metrics(run) if e["kind"] == "validation"]
+    assert validated == [5, 7]
+    assert load_checkpoint(run.path / "checkpoints" / "last", CPU).state["progress"]["update"] == 7
+
+
+def test_an_exploded_dev_loss_reaches_no_checkpoint(folder, monkeypatch):
+    config = reversal_experiment(folder, validate_every=5)
+    run_validation = Validator.run
+
+    def exploding(self):
+        validation = run_validation(self)
+        return dataclasses.replace(validation, loss=math.nan) if calls.pop() else validation
+
+    calls = [True, False]
+    monkeypatch.setattr(Validator, "run", exploding)
+    with pytest.raises(UserError, match=r"The dev loss became nan by update 10; train again"):
+        train(config)
+    last = RunFolder(config).last
+    assert load_checkpoint(last, CPU).state["progress"]["update"] == 5
+
+
+def test_the_record_follows_the_training(folder, monkeypatch):
+    """Whoever looks while it runs sees how far it has come."""
+    config = reversal_experiment(folder)
+    seen = []
+    save = Trainer._save
+
+    def looking(self, name):
+        seen.append(self.folder.record())
+        save(self, name)
+
+    monkeypatch.setattr(Trainer, "_save", looking)
+    train(config)
+    assert seen[-1]["status"] == "running"
+    assert seen[-1]["progress"]["update"] == 10

@@ -1,0 +1,99 @@
+"""The stage evaluate: every line kept, the right checkpoint and text, nothing done twice."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from reversal import reversal_experiment, write_reversal_corpus
+
+from seq2seq.config import DecodingConfig, EvaluateConfig, EvaluationConfig
+from seq2seq.data.preparation import prepare
+from seq2seq.errors import UserError
+from seq2seq.evaluation.evaluate import evaluate
+from seq2seq.training.trainer import Trainer
+
+SETTINGS = EvaluationConfig(edges=[2, 4], bootstrap=100)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    """The folder of a toy run."""
+    folder = tmp_path_factory.mktemp("evaluate")
+    write_reversal_corpus(folder / "corpus")
+    config = reversal_experiment(folder, max_updates=3)
+    data = prepare(config.corpus, config.tokenization, Path(config.data))
+    return Trainer(config, data).run().path
+
+
+def settings(run: Path, **changes: object) -> EvaluateConfig:
+    config = EvaluateConfig(
+        checkpoint=str(run),
+        decoding=DecodingConfig(beam=1),
+        evaluation=SETTINGS,
+        data=str(run / "data"),
+        device="cpu",
+        precision="fp32",
+    )
+    return dataclasses.replace(config, **changes)
+
+
+def test_the_corpus_test_set_is_scored_into_the_run_folder(run):
+    (evaluation,) = evaluate(settings(run))
+    assert evaluation.directory == run / "evaluations" / "test-greedy"
+    assert evaluation.scores.overall.sentences == 100
+    assert [bucket.words for bucket in evaluation.scores.buckets] == ["1-2", "3-4", "5+"]
+    record = evaluation.record
+    assert (record["system"], record["seed"], record["search"]) == ("attention", 1, "greedy")
+    assert record["training"]["status"] == "finished"
+    assert record["parameters"]["attention"] > 0
+
+
+def test_an_evaluation_is_not_made_twice_but_another_is(run):
+    (first,) = evaluate(settings(run))
+    before = (first.directory / "scores.json").stat().st_mtime_ns
+    (again,) = evaluate(settings(run, decoding=DecodingConfig(beam=1, batch_size=7)))
+    assert (again.directory / "scores.json").stat().st_mtime_ns == before
+    (other,) = evaluate(settings(run, evaluation=EvaluationConfig(edges=[3], bootstrap=100)))
+    assert [bucket.words for bucket in other.scores.buckets] == ["1-3", "4+"]
+    (beam,) = evaluate(settings(run, decoding=DecodingConfig(beam=3)))
+    assert beam.directory.name == "test-beam3"
+
+
+def test_text_of_ones_own_keeps_every_line(run, tmp_path):
+    """An empty source gives an empty hypothesis line, never a dropped one."""
+    (tmp_path / "own.src").write_text("a b\n\nc d e\n", encoding="utf-8")
+    (tmp_path / "own.ref").write_text("B A\n\nE D C\n", encoding="utf-8")
+    config = settings(
+        run,
+        source=str(tmp_path / "own.src"),
+        reference=str(tmp_path / "own.ref"),
+        output=str(tmp_path / "out"),
+    )
+    (evaluation,) = evaluate(config)
+    assert evaluation.directory == tmp_path / "out" / "own.src-greedy"
+    lines = (evaluation.directory / "hypotheses.txt").read_text(encoding="utf-8").split("\n")
+    assert len(lines) == 4
+    assert lines[1] == ""
+    assert evaluation.scores.empty_sources == 1
+
+
+def test_files_of_different_length_are_refused(run, tmp_path):
+    (tmp_path / "a").write_text("a\nb\n")
+    (tmp_path / "b").write_text("a\n")
+    config = settings(run, source=str(tmp_path / "a"), reference=str(tmp_path / "b"))
+    with pytest.raises(UserError, match=r"a has 2 lines, .*b has 1; give files that are aligned"):
+        evaluate(config)
+
+
+def test_an_unknown_test_set_is_refused(run):
+    with pytest.raises(UserError, match=r"names dev, but corpus files has only: test\."):
+        evaluate(settings(run, test_sets=["dev"]))
+
+
+def test_the_corpus_may_have_moved(run, tmp_path):
+    moved = write_reversal_corpus(tmp_path / "moved")
+    config = json.loads((run / "config.json").read_text())
+    assert config["corpus"]["directory"] != str(moved)
+    (evaluation,) = evaluate(settings(run, directory=str(moved), output=str(tmp_path / "out")))
+    assert evaluation.scores.overall.sentences == 100

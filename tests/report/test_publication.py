@@ -1,0 +1,107 @@
+"""Results reach a document by the script alone: right numbers, right place, nothing else moved."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from seq2seq.config import CompareConfig, EvaluationConfig, PublishConfig
+from seq2seq.errors import UserError
+from seq2seq.evaluation.folder import write_evaluation
+from seq2seq.evaluation.scores import Translations
+from seq2seq.report.comparison import compare
+from seq2seq.report.publication import command, publish, replace_part
+
+SETTINGS = EvaluationConfig(edges=[2], bootstrap=100)
+MARKS = "<!-- results:toy/test-greedy -->\nold\n<!-- /results -->"
+
+
+@pytest.fixture
+def comparison(tmp_path: Path) -> Path:
+    """A comparison of a perfect system with one that repeats a word."""
+    sources = ["a b", "a b c d e", "d e f g h"] * 4
+    references = ["x y", "v w x y z", "z y x w v"] * 4
+    folders = []
+    for system, hypotheses in (("attention", references), ("no-attention", ["x x x x"] * 12)):
+        training = {
+            "command": ["reproduce.py", "experiment=toy", "corpus.directory=/secret/place"],
+            "progress": {"update": 1234, "epoch": 2, "seconds": 90.0, "best_update": 617},
+            "hardware": {"processor": "Abacus 3", "threads": "2", "torch": "9.9"},
+            "precision": "float32",
+            "git_commit": "0123456789abcdef",
+            "git_modified": False,
+        }
+        record = {"experiment": "toy", "system": system, "seed": 7, "training": training}
+        record |= {"parameters": {"total": 4321}, "sentences_per_second": 10.0}
+        texts = Translations(sources, references, hypotheses, [False] * 12)
+        write_evaluation(tmp_path / system, texts, SETTINGS, record)
+        folders.append(str(tmp_path / system))
+    output = tmp_path / "comparison" / "test-greedy"
+    config = CompareConfig(
+        evaluations=folders, output=str(output), evaluation=SETTINGS, baseline="no-attention"
+    )
+    compare(config)
+    return output
+
+
+def test_the_marked_part_is_filled_and_the_rest_untouched(tmp_path, comparison):
+    document = tmp_path / "README.md"
+    document.write_text(f"before\n{MARKS}\nafter\n", encoding="utf-8")
+    config = PublishConfig(
+        comparisons=[str(comparison)],
+        document=str(document),
+        pictures=str(tmp_path / "docs" / "figures"),
+    )
+    publish(config)
+    text = document.read_text(encoding="utf-8")
+    assert text.startswith("before\n<!-- results:toy/test-greedy -->\n![BLEU by source length")
+    assert text.endswith("\n<!-- /results -->\nafter\n")
+    assert "old" not in text
+    assert "(docs/figures/toy-test-greedy.png)" in text
+    picture = tmp_path / "docs" / "figures" / "toy-test-greedy.png"
+    assert picture.read_bytes() == (comparison / "figure.png").read_bytes()
+
+    numbers = json.loads((comparison / "comparison.json").read_text())
+    attention = next(s for s in numbers["systems"] if s["name"] == "attention")
+    assert f"{attention['overall']['bleu']:.1f} [" in text
+    for fact in ("4,321 parameters", "1,234 updates", "1.5 minutes", "Abacus 3", "`0123456789`"):
+        assert fact in text
+    assert "`python scripts/reproduce.py experiment=toy`" in text
+    assert "secret" not in text
+
+    publish(config)  # a second time changes nothing
+    assert document.read_text(encoding="utf-8") == text
+
+
+def test_a_document_without_the_mark_is_refused_and_kept(tmp_path, comparison):
+    document = tmp_path / "README.md"
+    document.write_text("no marks here\n")
+    config = PublishConfig(
+        comparisons=[str(comparison)], document=str(document), pictures=str(tmp_path / "docs")
+    )
+    with pytest.raises(UserError, match="has no place for this comparison; add the two lines"):
+        publish(config)
+    assert document.read_text() == "no marks here\n"
+    assert not (tmp_path / "docs").exists()
+
+
+def test_an_unfinished_comparison_is_refused(tmp_path):
+    (tmp_path / "README.md").write_text(MARKS)
+    config = PublishConfig(
+        comparisons=[str(tmp_path)], document=str(tmp_path / "README.md"), pictures="docs"
+    )
+    with pytest.raises(UserError, match="holds no finished comparison; run reproduce"):
+        publish(config)
+
+
+def test_only_the_part_of_this_mark_is_replaced():
+    text = f"{MARKS}\n{MARKS.replace('toy', 'other')}\n"
+    replaced = replace_part(text, "<!-- results:other/test-greedy -->", r"new \1", Path("x"))
+    assert replaced.startswith(MARKS)
+    assert r"new \1" in replaced
+    assert replaced.count("<!-- /results -->") == 2
+
+
+def test_commands_leave_out_where_files_lie():
+    arguments = ["train.py", "seed=2", "data=/here", "output=/there", "corpus.mirror=http://x"]
+    assert command(arguments) == "python scripts/train.py seed=2"

@@ -1,0 +1,84 @@
+"""The README's commands, run as they stand but for a toy size, in the order of the page."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from launch import compose_config
+from reversal import write_reversal_corpus
+from test_scripts import TOY
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = [
+    line
+    for block in re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
+    for line in block.strip().split("\n")
+]
+SCRIPT = re.compile(r"python scripts/(\w+)\.py([^|]*)")
+# Their text is downloaded: composed here, run by hand and in the tests of each corpus.
+DOWNLOADED = ("multi30k", "europarl")
+
+
+def toy(command: str) -> str:
+    """The command with this interpreter, these scripts, and overrides that make it small."""
+    match = SCRIPT.search(command)
+    assert match is not None
+    script, arguments = match.groups()
+    overrides = []
+    if script in ("prepare", "train", "reproduce") and "--help" not in arguments:
+        overrides = TOY
+        if "own_text" in arguments:
+            overrides = [o for o in TOY if not o.startswith("corpus.")]
+            overrides = [*overrides, "tokenization.vocabulary_size=30", "training.max_updates=10"]
+        overrides = [o for o in overrides if o.split("=")[0] not in arguments]
+    small = " ".join([sys.executable, f"{ROOT}/scripts/{script}.py", arguments, *overrides])
+    return command.replace(match.group(0), f"{small} ")
+
+
+def test_the_page_has_commands_of_every_script():
+    scripts = {match.group(1) for command in COMMANDS if (match := SCRIPT.search(command))}
+    assert scripts == {"prepare", "train", "translate", "evaluate", "compare", "reproduce"}
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if SCRIPT.search(c) and "--" not in c])
+def test_every_command_composes(command):
+    match = SCRIPT.search(command)
+    assert match is not None
+    compose_config(match.group(1), match.group(2).split())
+
+
+@pytest.mark.parametrize("target", re.findall(r"^make (\w+)$", "\n".join(COMMANDS), re.MULTILINE))
+def test_every_make_target_exists(target):
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_every_command_runs(tmp_path):
+    write_reversal_corpus(tmp_path / "my_text")
+    for command in COMMANDS:
+        if not SCRIPT.search(command) or any(name in command for name in DOWNLOADED):
+            continue
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", toy(command)],
+            cwd=tmp_path,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=300,
+            env={**os.environ, "PYTHONWARNINGS": "error"},
+        )
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        if "| head -n 5" in command:
+            assert done.stdout.count("\n") == 5
+    figure = tmp_path / "outputs" / "comparison" / "figure.png"
+    assert figure.exists()
+
+
+def test_every_file_the_page_links_to_exists():
+    links = re.findall(r"\]\((?!http)([^)#]+)\)", README)
+    assert links
+    for link in links:
+        assert (ROOT / link).exists(), link

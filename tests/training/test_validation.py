@@ -1,0 +1,61 @@
+"""Validation against the model asked one sentence at a time."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from reversal import reversal_experiment, write_reversal_corpus
+from sacrebleu.metrics import BLEU
+
+from seq2seq.config import DecodingConfig
+from seq2seq.data.batching import collate
+from seq2seq.data.preparation import prepare
+from seq2seq.data.text import read_lines
+from seq2seq.decoding.translator import Translator
+from seq2seq.training.loss import batch_loss
+from seq2seq.training.trainer import Trainer
+
+
+@pytest.fixture
+def trainer(tmp_path: Path) -> Trainer:
+    write_reversal_corpus(tmp_path / "corpus")
+    config = reversal_experiment(tmp_path, dev_bleu_sentences=20)
+    trainer = Trainer(config, prepare(config.corpus, config.tokenization, Path(config.data)))
+    for group in trainer._groups(0):
+        trainer._update(group)
+    return trainer
+
+
+def test_loss_is_the_mean_over_tokens_of_single_sentences(trainer):
+    found = trainer.validator.run()
+    valid = trainer.data.valid
+    total, tokens = 0.0, 0
+    with torch.no_grad():
+        for index in range(len(valid)):
+            batch = collate(valid, [index])
+            total += float(batch_loss(trainer.model, batch, 0.0).negative_log_likelihood)
+            tokens += int(batch.target_lengths.sum())
+    assert found.loss == pytest.approx(total / tokens, rel=1e-5)
+    assert found.perplexity == pytest.approx(torch.tensor(total / tokens).exp().item(), rel=1e-4)
+    assert found.measure("loss") == -found.loss
+
+
+def test_bleu_is_that_of_greedy_translations_of_the_first_sentences(trainer):
+    found = trainer.validator.run()
+    texts = trainer.data.corpus.valid
+    sources = list(read_lines(texts.source))[:20]
+    references = list(read_lines(texts.target))[:20]
+    data = trainer.data
+    translator = Translator(
+        trainer.model, data.source, data.target, trainer.device, trainer.precision, 250
+    )
+    hypotheses = [h.text for h in translator.translate(sources, DecodingConfig(beam=1))]
+    assert found.bleu == pytest.approx(BLEU().corpus_score(hypotheses, [references]).score)
+    short = [i for i, source in enumerate(sources) if len(source.split()) <= 2]
+    expected = BLEU().corpus_score([hypotheses[i] for i in short], [[references[i] for i in short]])
+    assert found.bleu_by_length["1-2"] == pytest.approx(expected.score)
+
+
+def test_the_model_is_validated_without_dropout(trainer):
+    first, second = trainer.validator.run(), trainer.validator.run()
+    assert first == second
