@@ -1,4 +1,4 @@
-"""The folder of one training run: its config, its record, its metrics, its checkpoints."""
+"""The folder of one training run: whose it is, its record, where its checkpoints lie."""
 
 import json
 import logging
@@ -7,7 +7,7 @@ from typing import Any
 
 from seq2seq.config import ExperimentConfig, to_json
 from seq2seq.errors import UserError
-from seq2seq.files import write_json, write_whole
+from seq2seq.files import write_json
 
 log = logging.getLogger(__name__)
 
@@ -99,54 +99,3 @@ class RunFolder:
     def write_record(self, record: dict[str, Any]) -> None:
         """Replace the run record."""
         write_json(self.path / "run.json", record)
-
-
-class Metrics:
-    """``metrics.jsonl``: one JSON object a line, in the order of updates."""
-
-    def __init__(self, folder: Path, tensorboard: bool) -> None:
-        self.path = folder / "metrics.jsonl"
-        self.writer = _tensorboard_writer(folder) if tensorboard else None
-
-    def rewind(self, update: int) -> None:
-        """Forget what was measured after ``update``: those updates are made again."""
-        kept = [entry for entry in self.read() if entry["update"] <= update]
-        lines = "".join(json.dumps(entry) + "\n" for entry in kept)
-        write_whole(self.path, lines.encode())
-
-    def read(self) -> list[dict[str, Any]]:
-        """All entries; a line cut short by a crash is dropped."""
-        if not self.path.exists():
-            return []
-        entries = []
-        for line in self.path.read_text(encoding="utf-8").split("\n"):
-            try:
-                entries.append(json.loads(line))
-            except ValueError:
-                continue
-        return entries
-
-    def add(self, entry: dict[str, Any]) -> None:
-        """Append one entry; it has at least ``kind`` and ``update``."""
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry) + "\n")
-        if self.writer is not None:
-            for name, value in entry.items():
-                if isinstance(value, int | float) and name != "update":
-                    self.writer.add_scalar(f"{entry['kind']}/{name}", value, entry["update"])
-
-    def close(self) -> None:
-        """Flush TensorBoard's events."""
-        if self.writer is not None:
-            self.writer.close()
-
-
-def _tensorboard_writer(folder: Path) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise UserError(
-            "training.tensorboard=true needs the tensorboard package; "
-            "install it with: pip install 'seq2seq[tensorboard]'."
-        ) from None
-    return SummaryWriter(str(folder / "tensorboard"))

@@ -27,8 +27,9 @@ from seq2seq.model.translation import TranslationModel
 from seq2seq.record import environment_record
 from seq2seq.sealed_folder import locate
 from seq2seq.training.loss import batch_loss
+from seq2seq.training.metrics import Metrics, Window
 from seq2seq.training.optimization import LearningRate, build_optimizer
-from seq2seq.training.run_folder import Metrics, RunFolder
+from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.validation import Validator
 
 log = logging.getLogger(__name__)
@@ -273,7 +274,7 @@ class Trainer:
             dynamic_ncols=True,
         )
 
-    def _log_updates(self, window: "Window", rate: float, bar: tqdm) -> None:
+    def _log_updates(self, window: Window, rate: float, bar: tqdm) -> None:
         entry = window.entry()
         self._require_finite("loss", entry["loss"])
         self._require_finite("gradient norm", entry["gradient_norm"])
@@ -324,30 +325,3 @@ class Trainer:
         if record["progress"]["best_update"] == 0:
             record["progress"]["best_measure"] = None  # minus infinity is not JSON
         self.folder.write_record(record)
-
-
-class Window:
-    """Sums over updates since the last line of metrics or validation; on the device until asked."""
-
-    def __init__(self) -> None:
-        self.started = time.monotonic()
-        self.likelihood: torch.Tensor | float = 0.0
-        self.norm: torch.Tensor | float = 0.0
-        self.tokens = 0
-        self.last_tokens = 0
-        self.updates = 0
-
-    def add(self, likelihood: torch.Tensor, norm: torch.Tensor, tokens: int) -> None:
-        """Count one update."""
-        self.likelihood = self.likelihood + likelihood
-        self.norm = self.norm + norm
-        self.tokens += tokens
-        self.last_tokens = tokens
-        self.updates += 1
-
-    def entry(self) -> dict[str, float]:
-        """Loss per target token, mean gradient norm, target tokens per second."""
-        loss = float(self.likelihood) / self.tokens
-        norm = float(self.norm) / self.updates
-        seconds = time.monotonic() - self.started
-        return {"loss": loss, "gradient_norm": norm, "tokens_per_second": self.tokens / seconds}

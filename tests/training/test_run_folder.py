@@ -1,13 +1,12 @@
-"""Who may use a run folder, and what its metrics keep."""
+"""Who may use a run folder."""
 
 import dataclasses
-import json
 
 import pytest
 from reversal import reversal_experiment
 
 from seq2seq.errors import UserError
-from seq2seq.training.run_folder import Metrics, RunFolder
+from seq2seq.training.run_folder import RunFolder
 
 
 def test_the_folder_is_named_by_experiment_system_and_seed(tmp_path):
@@ -48,23 +47,3 @@ def test_finished_is_what_the_record_says(tmp_path):
     (folder.path / "run.json").write_text("oops")
     with pytest.raises(UserError, match=r"run\.json is not JSON; delete it"):
         folder.record()
-
-
-def test_metrics_rewind_to_an_update_and_survive_a_torn_line(tmp_path):
-    metrics = Metrics(tmp_path, tensorboard=False)
-    for update in (10, 20, 30):
-        metrics.add({"kind": "train", "update": update, "loss": 1.0})
-    with metrics.path.open("a") as file:
-        file.write('{"kind": "tra')
-    metrics.rewind(20)
-    assert [entry["update"] for entry in metrics.read()] == [10, 20]
-    lines = metrics.path.read_text().strip().split("\n")
-    assert [json.loads(line)["update"] for line in lines] == [10, 20]
-
-
-def test_tensorboard_events_are_written_when_asked_for(tmp_path):
-    pytest.importorskip("tensorboard")
-    metrics = Metrics(tmp_path, tensorboard=True)
-    metrics.add({"kind": "train", "update": 1, "loss": 0.5})
-    metrics.close()
-    assert any((tmp_path / "tensorboard").iterdir())
