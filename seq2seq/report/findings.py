@@ -71,8 +71,9 @@ def growth_in_words(gap: Gap, confidence: float) -> str:
     found = gap.difference_in_differences
     if found is None:
         return (
-            f'Whether "{gap.system}" gains more on long sources cannot be said: the test set lacks '
-            f"sources of up to {SHORT_WORDS} words or of more than {LONG_WORDS}."
+            f'Whether "{gap.system}" gains more on long sources cannot be said: that takes '
+            f"sources of up to {SHORT_WORDS} words and of more than {LONG_WORDS}, and one of the "
+            "two is missing in the test set."
         )
     stands = f'against "{gap.baseline}", "{gap.system}" stands'
     if min(found.long_sentences, found.short_sentences) < FEW:
