@@ -33,7 +33,7 @@ def toy(command: str) -> str:
         overrides = TOY
         if "own_text" in arguments:
             overrides = [o for o in TOY if not o.startswith("corpus.")]
-            overrides = [*overrides, "tokenization.vocabulary_size=30", "training.max_updates=10"]
+            overrides = [*overrides, "tokenization.vocabulary_size=20", "training.max_updates=10"]
         overrides = [o for o in overrides if o.split("=")[0] not in arguments]
     small = " ".join([sys.executable, f"{ROOT}/scripts/{script}.py", arguments, *overrides])
     return command.replace(match.group(0), f"{small} ")

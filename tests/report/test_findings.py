@@ -48,8 +48,8 @@ def test_a_test_set_of_one_length_has_no_curve(compared):
         "length."
     )
     assert growth_in_words(comparison.gaps[0], 0.95) == (
-        'Whether "additive" gains more on long sources cannot be said: the test set lacks sources '
-        "of up to 20 words or of more than 30."
+        'Whether "additive" gains more on long sources cannot be said: that takes sources of '
+        "up to 20 words and of more than 30, and one of the two is missing in the test set."
     )
 
 
