@@ -21,6 +21,7 @@ class Window:
         self.tokens = 0
         self.last_tokens = 0
         self.updates = 0
+        self.waited = 0.0
 
     def add(self, likelihood: torch.Tensor, norm: torch.Tensor, tokens: int) -> None:
         """Count one update."""
@@ -30,12 +31,21 @@ class Window:
         self.last_tokens = tokens
         self.updates += 1
 
+    def wait(self, seconds: float) -> None:
+        """Count time in which the model had no batch to work on."""
+        self.waited += seconds
+
     def entry(self) -> dict[str, float]:
-        """Loss per target token, mean gradient norm, target tokens per second."""
+        """Loss per target token, mean gradient norm, target tokens per second, share waited."""
         loss = float(self.likelihood) / self.tokens
         norm = float(self.norm) / self.updates
         seconds = time.monotonic() - self.started
-        return {"loss": loss, "gradient_norm": norm, "tokens_per_second": self.tokens / seconds}
+        return {
+            "loss": loss,
+            "gradient_norm": norm,
+            "tokens_per_second": self.tokens / seconds,
+            "waiting_for_data": self.waited / seconds,
+        }
 
 
 class Metrics:

@@ -21,15 +21,15 @@ from seq2seq.checkpoint import (
 from seq2seq.config import ExperimentConfig
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.dataset import PreparedData
-from seq2seq.device import choose_device, choose_precision, mixed_precision
+from seq2seq.device import choose_device, choose_precision
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import environment_record
 from seq2seq.sealed_folder import locate
-from seq2seq.training.loss import batch_loss
 from seq2seq.training.metrics import Metrics, Window
 from seq2seq.training.optimization import LearningRate, build_optimizer
 from seq2seq.training.run_folder import RunFolder
+from seq2seq.training.updater import Updater
 from seq2seq.training.validation import Validator
 
 log = logging.getLogger(__name__)
@@ -73,6 +73,9 @@ class Trainer:
             config.model, len(data.source.vocabulary), len(data.target.vocabulary)
         ).to(self.device)
         self.optimizer = build_optimizer(self.model, config.training.optimizer)
+        self.updater = Updater(
+            self.model, self.optimizer, config.training, self.device, self.precision
+        )
         self.rate = LearningRate(self.optimizer, config.training.optimizer)
         self.plan = BatchPlan(
             data.train, config.training.batch_size, config.training.batch_unit, config.seed
@@ -125,7 +128,10 @@ class Trainer:
         window = Window()
         while progress.position < len(groups) and not self._end():
             rate = self.rate.apply(progress.update + 1)
-            window.add(*self._update(groups[progress.position]))
+            clock = time.monotonic()
+            batches = [collate(self.data.train, pairs) for pairs in groups[progress.position]]
+            window.wait(time.monotonic() - clock)
+            window.add(*self.updater.update(batches))
             progress.update += 1
             progress.position += 1
             progress.target_tokens += window.last_tokens
@@ -149,28 +155,6 @@ class Trainer:
         batches = self.plan.epoch(epoch)
         size = self.config.training.accumulate
         return [batches[start : start + size] for start in range(0, len(batches), size)]
-
-    def _update(self, group: list[np.ndarray]) -> tuple[torch.Tensor, torch.Tensor, int]:
-        """One update from the micro-batches of ``group``.
-
-        Returns the summed negative log-likelihood, the gradient norm before clipping and the
-        number of target tokens. The loss is divided by the tokens of the whole group.
-        """
-        training = self.config.training
-        self.model.train()
-        batches = [collate(self.data.train, indices) for indices in group]
-        tokens = sum(int(batch.target_lengths.sum()) for batch in batches)
-        likelihood = torch.zeros((), device=self.device)
-        for batch in batches:
-            with mixed_precision(self.device, self.precision):
-                loss = batch_loss(self.model, batch.to(self.device), training.label_smoothing)
-            (loss.smoothed / tokens).backward()
-            likelihood += loss.negative_log_likelihood
-        limit = training.clip_norm or math.inf
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), limit)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        return likelihood, norm, tokens
 
     # -- validation, checkpoints, the end ----------------------------------------------------------
 

@@ -36,3 +36,13 @@ def test_a_window_averages_over_tokens_and_updates():
     assert entry["loss"] == pytest.approx(3.0)
     assert entry["gradient_norm"] == pytest.approx(2.0)
     assert entry["tokens_per_second"] > 0
+    assert entry["waiting_for_data"] == 0
+
+
+def test_a_window_tells_the_share_of_time_spent_waiting():
+    window = Window()
+    window.started -= 10
+    window.wait(1.5)
+    window.wait(1.0)
+    window.add(torch.tensor(1.0), torch.tensor(1.0), 1)
+    assert window.entry()["waiting_for_data"] == pytest.approx(0.25, rel=0.01)

@@ -1,6 +1,7 @@
 """The training loop: what it leaves behind, when it ends, and that it can be cut short."""
 
 import dataclasses
+import itertools
 import json
 import math
 from pathlib import Path
@@ -10,10 +11,12 @@ import torch
 from reversal import reversal_experiment, write_reversal_corpus
 
 from seq2seq.checkpoint import load_checkpoint
+from seq2seq.data.batching import collate
 from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
+from seq2seq.training.updater import Updater
 from seq2seq.training.validation import Validator
 
 CPU = torch.device("cpu")
@@ -37,7 +40,7 @@ def weights(run, name: str = "last") -> dict[str, torch.Tensor]:
 def metrics(run) -> list[dict]:
     """All entries without what depends on the clock."""
     entries = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
-    clock = ("seconds", "tokens_per_second")
+    clock = ("seconds", "tokens_per_second", "waiting_for_data")
     return [{k: v for k, v in entry.items() if k not in clock} for entry in entries]
 
 
@@ -79,14 +82,14 @@ def test_a_run_cut_short_ends_like_one_that_was_not(folder, monkeypatch, cut):
     class PowerCutError(Exception):
         pass
 
-    update = Trainer._update
+    update, made = Updater.update, itertools.count()
 
-    def until_the_cut(self, group):
-        if self.progress.update == cut + 2:  # two updates after the last checkpoint
+    def until_the_cut(self, batches):
+        if next(made) == cut + 2:  # two updates after the last checkpoint
             raise PowerCutError
-        return update(self, group)
+        return update(self, batches)
 
-    monkeypatch.setattr(Trainer, "_update", until_the_cut)
+    monkeypatch.setattr(Updater, "update", until_the_cut)
     with pytest.raises(PowerCutError):
         train(other)
     monkeypatch.undo()
@@ -114,11 +117,11 @@ def test_accumulated_micro_batches_make_the_update_of_the_whole_batch(folder):
         trainers.append(trainer)
     whole, parts = trainers
     indices = whole.plan.epoch(0)[0]
-    found = whole._update([indices])
-    split = parts._update([indices[:3], indices[3:11], indices[11:]])
-    torch.testing.assert_close(found[0], split[0])
-    torch.testing.assert_close(found[1], split[1])
-    assert found[2] == split[2]
+    cuts = [indices[:3], indices[3:11], indices[11:]]
+    found = whole.updater.update([collate(data.train, indices)])
+    split = parts.updater.update([collate(data.train, part) for part in cuts])
+    torch.testing.assert_close(found[:2], split[:2])
+    assert found.tokens == split.tokens
     for mine, theirs in zip(whole.model.parameters(), parts.model.parameters(), strict=True):
         torch.testing.assert_close(mine, theirs, atol=1e-6, rtol=1e-4)
 
@@ -160,13 +163,13 @@ def test_bfloat16_trains_to_about_the_same_loss(folder):
 
 def test_a_loss_that_explodes_is_one_sentence(folder, monkeypatch):
     config = reversal_experiment(folder)
-    update = Trainer._update
+    update = Updater.update
 
-    def exploding(self, group):
-        likelihood, norm, tokens = update(self, group)
-        return likelihood * math.nan, norm, tokens
+    def exploding(self, batches):
+        result = update(self, batches)
+        return result._replace(negative_log_likelihood=result.negative_log_likelihood * math.nan)
 
-    monkeypatch.setattr(Trainer, "_update", exploding)
+    monkeypatch.setattr(Updater, "update", exploding)
     with pytest.raises(UserError, match=r"The loss became nan by update 5; train again"):
         train(config)
 

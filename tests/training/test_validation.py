@@ -22,7 +22,7 @@ def trainer(tmp_path: Path) -> Trainer:
     config = reversal_experiment(tmp_path, dev_bleu_sentences=20)
     trainer = Trainer(config, prepare(config.corpus, config.tokenization, Path(config.data)))
     for group in trainer._groups(0):
-        trainer._update(group)
+        trainer.updater.update([collate(trainer.data.train, indices) for indices in group])
     return trainer
 
 

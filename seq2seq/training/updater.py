@@ -1,0 +1,59 @@
+"""One update: forward, backward, clipping, the optimizer's step."""
+
+import math
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from seq2seq.config import TrainingConfig
+from seq2seq.data.batching import Batch
+from seq2seq.device import mixed_precision
+from seq2seq.model.translation import TranslationModel
+from seq2seq.training.loss import batch_loss
+
+
+class Update(NamedTuple):
+    """What an update leaves to report; tensors stay on the device, so that nothing waits."""
+
+    negative_log_likelihood: Float[Tensor, ""]
+    """Summed over the target tokens, in nats."""
+    gradient_norm: Float[Tensor, ""]
+    """Before clipping."""
+    tokens: int
+    """Target tokens, ends of sentence included."""
+
+
+class Updater:
+    """Improves a model batch by batch."""
+
+    def __init__(
+        self,
+        model: TranslationModel,
+        optimizer: torch.optim.Optimizer,
+        config: TrainingConfig,
+        device: torch.device,
+        precision: torch.dtype,
+    ) -> None:
+        self.model = model
+        self.optimizer = optimizer
+        self.config = config
+        self.device = device
+        self.precision = precision
+
+    def update(self, batches: list[Batch]) -> Update:
+        """One update from micro-batches; the loss is divided by the tokens of all of them."""
+        self.model.train()
+        tokens = sum(int(batch.target_lengths.sum()) for batch in batches)
+        likelihood = torch.zeros((), device=self.device)
+        for batch in batches:
+            with mixed_precision(self.device, self.precision):
+                loss = batch_loss(self.model, batch.to(self.device), self.config.label_smoothing)
+            (loss.smoothed / tokens).backward()
+            likelihood += loss.negative_log_likelihood
+        limit = self.config.clip_norm or math.inf
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), limit)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return Update(likelihood, norm, tokens)
