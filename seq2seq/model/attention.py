@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from seq2seq.config import AttentionConfig
 from seq2seq.model.encoder import Encoded
 from seq2seq.model.precision import widen
+from seq2seq.model.score import AdditiveScore
 
 
 class AdditiveAttention(nn.Module):
@@ -40,6 +41,10 @@ class AdditiveAttention(nn.Module):
     def keys(self, memory: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
         """U_a h_j of every position: the part of the score that no query changes."""
         return widen(self.key(memory))
+
+    def scan_score(self, keys: Float[Tensor, "B S A"]) -> AdditiveScore:
+        """The same score with its gradient, for the fast recurrence."""
+        return AdditiveScore(keys, self.score)
 
     def forward(
         self, query: Float[Tensor, "B H"], keys: Float[Tensor, "B S A"], encoded: Encoded

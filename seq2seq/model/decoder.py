@@ -174,11 +174,10 @@ class Decoder(nn.Module):
             state.cell[0],
             self.state_gates.weight,
             AlignmentInput(
-                attention.keys(encoded.memory),
                 encoded.memory,
                 encoded.mask,
                 attention.query.weight,
-                attention.score,
+                attention.scan_score(attention.keys(encoded.memory)),
             ),
         )
         return (

@@ -30,15 +30,18 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from seq2seq.model.kernels import TorchKernels, choose_kernels
+from seq2seq.model.score import Score
+
 
 class AlignmentInput(NamedTuple):
-    """What an additive alignment needs in every step."""
+    """What an attention needs in every step."""
 
-    keys: Float[Tensor, "B S A"]
     memory: Float[Tensor, "B S M"]
     mask: Bool[Tensor, "B S"]
-    query_weight: Float[Tensor, "A H"]
-    score: Float[Tensor, "A"]
+    query_weight: Float[Tensor, "Q H"] | None
+    """Makes the query of the state; None where the state itself is the query."""
+    score: Score
 
 
 class Scan(NamedTuple):
@@ -57,17 +60,32 @@ def attention_scan(
     weight: Float[Tensor, "G Z"],
     alignment: AlignmentInput,
 ) -> Scan:
-    """Run an LSTM that attends additively before each step.
+    """Run an LSTM that attends before each step.
 
     Args:
         inputs: X_t, the part of the gates that depends on the known target only.
         hidden: s_0.
         cell: the cell state that goes with it.
         weight: W, over Z = M + H columns [context; state].
-        alignment: the alignment model and what it aligns with.
+        alignment: what it aligns with, and how.
     """
     product = _product_type(inputs.device, hidden.dtype)
-    return Scan(*_AttentionScan.apply(product, inputs, hidden, cell, weight, *alignment))
+    memory, mask, query_weight, score = alignment
+    return Scan(
+        *_AttentionScan.apply(
+            choose_kernels(inputs.device, hidden.dtype, product),
+            product,
+            type(score),
+            inputs,
+            hidden,
+            cell,
+            weight,
+            memory,
+            mask,
+            query_weight,
+            *score.tensors,
+        )
+    )
 
 
 def plain_scan(
@@ -81,7 +99,8 @@ def plain_scan(
     Returns the hidden states s_1 ... s_T.
     """
     product = _product_type(inputs.device, hidden.dtype)
-    return _PlainScan.apply(product, inputs, hidden, cell, weight)
+    kernels = choose_kernels(inputs.device, hidden.dtype, product)
+    return _PlainScan.apply(kernels, product, inputs, hidden, cell, weight)
 
 
 def _product_type(device: torch.device, usual: torch.dtype) -> torch.dtype:
@@ -90,131 +109,119 @@ def _product_type(device: torch.device, usual: torch.dtype) -> torch.dtype:
     return torch.get_autocast_dtype(device.type) if enabled else usual
 
 
-class _CellTape:
-    """The LSTM cell over all steps, and what of it the way back needs."""
+class _Tape:
+    """What the steps keep of an LSTM for the way back; row t of each is read by step t."""
 
-    def __init__(self, steps: int, hidden: Tensor, cell: Tensor) -> None:
+    def __init__(self, steps: int, hidden: Tensor, cell: Tensor, joined: Tensor) -> None:
         batch, width = hidden.shape
-        self.width = width
         self.gates = hidden.new_empty(steps, batch, 4 * width)  # after their non-linearities
         self.hidden = hidden.new_empty(steps + 1, batch, width)
         self.cell = hidden.new_empty(steps + 1, batch, width)
-        self.hidden[0], self.cell[0] = hidden, cell
+        self.joined = joined
+        """The operand of the state's product: [context; state], or the state alone."""
+        self.state = joined[:, :, joined.shape[2] - width :]
+        self.hidden[0], self.cell[0], self.state[0] = hidden, cell, hidden
 
-    def step(self, t: int, inputs: Tensor, product: Tensor) -> None:
-        """s_t and its cell from the two parts of the gates (ordered i, f, g, o)."""
-        gates, h = self.gates[t], self.width
-        torch.add(inputs, product, out=gates)
-        gates[:, : 2 * h].sigmoid_()
-        gates[:, 2 * h : 3 * h].tanh_()
-        gates[:, 3 * h :].sigmoid_()
-        i, f, g, o = gates.chunk(4, dim=1)
-        cell = torch.mul(f, self.cell[t], out=self.cell[t + 1]).addcmul_(i, g)
-        torch.tanh(cell, out=self.hidden[t + 1]).mul_(o)
-
-
-def _cell_backward(
-    gates: Tensor, before: Tensor, after: Tensor, d_hidden: Tensor, d_cell: Tensor, d_gates: Tensor
-) -> Tensor:
-    """Write the gradient of the gates (before their non-linearities); return that of ``before``.
-
-    ``before`` and ``after`` are the cell state around the step, ``d_cell`` the gradient that comes
-    from the step after.
-    """
-    i, f, g, o = gates.chunk(4, dim=1)
-    d_i, d_f, d_g, d_o = d_gates.chunk(4, dim=1)
-    tanh = after.tanh()
-    d_cell = d_cell + d_hidden * o * (1 - tanh * tanh)
-    torch.mul(d_cell, g, out=d_i)
-    torch.mul(d_cell, before, out=d_f)
-    torch.mul(d_cell, i, out=d_g).mul_(1 - g * g)
-    torch.mul(d_hidden, tanh, out=d_o)
-    for gate, gradient in ((i, d_i), (f, d_f), (o, d_o)):
-        gradient.mul_(gate).mul_(1 - gate)
-    return d_cell * f
+    def step(self, kernels: TorchKernels, t: int, inputs: Tensor, across: Tensor) -> None:
+        """s_{t+1} and its cell from X_t and the operand of step t."""
+        kernels.cell(
+            inputs,
+            self.joined[t] @ across,
+            self.cell[t],
+            self.gates[t],
+            self.cell[t + 1],
+            self.hidden[t + 1],
+            self.state[t + 1],
+        )
 
 
 class _PlainScan(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, product: torch.dtype, inputs: Tensor, hidden: Tensor, cell: Tensor, weight: Tensor
+        ctx: Any,
+        kernels: TorchKernels,
+        product: torch.dtype,
+        inputs: Tensor,
+        hidden: Tensor,
+        cell: Tensor,
+        weight: Tensor,
     ) -> Tensor:
-        steps = len(inputs)
+        steps, (batch, width) = len(inputs), hidden.shape
         with torch.autocast(inputs.device.type, enabled=False):
-            tape = _CellTape(steps, hidden, cell)
-            across = weight.to(product).t()
+            inputs, across = inputs.to(product).contiguous(), weight.to(product).t()
+            joined = inputs.new_empty(steps + 1, batch, width)
+            tape = _Tape(steps, hidden, cell, joined)
             for t in range(steps):
-                tape.step(t, inputs[t], tape.hidden[t].to(product) @ across)
-        ctx.product = product
-        ctx.save_for_backward(weight, tape.gates, tape.hidden, tape.cell)
+                tape.step(kernels, t, inputs[t], across)
+        ctx.kernels, ctx.product = kernels, product
+        ctx.save_for_backward(weight, tape.gates, tape.cell, tape.joined)
         return tape.hidden[1:]
 
     @staticmethod
     def backward(ctx: Any, d_output: Tensor) -> tuple[Tensor | None, ...]:
-        weight, gates, hidden, cell = ctx.saved_tensors
-        product = ctx.product
+        weight, gates, cell, joined = ctx.saved_tensors
         with torch.autocast(gates.device.type, enabled=False):
-            across = weight.to(product)
-            d_gates = torch.empty_like(gates)
+            across = weight.to(ctx.product)
+            d_gates = torch.empty_like(gates, dtype=ctx.product)
             d_cell, d_hidden = torch.zeros_like(cell[0]), torch.zeros_like(cell[0])
             for t in reversed(range(len(gates))):
-                d_hidden = d_hidden + d_output[t]
-                d_cell = _cell_backward(
+                d_hidden += d_output[t]
+                ctx.kernels.cell_backward(
                     gates[t], cell[t], cell[t + 1], d_hidden, d_cell, d_gates[t]
                 )
-                d_hidden = (d_gates[t].to(product) @ across).to(gates.dtype)
-            flat = d_gates.to(product)
-            d_weight = flat.flatten(0, 1).t() @ hidden[:-1].to(product).flatten(0, 1)
-        return None, flat, d_hidden, d_cell, d_weight.to(weight.dtype)
+                d_hidden.copy_(d_gates[t] @ across)
+            d_weight = d_gates.flatten(0, 1).t() @ joined[:-1].flatten(0, 1)
+        return None, None, d_gates, d_hidden, d_cell, d_weight.to(weight.dtype)
 
 
 class _AttentionScan(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
+        kernels: TorchKernels,
         product: torch.dtype,
+        score_kind: type[Score],
         inputs: Tensor,
         hidden: Tensor,
         cell: Tensor,
         weight: Tensor,
-        keys: Tensor,
         memory: Tensor,
         mask: Tensor,
-        query_weight: Tensor,
-        score: Tensor,
+        query_weight: Tensor | None,
+        *score_tensors: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
         steps, (batch, positions, width) = len(inputs), memory.shape
+        score = score_kind(*score_tensors)
         with torch.autocast(inputs.device.type, enabled=False):
-            tape = _CellTape(steps, hidden, cell)
-            queries = keys.new_empty(steps, batch, len(score))
-            weights = keys.new_empty(steps, batch, positions)
+            inputs, across = inputs.to(product).contiguous(), weight.to(product).t()
+            memory = memory.contiguous()
+            weights = memory.new_empty(steps, batch, positions)
             contexts = memory.new_empty(steps, batch, width)
-            joined = torch.empty(steps, batch, weight.shape[1], dtype=product, device=memory.device)
-            across, ask = weight.to(product).t(), query_weight.to(product).t()
-            excluded = torch.zeros_like(weights[0]).masked_fill_(~mask, float("-inf"))
-            hyperbolic = torch.empty_like(keys)
+            joined = inputs.new_empty(steps + 1, batch, weight.shape[1])
+            tape = _Tape(steps, hidden, cell, joined)
+            if query_weight is None:
+                queries = tape.hidden[:-1]
+            else:
+                queries = memory.new_empty(steps, batch, len(query_weight))
+                ask = query_weight.to(product).t()
             for t in range(steps):
-                joined[t, :, width:] = tape.hidden[t]
-                queries[t] = joined[t, :, width:] @ ask
-                torch.add(keys, queries[t, :, None], out=hyperbolic).tanh_()
-                scores = (hyperbolic @ score).add_(excluded)
-                torch.softmax(scores, dim=1, out=weights[t])
-                torch.bmm(weights[t, :, None], memory, out=contexts[t, :, None])
-                joined[t, :, :width] = contexts[t]
-                tape.step(t, inputs[t], joined[t] @ across)
-        ctx.product = product
+                if query_weight is not None:
+                    queries[t] = tape.state[t] @ ask
+                score.forward(kernels, queries[t], mask, weights[t])
+                kernels.attend(weights[t], memory, contexts[t], joined[t, :, :width])
+                tape.step(kernels, t, inputs[t], across)
+        ctx.kernels, ctx.product, ctx.score_kind = kernels, product, score_kind
         ctx.mark_non_differentiable(weights)
         ctx.save_for_backward(
             weight,
-            keys,
             memory,
             query_weight,
-            score,
             queries,
             weights,
             joined,
             tape.gates,
             tape.cell,
+            *score_tensors,
         )
         return tape.hidden[1:], contexts, weights
 
@@ -222,55 +229,52 @@ class _AttentionScan(torch.autograd.Function):
     def backward(
         ctx: Any, d_output: Tensor, d_contexts: Tensor, _: Tensor
     ) -> tuple[Tensor | None, ...]:
-        weight, keys, memory, query_weight, score, queries, weights, joined, *tape = (
+        weight, memory, query_weight, queries, weights, joined, gates, cell, *tensors = (
             ctx.saved_tensors
         )
-        gates, cell = tape
-        product, steps, width = ctx.product, len(gates), memory.shape[2]
+        kernels, product, score = ctx.kernels, ctx.product, ctx.score_kind(*tensors)
+        steps, width = len(gates), memory.shape[2]
         with torch.autocast(gates.device.type, enabled=False):
-            across, ask = weight.to(product), query_weight.to(product)
-            d_gates, d_queries = torch.empty_like(gates), torch.empty_like(queries)
-            d_context_all = d_contexts.clone()
+            across = weight.to(product)
+            d_gates = torch.empty_like(gates, dtype=product)
+            d_contexts = d_contexts.clone(memory_format=torch.contiguous_format)
             d_cell, d_hidden = torch.zeros_like(cell[0]), torch.zeros_like(cell[0])
-            # d_keys = v * (sum of d_scores - sum of d_scores P^2): the sums first, v after the loop
-            score_sum = torch.zeros_like(weights[0])
-            squared_sum, hyperbolic = torch.zeros_like(keys), torch.empty_like(keys)
-            d_score = torch.zeros_like(queries[0])
-            for t in reversed(range(steps)):
-                d_hidden = d_hidden + d_output[t]
-                d_cell = _cell_backward(
-                    gates[t], cell[t], cell[t + 1], d_hidden, d_cell, d_gates[t]
+            d_scores, d_query = torch.empty_like(weights[0]), torch.empty_like(queries[0])
+            sums = score.sums()
+            if query_weight is not None:
+                ask, d_queries = (
+                    query_weight.to(product),
+                    queries.new_empty(queries.shape, dtype=product),
                 )
-                d_joined = d_gates[t].to(product) @ across
-                d_context = d_context_all[t].add_(d_joined[:, :width])
-                d_weights = torch.bmm(memory, d_context[:, :, None]).squeeze(2)
-                d_scores = weights[t] * d_weights
-                d_scores -= weights[t] * d_scores.sum(dim=1, keepdim=True)
-                score_sum += d_scores
-                torch.add(keys, queries[t, :, None], out=hyperbolic).tanh_()
-                row = d_scores[:, None]
-                d_score += torch.bmm(row, hyperbolic).squeeze(1)
-                squared = hyperbolic.square_()
-                total = d_scores.sum(dim=1, keepdim=True)
-                torch.sub(total, torch.bmm(row, squared).squeeze(1), out=d_queries[t])
-                d_queries[t].mul_(score)
-                squared_sum.addcmul_(squared, d_scores[:, :, None])
-                d_hidden = d_joined[:, width:] + d_queries[t].to(product) @ ask
-                d_hidden = d_hidden.to(gates.dtype)
-            flat, flat_queries = d_gates.to(product), d_queries.to(product)
-            d_weight = flat.flatten(0, 1).t() @ joined.flatten(0, 1)
-            d_query_weight = flat_queries.flatten(0, 1).t() @ joined[:, :, width:].flatten(0, 1)
-            d_keys = squared_sum.neg_().add_(score_sum[:, :, None]).mul_(score)
-            d_memory = torch.bmm(weights.permute(1, 2, 0), d_context_all.transpose(0, 1))
+            for t in reversed(range(steps)):
+                d_hidden += d_output[t]
+                kernels.cell_backward(gates[t], cell[t], cell[t + 1], d_hidden, d_cell, d_gates[t])
+                d_joined = d_gates[t] @ across
+                d_contexts[t] += d_joined[:, :width]
+                kernels.attend_backward(d_contexts[t], weights[t], memory, d_scores)
+                score.backward(kernels, queries[t], d_scores, d_query, sums)
+                if query_weight is not None:
+                    d_queries[t] = d_query
+                    torch.add(d_joined[:, width:], d_queries[t] @ ask, out=d_hidden)
+                else:
+                    torch.add(d_joined[:, width:], d_query, out=d_hidden)
+            operands = joined[:-1].flatten(0, 1)
+            d_weight = d_gates.flatten(0, 1).t() @ operands
+            d_query_weight = None
+            if query_weight is not None:
+                d_query_weight = d_queries.flatten(0, 1).t() @ operands[:, width:]
+                d_query_weight = d_query_weight.to(query_weight.dtype)
+            d_memory = torch.bmm(weights.permute(1, 2, 0), d_contexts.transpose(0, 1))
         return (
             None,
-            flat,
+            None,
+            None,
+            d_gates,
             d_hidden,
             d_cell,
             d_weight.to(weight.dtype),
-            d_keys,
             d_memory,
             None,
-            d_query_weight.to(query_weight.dtype),
-            d_score.sum(dim=0),
+            d_query_weight,
+            *score.gradients(sums),
         )

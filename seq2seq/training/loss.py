@@ -8,7 +8,7 @@ from torch import Tensor
 
 from seq2seq.data.batching import Batch
 from seq2seq.model.encoder import length_mask
-from seq2seq.model.precision import widen
+from seq2seq.model.kernels import choose_kernels
 from seq2seq.model.translation import TranslationModel
 
 CHUNK_CELLS = 1 << 21
@@ -77,34 +77,25 @@ class _OutputLoss(torch.autograd.Function):
         wanted: bool,
     ) -> tuple[Tensor, Tensor]:
         vocabulary = len(weight)
-        wide = torch.promote_types(weight.dtype, torch.float32)
-        smoothed = torch.zeros((), dtype=wide, device=weight.device)
-        likelihood = torch.zeros_like(smoothed)
+        kernels = choose_kernels(weight.device, weight.dtype, product)
+        likelihood, uniform = weight.new_zeros(()), weight.new_zeros(())
         d_outputs = torch.empty_like(outputs) if wanted else None
-        d_weight = torch.zeros_like(weight, dtype=wide) if wanted else None
-        d_bias = torch.zeros_like(bias, dtype=wide) if wanted else None
+        d_weight = torch.zeros_like(weight) if wanted else None
+        d_bias = torch.zeros_like(bias) if wanted else None
         with torch.autocast(weight.device.type, enabled=False):
             rows, across = outputs.to(product), weight.to(product)
             for part in range(0, len(rows), size := max(1, CHUNK_CELLS // vocabulary)):
-                chunk, target = rows[part : part + size], targets[part : part + size, None]
-                logits = widen(chunk @ across.t()) + bias
-                log_sum = logits.logsumexp(dim=1, keepdim=True)
-                chosen = (log_sum - logits.gather(1, target)).sum()
-                likelihood += chosen
-                smoothed += (1 - smoothing) * chosen
-                if smoothing:
-                    smoothed += smoothing * (log_sum.sum() - logits.sum() / vocabulary)
-                if d_outputs is None or d_weight is None or d_bias is None:
-                    continue
-                gradient = logits.sub_(log_sum).exp_()
-                if smoothing:
-                    gradient -= smoothing / vocabulary
-                share = torch.full_like(target, smoothing - 1, dtype=gradient.dtype)
-                gradient.scatter_add_(1, target, share)
-                narrow = gradient.to(product)
-                d_outputs[part : part + size] = narrow @ across
-                d_weight += narrow.t() @ chunk
-                d_bias += gradient.sum(dim=0)
+                chunk = rows[part : part + size]
+                logits = chunk @ across.t()
+                sums = kernels.softmax_loss(
+                    logits, bias, targets[part : part + size], smoothing, d_bias
+                )
+                likelihood += sums.likelihood
+                uniform += sums.uniform
+                if d_outputs is not None and d_weight is not None:  # logits are gradients now
+                    d_outputs[part : part + size] = logits @ across
+                    d_weight += logits.t() @ chunk
+        smoothed = (1 - smoothing) * likelihood + smoothing * uniform
         if wanted:
             ctx.save_for_backward(d_outputs, d_weight, d_bias)
         ctx.mark_non_differentiable(likelihood)

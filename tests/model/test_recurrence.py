@@ -6,6 +6,7 @@ import torch
 from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
 from seq2seq.model.encoder import length_mask
 from seq2seq.model.recurrence import AlignmentInput, attention_scan, plain_scan
+from seq2seq.model.score import AdditiveScore
 from seq2seq.model.translation import TranslationModel
 
 SOURCE = torch.tensor([[5, 6, 7, 3], [8, 3, 0, 0], [9, 4, 3, 0]])
@@ -67,7 +68,7 @@ def test_attention_scan_passes_gradcheck():
     keys, memory, query, score = leaf(2, 3, 4), leaf(2, 3, 3), leaf(4, 2), leaf(4)
 
     def scan(inputs, hidden, cell, weight, keys, memory, query, score):
-        alignment = AlignmentInput(keys, memory, mask, query, score)
+        alignment = AlignmentInput(memory, mask, query, AdditiveScore(keys, score))
         return attention_scan(inputs, hidden, cell, weight, alignment)[:2]
 
     leaves = (inputs, hidden, cell, weight, keys, memory, query, score)
@@ -90,11 +91,10 @@ def test_what_is_kept_for_the_way_back_does_not_grow_with_steps_times_keys():
         return tensor
 
     alignment = AlignmentInput(
-        leaf(batch, positions, size),
         leaf(batch, positions, 6),
         torch.ones(batch, positions, dtype=torch.bool),
         leaf(size, 5),
-        leaf(size),
+        AdditiveScore(leaf(batch, positions, size), leaf(size)),
     )
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         attention_scan(

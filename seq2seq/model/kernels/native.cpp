@@ -1,0 +1,309 @@
+// The kernels of operations.py for a processor, in float32, each in one pass over its data.
+//
+// Built by native.py with the machine's own compiler; plain C calls, no PyTorch headers. Arrays are
+// dense unless a stride ("ld", in elements, from one row to the next) is given. Narrow arrays hold
+// float32 or bfloat16: `bf16` says which. Rows are divided among OpenMP threads statically and each
+// sum is taken in one order, so equal inputs and thread counts give equal bits.
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+namespace {
+
+using index = std::int64_t;
+
+using bfloat = std::uint16_t;  // the upper half of a float
+
+inline float wide(float x) { return x; }
+inline float wide(bfloat x) {
+    return __builtin_bit_cast(float, static_cast<std::uint32_t>(x) << 16);
+}
+
+inline void put(float x, float* place) { *place = x; }
+inline void put(float x, bfloat* place) {  // rounds to the nearest, ties to even
+    std::uint32_t word = __builtin_bit_cast(std::uint32_t, x);
+    std::uint32_t rounded = word + 0x7fffu + ((word >> 16) & 1u);
+    std::uint32_t number = x == x ? rounded : word | 0x400000u;  // what is no number stays none
+    *place = static_cast<bfloat>(number >> 16);
+}
+
+// x = n ln 2 + r: returns 2^n, and e^r - 1 by its series (|r| < 0.35: exact to float32).
+struct Split {
+    float power, rest;
+};
+
+inline Split split_exp(float x) {
+    x = x < -87.0f ? -87.0f : (x > 88.0f ? 88.0f : x);
+    const float shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+    float n = (x * 1.44269504f + shift) - shift;
+    float r = (x - n * 0.693145752f) - n * 1.42860677e-6f;  // ln 2 in two parts
+    float series = 1.0f / 5040.0f;
+    series = series * r + 1.0f / 720.0f;
+    series = series * r + 1.0f / 120.0f;
+    series = series * r + 1.0f / 24.0f;
+    series = series * r + 1.0f / 6.0f;
+    series = series * r + 0.5f;
+    std::uint32_t exponent = static_cast<std::uint32_t>(static_cast<std::int32_t>(n) + 127) << 23;
+    return {__builtin_bit_cast(float, exponent), r + r * r * series};
+}
+
+inline float exponential(float x) {
+    Split s = split_exp(x);
+    return s.power + s.power * s.rest;
+}
+
+inline float sigmoid(float x) { return 1.0f / (1.0f + exponential(-x)); }
+
+// tanh|x| = -m / (m + 2) with m = e^(-2|x|) - 1, which loses no digits near zero.
+inline float hyperbolic(float x) {
+    Split s = split_exp(-2.0f * std::fabs(x));
+    float m = s.power * s.rest + (s.power - 1.0f);
+    return std::copysign(-m / (m + 2.0f), x);
+}
+
+template <typename T>
+void cell(index batch, index width, const T* inputs, const T* product, const float* before,
+          float* gates, float* after, float* hidden, T* narrow, index ld_narrow) {
+#pragma omp parallel for schedule(static)
+    for (index b = 0; b < batch; ++b) {
+        const T* x = inputs + b * 4 * width;
+        const T* p = product + b * 4 * width;
+        const float* c = before + b * width;
+        float* g = gates + b * 4 * width;
+        float *c_new = after + b * width, *h = hidden + b * width;
+        T* n = narrow + b * ld_narrow;
+#pragma omp simd
+        for (index j = 0; j < width; ++j) {
+            float in = sigmoid(wide(x[j]) + wide(p[j]));
+            float forget = sigmoid(wide(x[width + j]) + wide(p[width + j]));
+            float fresh = hyperbolic(wide(x[2 * width + j]) + wide(p[2 * width + j]));
+            float out = sigmoid(wide(x[3 * width + j]) + wide(p[3 * width + j]));
+            float state = forget * c[j] + in * fresh;
+            float shown = out * hyperbolic(state);
+            g[j] = in, g[width + j] = forget, g[2 * width + j] = fresh, g[3 * width + j] = out;
+            c_new[j] = state, h[j] = shown;
+            put(shown, n + j);
+        }
+    }
+}
+
+template <typename T>
+void cell_backward(index batch, index width, const float* gates, const float* before,
+                   const float* after, const float* d_hidden, float* d_cell, T* d_gates) {
+#pragma omp parallel for schedule(static)
+    for (index b = 0; b < batch; ++b) {
+        const float* g = gates + b * 4 * width;
+        const float *c = before + b * width, *c_new = after + b * width;
+        const float* dh = d_hidden + b * width;
+        float* dc = d_cell + b * width;
+        T* dg = d_gates + b * 4 * width;
+#pragma omp simd
+        for (index j = 0; j < width; ++j) {
+            float in = g[j], forget = g[width + j], fresh = g[2 * width + j],
+                  out = g[3 * width + j];
+            float shown = hyperbolic(c_new[j]);
+            float d = dc[j] + dh[j] * out * (1.0f - shown * shown);
+            put(d * fresh * in * (1.0f - in), dg + j);
+            put(d * c[j] * forget * (1.0f - forget), dg + width + j);
+            put(d * in * (1.0f - fresh * fresh), dg + 2 * width + j);
+            put(dh[j] * shown * out * (1.0f - out), dg + 3 * width + j);
+            dc[j] = d * forget;
+        }
+    }
+}
+
+template <typename T>
+void attend(index batch, index positions, index width, float* weights, const float* memory,
+            float* context, T* narrow, index ld_narrow) {
+#pragma omp parallel for schedule(static)
+    for (index b = 0; b < batch; ++b) {
+        float* w = weights + b * positions;
+        float top = -std::numeric_limits<float>::infinity(), sum = 0.0f;
+        for (index s = 0; s < positions; ++s) top = w[s] > top ? w[s] : top;
+        for (index s = 0; s < positions; ++s)
+            sum += w[s] = std::isinf(w[s]) ? 0.0f : exponential(w[s] - top);
+        float* c = context + b * width;
+        for (index m = 0; m < width; ++m) c[m] = 0.0f;
+        for (index s = 0; s < positions; ++s) {
+            float share = w[s] /= sum;
+            if (share == 0.0f) continue;
+            const float* h = memory + (b * positions + s) * width;
+#pragma omp simd
+            for (index m = 0; m < width; ++m) c[m] += share * h[m];
+        }
+        T* n = narrow + b * ld_narrow;
+#pragma omp simd
+        for (index m = 0; m < width; ++m) put(c[m], n + m);
+    }
+}
+
+// Rows of logits become their gradients; losses go to `sums` (two a row), biases' to `d_bias`
+// (one row a thread).
+template <typename T>
+void softmax_loss(index rows, index words, T* logits, const float* bias, const index* targets,
+                  float smoothing, int wanted, double* sums, float* d_bias) {
+#pragma omp parallel
+    {
+#ifdef _OPENMP
+        float* d_own = d_bias + omp_get_thread_num() * words;
+#else
+        float* d_own = d_bias;
+#endif
+        std::vector<float> scratch(words);
+        float* e = scratch.data();
+#pragma omp for schedule(static)
+        for (index row = 0; row < rows; ++row) {
+            T* l = logits + row * words;
+            float top = -std::numeric_limits<float>::infinity(), total = 0.0f, sum = 0.0f;
+#pragma omp simd reduction(max : top) reduction(+ : total)
+            for (index v = 0; v < words; ++v) {
+                float x = e[v] = wide(l[v]) + bias[v];
+                top = x > top ? x : top;
+                total += x;
+            }
+            float chosen = e[targets[row]];
+#pragma omp simd reduction(+ : sum)
+            for (index v = 0; v < words; ++v) sum += e[v] = exponential(e[v] - top);
+            double log_sum = double(top) + std::log(double(sum));
+            sums[2 * row] = log_sum - chosen;
+            sums[2 * row + 1] = log_sum - double(total) / words;
+            if (!wanted) continue;
+            float scale = 1.0f / sum, floor = smoothing / words;
+            float correction = 1.0f - smoothing;
+            float at_target = e[targets[row]] * scale - floor - correction;
+#pragma omp simd
+            for (index v = 0; v < words; ++v) {
+                float d = e[v] * scale - floor;
+                put(d, l + v);
+                d_own[v] += d;
+            }
+            put(at_target, l + targets[row]);
+            d_own[targets[row]] -= correction;
+        }
+    }
+}
+
+}  // namespace
+
+extern "C" {
+
+void seq2seq_cell(int bf16, index batch, index width, const void* inputs, const void* product,
+                  const float* before, float* gates, float* after, float* hidden, void* narrow,
+                  index ld_narrow) {
+    if (bf16)
+        cell(batch, width, static_cast<const bfloat*>(inputs), static_cast<const bfloat*>(product), before, gates, after,
+             hidden, static_cast<bfloat*>(narrow), ld_narrow);
+    else
+        cell(batch, width, static_cast<const float*>(inputs), static_cast<const float*>(product), before, gates, after,
+             hidden, static_cast<float*>(narrow), ld_narrow);
+}
+
+void seq2seq_cell_backward(int bf16, index batch, index width, const float* gates,
+                           const float* before, const float* after, const float* d_hidden,
+                           float* d_cell, void* d_gates) {
+    if (bf16)
+        cell_backward(batch, width, gates, before, after, d_hidden, d_cell,
+                      static_cast<bfloat*>(d_gates));
+    else
+        cell_backward(batch, width, gates, before, after, d_hidden, d_cell,
+                      static_cast<float*>(d_gates));
+}
+
+void seq2seq_attend(int bf16, index batch, index positions, index width, float* weights,
+                    const float* memory, float* context, void* narrow, index ld_narrow) {
+    if (bf16)
+        attend(batch, positions, width, weights, memory, context, static_cast<bfloat*>(narrow),
+               ld_narrow);
+    else
+        attend(batch, positions, width, weights, memory, context, static_cast<float*>(narrow),
+               ld_narrow);
+}
+
+void seq2seq_attend_backward(index batch, index positions, index width, const float* d_context,
+                             const float* weights, const float* memory, float* d_scores) {
+#pragma omp parallel for schedule(static)
+    for (index b = 0; b < batch; ++b) {
+        const float *dc = d_context + b * width, *w = weights + b * positions;
+        float *d = d_scores + b * positions, mean = 0.0f;
+        for (index s = 0; s < positions; ++s) {
+            d[s] = 0.0f;
+            if (w[s] == 0.0f) continue;
+            const float* h = memory + (b * positions + s) * width;
+            float product = 0.0f;
+#pragma omp simd reduction(+ : product)
+            for (index m = 0; m < width; ++m) product += dc[m] * h[m];
+            d[s] = product;
+            mean += w[s] * product;
+        }
+        for (index s = 0; s < positions; ++s) d[s] = w[s] * (d[s] - mean);
+    }
+}
+
+void seq2seq_additive_scores(index batch, index positions, index width, const float* keys,
+                             const float* query, const float* vector, const std::uint8_t* mask,
+                             float* scores) {
+#pragma omp parallel for schedule(static)
+    for (index b = 0; b < batch; ++b) {
+        const float* q = query + b * width;
+        for (index s = 0; s < positions; ++s) {
+            index row = b * positions + s;
+            if (!mask[row]) {
+                scores[row] = -std::numeric_limits<float>::infinity();
+                continue;
+            }
+            const float* k = keys + row * width;
+            float score = 0.0f;
+#pragma omp simd reduction(+ : score)
+            for (index a = 0; a < width; ++a) score += vector[a] * hyperbolic(k[a] + q[a]);
+            scores[row] = score;
+        }
+    }
+}
+
+void seq2seq_additive_scores_backward(index batch, index positions, index width, const float* keys,
+                                      const float* query, const float* vector,
+                                      const float* d_scores, float* d_query, float* d_keys,
+                                      float* d_vector) {
+#pragma omp parallel for schedule(static)
+    for (index b = 0; b < batch; ++b) {
+        const float* q = query + b * width;
+        float *dq = d_query + b * width, *dv = d_vector + b * width;
+        for (index a = 0; a < width; ++a) dq[a] = 0.0f;
+        for (index s = 0; s < positions; ++s) {
+            index row = b * positions + s;
+            float d = d_scores[row];
+            if (d == 0.0f) continue;
+            const float* k = keys + row * width;
+            float* dk = d_keys + row * width;
+#pragma omp simd
+            for (index a = 0; a < width; ++a) {
+                float p = hyperbolic(k[a] + q[a]);
+                float slope = d * (1.0f - p * p);
+                dv[a] += d * p;
+                dq[a] += slope;
+                dk[a] += slope;
+            }
+        }
+#pragma omp simd
+        for (index a = 0; a < width; ++a) dq[a] *= vector[a];
+    }
+}
+
+void seq2seq_softmax_loss(int bf16, index rows, index words, void* logits, const float* bias,
+                          const index* targets, float smoothing, int wanted, double* sums,
+                          float* d_bias) {
+    if (bf16)
+        softmax_loss(rows, words, static_cast<bfloat*>(logits), bias, targets, smoothing, wanted,
+                     sums, d_bias);
+    else
+        softmax_loss(rows, words, static_cast<float*>(logits), bias, targets, smoothing, wanted,
+                     sums, d_bias);
+}
+
+}  // extern "C"

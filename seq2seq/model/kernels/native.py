@@ -1,0 +1,264 @@
+"""The kernels in C++, built once per machine with the compiler that is found there."""
+
+import ctypes
+import functools
+import hashlib
+import logging
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from seq2seq.model.kernels.operations import LossSums, TorchKernels
+
+log = logging.getLogger(__name__)
+
+SOURCE = Path(__file__).with_name("native.cpp")
+# No -ffast-math: it would break infinities. The OpenMP runtime is PyTorch's own, already loaded:
+# linking a second one would set two thread pools against each other.
+COMPILE = "-std=c++17 -O3 -march=native -fopenmp -fno-math-errno -fno-trapping-math -fPIC -c"
+
+
+class NativeKernels(TorchKernels):
+    """Float32 on a processor: each operation one pass over its data."""
+
+    name = "native"
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self.library = library
+
+    def cell(
+        self,
+        inputs: Float[Tensor, "B G"],
+        product: Float[Tensor, "B G"],
+        before: Float[Tensor, "B H"],
+        gates: Float[Tensor, "B G"],
+        after: Float[Tensor, "B H"],
+        hidden: Float[Tensor, "B H"],
+        narrow: Float[Tensor, "B H"],
+    ) -> None:
+        """See :meth:`TorchKernels.cell`."""
+        batch, width = before.shape
+        self.library.seq2seq_cell(
+            _is_bfloat16(narrow),
+            _size(batch),
+            _size(width),
+            _dense(inputs),
+            _dense(product),
+            _dense(before),
+            _dense(gates),
+            _dense(after),
+            _dense(hidden),
+            _rows(narrow),
+            _size(narrow.stride(0)),
+        )
+
+    def cell_backward(
+        self,
+        gates: Float[Tensor, "B G"],
+        before: Float[Tensor, "B H"],
+        after: Float[Tensor, "B H"],
+        d_hidden: Float[Tensor, "B H"],
+        d_cell: Float[Tensor, "B H"],
+        d_gates: Float[Tensor, "B G"],
+    ) -> None:
+        """See :meth:`TorchKernels.cell_backward`."""
+        batch, width = before.shape
+        self.library.seq2seq_cell_backward(
+            _is_bfloat16(d_gates),
+            _size(batch),
+            _size(width),
+            _dense(gates),
+            _dense(before),
+            _dense(after),
+            _dense(d_hidden),
+            _dense(d_cell),
+            _dense(d_gates),
+        )
+
+    def attend(
+        self,
+        weights: Float[Tensor, "B S"],
+        memory: Float[Tensor, "B S M"],
+        context: Float[Tensor, "B M"],
+        narrow: Float[Tensor, "B M"],
+    ) -> None:
+        """See :meth:`TorchKernels.attend`."""
+        batch, positions, width = memory.shape
+        self.library.seq2seq_attend(
+            _is_bfloat16(narrow),
+            _size(batch),
+            _size(positions),
+            _size(width),
+            _dense(weights),
+            _dense(memory),
+            _dense(context),
+            _rows(narrow),
+            _size(narrow.stride(0)),
+        )
+
+    def attend_backward(
+        self,
+        d_context: Float[Tensor, "B M"],
+        weights: Float[Tensor, "B S"],
+        memory: Float[Tensor, "B S M"],
+        d_scores: Float[Tensor, "B S"],
+    ) -> None:
+        """See :meth:`TorchKernels.attend_backward`."""
+        batch, positions, width = memory.shape
+        self.library.seq2seq_attend_backward(
+            _size(batch),
+            _size(positions),
+            _size(width),
+            _dense(d_context),
+            _dense(weights),
+            _dense(memory),
+            _dense(d_scores),
+        )
+
+    def additive_scores(
+        self,
+        keys: Float[Tensor, "B S A"],
+        query: Float[Tensor, "B A"],
+        vector: Float[Tensor, "A"],
+        mask: Bool[Tensor, "B S"],
+        scores: Float[Tensor, "B S"],
+    ) -> None:
+        """See :meth:`TorchKernels.additive_scores`."""
+        batch, positions, width = keys.shape
+        self.library.seq2seq_additive_scores(
+            _size(batch),
+            _size(positions),
+            _size(width),
+            _dense(keys),
+            _dense(query),
+            _dense(vector),
+            _dense(mask),
+            _dense(scores),
+        )
+
+    def additive_scores_backward(
+        self,
+        keys: Float[Tensor, "B S A"],
+        query: Float[Tensor, "B A"],
+        vector: Float[Tensor, "A"],
+        d_scores: Float[Tensor, "B S"],
+        d_query: Float[Tensor, "B A"],
+        d_keys: Float[Tensor, "B S A"],
+        d_vector: Float[Tensor, "B A"],
+    ) -> None:
+        """See :meth:`TorchKernels.additive_scores_backward`."""
+        batch, positions, width = keys.shape
+        self.library.seq2seq_additive_scores_backward(
+            _size(batch),
+            _size(positions),
+            _size(width),
+            _dense(keys),
+            _dense(query),
+            _dense(vector),
+            _dense(d_scores),
+            _dense(d_query),
+            _dense(d_keys),
+            _dense(d_vector),
+        )
+
+    def softmax_loss(
+        self,
+        logits: Float[Tensor, "N V"],
+        bias: Float[Tensor, "V"],
+        targets: Int[Tensor, "N"],
+        smoothing: float,
+        d_bias: Float[Tensor, "V"] | None,
+    ) -> LossSums:
+        """See :meth:`TorchKernels.softmax_loss`."""
+        rows, words = logits.shape
+        sums = torch.empty(rows, 2, dtype=torch.float64)
+        by_thread = torch.zeros(torch.get_num_threads(), words)
+        self.library.seq2seq_softmax_loss(
+            _is_bfloat16(logits),
+            _size(rows),
+            _size(words),
+            _dense(logits),
+            _dense(bias),
+            _dense(targets),
+            ctypes.c_float(smoothing),
+            ctypes.c_int(d_bias is not None),
+            _dense(sums),
+            _dense(by_thread),
+        )
+        if d_bias is not None:
+            d_bias += by_thread.sum(dim=0)
+        likelihood, uniform = sums.sum(dim=0).to(bias.dtype)
+        return LossSums(likelihood, uniform)
+
+
+@functools.cache
+def load_native() -> NativeKernels | None:
+    """The compiled kernels; None, with a line in the log, where they cannot be built."""
+    compiler = os.environ.get("CXX") or shutil.which("c++")
+    if compiler is None or platform.system() != "Linux":
+        log.info("No C++ compiler for the native kernels: plain PyTorch operations are used.")
+        return None
+    try:
+        library = _library_file(compiler)
+        if not library.exists():
+            _build(compiler, library)
+        return NativeKernels(ctypes.CDLL(str(library)))
+    except (OSError, subprocess.CalledProcessError) as error:
+        reason = getattr(error, "stderr", None) or str(error)
+        log.warning(
+            "The native kernels could not be built, plain PyTorch operations are used instead: %s",
+            reason.strip().split("\n")[0],
+        )
+        return None
+
+
+def _library_file(compiler: str) -> Path:
+    """Where the library for this source, compiler, processor and PyTorch is kept."""
+    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True)
+    flags = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n\n")[0]
+    features = [line for line in flags.split("\n") if line.startswith(("flags", "model name"))]
+    parts = [SOURCE.read_text(encoding="utf-8"), COMPILE, version.stdout, *features]
+    name = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "seq2seq" / f"native-{name}.so"
+
+
+def _build(compiler: str, library: Path) -> None:
+    """Compile in a folder of our own, then move into place: other processes may build too."""
+    library.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
+        compiled, linked = Path(folder) / "native.o", Path(folder) / "native.so"
+        for command in (
+            [compiler, *COMPILE.split(), str(SOURCE), "-o", str(compiled)],
+            [compiler, "-shared", str(compiled), "-o", str(linked)],
+        ):
+            subprocess.run(command, capture_output=True, text=True, check=True)
+        linked.replace(library)
+
+
+def _size(number: int) -> ctypes.c_int64:
+    return ctypes.c_int64(number)
+
+
+def _is_bfloat16(narrow: Tensor) -> ctypes.c_int:
+    return ctypes.c_int(narrow.dtype == torch.bfloat16)
+
+
+def _dense(array: Tensor) -> ctypes.c_void_p:
+    if not array.is_contiguous():
+        raise ValueError("a kernel was given an array that is not contiguous")
+    return ctypes.c_void_p(array.data_ptr())
+
+
+def _rows(array: Tensor) -> ctypes.c_void_p:
+    """An array whose rows are contiguous, but may lie apart."""
+    if array.stride(1) != 1:
+        raise ValueError("a kernel was given rows that are not contiguous")
+    return ctypes.c_void_p(array.data_ptr())

@@ -1,0 +1,169 @@
+"""The few operations that a training step spends its time in, in plain PyTorch.
+
+They are the definition, and what runs wherever nothing faster is at hand. :class:`NativeKernels`
+(a processor) and :class:`TritonKernels` (CUDA) replace them one for one. All write into arrays that
+the caller owns, since fresh large ones cost page faults, and launches on a GPU.
+
+Shape letters as in the encoder: B batch, S source positions, H hidden, G = 4 H gates, M memory
+width, A attention width, V vocabulary, N rows. "Wide" arrays are float32 (float64 in a float64
+model); "narrow" ones have the type of the matrix products that read them next, such as bfloat16.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+
+class LossSums(NamedTuple):
+    """Sums over rows, as tensors of one number each."""
+
+    likelihood: Float[Tensor, ""]
+    """-log p(target)."""
+    uniform: Float[Tensor, ""]
+    """The mean over the vocabulary of -log p."""
+
+
+class TorchKernels:
+    """Plain PyTorch, for every device and type."""
+
+    name = "torch"
+
+    def cell(
+        self,
+        inputs: Float[Tensor, "B G"],
+        product: Float[Tensor, "B G"],
+        before: Float[Tensor, "B H"],
+        gates: Float[Tensor, "B G"],
+        after: Float[Tensor, "B H"],
+        hidden: Float[Tensor, "B H"],
+        narrow: Float[Tensor, "B H"],
+    ) -> None:
+        """The LSTM's update (Hochreiter & Schmidhuber 1997) from the two narrow parts of its gates.
+
+        Writes the gates after their non-linearities (ordered i, f, g, o), the cell state after,
+        and the hidden state twice: wide and narrow. ``narrow`` may be a slice of wider rows.
+        """
+        width = before.shape[1]
+        torch.add(inputs.to(gates.dtype), product, out=gates)
+        gates[:, : 2 * width].sigmoid_()
+        gates[:, 2 * width : 3 * width].tanh_()
+        gates[:, 3 * width :].sigmoid_()
+        i, f, g, o = gates.chunk(4, dim=1)
+        torch.mul(f, before, out=after).addcmul_(i, g)
+        torch.tanh(after, out=hidden).mul_(o)
+        narrow.copy_(hidden)
+
+    def cell_backward(
+        self,
+        gates: Float[Tensor, "B G"],
+        before: Float[Tensor, "B H"],
+        after: Float[Tensor, "B H"],
+        d_hidden: Float[Tensor, "B H"],
+        d_cell: Float[Tensor, "B H"],
+        d_gates: Float[Tensor, "B G"],
+    ) -> None:
+        """Write the narrow gradient of the gates before their non-linearities.
+
+        ``d_cell`` comes in as the gradient of ``after`` from the step after and goes out as that of
+        ``before``.
+        """
+        i, f, g, o = gates.chunk(4, dim=1)
+        tanh = after.tanh()
+        d_cell.addcmul_(d_hidden * o, 1 - tanh * tanh)
+        d_i, d_f, d_g, d_o = d_gates.chunk(4, dim=1)
+        d_i.copy_(d_cell * g * i * (1 - i))
+        d_f.copy_(d_cell * before * f * (1 - f))
+        d_g.copy_(d_cell * i * (1 - g * g))
+        d_o.copy_(d_hidden * tanh * o * (1 - o))
+        d_cell.mul_(f)
+
+    def attend(
+        self,
+        weights: Float[Tensor, "B S"],
+        memory: Float[Tensor, "B S M"],
+        context: Float[Tensor, "B M"],
+        narrow: Float[Tensor, "B M"],
+    ) -> None:
+        """Softmax of the scores in ``weights``, in place, and the weighted sum of the memory.
+
+        A score of minus infinity excludes its position. The context is written twice, as the hidden
+        state is in :meth:`cell`.
+        """
+        torch.softmax(weights, dim=1, out=weights)
+        torch.bmm(weights[:, None], memory, out=context[:, None])
+        narrow.copy_(context)
+
+    def attend_backward(
+        self,
+        d_context: Float[Tensor, "B M"],
+        weights: Float[Tensor, "B S"],
+        memory: Float[Tensor, "B S M"],
+        d_scores: Float[Tensor, "B S"],
+    ) -> None:
+        """Write the gradient of the scores, given that of the context."""
+        torch.bmm(memory, d_context[:, :, None], out=d_scores[:, :, None]).mul_(weights[:, :, None])
+        d_scores.sub_(weights * d_scores.sum(dim=1, keepdim=True))
+
+    def additive_scores(
+        self,
+        keys: Float[Tensor, "B S A"],
+        query: Float[Tensor, "B A"],
+        vector: Float[Tensor, "A"],
+        mask: Bool[Tensor, "B S"],
+        scores: Float[Tensor, "B S"],
+    ) -> None:
+        """v . tanh(k_j + q) at every position (Bahdanau et al. 2014); minus infinity at padding."""
+        hyperbolic = (keys + query[:, None]).tanh_()
+        torch.matmul(hyperbolic, vector, out=scores).masked_fill_(~mask, float("-inf"))
+
+    def additive_scores_backward(
+        self,
+        keys: Float[Tensor, "B S A"],
+        query: Float[Tensor, "B A"],
+        vector: Float[Tensor, "A"],
+        d_scores: Float[Tensor, "B S"],
+        d_query: Float[Tensor, "B A"],
+        d_keys: Float[Tensor, "B S A"],
+        d_vector: Float[Tensor, "B A"],
+    ) -> None:
+        """Write the gradient of the query; add to those of keys and vector.
+
+        ``d_keys`` collects what must still be multiplied by v, once, after the last step;
+        ``d_vector`` keeps a sum for every sentence.
+        """
+        row = d_scores[:, None]
+        hyperbolic = (keys + query[:, None]).tanh_()
+        d_vector.add_(torch.bmm(row, hyperbolic)[:, 0])
+        slope = hyperbolic.square_().neg_().add_(1)
+        torch.bmm(row, slope, out=d_query[:, None]).mul_(vector)
+        d_keys.addcmul_(slope, d_scores[:, :, None])
+
+    def softmax_loss(
+        self,
+        logits: Float[Tensor, "N V"],
+        bias: Float[Tensor, "V"],
+        targets: Int[Tensor, "N"],
+        smoothing: float,
+        d_bias: Float[Tensor, "V"] | None,
+    ) -> LossSums:
+        """Label-smoothed cross entropy of ``logits + bias`` (Szegedy et al. 2016).
+
+        With ``d_bias``, ``logits`` become their own (narrow) gradients, and the bias's gradient is
+        added to ``d_bias``; the gradient is of
+        (1 - smoothing) * likelihood + smoothing * uniform, summed over rows.
+        """
+        wide = logits.to(bias.dtype) + bias
+        log_sum = wide.logsumexp(dim=1, keepdim=True)
+        likelihood = (log_sum - wide.gather(1, targets[:, None])).sum()
+        uniform = log_sum.sum() - wide.sum() / len(bias)
+        if d_bias is not None:
+            gradient = wide.sub_(log_sum).exp_()
+            if smoothing:
+                gradient -= smoothing / len(bias)
+            share = torch.full_like(targets[:, None], smoothing - 1, dtype=gradient.dtype)
+            gradient.scatter_add_(1, targets[:, None], share)
+            d_bias += gradient.sum(dim=0)
+            logits.copy_(gradient)
+        return LossSums(likelihood, uniform)

@@ -1,0 +1,101 @@
+"""What an attention kind declares so that the recurrence can run it without autograd's tape."""
+
+from abc import ABC, abstractmethod
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from seq2seq.model.kernels import TorchKernels
+
+
+class Score(ABC):
+    """A score of source positions for a query, and its gradient.
+
+    A kind is a class whose constructor takes the tensors that the score depends on, all of which
+    receive a gradient. Gradients are summed over steps in arrays of the kind's own choice
+    (:meth:`sums`), and made into those of the tensors once, after the last step
+    (:meth:`gradients`).
+    """
+
+    tensors: tuple[Tensor, ...]
+
+    @abstractmethod
+    def forward(
+        self,
+        kernels: TorchKernels,
+        query: Float[Tensor, "B Q"],
+        mask: Bool[Tensor, "B S"],
+        scores: Float[Tensor, "B S"],
+    ) -> None:
+        """Write the scores of one step; minus infinity where ``mask`` is False."""
+
+    @abstractmethod
+    def sums(self) -> tuple[Tensor, ...]:
+        """Zeros to add the gradients of all steps to."""
+
+    @abstractmethod
+    def backward(
+        self,
+        kernels: TorchKernels,
+        query: Float[Tensor, "B Q"],
+        d_scores: Float[Tensor, "B S"],
+        d_query: Float[Tensor, "B Q"],
+        sums: tuple[Tensor, ...],
+    ) -> None:
+        """Write the gradient of one step's query and add to ``sums``; ``d_scores`` is 0 at padding.
+
+        The (B, S, A) arrays that stand between query and scores are computed again here: keeping
+        them for every step would take T times the memory of the keys.
+        """
+
+    @abstractmethod
+    def gradients(self, sums: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """The gradient of each of ``tensors``; may overwrite ``sums``."""
+
+
+class AdditiveScore(Score):
+    r"""Bahdanau et al. 2014: :math:`e_j = v \cdot \tanh(k_j + q)`.
+
+    With :math:`P = \tanh(k_j + q)`, :math:`\bar q = v \sum_j \bar e_j (1 - P^2)`, and the sum over
+    steps in :math:`\bar k_j = v \sum_t \bar e_j (1 - P^2)` is multiplied by v only once.
+    """
+
+    def __init__(self, keys: Float[Tensor, "B S A"], vector: Float[Tensor, "A"]) -> None:
+        self.keys = keys.contiguous()
+        self.vector = vector
+        self.tensors = (keys, vector)
+
+    def forward(
+        self,
+        kernels: TorchKernels,
+        query: Float[Tensor, "B A"],
+        mask: Bool[Tensor, "B S"],
+        scores: Float[Tensor, "B S"],
+    ) -> None:
+        """See :class:`Score`."""
+        kernels.additive_scores(self.keys, query, self.vector, mask, scores)
+
+    def sums(self) -> tuple[Tensor, ...]:
+        """For the keys, and for v of every sentence."""
+        batch, _, width = self.keys.shape
+        return torch.zeros_like(self.keys), self.keys.new_zeros(batch, width)
+
+    def backward(
+        self,
+        kernels: TorchKernels,
+        query: Float[Tensor, "B A"],
+        d_scores: Float[Tensor, "B S"],
+        d_query: Float[Tensor, "B A"],
+        sums: tuple[Tensor, ...],
+    ) -> None:
+        """See :class:`Score`."""
+        d_keys, d_vector = sums
+        kernels.additive_scores_backward(
+            self.keys, query, self.vector, d_scores, d_query, d_keys, d_vector
+        )
+
+    def gradients(self, sums: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """See :class:`Score`."""
+        d_keys, d_vector = sums
+        return d_keys.mul_(self.vector), d_vector.sum(dim=0)
