@@ -9,6 +9,7 @@ from torch.nn import functional
 
 from seq2seq.config import DecoderConfig
 from seq2seq.model.attention import AdditiveAttention, Attention, FixedContext
+from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded
 from seq2seq.model.precision import widen
 from seq2seq.model.recurrence import AlignmentInput, attention_scan, plain_scan
@@ -76,7 +77,7 @@ class Decoder(nn.Module):
         self.readout_layer = nn.Linear(
             hidden + embedding_size + memory_size, embedding_size * (2 if self.maxout else 1)
         )
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def initial_state(self, encoded: Encoded) -> DecoderState:
         """s_0 = tanh(W_s summary), hidden and cell of every layer.

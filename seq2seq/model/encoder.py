@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from seq2seq.config import EncoderConfig
+from seq2seq.model.dropout import Dropout
 from seq2seq.model.precision import widen
 
 
@@ -69,7 +70,7 @@ class Encoder(nn.Module):
         self.backwards = nn.ModuleList(
             nn.LSTM(width, config.hidden, batch_first=True) for width in widths
         )
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, embedded: Float[Tensor, "B S E"], lengths: Int[Tensor, "B"]) -> Encoded:
         """Annotate each position; ``lengths`` counts real tokens and is at least 1."""

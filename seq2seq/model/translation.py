@@ -11,6 +11,7 @@ from seq2seq.config import ModelConfig
 from seq2seq.data.vocabulary import PAD
 from seq2seq.model.attention import build_attention
 from seq2seq.model.decoder import Decoder, DecoderState
+from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded, Encoder
 from seq2seq.model.initialization import initialize_paper, initialize_xavier
 
@@ -47,7 +48,7 @@ class TranslationModel(nn.Module):
             config.dropout,
         )
         self.output = nn.Linear(config.embedding, target_size)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         (initialize_paper if config.initialization == "paper" else initialize_xavier)(self)
         if config.decoder.tie_embedding:
             self.output.weight = self.target_embedding.weight

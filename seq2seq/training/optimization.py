@@ -3,7 +3,8 @@
 from typing import Any
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from seq2seq.config import OptimizerConfig
 
@@ -26,6 +27,24 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
             parameters, lr=rate, rho=config.rho, eps=config.epsilon, weight_decay=decay
         )
     return torch.optim.SGD(parameters, lr=rate, momentum=config.momentum, weight_decay=decay)
+
+
+def clipped_step(optimizer: torch.optim.Optimizer, limit: float) -> Float[Tensor, ""]:
+    """One step along the gradient, scaled down to a norm of ``limit`` (0: as it is).
+
+    Returns the norm before clipping (Pascanu et al. 2013). The fused Adam divides by a
+    ``grad_scale`` as it reads the gradient; for the others a pass over all gradients does it.
+    """
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    norm = torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
+    if limit and isinstance(optimizer, torch.optim.Adam):
+        # Where torch.amp.GradScaler leaves them.
+        optimizer.grad_scale = (norm / limit).clamp(min=1)  # type: ignore[attr-defined]
+        optimizer.found_inf = torch.zeros_like(norm)  # type: ignore[attr-defined]
+    elif limit:
+        torch.nn.utils.clip_grads_with_norm_(parameters, limit, norm)
+    optimizer.step()
+    return norm
 
 
 class LearningRate:

@@ -1,6 +1,5 @@
 """One update: forward, backward, clipping, the optimizer's step."""
 
-import math
 from typing import NamedTuple
 
 import torch
@@ -12,6 +11,7 @@ from seq2seq.data.batching import Batch
 from seq2seq.device import mixed_precision
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.loss import batch_loss
+from seq2seq.training.optimization import clipped_step
 
 
 class Update(NamedTuple):
@@ -49,11 +49,11 @@ class Updater:
         likelihood = torch.zeros((), device=self.device)
         for batch in batches:
             with mixed_precision(self.device, self.precision):
-                loss = batch_loss(self.model, batch.to(self.device), self.config.label_smoothing)
-            (loss.smoothed / tokens).backward()
+                loss = batch_loss(
+                    self.model, batch.to(self.device), self.config.label_smoothing, 1 / tokens
+                )
+            loss.smoothed.backward()
             likelihood += loss.negative_log_likelihood
-        limit = self.config.clip_norm or math.inf
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), limit)
-        self.optimizer.step()
+        norm = clipped_step(self.optimizer, self.config.clip_norm)
         self.optimizer.zero_grad(set_to_none=True)
         return Update(likelihood, norm, tokens)

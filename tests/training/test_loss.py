@@ -82,8 +82,9 @@ def test_perplexity_of_a_uniform_guess_is_the_number_of_choices():
     assert perplexity(1e4) == float("inf")
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.3])
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
-def test_the_gradient_is_right_and_honours_the_incoming_one(smoothing, monkeypatch):
+def test_the_gradient_is_right_and_honours_the_incoming_one(smoothing, scale, monkeypatch):
     """By finite differences in float64, across several chunks, scaled by what comes after."""
     monkeypatch.setattr("seq2seq.training.loss.CHUNK_CELLS", 14)  # two rows of seven at a time
     torch.manual_seed(0)
@@ -94,7 +95,7 @@ def test_the_gradient_is_right_and_honours_the_incoming_one(smoothing, monkeypat
     targets = torch.tensor([0, 6, 2, 2, 4])
 
     def scaled(outputs, weight, bias):
-        return 3 * output_loss(outputs, weight, bias, targets, smoothing).smoothed
+        return 3 * output_loss(outputs, weight, bias, targets, smoothing, scale).smoothed
 
     assert torch.autograd.gradcheck(scaled, (outputs, weight, bias))
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from seq2seq.config import OptimizerConfig
-from seq2seq.training.optimization import LearningRate, build_optimizer
+from seq2seq.training.optimization import LearningRate, build_optimizer, clipped_step
 
 
 def rate_of(**settings) -> LearningRate:
@@ -59,3 +59,24 @@ def test_each_optimizer_fits_a_line(kind, rate):
         loss.backward()
         optimizer.step()
     assert loss.item() < 1e-2
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.5, 100.0])
+@pytest.mark.parametrize("kind", ["adam", "adadelta", "sgd"])
+def test_clipping_equals_pytorchs_own_before_a_plain_step(kind, limit):
+    """Two steps, so that Adam's moments show which gradient they were made from."""
+    torch.manual_seed(0)
+    models = [torch.nn.Linear(3, 2) for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    optimizers = [build_optimizer(model, OptimizerConfig(kind=kind)) for model in models]
+    for size in (1.0, 7.0):
+        for parameters in zip(*(model.parameters() for model in models), strict=True):
+            gradient = size * torch.randn(parameters[0].shape)
+            for parameter in parameters:
+                parameter.grad = gradient.clone()
+        norm = clipped_step(optimizers[0], limit)
+        expected = torch.nn.utils.clip_grad_norm_(models[1].parameters(), limit or float("inf"))
+        optimizers[1].step()
+        torch.testing.assert_close(norm, expected)
+    for mine, theirs in zip(*(model.parameters() for model in models), strict=True):
+        torch.testing.assert_close(mine, theirs)

@@ -147,7 +147,7 @@ void attend(index batch, index positions, index width, float* weights, const flo
 // (one row a thread).
 template <typename T>
 void softmax_loss(index rows, index words, T* logits, const float* bias, const index* targets,
-                  float smoothing, int wanted, double* sums, float* d_bias) {
+                  float smoothing, float scale, int wanted, double* sums, float* d_bias) {
 #pragma omp parallel
     {
 #ifdef _OPENMP
@@ -174,12 +174,12 @@ void softmax_loss(index rows, index words, T* logits, const float* bias, const i
             sums[2 * row] = log_sum - chosen;
             sums[2 * row + 1] = log_sum - double(total) / words;
             if (!wanted) continue;
-            float scale = 1.0f / sum, floor = smoothing / words;
-            float correction = 1.0f - smoothing;
-            float at_target = e[targets[row]] * scale - floor - correction;
+            float share = scale / sum, floor = scale * smoothing / words;
+            float correction = scale * (1.0f - smoothing);
+            float at_target = e[targets[row]] * share - floor - correction;
 #pragma omp simd
             for (index v = 0; v < words; ++v) {
-                float d = e[v] * scale - floor;
+                float d = e[v] * share - floor;
                 put(d, l + v);
                 d_own[v] += d;
             }
@@ -296,14 +296,14 @@ void seq2seq_additive_scores_backward(index batch, index positions, index width,
 }
 
 void seq2seq_softmax_loss(int bf16, index rows, index words, void* logits, const float* bias,
-                          const index* targets, float smoothing, int wanted, double* sums,
-                          float* d_bias) {
+                          const index* targets, float smoothing, float scale, int wanted,
+                          double* sums, float* d_bias) {
     if (bf16)
-        softmax_loss(rows, words, static_cast<bfloat*>(logits), bias, targets, smoothing, wanted,
-                     sums, d_bias);
+        softmax_loss(rows, words, static_cast<bfloat*>(logits), bias, targets, smoothing, scale,
+                     wanted, sums, d_bias);
     else
-        softmax_loss(rows, words, static_cast<float*>(logits), bias, targets, smoothing, wanted,
-                     sums, d_bias);
+        softmax_loss(rows, words, static_cast<float*>(logits), bias, targets, smoothing, scale,
+                     wanted, sums, d_bias);
 }
 
 }  // extern "C"

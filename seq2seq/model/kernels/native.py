@@ -174,6 +174,7 @@ class NativeKernels(TorchKernels):
         bias: Float[Tensor, "V"],
         targets: Int[Tensor, "N"],
         smoothing: float,
+        scale: float,
         d_bias: Float[Tensor, "V"] | None,
     ) -> LossSums:
         """See :meth:`TorchKernels.softmax_loss`."""
@@ -188,6 +189,7 @@ class NativeKernels(TorchKernels):
             _dense(bias),
             _dense(targets),
             ctypes.c_float(smoothing),
+            ctypes.c_float(scale),
             ctypes.c_int(d_bias is not None),
             _dense(sums),
             _dense(by_thread),

@@ -146,13 +146,14 @@ class TorchKernels:
         bias: Float[Tensor, "V"],
         targets: Int[Tensor, "N"],
         smoothing: float,
+        scale: float,
         d_bias: Float[Tensor, "V"] | None,
     ) -> LossSums:
         """Label-smoothed cross entropy of ``logits + bias`` (Szegedy et al. 2016).
 
         With ``d_bias``, ``logits`` become their own (narrow) gradients, and the bias's gradient is
-        added to ``d_bias``; the gradient is of
-        (1 - smoothing) * likelihood + smoothing * uniform, summed over rows.
+        added to ``d_bias``. Both are gradients of the sum over rows of
+        scale * ((1 - smoothing) * likelihood + smoothing * uniform).
         """
         wide = logits.to(bias.dtype) + bias
         log_sum = wide.logsumexp(dim=1, keepdim=True)
@@ -164,6 +165,7 @@ class TorchKernels:
                 gradient -= smoothing / len(bias)
             share = torch.full_like(targets[:, None], smoothing - 1, dtype=gradient.dtype)
             gradient.scatter_add_(1, targets[:, None], share)
+            gradient *= scale
             d_bias += gradient.sum(dim=0)
             logits.copy_(gradient)
         return LossSums(likelihood, uniform)

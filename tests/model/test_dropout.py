@@ -1,0 +1,47 @@
+"""Dropout: the share, the scale, the gradient."""
+
+import pytest
+import torch
+
+from seq2seq.model.dropout import Dropout
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.5, 0.9])
+def test_the_share_is_dropped_and_the_mean_kept(share):
+    torch.manual_seed(1)
+    x = torch.ones(200, 1000)
+    y = Dropout(share)(x)
+    n = x.numel()
+    spread = (share * (1 - share) / n) ** 0.5
+    assert abs((y == 0).double().mean().item() - share) < 5 * spread
+    assert y.double().mean().item() == pytest.approx(1, abs=5 * spread / (1 - share))
+    assert len(y.unique()) == 2
+
+
+def test_every_place_and_neighbourhood_is_dropped_as_often():
+    """Four elements share one draw: they must not share their fate."""
+    torch.manual_seed(2)
+    drops = torch.stack([Dropout(0.5)(torch.ones(8)) == 0 for _ in range(20000)]).double()
+    assert (drops.mean(0) - 0.5).abs().max() < 5 * 0.5 / 20000**0.5
+    correlation = torch.corrcoef(drops.T) - torch.eye(8)
+    assert correlation.abs().max() < 5 / 20000**0.5
+
+
+def test_the_gradient_passes_where_the_number_passed():
+    torch.manual_seed(3)
+    x = torch.randn(5, 7, requires_grad=True)
+    y = Dropout(0.4)(x)
+    y.sum().backward()
+    assert torch.equal(x.grad == 0, y == 0)
+    torch.testing.assert_close(x.grad * x, y)
+
+
+def test_seeded_and_only_in_training():
+    x = torch.ones(3, 5)
+    dropout = Dropout(0.5)
+    torch.manual_seed(4)
+    first = dropout(x)
+    torch.manual_seed(4)
+    assert torch.equal(dropout(x), first)
+    assert dropout.eval()(x) is x
+    assert Dropout(0.0)(x) is x
