@@ -6,8 +6,11 @@ target step). Nothing of a sentence is kept in the module.
 To add a kind: write its class here; name it in ``Attention``, in ``build_attention`` and in the
 choices of ``AttentionConfig.kind``; give parameters outside ``nn.Linear`` a start in
 ``initialization.py``; and name a system for it in an experiment. It then trains by the decoder's
-plain loop; ``Decoder.unroll`` is where a faster recurrence for it would be chosen.
+plain loop. A kind that takes the softmax of a score becomes a :class:`ScoredAttention`: it declares
+the score and its gradient as a :class:`~seq2seq.model.score.Score`, and gets the fast recurrence.
 """
+
+from abc import abstractmethod
 
 import torch
 from jaxtyping import Float
@@ -16,10 +19,25 @@ from torch import Tensor, nn
 from seq2seq.config import AttentionConfig
 from seq2seq.model.encoder import Encoded
 from seq2seq.model.precision import widen
-from seq2seq.model.score import AdditiveScore
+from seq2seq.model.score import AdditiveScore, Score
 
 
-class AdditiveAttention(nn.Module):
+class ScoredAttention(nn.Module):
+    """A kind whose weights are the softmax of a score that knows its own gradient."""
+
+    query: nn.Linear
+    """Makes the query of the decoder's state."""
+
+    @abstractmethod
+    def keys(self, memory: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
+        """What queries are compared with."""
+
+    @abstractmethod
+    def scan_score(self, keys: Float[Tensor, "B S A"]) -> Score:
+        """The score for the fast recurrence; ``forward`` must compute the same."""
+
+
+class AdditiveAttention(ScoredAttention):
     r"""Soft alignment by a one-layer network (Bahdanau et al. 2014, section 3.1 and A.1.2).
 
     .. math::

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seq2seq.config import DecoderConfig
-from seq2seq.model.attention import AdditiveAttention, Attention, FixedContext
+from seq2seq.model.attention import Attention, FixedContext, ScoredAttention
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded
 from seq2seq.model.precision import widen
@@ -140,8 +140,8 @@ class Decoder(nn.Module):
         """
         state = self.initial_state(encoded)
         fast = self.fast and self.layers == 1
-        if fast and isinstance(self.attention, AdditiveAttention):
-            hidden, context, weights = self._scan_additive(embedded, state, encoded, self.attention)
+        if fast and isinstance(self.attention, ScoredAttention):
+            hidden, context, weights = self._scan_scored(embedded, state, encoded, self.attention)
         elif fast and isinstance(self.attention, FixedContext):
             hidden, context, weights = self._scan_fixed(embedded, state, encoded)
         else:
@@ -161,12 +161,12 @@ class Decoder(nn.Module):
             weights.append(step_weights)
         return torch.stack(hiddens, 1), torch.stack(contexts, 1), torch.stack(weights, 1)
 
-    def _scan_additive(
+    def _scan_scored(
         self,
         embedded: Float[Tensor, "B T E"],
         state: DecoderState,
         encoded: Encoded,
-        attention: AdditiveAttention,
+        attention: ScoredAttention,
     ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
         """The same numbers by one operation with its own gradient."""
         scan = attention_scan(

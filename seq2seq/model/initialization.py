@@ -12,26 +12,39 @@ def _gate_blocks(weight: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return weight.chunk(4, dim=0)
 
 
+def _attention_last(model: nn.Module) -> tuple[list[nn.Module], list[nn.Module]]:
+    """All modules, those of the attention apart.
+
+    They draw their random numbers last: systems that differ in their attention alone then start,
+    at the same seed, from equal values everywhere else.
+    """
+    parts: tuple[list[nn.Module], list[nn.Module]] = ([], [])
+    for name, module in model.named_modules():
+        parts["attention" in name.split(".")].append(module)
+    return parts
+
+
 def initialize_xavier(model: nn.Module) -> None:
     """Xavier-uniform products, orthogonal recurrences, forget gates open (bias 1).
 
     Gates are initialised one by one: as one matrix of four,
     Xavier's bound and orthogonality would be those of the wrong shape.
     """
-    for module in model.modules():
-        if isinstance(module, nn.Embedding):
-            nn.init.normal_(module.weight, std=module.embedding_dim**-0.5)
-        elif isinstance(module, nn.Linear):
-            nn.init.xavier_uniform_(module.weight)
-            if module.bias is not None:
-                nn.init.zeros_(module.bias)
-        elif isinstance(module, AdditiveAttention):
-            nn.init.uniform_(module.score, -(module.key_size**-0.5), module.key_size**-0.5)
-    for module in model.modules():
-        if isinstance(module, nn.LSTM):
-            _initialize_lstm(module)
-        elif isinstance(module, Decoder):
-            _initialize_decoder(module)
+    for modules in _attention_last(model):
+        for module in modules:
+            if isinstance(module, nn.Embedding):
+                nn.init.normal_(module.weight, std=module.embedding_dim**-0.5)
+            elif isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+            elif isinstance(module, AdditiveAttention):
+                nn.init.uniform_(module.score, -(module.key_size**-0.5), module.key_size**-0.5)
+        for module in modules:
+            if isinstance(module, nn.LSTM):
+                _initialize_lstm(module)
+            elif isinstance(module, Decoder):
+                _initialize_decoder(module)
 
 
 @torch.no_grad()
@@ -67,19 +80,22 @@ def initialize_paper(model: nn.Module) -> None:
     Recurrent matrices orthogonal; W_a and U_a from N(0, 0.001^2); v_a and all biases zero;
     everything else from N(0, 0.01^2).
     """
-    for name, parameter in model.named_parameters():
-        if parameter.dim() == 1:
-            nn.init.zeros_(parameter)
-        else:
-            nn.init.normal_(parameter, std=0.001 if ".attention." in name else 0.01)
-    for module in model.modules():
-        if isinstance(module, nn.LSTM):
-            for name, parameter in module.named_parameters():
-                if "_hh_" in name and name.startswith("weight"):
-                    for gate in _gate_blocks(parameter):
-                        nn.init.orthogonal_(gate)
-        elif isinstance(module, Decoder):
-            hidden = module.state_gates.out_features // 4
-            for linear in [module.state_gates, *module.upper_gates]:
-                for gate in _gate_blocks(linear.weight):
-                    nn.init.orthogonal_(gate[:, -hidden:])
+    shared, attention = _attention_last(model)
+    for modules, deviation in ((shared, 0.01), (attention, 0.001)):
+        for module in modules:
+            for parameter in module.parameters(recurse=False):
+                if parameter.dim() == 1:
+                    nn.init.zeros_(parameter)
+                else:
+                    nn.init.normal_(parameter, std=deviation)
+        for module in modules:
+            if isinstance(module, nn.LSTM):
+                for name, parameter in module.named_parameters():
+                    if "_hh_" in name and name.startswith("weight"):
+                        for gate in _gate_blocks(parameter):
+                            nn.init.orthogonal_(gate)
+            elif isinstance(module, Decoder):
+                hidden = module.state_gates.out_features // 4
+                for linear in [module.state_gates, *module.upper_gates]:
+                    for gate in _gate_blocks(linear.weight):
+                        nn.init.orthogonal_(gate[:, -hidden:])

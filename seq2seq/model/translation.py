@@ -36,6 +36,20 @@ class TranslationModel(nn.Module):
 
     def __init__(self, config: ModelConfig, source_size: int, target_size: int) -> None:
         super().__init__()
+        # One number is drawn, whatever the attention: systems of one seed start alike (see
+        # initialization.py), and go on alike with their dropout.
+        start = int(torch.randint(1 << 62, ()))
+        with torch.random.fork_rng(devices=[]):
+            self._build(config, source_size, target_size)
+            torch.default_generator.manual_seed(start)
+            (initialize_paper if config.initialization == "paper" else initialize_xavier)(self)
+        if config.decoder.tie_embedding:
+            self.output.weight = self.target_embedding.weight
+        with torch.no_grad():
+            self.source_embedding.weight[PAD] = 0
+            self.target_embedding.weight[PAD] = 0
+
+    def _build(self, config: ModelConfig, source_size: int, target_size: int) -> None:
         self.source_embedding = nn.Embedding(source_size, config.embedding, padding_idx=PAD)
         self.target_embedding = nn.Embedding(target_size, config.embedding, padding_idx=PAD)
         self.encoder = Encoder(config.embedding, config.encoder, config.dropout)
@@ -49,12 +63,6 @@ class TranslationModel(nn.Module):
         )
         self.output = nn.Linear(config.embedding, target_size)
         self.dropout = Dropout(config.dropout)
-        (initialize_paper if config.initialization == "paper" else initialize_xavier)(self)
-        if config.decoder.tie_embedding:
-            self.output.weight = self.target_embedding.weight
-        with torch.no_grad():
-            self.source_embedding.weight[PAD] = 0
-            self.target_embedding.weight[PAD] = 0
 
     def encode(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, "B"]) -> Encoded:
         """Read source ids, padded on the right; ``lengths`` counts real ones, at least 1 each."""

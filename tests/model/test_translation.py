@@ -55,6 +55,17 @@ def test_the_arms_differ_in_the_attention_alone():
     assert counts["total"] == sum(n for part, n in counts.items() if part != "total")
 
 
+@pytest.mark.parametrize("initialization", ["xavier", "paper"])
+def test_arms_of_one_seed_start_from_equal_values_and_draw_equal_numbers(initialization):
+    additive = build("additive", initialization=initialization)
+    drawn = torch.rand(3)
+    fixed = build("fixed", initialization=initialization)
+    assert torch.equal(torch.rand(3), drawn)
+    mine, theirs = additive.state_dict(), fixed.state_dict()
+    assert set(mine) - set(theirs) == {name for name in mine if ".attention." in name}
+    assert all(torch.equal(mine[name], theirs[name]) for name in theirs)
+
+
 def test_tying_shares_the_target_embedding():
     tied, untied = build(tie=True), build(tie=False)
     assert tied.output.weight is tied.target_embedding.weight
