@@ -147,8 +147,9 @@ void attend(index batch, index positions, index width, float* weights, const flo
 // (one row a thread).
 template <typename T>
 void softmax_loss(index rows, index words, T* logits, const float* bias, const index* targets,
-                  float smoothing, float scale, int wanted, double* sums, float* d_bias) {
-#pragma omp parallel
+                  float smoothing, float scale, int wanted, double* sums, float* d_bias,
+                  int threads) {
+#pragma omp parallel num_threads(threads)
     {
 #ifdef _OPENMP
         float* d_own = d_bias + omp_get_thread_num() * words;
@@ -297,13 +298,13 @@ void seq2seq_additive_scores_backward(index batch, index positions, index width,
 
 void seq2seq_softmax_loss(int bf16, index rows, index words, void* logits, const float* bias,
                           const index* targets, float smoothing, float scale, int wanted,
-                          double* sums, float* d_bias) {
+                          double* sums, float* d_bias, int threads) {
     if (bf16)
         softmax_loss(rows, words, static_cast<bfloat*>(logits), bias, targets, smoothing, scale,
-                     wanted, sums, d_bias);
+                     wanted, sums, d_bias, threads);
     else
         softmax_loss(rows, words, static_cast<float*>(logits), bias, targets, smoothing, scale,
-                     wanted, sums, d_bias);
+                     wanted, sums, d_bias, threads);
 }
 
 }  // extern "C"

@@ -180,7 +180,8 @@ class NativeKernels(TorchKernels):
         """See :meth:`TorchKernels.softmax_loss`."""
         rows, words = logits.shape
         sums = torch.empty(rows, 2, dtype=torch.float64)
-        by_thread = torch.zeros(torch.get_num_threads(), words)
+        threads = torch.get_num_threads()
+        by_thread = torch.zeros(threads, words)
         self.library.seq2seq_softmax_loss(
             _is_bfloat16(logits),
             _size(rows),
@@ -193,6 +194,7 @@ class NativeKernels(TorchKernels):
             ctypes.c_int(d_bias is not None),
             _dense(sums),
             _dense(by_thread),
+            ctypes.c_int(threads),
         )
         if d_bias is not None:
             d_bias += by_thread.sum(dim=0)
