@@ -180,6 +180,8 @@ class NativeKernels(TorchKernels):
         """See :meth:`TorchKernels.softmax_loss`."""
         rows, words = logits.shape
         sums = torch.empty(rows, 2, dtype=torch.float64)
+        if rows and not 0 <= int(targets.min()) <= int(targets.max()) < words:
+            raise IndexError(f"a target lies outside the vocabulary of {words}")
         threads = torch.get_num_threads()
         by_thread = torch.zeros(threads, words)
         self.library.seq2seq_softmax_loss(
