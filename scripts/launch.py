@@ -36,6 +36,7 @@ SCHEMAS: dict[str, type] = {
     "evaluate": schema.EvaluateConfig,
     "compare": schema.CompareConfig,
     "publish": schema.PublishConfig,
+    "benchmark": schema.BenchmarkConfig,
 }
 
 

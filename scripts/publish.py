@@ -1,4 +1,4 @@
-"""Put comparisons into a document: tables and figures between its marks, never typed by hand."""
+"""Put results into a document: tables and figures between its marks, never typed by hand."""
 
 from launch import launch
 

@@ -2,8 +2,11 @@
 
 import importlib.metadata
 import platform
+import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,8 @@ PACKAGES = (
     "hydra-core",
     "numpy",
 )
+# Where files lie does not change a result, and is nobody else's business.
+WHEREABOUTS = re.compile(r"(data|output|corpus\.(directory|mirror|\w+_(source|target)))=")
 
 
 def _git(*arguments: str) -> str | None:
@@ -57,3 +62,21 @@ def environment_record(device: torch.device) -> dict[str, Any]:
         "versions": {package: _version(package) for package in PACKAGES},
         "hardware": describe_hardware(device),
     }
+
+
+def describe_environment(record: dict[str, Any], precision: str | None = None) -> str:
+    """One line on what made a result, from its :func:`environment_record`."""
+    hardware = record.get("hardware", {})
+    threads = f"{hardware.get('processor')}, {hardware.get('threads')} threads"
+    return (
+        f"Command: `{command(record.get('command', []))}`. Hardware: "
+        f"{hardware.get('gpu') or threads}{f', {precision}' if precision else ''}; "
+        f"PyTorch {hardware.get('torch')}; code `{str(record.get('git_commit'))[:10]}`"
+        f"{' (modified)' if record.get('git_modified') else ''}."
+    )
+
+
+def command(arguments: Sequence[str]) -> str:
+    """The command line of a record, without what only says where files lie."""
+    kept = [argument for argument in arguments if not WHEREABOUTS.match(argument)]
+    return shlex.join(["python", f"scripts/{kept[0]}", *kept[1:]]) if kept else "unknown"

@@ -35,6 +35,10 @@ REFUSED = {
     ("reproduce", "seeds=[]"): r"seeds=\[\] must name at least one value, and none twice",
     ("reproduce", "seeds=[1,1]"): r"seeds=\[1, 1\] must name",
     ("reproduce", "beams=[0]"): r"beams=0 is out of range",
+    ("benchmark", "attention=aditive"): r"attention=aditive is not .* additive",
+    ("benchmark", "paths=[]"): r"paths=\[\] must name at least one value, and none twice",
+    ("benchmark", "updates=0"): r"updates=0 is out of range",
+    ("publish", "document=README.md"): r"There is nothing to publish; give comparisons=",
     # a value that is missing, and a line Hydra cannot parse
     ("translate", "input=x"): r"checkpoint is not set; give it as checkpoint=\.\.\.",
     ("evaluate", "source=x"): r"checkpoint is not set",

@@ -33,6 +33,7 @@ from seq2seq.config.serialization import (
     to_json,
 )
 from seq2seq.config.stages import (
+    BenchmarkConfig,
     CompareConfig,
     EvaluateConfig,
     ExperimentConfig,
@@ -47,6 +48,7 @@ from seq2seq.config.training import (
 __all__ = [
     "CORPORA",
     "AttentionConfig",
+    "BenchmarkConfig",
     "CompareConfig",
     "CorpusConfig",
     "DecoderConfig",

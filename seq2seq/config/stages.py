@@ -1,5 +1,6 @@
 """What each script reads: one dataclass per script, made of the groups."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from seq2seq.config.checks import nearest, require_choice, require_range
@@ -50,11 +51,8 @@ class ExperimentConfig:
                 )
         for beam in self.beams:
             require_range("beams", beam, 1)
-        for name, values in (("seeds", self.seeds), ("beams", self.beams)):
-            if not values or len(set(values)) < len(values):
-                raise UserError(
-                    f"{name}={list(values)} must name at least one value, and none twice."
-                )
+        _require_distinct("seeds", self.seeds)
+        _require_distinct("beams", self.beams)
 
     def search(self, beam: int) -> DecodingConfig:
         """The search of this experiment with another beam width."""
@@ -134,11 +132,59 @@ class CompareConfig:
 
 @dataclass(kw_only=True)
 class PublishConfig:
-    """``publish``: comparisons into a document, between the marks that name them."""
+    """``publish``: results into a document, between the marks that name them."""
 
-    comparisons: list[str]
-    """Comparison folders; each fills the part marked ``<!-- results:<experiment>/<folder> -->``."""
     document: str
     """Markdown file to rewrite."""
     pictures: str
     """Folder for the figures, from which the document links them."""
+    comparisons: list[str] = field(default_factory=list)
+    """Comparison folders; each fills the part marked ``<!-- results:<experiment>/<folder> -->``."""
+    benchmarks: list[str] = field(default_factory=list)
+    """Tables of ``benchmark``, such as outputs/benchmark/m.md; each fills the part marked
+    ``<!-- benchmark:<file name without .md> -->``."""
+
+    def __post_init__(self) -> None:
+        if not self.comparisons and not self.benchmarks:
+            raise UserError(
+                "There is nothing to publish; give comparisons=[...] or benchmarks=[...]."
+            )
+
+
+@dataclass(kw_only=True)
+class BenchmarkConfig:
+    """``benchmark``: how fast training is, by several paths to the same update."""
+
+    sizes: list[str] = field(default_factory=lambda: ["m"])
+    """tiny | m | m30 | l: models and batches to time (``seq2seq/benchmark/sizes.py``)."""
+    paths: list[str] = field(default_factory=lambda: ["naive", "fast"])
+    """Ways to train, compared with the first (``seq2seq/benchmark/paths.py``)."""
+    attention: str = "additive"
+    """additive | fixed."""
+    updates: int = 3
+    """Updates of one path before it is the next one's turn."""
+    alternations: int = 5
+    """Turns of each path."""
+    threads: int | None = None
+    """Processor threads; null for as many as PyTorch takes by itself."""
+    device: str = "auto"
+    """auto (cuda when there is one) | cpu | cuda."""
+    seed: int = 1
+    """Seed of weights, ids and dropout."""
+    output: str = "outputs/benchmark"
+    """Folder for the tables and the raw timings."""
+
+    def __post_init__(self) -> None:
+        require_choice("attention", self.attention, ("additive", "fixed"))
+        require_choice("device", self.device, ("auto", "cpu", "cuda"))
+        for name in ("updates", "alternations", "threads"):
+            require_range(name, getattr(self, name), 1)
+        require_range("seed", self.seed, 0)
+        _require_distinct("sizes", self.sizes)
+        _require_distinct("paths", self.paths)
+
+
+def _require_distinct(name: str, values: Sequence[object]) -> None:
+    """Refuse an empty list, and one that names a value twice."""
+    if not values or len(set(values)) < len(values):
+        raise UserError(f"{name}={list(values)} must name at least one value, and none twice.")

@@ -1,17 +1,21 @@
-"""The stage ``publish``: comparisons into a document, so that no figure in it is typed by hand.
+"""The stage ``publish``: results into a document, so that no figure in it is typed by hand.
 
-The document marks where each belongs, by experiment and comparison folder::
+The document marks where each belongs: a comparison by experiment and folder, a benchmark by the
+name of its file::
 
     <!-- results:quickstart/test-beam5 -->
     (everything here is replaced)
     <!-- /results -->
+
+    <!-- benchmark:m -->
+    (and here)
+    <!-- /benchmark:m -->
 """
 
 import json
 import logging
 import os
 import re
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,22 +25,20 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation, read_evaluation
 from seq2seq.evaluation.systems import compare_systems
 from seq2seq.files import write_whole
+from seq2seq.record import describe_environment
 from seq2seq.report.figures import render_length_figure
 from seq2seq.report.findings import findings
 from seq2seq.report.tables import bleu_table
 
 log = logging.getLogger(__name__)
 
-END = "<!-- /results -->"
-# Where files lie does not change a result, and is nobody else's business.
-WHEREABOUTS = re.compile(r"(data|output|corpus\.(directory|mirror|\w+_(source|target)))=")
-
 
 def publish(config: PublishConfig) -> None:
     """Fill the marked parts of ``config.document`` and copy the figures it shows.
 
     Raises:
-        UserError: a comparison is missing or damaged, or the document has no mark for it.
+        UserError: a comparison or a benchmark is missing or damaged, or the document has no mark
+            for it.
     """
     document = Path(config.document)
     if not document.is_file():
@@ -46,7 +48,7 @@ def publish(config: PublishConfig) -> None:
     for folder in map(Path, config.comparisons):
         evaluations, baseline, settings = _read_comparison(folder)
         experiment = str(evaluations[0].record.get("experiment"))
-        mark = f"<!-- results:{experiment}/{folder.name} -->"
+        marks = f"<!-- results:{experiment}/{folder.name} -->", "<!-- /results -->"
         picture = Path(config.pictures) / f"{experiment}-{folder.name}.png"
         link = Path(os.path.relpath(picture, document.parent))
         comparison = compare_systems(evaluations, baseline, settings)
@@ -60,12 +62,19 @@ def publish(config: PublishConfig) -> None:
                 *(f"- {line}" for line in provenance(evaluations)),
             ]
         )
-        text = replace_part(text, mark, part, document)
+        text = replace_part(text, marks, part, document)
+    for table in map(Path, config.benchmarks):
+        if not table.is_file():
+            raise UserError(f"There is no benchmark {table}; run scripts/benchmark.py first.")
+        marks = f"<!-- benchmark:{table.stem} -->", f"<!-- /benchmark:{table.stem} -->"
+        text = replace_part(text, marks, table.read_text(encoding="utf-8").rstrip(), document)
     for picture, content in pictures.items():
         picture.parent.mkdir(parents=True, exist_ok=True)
         write_whole(picture, content)
     write_whole(document, text.encode())
-    log.info("Wrote %d result(s) into %s", len(config.comparisons), document)
+    log.info(
+        "Wrote %d result(s) into %s", len(config.comparisons) + len(config.benchmarks), document
+    )
 
 
 def _read_comparison(folder: Path) -> tuple[list[Evaluation], str, EvaluationConfig]:
@@ -84,17 +93,18 @@ def _read_comparison(folder: Path) -> tuple[list[Evaluation], str, EvaluationCon
     return evaluations, baseline, from_json(EvaluationConfig, settings, str(path))
 
 
-def replace_part(text: str, mark: str, part: str, document: Path) -> str:
-    """Put ``part`` between ``mark`` and the next end mark of ``text``."""
+def replace_part(text: str, marks: tuple[str, str], part: str, document: Path) -> str:
+    """Put ``part`` between the two ``marks`` of ``text``."""
+    start, end = marks
     # Up to the next end mark; another part's mark on the way means that this one has no end.
     pattern = re.compile(
-        re.escape(mark) + r"\n(?:(?!<!-- results:).)*?" + re.escape(END), re.DOTALL
+        re.escape(start) + r"\n(?:(?!<!-- (?:results|benchmark):).)*?" + re.escape(end), re.DOTALL
     )
     if not pattern.search(text):
         raise UserError(
-            f"{document} has no place for this comparison; add the two lines {mark} and {END}."
+            f"{document} has no place for this result; add the two lines {start} and {end}."
         )
-    return pattern.sub(lambda _: f"{mark}\n{part}\n{END}", text, count=1)
+    return pattern.sub(lambda _: f"{start}\n{part}\n{end}", text, count=1)
 
 
 def provenance(evaluations: Sequence[Evaluation]) -> list[str]:
@@ -103,7 +113,7 @@ def provenance(evaluations: Sequence[Evaluation]) -> list[str]:
     for evaluation in evaluations:
         record = evaluation.record
         training: dict[str, Any] = record.get("training") or {}
-        progress, hardware = training.get("progress", {}), training.get("hardware", {})
+        progress = training.get("progress", {})
         minutes = progress.get("seconds", 0.0) / 60
         lines.append(
             f"{record.get('system')}, seed {record.get('seed')}: "
@@ -112,17 +122,5 @@ def provenance(evaluations: Sequence[Evaluation]) -> list[str]:
             f"{minutes:.1f} minutes, best after {progress.get('best_update', 0):,}; "
             f"{record.get('sentences_per_second')} sentences/s at this search."
         )
-        threads = f"{hardware.get('processor')}, {hardware.get('threads')} threads"
-        settings.append(
-            f"Command: `{command(training.get('command', []))}`. Hardware: "
-            f"{hardware.get('gpu') or threads}, {training.get('precision')}; "
-            f"PyTorch {hardware.get('torch')}; code `{str(training.get('git_commit'))[:10]}`"
-            f"{' (modified)' if training.get('git_modified') else ''}."
-        )
+        settings.append(describe_environment(training, training.get("precision")))
     return [*lines, *dict.fromkeys(settings)]  # what holds for all is said once
-
-
-def command(arguments: Sequence[str]) -> str:
-    """The command line of a record, without what only says where files lie."""
-    kept = [argument for argument in arguments if not WHEREABOUTS.match(argument)]
-    return shlex.join(["python", f"scripts/{kept[0]}", *kept[1:]]) if kept else "unknown"

@@ -43,7 +43,7 @@ def scores_markdown(scores: Scores) -> str:
     if any(row.few for row in scores.buckets):
         notes.append(_few_note())
     notes += _signature_notes(scores.signatures.bleu, scores.signatures.chrf)
-    return _markdown_table(header, rows) + "\n" + "".join(f"- {note}\n" for note in notes)
+    return markdown_table(header, rows) + "\n" + "".join(f"- {note}\n" for note in notes)
 
 
 def comparison_markdown(comparison: Comparison, findings: Sequence[str]) -> str:
@@ -120,7 +120,7 @@ def bleu_table(comparison: Comparison) -> str:
                     f"{paired.p_randomization:.3f}",
                 ]
         rows.append(cells)
-    return _markdown_table(header, rows)
+    return markdown_table(header, rows)
 
 
 def _detail_table(comparison: Comparison, several: bool) -> str:
@@ -135,7 +135,7 @@ def _detail_table(comparison: Comparison, several: bool) -> str:
         cells += [_number(other.brevity_ratio, 2) for other in of_systems]
         cells += [f"{other.capped:,.{1 if several else 0}f}" for other in of_systems]
         rows.append(cells)
-    return _markdown_table(header, rows)
+    return markdown_table(header, rows)
 
 
 def _notes(comparison: Comparison, several: bool) -> list[str]:
@@ -216,7 +216,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def _markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table that is aligned as plain text too: it is printed to terminals."""
     cells = [list(header), *(list(row) for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]

@@ -10,7 +10,7 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import write_evaluation
 from seq2seq.evaluation.scores import Translations
 from seq2seq.report.comparison import compare
-from seq2seq.report.publication import command, publish, replace_part
+from seq2seq.report.publication import publish, replace_part
 
 SETTINGS = EvaluationConfig(edges=[2], bootstrap=100)
 MARKS = "<!-- results:toy/test-greedy -->\nold\n<!-- /results -->"
@@ -79,7 +79,7 @@ def test_a_document_without_the_mark_is_refused_and_kept(tmp_path, comparison):
     config = PublishConfig(
         comparisons=[str(comparison)], document=str(document), pictures=str(tmp_path / "docs")
     )
-    with pytest.raises(UserError, match="has no place for this comparison; add the two lines"):
+    with pytest.raises(UserError, match="has no place for this result; add the two lines"):
         publish(config)
     assert document.read_text() == "no marks here\n"
     assert not (tmp_path / "docs").exists()
@@ -96,12 +96,33 @@ def test_an_unfinished_comparison_is_refused(tmp_path):
 
 def test_only_the_part_of_this_mark_is_replaced():
     text = f"{MARKS}\n{MARKS.replace('toy', 'other')}\n"
-    replaced = replace_part(text, "<!-- results:other/test-greedy -->", r"new \1", Path("x"))
+    marks = "<!-- results:other/test-greedy -->", "<!-- /results -->"
+    replaced = replace_part(text, marks, r"new \1", Path("x"))
     assert replaced.startswith(MARKS)
     assert r"new \1" in replaced
     assert replaced.count("<!-- /results -->") == 2
 
 
-def test_commands_leave_out_where_files_lie():
-    arguments = ["train.py", "seed=2", "data=/here", "output=/there", "corpus.mirror=http://x"]
-    assert command(arguments) == "python scripts/train.py seed=2"
+def test_a_benchmark_goes_where_its_file_is_named(tmp_path):
+    (tmp_path / "m.md").write_text("| table |\n\n- line\n")
+    document = tmp_path / "performance.md"
+    document.write_text(f"a\n<!-- benchmark:m -->\nold\n<!-- /benchmark:m -->\n{MARKS}\n")
+    config = PublishConfig(
+        benchmarks=[str(tmp_path / "m.md")], document=str(document), pictures="docs"
+    )
+    publish(config)
+    part = "<!-- benchmark:m -->\n| table |\n\n- line\n<!-- /benchmark:m -->"
+    assert document.read_text() == f"a\n{part}\n{MARKS}\n"
+
+    (tmp_path / "l.md").write_text("| table |\n")
+    config.benchmarks = [str(tmp_path / "l.md")]
+    with pytest.raises(UserError, match=r"add the two lines <!-- benchmark:l --> and <!-- /bench"):
+        publish(config)
+    config.benchmarks = [str(tmp_path / "x.md")]
+    with pytest.raises(UserError, match=r"no benchmark .*x\.md; run scripts/benchmark\.py first"):
+        publish(config)
+
+
+def test_nothing_to_publish_is_refused():
+    with pytest.raises(UserError, match=r"give comparisons=.* or benchmarks="):
+        PublishConfig(document="README.md", pictures="docs")

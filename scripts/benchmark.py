@@ -1,0 +1,16 @@
+"""Time training by several paths to the same update, in turns, on random text of fixed shape."""
+
+from launch import launch
+
+from seq2seq.benchmark.benchmark import benchmark
+from seq2seq.config import BenchmarkConfig
+
+
+def main(config: BenchmarkConfig) -> None:
+    """Print each size's table as soon as it is measured."""
+    for measured in benchmark(config):
+        print(measured.markdown)
+
+
+if __name__ == "__main__":
+    launch("benchmark", main)

@@ -1,0 +1,124 @@
+"""The model as it is usually first written: what the project's speed is measured against.
+
+A packed ``nn.LSTM`` reads the source. A Python loop then writes the target, and each step does all
+of its work in its place: embedding, both products of the alignment model, ``nn.LSTMCell``, readout,
+output layer. Autograd tapes everything. It computes the same function as
+:class:`~seq2seq.model.translation.TranslationModel` with one layer and a tanh readout.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from seq2seq.config import ModelConfig
+from seq2seq.data.vocabulary import PAD
+from seq2seq.model.attention import AdditiveAttention
+from seq2seq.model.encoder import Encoded, length_mask
+from seq2seq.model.translation import TranslationModel
+
+
+class NaiveModel(nn.Module):
+    """RNNsearch, or RNNencdec where ``config.attention`` is ``fixed``, in a plain loop."""
+
+    def __init__(self, config: ModelConfig, source_size: int, target_size: int) -> None:
+        super().__init__()
+        if (config.encoder.layers, config.decoder.layers) != (1, 1):
+            raise ValueError("the naive model has one layer on each side")
+        if config.decoder.readout != "tanh":
+            raise ValueError("the naive model has a tanh readout")
+        embedding, hidden = config.embedding, config.decoder.hidden
+        memory, attention = 2 * config.encoder.hidden, config.attention.size
+        self.attends = config.attention.kind == "additive"
+        self.source_embedding = nn.Embedding(source_size, embedding, padding_idx=PAD)
+        self.target_embedding = nn.Embedding(target_size, embedding, padding_idx=PAD)
+        self.encoder = nn.LSTM(
+            embedding, config.encoder.hidden, batch_first=True, bidirectional=True
+        )
+        self.initial = nn.Linear(memory, 2 * hidden)
+        if self.attends:
+            self.query = nn.Linear(hidden, attention, bias=False)
+            self.key = nn.Linear(memory, attention, bias=False)
+            self.score = nn.Linear(attention, 1, bias=False)
+        self.cell = nn.LSTMCell(embedding + memory, hidden)
+        self.readout = nn.Linear(hidden + embedding + memory, embedding)
+        self.output = nn.Linear(embedding, target_size)
+        if config.decoder.tie_embedding:
+            self.output.weight = self.target_embedding.weight
+        self.dropout = nn.Dropout(config.dropout)
+
+    def encode(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, "B"]) -> Encoded:
+        """Read source ids, padded on the right; ``lengths`` counts real ones, at least 1 each."""
+        packed = pack_padded_sequence(
+            self.dropout(self.source_embedding(source)),
+            lengths.cpu(),
+            batch_first=True,
+            enforce_sorted=False,
+        )
+        states, _ = pad_packed_sequence(self.encoder(packed)[0], batch_first=True)
+        memory = self.dropout(states)
+        ahead, behind = memory.chunk(2, dim=2)
+        rows = torch.arange(len(source), device=source.device)
+        summary = torch.cat([ahead[rows, lengths - 1], behind[:, 0]], dim=1)
+        return Encoded(memory, length_mask(lengths, memory.shape[1]), summary)
+
+    def context(self, hidden: Float[Tensor, "B H"], encoded: Encoded) -> Float[Tensor, "B M"]:
+        """What one step sees of the source; nothing is kept from the step before."""
+        if not self.attends:
+            return encoded.summary
+        compared = torch.tanh(self.query(hidden)[:, None] + self.key(encoded.memory))
+        scores = self.score(compared).squeeze(2)
+        weights = scores.masked_fill(~encoded.mask, float("-inf")).softmax(dim=1)
+        return torch.bmm(weights[:, None], encoded.memory).squeeze(1)
+
+    def decode(self, target_input: Int[Tensor, "B T"], encoded: Encoded) -> Float[Tensor, "B T V"]:
+        """Logits for every position of a known target."""
+        hidden, cell = torch.tanh(self.initial(encoded.summary)).chunk(2, dim=1)
+        logits = []
+        for token in target_input.unbind(dim=1):
+            embedded = self.dropout(self.target_embedding(token))
+            context = self.context(hidden, encoded)
+            hidden, cell = self.cell(torch.cat([embedded, context], dim=1), (hidden, cell))
+            mixed = self.readout(torch.cat([hidden, embedded, context], dim=1))
+            logits.append(self.output(self.dropout(torch.tanh(mixed))))
+        return torch.stack(logits, dim=1)
+
+    @torch.no_grad()
+    def load_from(self, model: TranslationModel) -> None:
+        """Take over the weights of a model of the same shape.
+
+        ``nn.LSTMCell`` has two biases where the model has one; the second becomes 0.
+        """
+        decoder, memory = model.decoder, model.encoder.memory_size
+        forwards, backwards = model.encoder.forwards[0], model.encoder.backwards[0]
+        for name, weight in forwards.named_parameters():
+            getattr(self.encoder, name).copy_(weight)
+        for name, weight in backwards.named_parameters():
+            getattr(self.encoder, f"{name}_reverse").copy_(weight)
+        if isinstance(decoder.attention, AdditiveAttention):
+            self.query.weight.copy_(decoder.attention.query.weight)
+            self.key.weight.copy_(decoder.attention.key.weight)
+            self.score.weight.copy_(decoder.attention.score[None])
+        by_context, by_state = decoder.state_gates.weight.tensor_split([memory], dim=1)
+        self.cell.weight_ih.copy_(torch.cat([decoder.input_gates.weight, by_context], dim=1))
+        self.cell.weight_hh.copy_(by_state)
+        self.cell.bias_ih.copy_(decoder.input_gates.bias)
+        self.cell.bias_hh.zero_()
+        for own, other in (
+            (self.source_embedding, model.source_embedding),
+            (self.target_embedding, model.target_embedding),
+            (self.initial, decoder.initial),
+            (self.readout, decoder.readout_layer),
+            (self.output, model.output),
+        ):
+            own.load_state_dict(other.state_dict())
+
+
+def naive_loss(
+    logits: Float[Tensor, "B T V"], targets: Int[Tensor, "B T"], smoothing: float
+) -> Float[Tensor, ""]:
+    """Mean cross entropy per real target token."""
+    return functional.cross_entropy(
+        logits.flatten(0, 1), targets.flatten(), ignore_index=PAD, label_smoothing=smoothing
+    )

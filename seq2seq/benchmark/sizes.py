@@ -1,0 +1,71 @@
+"""What is trained: models and batches of fixed shapes, with random ids for text."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
+from seq2seq.data.batching import Batch
+from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
+
+
+@dataclass(frozen=True)
+class Size:
+    """The widths of a model of one layer, and the shape of its batches."""
+
+    embedding: int
+    encoder: int
+    """Units per direction."""
+    decoder: int
+    attention: int
+    vocabulary: int
+    """Pieces of each side."""
+    batch: int
+    """Sentences."""
+    source: int
+    """Positions of every source sentence."""
+    target: int
+    """Steps of every target sentence, the end included."""
+
+    @property
+    def target_tokens(self) -> int:
+        """Target tokens that one update learns from; none is padding."""
+        return self.batch * self.target
+
+    def model(self, attention: str, recurrence: str) -> ModelConfig:
+        """The model's config; all that is not named here is the default, dropout included."""
+        return ModelConfig(
+            embedding=self.embedding,
+            encoder=EncoderConfig(hidden=self.encoder),
+            attention=AttentionConfig(kind=attention, size=self.attention),
+            decoder=DecoderConfig(hidden=self.decoder, recurrence=recurrence),
+        )
+
+    def random_batch(self, seed: int) -> Batch:
+        """A batch on the host without padding; equal seeds, equal ids."""
+        generator = torch.Generator().manual_seed(seed)
+
+        def pieces(length: int) -> torch.Tensor:
+            shape = (self.batch, length)
+            return torch.randint(len(SPECIALS), self.vocabulary, shape, generator=generator)
+
+        target = pieces(self.target - 1)
+        return Batch(
+            source=pieces(self.source),
+            source_lengths=torch.full((self.batch,), self.source),
+            target_input=torch.cat([torch.full((self.batch, 1), BOS), target], dim=1),
+            target_output=torch.cat([target, torch.full((self.batch, 1), EOS)], dim=1),
+            target_lengths=torch.full((self.batch,), self.target),
+            indices=np.arange(self.batch),
+        )
+
+
+SIZES = {
+    "tiny": Size(16, 16, 32, 32, vocabulary=100, batch=8, source=7, target=6),
+    "m": Size(256, 256, 512, 512, vocabulary=8_000, batch=64, source=14, target=13),
+    "m30": Size(256, 256, 512, 512, vocabulary=8_000, batch=64, source=30, target=30),
+    "l": Size(620, 1_000, 1_000, 1_000, vocabulary=30_000, batch=80, source=30, target=30),
+}
+"""``m`` is the default model on sentences of Multi30k's length, ``l`` has the widths of Bahdanau et
+al. 2014 and ``tiny`` only shows that everything runs."""
