@@ -55,6 +55,7 @@ def _measure(size: str, config: BenchmarkConfig, device: torch.device) -> Benchm
         PathTimes(
             name=name,
             precision="bf16" if training.precision == torch.bfloat16 else "fp32",
+            kernels=training.kernel_name,
             rounds=rounds[name],
             stages=[staged_update(training) for _ in range(config.updates)],
             memory=memory[name],

@@ -1,6 +1,5 @@
 """The paths to one and the same update that are compared: from the naive loop to the default."""
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
@@ -10,11 +9,10 @@ from seq2seq.benchmark.naive import NaiveModel, naive_loss
 from seq2seq.benchmark.sizes import Size
 from seq2seq.config import TrainingConfig
 from seq2seq.device import choose_precision
+from seq2seq.model.kernels import choose_kernels, torch_only
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.optimization import build_optimizer
 from seq2seq.training.updater import Updater
-
-torch_only: Callable[[], AbstractContextManager[None]] = nullcontext  # WIRE: model.kernels
 
 
 @dataclass(frozen=True)
@@ -38,6 +36,7 @@ class NaiveTraining:
     """The naive model under PyTorch's own Adam, in float32."""
 
     precision = torch.float32
+    kernel_name = "torch"
 
     def __init__(self, workload: Workload) -> None:
         self.config = TrainingConfig()
@@ -75,6 +74,12 @@ class ProjectTraining:
         self.precision = choose_precision(precision, self.device)
         self.plain = plain
         self.updater = Updater(self.model, self.optimizer, self.config, self.device, self.precision)
+
+    @property
+    def kernel_name(self) -> str:
+        """Which kernels this machine has for this path: native | torch."""
+        with self.kernels():
+            return choose_kernels(self.device, torch.float32, self.precision).name
 
     def kernels(self) -> AbstractContextManager[None]:
         """A context in which this path's kernels are chosen."""

@@ -22,6 +22,8 @@ class PathTimes:
     name: str
     precision: str
     """Of matrix products: fp32 | bf16."""
+    kernels: str
+    """native (compiled) | torch, where no compiler is found or the path does without."""
     rounds: list[list[float]]
     """Seconds of each update, by round."""
     stages: list[dict[str, float]]
@@ -77,6 +79,7 @@ class Benchmark:
                 "name": path.name,
                 "description": PATHS[path.name].description,
                 "precision": path.precision,
+                "kernels": path.kernels,
                 "median_seconds": path.seconds,
                 "target_tokens_per_second": self.size.target_tokens / path.seconds,
                 "speedup": self.speedup(path),
@@ -121,8 +124,17 @@ class Benchmark:
 
 def _table(benchmark: Benchmark) -> str:
     first = benchmark.paths[0].name
-    header = ["path", "products", "ms/update", "target tokens/s", f"speed over {first}", "by round"]
-    header += ["peak MB", "beyond PyTorch", ENCODER, RECURRENCE, OUTPUT, OPTIMIZER]
+    header = ["path", "products", "kernels", "ms/update", "target tokens/s"]
+    header += [
+        f"speed over {first}",
+        "by round",
+        "peak MB",
+        "beyond PyTorch",
+        ENCODER,
+        RECURRENCE,
+        OUTPUT,
+        OPTIMIZER,
+    ]
     rows = []
     for path in benchmark.paths:
         memory = path.memory
@@ -130,6 +142,7 @@ def _table(benchmark: Benchmark) -> str:
             [
                 path.name,
                 path.precision,
+                path.kernels,
                 f"{1e3 * path.seconds:,.1f}",
                 f"{benchmark.size.target_tokens / path.seconds:,.0f}",
                 f"{benchmark.speedup(path):.2f}",

@@ -5,7 +5,6 @@ gradients are handed back from stage to stage in the same way. So each stage's w
 back can be timed apart, and the stages together are a whole update, with the same result.
 """
 
-import math
 import time
 
 import torch
@@ -17,6 +16,7 @@ from seq2seq.benchmark.paths import NaiveTraining, ProjectTraining, Training
 from seq2seq.device import mixed_precision
 from seq2seq.model.encoder import Encoded, length_mask
 from seq2seq.training.loss import output_loss
+from seq2seq.training.optimization import clipped_step
 
 ENCODER = "encoder"
 RECURRENCE = "recurrence"
@@ -52,7 +52,7 @@ def staged_update(training: Training) -> dict[str, float]:
 
 
 def _project_update(training: ProjectTraining) -> dict[str, float]:
-    model, smoothing = training.model, training.config.label_smoothing
+    model = training.model
     model.train()
     watch = Stopwatch(training.device)
     batch = training.batch.to(training.device)
@@ -70,16 +70,16 @@ def _project_update(training: ProjectTraining) -> dict[str, float]:
             model.output.weight,
             model.output.bias,
             batch.target_output[real],
-            smoothing,
+            training.config.label_smoothing,
+            1 / int(training.batch.target_lengths.sum()),
         )
-    (loss.smoothed / training.batch.target_lengths.sum().item()).backward()
+    loss.smoothed.backward()
     watch.lap(OUTPUT)
     outputs.backward(shown.grad)
     watch.lap(RECURRENCE)
     _backward_into(encoded, known)
     watch.lap(ENCODER)
-    nn.utils.clip_grad_norm_(model.parameters(), training.config.clip_norm or math.inf)
-    training.optimizer.step()
+    clipped_step(training.optimizer, training.config.clip_norm)
     training.optimizer.zero_grad(set_to_none=True)
     watch.lap(OPTIMIZER)
     return watch.seconds

@@ -5,12 +5,14 @@ import torch
 
 from seq2seq.benchmark.paths import PATHS, ProjectTraining, Workload
 from seq2seq.benchmark.sizes import SIZES
+from seq2seq.model.kernels import choose_kernels
 
+CPU = torch.device("cpu")
 FLOAT32 = ("hoisted", "fast-fp32")
 
 
 def workload(kind: str) -> Workload:
-    return Workload(SIZES["tiny"], kind, seed=5, device=torch.device("cpu"))
+    return Workload(SIZES["tiny"], kind, seed=5, device=CPU)
 
 
 def weights_after(path: str, kind: str, updates: int) -> dict[str, torch.Tensor]:
@@ -50,9 +52,8 @@ def test_the_naive_path_starts_from_the_same_weights_and_learns():
 
 def test_paths_differ_in_what_their_names_say():
     started = {name: PATHS[name].start(workload("additive")) for name in PATHS}
-    assert {name for name, path in started.items() if getattr(path, "plain", False)} == {
-        "fast-torch"
-    }
+    assert started["naive"].kernel_name == started["fast-torch"].kernel_name == "torch"
+    assert started["fast"].kernel_name == choose_kernels(CPU, torch.float32, torch.float32).name
     assert {n for n, p in started.items() if p.precision == torch.float32} >= {"naive", *FLOAT32}
     assert started["hoisted-bf16"].precision == torch.bfloat16
     taped = {n for n, p in started.items() if n != "naive" and not p.model.decoder.fast}

@@ -22,6 +22,7 @@ def benchmark() -> Benchmark:
     naive = PathTimes(
         name="naive",
         precision="fp32",
+        kernels="torch",
         rounds=[[0.5, 0.5, 0.9], [0.5, 0.7, 0.5]],
         stages=[
             {ENCODER: 1.0, LOOP: 8.0, OPTIMIZER: 1.0},
@@ -30,7 +31,7 @@ def benchmark() -> Benchmark:
         memory=Memory(1_234.4, 1_000.0),
     )
     stages = {ENCODER: 1.0, RECURRENCE: 2.0, OUTPUT: 4.0, OPTIMIZER: 1.0}
-    fast = PathTimes("fast", "bf16", [[0.1, 0.1, 0.1], [0.1, 0.2, 0.2]], [stages], None)
+    fast = PathTimes("fast", "bf16", "native", [[0.1, 0.1, 0.1], [0.1, 0.2, 0.2]], [stages], None)
     return Benchmark("tiny", SIZES["tiny"], "additive", 1, [naive, fast], ENVIRONMENT)
 
 

@@ -5,9 +5,14 @@ import time
 import pytest
 import torch
 
-from seq2seq.benchmark.paths import PATHS, Workload
+from seq2seq.benchmark.paths import PATHS, Training, Workload
 from seq2seq.benchmark.shares import ENCODER, LOOP, OPTIMIZER, OUTPUT, RECURRENCE, staged_update
 from seq2seq.benchmark.sizes import SIZES
+
+
+def gradients(training: Training) -> list[torch.Tensor]:
+    """Of the first update, clipped and up to a factor: Adam's first moments after it."""
+    return [state["exp_avg"] for state in training.optimizer.state.values()]
 
 
 @pytest.mark.parametrize("kind", ["additive", "fixed"])
@@ -19,14 +24,11 @@ def test_a_staged_update_is_an_update(path, kind):
     whole.update()
     torch.manual_seed(6)
     staged_update(staged)
-    moved = apart = 0.0
-    start = PATHS[path].start(workload)
-    for before, one, two in zip(
-        *(training.model.parameters() for training in (start, whole, staged)), strict=True
-    ):
-        moved += (one - before).square().sum().item()
+    size = apart = 0.0
+    for one, two in zip(gradients(whole), gradients(staged), strict=True):
+        size += one.square().sum().item()
         apart += (one - two).square().sum().item()
-    assert apart < 1e-4 * moved  # not 0: sums are taken in another order
+    assert apart < 1e-5 * size  # not 0: autocast adds up the gradients of a leaf in bfloat16
 
 
 @pytest.mark.parametrize(
