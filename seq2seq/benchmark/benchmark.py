@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from seq2seq.benchmark.measure import time_in_turns
+from seq2seq.benchmark.measure import product_rate, time_in_turns
 from seq2seq.benchmark.memory import measure_memory
 from seq2seq.benchmark.paths import PATHS, Workload
 from seq2seq.benchmark.report import Benchmark, PathTimes
@@ -68,6 +68,11 @@ def _measure(size: str, config: BenchmarkConfig, device: torch.device) -> Benchm
         attention=config.attention,
         seed=config.seed,
         paths=paths,
+        product_rates={
+            name: product_rate(device, precision)
+            for name, precision in (("fp32", torch.float32), ("bf16", torch.bfloat16))
+            if any(path.precision == name for path in paths)
+        },
         environment=environment_record(device),
     )
 

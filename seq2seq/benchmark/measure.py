@@ -51,7 +51,7 @@ def time_in_turns(
     return seconds
 
 
-def _seconds(update: Callable[[], None], device: torch.device) -> float:
+def _seconds(update: Callable[[], object], device: torch.device) -> float:
     synchronize(device)
     start = time.perf_counter()
     update()
@@ -68,3 +68,15 @@ def speedup_by_round(first: Sequence[Sequence[float]], other: Sequence[Sequence[
     """``first``'s median time over ``other``'s, round by round."""
     ratios = [median(one) / median(two) for one, two in zip(first, other, strict=True)]
     return Speedup(median(ratios), min(ratios), max(ratios))
+
+
+def product_rate(device: torch.device, precision: torch.dtype) -> float:
+    """Operations a second in large matrix products: what no training on this device can exceed."""
+    width, tries = 2048, 9
+    left = torch.ones(width, width, dtype=precision, device=device)
+    right = torch.ones(width, width, dtype=precision, device=device)
+    result = torch.empty_like(left)
+    seconds = [
+        _seconds(lambda: torch.mm(left, right, out=result), device) for _ in range(WARM_UP + tries)
+    ]
+    return 2 * width**3 / min(seconds[WARM_UP:])

@@ -54,6 +54,8 @@ class Benchmark:
     attention: str
     seed: int
     paths: list[PathTimes]
+    product_rates: dict[str, float]
+    """Precision -> operations a second, see :func:`seq2seq.benchmark.measure.product_rate`."""
     environment: dict[str, Any]
     """See :func:`seq2seq.record.environment_record`."""
 
@@ -69,7 +71,7 @@ class Benchmark:
     def markdown(self) -> str:
         """The table, what its rows are, and how they came about."""
         lines = [f"{path.name}: {PATHS[path.name].description}." for path in self.paths]
-        lines += [self._setting(), describe_environment(self.environment)]
+        lines += [self._setting(), self._floor(), describe_environment(self.environment)]
         return _table(self) + "\n" + "".join(f"- {line}\n" for line in lines)
 
     def json(self) -> dict[str, Any]:
@@ -96,6 +98,8 @@ class Benchmark:
             "size": asdict(self.size),
             "attention": self.attention,
             "seed": self.seed,
+            "product_operations": self.size.operations(self.attention),
+            "product_rates": self.product_rates,
             "paths": paths,
             "environment": self.environment,
         }
@@ -119,6 +123,18 @@ class Benchmark:
             f"sentences of {size.source} source and {size.target} target positions, none padding. "
             f"Medians over {len(rounds)} rounds of {len(rounds[0])} updates of each path in turn; "
             "memory in MB of a million bytes."
+        )
+
+    def _floor(self) -> str:
+        """How long the matrix products alone would take at the best rate of this device."""
+        operations = self.size.operations(self.attention)
+        times = " and ".join(
+            f"{1e3 * operations / rate:,.1f} ms at {precision}'s {rate / 1e9:,.0f} GFLOP/s"
+            for precision, rate in self.product_rates.items()
+        )
+        return (
+            f"Matrix products of an update: {operations / 1e9:,.1f} GFLOP, at best {times} "
+            "(measured on large matrices in the same run)."
         )
 
 

@@ -33,6 +33,24 @@ class Size:
         """Target tokens that one update learns from; none is padding."""
         return self.batch * self.target
 
+    def operations(self, attention: str) -> int:
+        """Multiplications and additions in the matrix products of one update.
+
+        Each product of the way forward has two on the way back: one for the gradient of what went
+        in, one for that of the weight. Element-wise work, such as tanh(q + k), does not count.
+        """
+        read, written = self.batch * self.source, self.batch * self.target
+        memory = 2 * self.encoder
+        encoder = read * memory * 4 * (self.embedding + self.encoder)
+        start = self.batch * memory * 2 * self.decoder
+        gates = written * (self.embedding + memory + self.decoder) * 4 * self.decoder
+        readout = written * (self.decoder + self.embedding + memory) * self.embedding
+        output = written * self.embedding * self.vocabulary
+        forward = encoder + start + gates + readout + output
+        if attention == "additive":
+            forward += read * memory * self.attention + written * self.decoder * self.attention
+        return 3 * 2 * forward
+
     def model(self, attention: str, recurrence: str) -> ModelConfig:
         """The model's config; all that is not named here is the default, dropout included."""
         return ModelConfig(

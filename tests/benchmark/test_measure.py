@@ -36,3 +36,10 @@ def test_ratios_by_round_are_not_moved_by_a_machine_that_slows_down():
     slowing = [[6.0, 6.0], [12.0, 12.0], [60.0, 60.0]]
     assert speedup_by_round(slowing, [[s / 3 for s in turn] for turn in slowing]) == (3, 3, 3)
     assert speedup_by_round(slowing, steady) == pytest.approx((6, 3, 30))
+
+
+def test_the_rate_of_products_is_that_of_the_fastest_try(monkeypatch):
+    ticks = iter(float(t) for pair in enumerate([9, 9, *[4] * 8, 2]) for t in (0, pair[1]))
+    monkeypatch.setattr(measure.time, "perf_counter", lambda: next(ticks))
+    monkeypatch.setattr(measure.torch, "mm", lambda *_, **__: None)
+    assert measure.product_rate(CPU, torch.float32) == 2 * 2048**3 / 2

@@ -32,7 +32,8 @@ def benchmark() -> Benchmark:
     )
     stages = {ENCODER: 1.0, RECURRENCE: 2.0, OUTPUT: 4.0, OPTIMIZER: 1.0}
     fast = PathTimes("fast", "bf16", "native", [[0.1, 0.1, 0.1], [0.1, 0.2, 0.2]], [stages], None)
-    return Benchmark("tiny", SIZES["tiny"], "additive", 1, [naive, fast], ENVIRONMENT)
+    rates = {"fp32": 1e6, "bf16": 4e6}
+    return Benchmark("tiny", SIZES["tiny"], "additive", 1, [naive, fast], rates, ENVIRONMENT)
 
 
 def cells(benchmark: Benchmark, row: str) -> dict[str, str]:
@@ -85,3 +86,9 @@ def test_the_files_hold_the_table_and_every_timing(tmp_path, benchmark):
     assert kept["paths"][0]["peak_memory_megabytes"]["peak"] == 1_234.4
     assert kept["paths"][1]["speedup"] == 5
     assert kept["environment"] == ENVIRONMENT
+
+
+def test_the_floor_is_the_time_of_the_products_at_the_measured_rate(benchmark):
+    operations = SIZES["tiny"].operations("additive")
+    assert f"at best {operations / 1e3:,.1f} ms at fp32" in benchmark.markdown
+    assert f"{operations / 4e3:,.1f} ms at bf16" in benchmark.markdown

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from seq2seq.benchmark.sizes import SIZES, Size
 from seq2seq.config import ModelConfig
@@ -43,3 +44,17 @@ def test_the_model_has_the_widths_of_its_size(kind):
 
 def test_m_is_the_default_model():
     assert SIZES["m"].model("additive", "fast") == ModelConfig()
+
+
+@pytest.mark.parametrize("kind", ["additive", "fixed"])
+def test_operations_are_those_that_pytorch_counts(kind):
+    """Save for a first step here and there that needs no gradient of its zeros."""
+    size = Size(6, 4, 7, 5, vocabulary=12, batch=3, source=40, target=40)
+    model = TranslationModel(size.model(kind, "reference"), 12, 12).double()
+    batch = size.random_batch(1)
+    with FlopCounterMode(display=False) as counter:
+        outputs = model(batch.source, batch.source_lengths, batch.target_input)
+        model.logits(outputs).sum().backward()
+    counted = counter.get_flop_counts()["Global"]
+    products = counted[torch.ops.aten.mm] + counted[torch.ops.aten.addmm]
+    assert products == pytest.approx(size.operations(kind), rel=0.02)
