@@ -1,0 +1,21 @@
+"""The training speed of this project beside that of other public toolkits, on equal terms.
+
+Each toolkit runs as a user would run it, by its own command line in a process of its own, on the
+same text, with the same vocabulary and the same sizes. Nothing of theirs is copied or changed: the
+configs are written here, and their log lines are read. One file per toolkit says what it is told
+and how it writes down its speed; :mod:`~seq2seq.benchmark.peers.comparison` takes the turns.
+"""
+
+from seq2seq.benchmark.peers.comparison import PEERS, PRECISIONS, PeerComparison, compare_with_peers
+from seq2seq.benchmark.peers.setting import PeerSetting
+from seq2seq.benchmark.peers.tables import comparison_markdown, comparison_text
+
+__all__ = [
+    "PEERS",
+    "PRECISIONS",
+    "PeerComparison",
+    "PeerSetting",
+    "compare_with_peers",
+    "comparison_markdown",
+    "comparison_text",
+]

@@ -1,0 +1,74 @@
+"""Eole 0.6, the successor of OpenNMT-py: additive attention in Luong's order, input feeding."""
+
+import re
+from pathlib import Path
+
+from seq2seq.benchmark.peers.setting import PeerSetting
+from seq2seq.benchmark.peers.text import PeerText
+from seq2seq.benchmark.peers.toolkit import Toolkit, write_config
+
+
+class Eole(Toolkit):
+    """Trains by ``eole train``; mixed precision on the CPU is a setting of its own."""
+
+    name = "eole"
+    package = "eole"
+    module = "eole.bin.main"
+    report = re.compile(r"Step +(?P<update>\d+)/.*; +\d+/ *(?P<rate>\d+) tok/s")
+    size = re.compile(r"\* number of parameters: (?P<parameters>\d+)")
+
+    def command(
+        self, text: PeerText, setting: PeerSetting, precision: str, folder: Path
+    ) -> list[str]:
+        """See :meth:`Toolkit.command`."""
+        config = {
+            "data": {
+                "train": {
+                    "path_src": str(text.path("train", text.source)),
+                    "path_tgt": str(text.path("train", text.target)),
+                    "transforms": [],
+                    "weight": 1,
+                },
+            },
+            "src_vocab": str(text.path("words", text.source)),
+            "tgt_vocab": str(text.path("words", text.target)),
+            "report_every": setting.warm_up,
+            "seed": setting.seed,
+            "model": {
+                "architecture": "custom",  # its "rnn" has no bidirectional encoder
+                "embeddings": {
+                    "word_vec_size": setting.embedding,
+                    "position_encoding_type": None,
+                },
+                "encoder": {
+                    "encoder_type": "brnn",
+                    "layers": 1,
+                    "hidden_size": setting.hidden,
+                    "rnn_type": "LSTM",
+                },
+                "decoder": {
+                    "decoder_type": "rnn",
+                    "layers": 1,
+                    "hidden_size": setting.hidden,
+                    "rnn_type": "LSTM",
+                    "global_attention": "mlp",
+                },
+                "input_feed": 1,
+            },
+            "training": {
+                "model_path": str((folder / "model").absolute()),
+                "compute_dtype": precision,
+                "dropout": [setting.dropout],
+                "optim": "adam",
+                "learning_rate": setting.learning_rate,
+                "max_grad_norm": setting.clip_norm,
+                "label_smoothing": setting.label_smoothing,
+                "normalization": "tokens",
+                "batch_type": "sents",
+                "batch_size": setting.batch_size,
+                "bucket_size": text.pairs,  # as for OpenNMT-py, whose loader this is
+                "num_workers": 0,
+                "train_steps": setting.total_updates,
+            },
+        }
+        return ["-m", self.module, "train", "-config", write_config(folder / "config.yaml", config)]

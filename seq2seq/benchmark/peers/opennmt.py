@@ -1,0 +1,71 @@
+"""OpenNMT-py 3.5: additive attention in Luong's order, with input feeding."""
+
+import re
+from pathlib import Path
+
+from seq2seq.benchmark.peers.setting import PeerSetting
+from seq2seq.benchmark.peers.text import PeerText
+from seq2seq.benchmark.peers.toolkit import Toolkit, write_config
+
+AUTOCAST_ON_CPU = """
+import torch
+torch.cuda.amp.autocast = lambda enabled: torch.autocast("cpu", torch.bfloat16)
+from onmt.bin.train import main
+main()
+"""
+"""Its only mixed precision is for CUDA. This points the autocast block around its forward pass and
+loss at the CPU, and starts its own command line. One autocast around the whole program would not
+do: the casts of the weights are kept until its end, so that updates would never reach the model."""
+
+
+class OpenNMT(Toolkit):
+    """Trains by ``onmt_train``; reads text through its own bucketing of one whole epoch."""
+
+    name = "opennmt"
+    package = "OpenNMT-py"
+    module = "onmt.bin.train"
+    report = re.compile(r"Step +(?P<update>\d+)/.*; +\d+/ *(?P<rate>\d+) tok/s")
+    size = re.compile(r"\* number of parameters: (?P<parameters>\d+)")
+
+    def command(
+        self, text: PeerText, setting: PeerSetting, precision: str, folder: Path
+    ) -> list[str]:
+        """See :meth:`Toolkit.command`."""
+        config = {
+            "data": {
+                "train": {
+                    "path_src": str(text.path("train", text.source)),
+                    "path_tgt": str(text.path("train", text.target)),
+                },
+            },
+            "src_vocab": str(text.path("words", text.source)),
+            "tgt_vocab": str(text.path("words", text.target)),
+            "save_model": str((folder / "model").absolute()),
+            "encoder_type": "brnn",
+            "decoder_type": "rnn",
+            "rnn_type": "LSTM",
+            "layers": 1,
+            "word_vec_size": setting.embedding,
+            "hidden_size": setting.hidden,
+            "global_attention": "mlp",
+            "input_feed": 1,
+            "dropout": [setting.dropout],
+            "optim": "adam",
+            "learning_rate": setting.learning_rate,
+            "max_grad_norm": setting.clip_norm,
+            "label_smoothing": setting.label_smoothing,
+            "normalization": "tokens",
+            "batch_type": "sents",
+            "batch_size": setting.batch_size,
+            # The default bucket would hold this text several times over, and repeated sentences
+            # are dropped from a batch.
+            "bucket_size": text.pairs,
+            "num_workers": 0,
+            "train_steps": setting.total_updates,
+            "report_every": setting.warm_up,
+            "seed": setting.seed,
+        }
+        arguments = ["-config", write_config(folder / "config.yaml", config)]
+        if precision == "bf16":
+            return ["-c", AUTOCAST_ON_CPU, *arguments]
+        return ["-m", self.module, *arguments]

@@ -1,0 +1,55 @@
+"""This project, started and read like any other program."""
+
+import re
+from pathlib import Path
+
+import seq2seq
+from seq2seq.benchmark.peers.setting import PeerSetting
+from seq2seq.benchmark.peers.text import PeerText
+from seq2seq.benchmark.peers.toolkit import Toolkit
+
+SCRIPT = Path(seq2seq.__file__).resolve().parent.parent / "scripts" / "train.py"
+
+
+class Ours(Toolkit):
+    """Trains by ``scripts/train.py``."""
+
+    name = "seq2seq"
+    package = "seq2seq"
+    module = "seq2seq.training.trainer"
+    report = re.compile(r"update (?P<update>\d+) of at most .* (?P<rate>\d+) target tokens/s")
+    size = re.compile(r"(?P<parameters>[\d,]+) parameters \(")
+
+    def command(
+        self, text: PeerText, setting: PeerSetting, precision: str, folder: Path
+    ) -> list[str]:
+        """See :meth:`Toolkit.command`; ``bf16`` is ``auto``, which falls back where that is slow."""
+        return [
+            str(SCRIPT),
+            "experiment=own_text",
+            "name=peer",
+            "corpus=files",
+            f"corpus.directory='{text.folder.absolute()}'",
+            f"corpus.source={text.source}",
+            f"corpus.target={text.target}",
+            "tokenization=whitespace",
+            f"tokenization.min_frequency={setting.min_frequency}",
+            f"model.embedding={setting.embedding}",
+            f"model.encoder.hidden={setting.hidden // 2}",
+            f"model.decoder.hidden={setting.hidden}",
+            f"model.attention.size={setting.hidden}",
+            "model.decoder.tie_embedding=false",  # the peers cannot tie at these sizes
+            f"model.dropout={setting.dropout}",
+            f"training.precision={'auto' if precision == 'bf16' else precision}",
+            "training.device=cpu",
+            f"training.batch_size={setting.batch_size}",
+            f"training.optimizer.learning_rate={setting.learning_rate}",
+            f"training.clip_norm={setting.clip_norm}",
+            f"training.label_smoothing={setting.label_smoothing}",
+            f"training.max_updates={setting.total_updates}",
+            f"training.log_every={setting.warm_up}",
+            "training.dev_bleu_sentences=0",
+            f"seed={setting.seed}",
+            f"data='{(folder / 'data').absolute()}'",
+            f"output='{(folder / 'runs').absolute()}'",
+        ]

@@ -1,0 +1,170 @@
+"""A training program in a process of its own, timed by one clock: the one of this process."""
+
+import os
+import shutil
+import subprocess
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from seq2seq.benchmark.peers.setting import PeerSetting
+from seq2seq.benchmark.peers.text import PeerText
+from seq2seq.benchmark.peers.toolkit import Reading, Toolkit
+from seq2seq.errors import UserError
+
+
+class Probe(NamedTuple):
+    """What an interpreter can do with a toolkit."""
+
+    versions: dict[str, str]
+    """Of the toolkit and of PyTorch; empty if the toolkit cannot be imported."""
+    reason: str
+    """Why not, in one sentence; empty if it can."""
+
+
+class Speed(NamedTuple):
+    """Steady state of one run, of its updates after the warm-up."""
+
+    tokens_per_second: float
+    """Target tokens: ends of sentence count, padding does not."""
+    tokens_per_update: float
+    """Mean; alike for all programs, as they train on the same text in batches of one size."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TimedRun:
+    """One program, run once."""
+
+    toolkit: str
+    precision: str
+    round: int
+    speed: Speed
+    parameters: int | None
+    """As the program counts them."""
+
+
+def probe(toolkit: Toolkit, python: Path) -> Probe:
+    """Ask ``python`` whether it can import ``toolkit``, and in which version."""
+    code = (
+        f"import importlib.metadata, torch, {toolkit.module}\n"
+        f"print(importlib.metadata.version({toolkit.package!r}), torch.__version__)"
+    )
+    try:
+        answer = subprocess.run(
+            [str(python), "-c", code], capture_output=True, text=True, env=_environment(1)
+        )
+    except OSError as error:
+        raise UserError(
+            f"peers_python={python} cannot be started: {error.strerror}; name a Python interpreter."
+        ) from None
+    if answer.returncode == 0:
+        version, torch_version = answer.stdout.split()[-2:]
+        return Probe({toolkit.package: version, "torch": torch_version}, "")
+    cause = (answer.stderr.strip().split("\n") or [""])[-1]
+    return Probe(
+        {},
+        f"{toolkit.name} is left out: {python} cannot import {toolkit.module} ({cause}); "
+        f"install {toolkit.package} and what it imports there.",
+    )
+
+
+def run(
+    toolkit: Toolkit,
+    python: Path,
+    text: PeerText,
+    setting: PeerSetting,
+    precision: str,
+    number: int,
+    work: Path,
+) -> TimedRun:
+    """Train once with ``toolkit``; its log stays in ``work``, what else it writes is deleted.
+
+    Raises:
+        UserError: the program failed, or did not report its speed.
+    """
+    name = f"{toolkit.name}-{precision}-{number}"
+    log = work / f"{name}.log"
+    folder = work / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    arguments = toolkit.command(text, setting, precision, folder)
+    readings: list[tuple[Reading, float]] = []
+    parameters: int | None = None
+    last: deque[str] = deque(maxlen=1)
+    with (
+        log.open("w", encoding="utf-8") as record,
+        subprocess.Popen(
+            [str(python), *arguments],
+            cwd=folder,
+            env=_environment(setting.threads),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+        ) as process,
+    ):
+        assert process.stdout is not None  # it is a pipe
+        try:
+            for line in process.stdout:
+                clock = time.monotonic()
+                record.write(line)
+                last.append(line.strip())
+                if reading := toolkit.read_report(line):
+                    readings.append((reading, clock))
+                parameters = parameters or toolkit.read_size(line)
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise UserError(
+            f"{toolkit.name} ended with status {process.returncode} ({''.join(last)}); see {log}."
+        )
+    speed = steady_speed(readings, setting, f"{toolkit.name} ({log})")
+    shutil.rmtree(folder)
+    return TimedRun(toolkit.name, precision, number, speed, parameters)
+
+
+def steady_speed(
+    readings: Iterable[tuple[Reading, float]], setting: PeerSetting, where: str
+) -> Speed:
+    """Target tokens over wall time, from the report after the warm-up to the last one.
+
+    A report tells the rate since the report before; times the seconds between the arrivals of the
+    two, that is the tokens between them.
+
+    Args:
+        readings: each with the second of its arrival.
+        setting: gives the updates at which the timing starts and ends.
+        where: the program, for the message.
+
+    Raises:
+        UserError: there is no report at the first or the last of these updates.
+    """
+    within = [
+        (reading, clock)
+        for reading, clock in readings
+        if setting.warm_up <= reading.update <= setting.total_updates
+    ]
+    ends = [within[0][0].update, within[-1][0].update] if within else []
+    if ends != [setting.warm_up, setting.total_updates]:
+        raise UserError(
+            f"{where} did not report its speed at updates {setting.warm_up} and "
+            f"{setting.total_updates}; does another version of it run?"
+        )
+    tokens = sum(
+        reading.rate * (clock - before)
+        for (_, before), (reading, clock) in zip(within, within[1:], strict=False)
+    )
+    seconds = within[-1][1] - within[0][1]
+    return Speed(tokens / seconds, tokens / setting.updates, seconds)
+
+
+def _environment(threads: int) -> dict[str, str]:
+    """This process's, with a thread count for PyTorch and log lines that come at once."""
+    count = str(threads)
+    return {**os.environ, "OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "PYTHONUNBUFFERED": "1"}

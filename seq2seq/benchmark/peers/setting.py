@@ -1,0 +1,52 @@
+"""What every toolkit is told alike: the model's size, the update, the length of a run."""
+
+from dataclasses import dataclass
+
+from seq2seq.config import require_range
+from seq2seq.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeerSetting:
+    """One training, in terms that all toolkits share.
+
+    The model is a bidirectional LSTM encoder of one layer and an LSTM decoder of one layer with
+    additive attention, trained by Adam.
+    """
+
+    embedding: int = 256
+    """Width of source and target embeddings."""
+    hidden: int = 512
+    """Units of the decoder and of the attention; the encoder has half as many per direction."""
+    dropout: float = 0.2
+    label_smoothing: float = 0.1
+    batch_size: int = 64
+    """Sentences per update."""
+    learning_rate: float = 1e-3
+    clip_norm: float = 1.0
+    """Largest gradient norm."""
+    min_frequency: int = 2
+    """Words seen less often in the training text become <unk>."""
+    threads: int = 2
+    """Threads for PyTorch in each program; none of them starts processes to load data."""
+    warm_up: int = 20
+    """Updates before the clock starts; every program reports after each so many updates."""
+    updates: int = 200
+    """Updates that are timed; a multiple of ``warm_up``."""
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("embedding", "hidden", "batch_size", "threads", "warm_up", "updates"):
+            require_range(name, getattr(self, name), 1)
+        if self.hidden % 2:
+            raise UserError(f"hidden={self.hidden} must be even: each direction gets half of it.")
+        if self.updates % self.warm_up:
+            raise UserError(
+                f"updates={self.updates} must be a multiple of warm_up={self.warm_up}, after which "
+                "each program reports."
+            )
+
+    @property
+    def total_updates(self) -> int:
+        """Updates of a run, those of the warm-up included."""
+        return self.warm_up + self.updates

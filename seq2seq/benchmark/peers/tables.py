@@ -1,0 +1,75 @@
+"""A comparison with the peers as a table, in plain text or Markdown."""
+
+import statistics
+
+from seq2seq.benchmark.peers.comparison import PeerComparison
+from seq2seq.benchmark.peers.ours import Ours
+
+HEADER = ["program", "precision", "tokens/s", "seq2seq is faster by", "tokens/update", "parameters"]
+
+
+def comparison_text(comparison: PeerComparison) -> str:
+    """The table with aligned columns, and the conditions below."""
+    rows = [HEADER, *_rows(comparison)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if column < 2 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join([*lines, "", *notes(comparison)]) + "\n"
+
+
+def comparison_markdown(comparison: PeerComparison) -> str:
+    """The table in Markdown, and the conditions below."""
+    rows = [HEADER, ["---", "---", *["---:"] * (len(HEADER) - 2)], *_rows(comparison)]
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([*lines, "", *(f"- {note}" for note in notes(comparison))]) + "\n"
+
+
+def notes(comparison: PeerComparison) -> list[str]:
+    """What was measured, how, and with which versions: one sentence or list each."""
+    setting, text = comparison.setting, comparison.text
+    rounds = max((run.round for run in comparison.runs), default=0)
+    return [
+        f"Target tokens per second of the whole training program, ends of sentence counted and "
+        f"padding not, over {setting.updates} updates after {setting.warm_up} of warm-up; median "
+        f"of {rounds} rounds in turns; ratios within a round, median and range.",
+        f"Text: {text.pairs:,} pairs {text.source}-{text.target}, "
+        f"{text.target_tokens / text.pairs:.1f} target tokens each; words "
+        f"{text.words[0]:,} and {text.words[1]:,}, specials not counted.",
+        f"Embedding {setting.embedding}, encoder {setting.hidden // 2} per direction, decoder and "
+        f"attention {setting.hidden}; batch {setting.batch_size}, Adam, dropout {setting.dropout:g}, "
+        f"label smoothing {setting.label_smoothing:g}, {setting.threads} threads.",
+        "Versions: "
+        + "; ".join(
+            ", ".join(f"{package} {version}" for package, version in versions.items())
+            for versions in comparison.versions.values()
+        )
+        + ".",
+        *comparison.left_out,
+    ]
+
+
+def _rows(comparison: PeerComparison) -> list[list[str]]:
+    """One row per precision and program, in the order of their first turns."""
+    rows = []
+    for precision, toolkit in dict.fromkeys((run.precision, run.toolkit) for run in comparison.runs):
+        runs = comparison.of(toolkit, precision)
+        ratio = "1"
+        if toolkit != Ours.name:
+            ratios = comparison.ratios(toolkit, precision)
+            ratio = f"{statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})"
+        rows.append(
+            [
+                toolkit,
+                precision,
+                f"{comparison.speed(toolkit, precision):,.0f}",
+                ratio,
+                f"{statistics.median(run.speed.tokens_per_update for run in runs):,.0f}",
+                f"{runs[0].parameters:,}" if runs[0].parameters else "",
+            ]
+        )
+    return rows

@@ -1,0 +1,66 @@
+"""One training program: the command that starts it, and the log lines that tell its speed."""
+
+import re
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from seq2seq.benchmark.peers.setting import PeerSetting
+from seq2seq.benchmark.peers.text import PeerText
+from seq2seq.files import write_json
+
+
+class Reading(NamedTuple):
+    """What a program says of itself in a report."""
+
+    update: int
+    """Updates made so far."""
+    rate: float
+    """Target tokens per second since the report before: ends of sentence count, padding does not."""
+
+
+class Toolkit(ABC):
+    """A toolkit's training program, as this project starts and reads it."""
+
+    name: ClassVar[str]
+    """How ``peers=[...]`` calls it."""
+    package: ClassVar[str]
+    """What ``pip install`` calls it."""
+    module: ClassVar[str]
+    """The module whose import shows that it is installed: the one that trains."""
+    report: ClassVar[re.Pattern[str]]
+    """Finds a report in the log, with groups ``update`` and ``rate``."""
+    size: ClassVar[re.Pattern[str]]
+    """Finds the count of parameters in the log, with group ``parameters``."""
+
+    @abstractmethod
+    def command(
+        self, text: PeerText, setting: PeerSetting, precision: str, folder: Path
+    ) -> list[str]:
+        """Write what the program reads below ``folder``; return its arguments to ``python``.
+
+        Args:
+            text: what to train on.
+            setting: how, and for how many updates.
+            precision: ``fp32``, or ``bf16`` for products in bfloat16 under autocast.
+            folder: an empty folder, for the config and for all that the program leaves behind.
+        """
+
+    def read_report(self, line: str) -> Reading | None:
+        """What a line of the log says of the speed; None if it is no report."""
+        if found := self.report.search(line):
+            return Reading(int(found["update"]), float(found["rate"]))
+        return None
+
+    def read_size(self, line: str) -> int | None:
+        """The number of parameters, if the line states it."""
+        if found := self.size.search(line):
+            return int(found["parameters"].replace(",", ""))
+        return None
+
+
+def write_config(path: Path, config: dict[str, Any]) -> str:
+    """Write a config as JSON, which every reader of YAML understands; return its absolute path."""
+    write_json(path, config)
+    return str(path.absolute())
+
