@@ -43,9 +43,7 @@ class PeerComparison:
 
     def speed(self, toolkit: str, precision: str) -> float:
         """Median over the rounds, target tokens per second."""
-        return statistics.median(
-            run.speed.tokens_per_second for run in self.of(toolkit, precision)
-        )
+        return statistics.median(run.speed.tokens_per_second for run in self.of(toolkit, precision))
 
     def ratios(self, toolkit: str, precision: str) -> list[float]:
         """How many times faster this project is, round by round: a machine drifts between them."""

@@ -79,7 +79,8 @@ class JoeyNMT(Toolkit):
             "training": {
                 "optimizer": "adam",
                 "learning_rate": setting.learning_rate,
-                "learning_rate_min": 0.0,
+                "scheduling": "exponential",  # it wants one; by a factor of 1 the rate stays
+                "decrease_factor": 1.0,
                 "clip_grad_norm": setting.clip_norm,
                 "label_smoothing": setting.label_smoothing,
                 "normalization": "tokens",

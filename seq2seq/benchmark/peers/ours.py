@@ -23,7 +23,7 @@ class Ours(Toolkit):
     def command(
         self, text: PeerText, setting: PeerSetting, precision: str, folder: Path
     ) -> list[str]:
-        """See :meth:`Toolkit.command`; ``bf16`` is ``auto``, which falls back where that is slow."""
+        """See :meth:`Toolkit.command`; ``bf16`` becomes ``auto``, fp32 where bfloat16 is slow."""
         return [
             str(SCRIPT),
             "experiment=own_text",

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -157,14 +158,18 @@ def steady_speed(
             f"{setting.total_updates}; does another version of it run?"
         )
     tokens = sum(
-        reading.rate * (clock - before)
-        for (_, before), (reading, clock) in zip(within, within[1:], strict=False)
+        reading.rate * (clock - before) for (_, before), (reading, clock) in pairwise(within)
     )
     seconds = within[-1][1] - within[0][1]
     return Speed(tokens / seconds, tokens / setting.updates, seconds)
 
 
 def _environment(threads: int) -> dict[str, str]:
-    """This process's, with a thread count for PyTorch and log lines that come at once."""
-    count = str(threads)
-    return {**os.environ, "OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "PYTHONUNBUFFERED": "1"}
+    """This process's, with a thread count for PyTorch, no GPU, and log lines that come at once."""
+    return {
+        **os.environ,
+        "OMP_NUM_THREADS": str(threads),
+        "MKL_NUM_THREADS": str(threads),
+        "CUDA_VISIBLE_DEVICES": "",
+        "PYTHONUNBUFFERED": "1",
+    }

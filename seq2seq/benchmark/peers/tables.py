@@ -40,9 +40,10 @@ def notes(comparison: PeerComparison) -> list[str]:
         f"Text: {text.pairs:,} pairs {text.source}-{text.target}, "
         f"{text.target_tokens / text.pairs:.1f} target tokens each; words "
         f"{text.words[0]:,} and {text.words[1]:,}, specials not counted.",
-        f"Embedding {setting.embedding}, encoder {setting.hidden // 2} per direction, decoder and "
-        f"attention {setting.hidden}; batch {setting.batch_size}, Adam, dropout {setting.dropout:g}, "
-        f"label smoothing {setting.label_smoothing:g}, {setting.threads} threads.",
+        f"Embedding {setting.embedding}, encoder {setting.hidden // 2} per direction, decoder "
+        f"and attention {setting.hidden}; batch {setting.batch_size}, Adam, dropout "
+        f"{setting.dropout:g}, label smoothing {setting.label_smoothing:g}, "
+        f"{setting.threads} threads.",
         "Versions: "
         + "; ".join(
             ", ".join(f"{package} {version}" for package, version in versions.items())
@@ -56,7 +57,9 @@ def notes(comparison: PeerComparison) -> list[str]:
 def _rows(comparison: PeerComparison) -> list[list[str]]:
     """One row per precision and program, in the order of their first turns."""
     rows = []
-    for precision, toolkit in dict.fromkeys((run.precision, run.toolkit) for run in comparison.runs):
+    for precision, toolkit in dict.fromkeys(
+        (run.precision, run.toolkit) for run in comparison.runs
+    ):
         runs = comparison.of(toolkit, precision)
         ratio = "1"
         if toolkit != Ours.name:

@@ -49,7 +49,11 @@ def write_text(corpus: Corpus, folder: Path, min_frequency: int) -> PeerText:
     """
     folder.mkdir(parents=True, exist_ok=True)
     source, target = corpus.source_language, corpus.target_language
-    splits = {"train": corpus.train, "valid": corpus.valid, "test": next(iter(corpus.tests.values()))}
+    splits = {
+        "train": corpus.train,
+        "valid": corpus.valid,
+        "test": next(iter(corpus.tests.values())),
+    }
     tokenizers = MosesWordTokenizer(source), MosesWordTokenizer(target)
     counts: dict[str, Counter[str]] = {}
     pairs = 0
@@ -84,5 +88,5 @@ def _tokenize(
 
 
 def _words(tokenizer: MosesWordTokenizer, line: str) -> list[str]:
-    """Words free of white space of any kind, at which each toolkit would split by rules of its own."""
+    """Words free of any white space, at which each toolkit would split by rules of its own."""
     return " ".join(tokenizer.tokenize(line.lower())).split()

@@ -16,7 +16,7 @@ class Reading(NamedTuple):
     update: int
     """Updates made so far."""
     rate: float
-    """Target tokens per second since the report before: ends of sentence count, padding does not."""
+    """Target tokens per second since the report before; ends of sentence count, padding not."""
 
 
 class Toolkit(ABC):
@@ -63,4 +63,3 @@ def write_config(path: Path, config: dict[str, Any]) -> str:
     """Write a config as JSON, which every reader of YAML understands; return its absolute path."""
     write_json(path, config)
     return str(path.absolute())
-
