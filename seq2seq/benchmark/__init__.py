@@ -1,1 +1,0 @@
-"""How fast training is: measured here, nowhere else."""

@@ -51,7 +51,7 @@ class TimedRun:
 def probe(toolkit: Toolkit, python: Path) -> Probe:
     """Ask ``python`` whether it can import ``toolkit``, and in which version."""
     code = (
-        f"import importlib.metadata, torch, {toolkit.module}\n"
+        f"import {toolkit.module}, importlib.metadata, torch\n"
         f"print(importlib.metadata.version({toolkit.package!r}), torch.__version__)"
     )
     try:
