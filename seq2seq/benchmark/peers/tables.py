@@ -44,6 +44,9 @@ def notes(comparison: PeerComparison) -> list[str]:
         f"and attention {setting.hidden}; batch {setting.batch_size}, Adam, dropout "
         f"{setting.dropout:g}, label smoothing {setting.label_smoothing:g}, "
         f"{setting.threads} threads.",
+        "The models are of one kind, not equal: in the peers attention follows the decoder's step "
+        "(Luong's order), and their output layer reads as many units as the decoder has; here "
+        "attention comes first (Bahdanau's), and the output layer reads as many as an embedding.",
         "Versions: "
         + "; ".join(
             ", ".join(f"{package} {version}" for package, version in versions.items())
