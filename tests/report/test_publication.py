@@ -1,14 +1,17 @@
 """Results reach a document by the script alone: right numbers, right place, nothing else moved."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from synthetic_benchmark import synthetic_benchmark
 
 from seq2seq.config import CompareConfig, EvaluationConfig, PublishConfig
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import write_evaluation
 from seq2seq.evaluation.scores import Translations
+from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
 from seq2seq.report.comparison import compare
 from seq2seq.report.publication import publish, replace_part
 
@@ -121,6 +124,38 @@ def test_a_benchmark_goes_where_its_file_is_named(tmp_path):
     config.benchmarks = [str(tmp_path / "x.md")]
     with pytest.raises(UserError, match=r"no benchmark .*x\.md; run scripts/benchmark\.py first"):
         publish(config)
+
+
+def test_the_benchmarks_of_a_call_share_one_picture(tmp_path):
+    for name in ("m", "l"):
+        replace(synthetic_benchmark(), name=name).write(tmp_path)
+    marks = ["benchmark:m", "benchmark:l", "benchmark:picture"]
+    document = tmp_path / "docs" / "performance.md"
+    document.parent.mkdir()
+    document.write_text("".join(f"<!-- {mark} -->\n<!-- /{mark} -->\n" for mark in marks))
+    tables = [tmp_path / "m.md", tmp_path / "l.md"]
+    config = PublishConfig(
+        benchmarks=[str(table) for table in tables],
+        document=str(document),
+        pictures=str(tmp_path / "docs" / "figures"),
+    )
+    publish(config)
+    text = document.read_text(encoding="utf-8")
+    link = "![Time of one update by stages, m, l](figures/benchmark-m-l.png)"
+    assert f"<!-- benchmark:picture -->\n{link}\n<!-- /benchmark:picture -->" in text
+    panels = [read_panel(table.with_suffix(".json")) for table in tables]
+    drawn = tmp_path / "docs" / "figures" / "benchmark-m-l.png"
+    assert drawn.read_bytes() == render_benchmark_figure(panels)["png"]
+
+    tables[1].with_suffix(".json").unlink()
+    with pytest.raises(UserError, match=r"There is no .*l\.json for the picture"):
+        publish(config)
+    assert document.read_text(encoding="utf-8") == text
+
+
+def test_only_tables_of_benchmarks_are_taken():
+    with pytest.raises(UserError, match=r"names tables, such as m\.md; a/m\.json is none"):
+        PublishConfig(benchmarks=["a/m.json"], document="README.md", pictures="docs")
 
 
 def test_nothing_to_publish_is_refused():
