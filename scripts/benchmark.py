@@ -2,12 +2,15 @@
 
 from launch import launch
 
-from seq2seq.benchmark.benchmark import benchmark
+from seq2seq.benchmark.benchmark import benchmark, benchmark_peers
 from seq2seq.config import BenchmarkConfig
 
 
 def main(config: BenchmarkConfig) -> None:
-    """Print each size's table as soon as it is measured."""
+    """Print each size's table as soon as it is measured, or that of the peers."""
+    if config.peers:
+        print(benchmark_peers(config))
+        return
     for measured in benchmark(config):
         print(measured.markdown)
 

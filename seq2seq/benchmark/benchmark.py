@@ -1,7 +1,9 @@
-"""The stage ``benchmark``: how fast training is, by several paths to the same update."""
+"""The stage ``benchmark``: how fast training is, by several paths and beside other toolkits."""
 
 import logging
+import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -9,12 +11,20 @@ import torch
 from seq2seq.benchmark.measure import product_rate, time_in_turns
 from seq2seq.benchmark.memory import measure_memory
 from seq2seq.benchmark.paths import PATHS, Workload
+from seq2seq.benchmark.peers import (
+    PRECISIONS,
+    PeerSetting,
+    compare_with_peers,
+    comparison_markdown,
+)
 from seq2seq.benchmark.report import Benchmark, PathTimes
 from seq2seq.benchmark.shares import staged_update
 from seq2seq.benchmark.sizes import SIZES
 from seq2seq.config import BenchmarkConfig, require_choice
+from seq2seq.data.corpora import obtain
 from seq2seq.device import choose_device
-from seq2seq.record import environment_record
+from seq2seq.files import write_json, write_whole
+from seq2seq.record import describe_environment, environment_record
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +47,35 @@ def benchmark(config: BenchmarkConfig) -> Iterator[Benchmark]:
         table = measured.write(Path(config.output))
         log.info("Table and timings: %s, %s", table, table.with_suffix(".json"))
         yield measured
+
+
+def benchmark_peers(config: BenchmarkConfig) -> str:
+    """Train other toolkits and this one on the same text in turns; write and return the table.
+
+    Raises:
+        UserError: a peer does not exist, a program failed, or the text is not to be had.
+    """
+    folder = Path(config.output)
+    comparison = compare_with_peers(
+        config.peers,
+        obtain(config.corpus, Path(config.data)),
+        folder / "peers",
+        Path(config.peers_python or sys.executable),
+        PeerSetting(
+            updates=config.peer_updates,
+            threads=config.threads or torch.get_num_threads(),
+            seed=config.seed,
+        ),
+        PRECISIONS,
+        config.alternations,
+    )
+    environment = environment_record(torch.device("cpu"))
+    table = comparison_markdown(comparison) + f"- {describe_environment(environment)}\n"
+    write_whole(folder / "peers.md", table.encode())
+    runs = [asdict(run) for run in comparison.runs]
+    write_json(folder / "peers.json", {"runs": runs, "environment": environment})
+    log.info("Table and timings: %s, %s", folder / "peers.md", folder / "peers.json")
+    return table
 
 
 def _measure(size: str, config: BenchmarkConfig, device: torch.device) -> Benchmark:

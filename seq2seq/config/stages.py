@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from seq2seq.config.checks import nearest, require_choice, require_range
-from seq2seq.config.corpus import CorpusConfig, TokenizationConfig
+from seq2seq.config.corpus import CorpusConfig, Multi30kCorpus, TokenizationConfig
 from seq2seq.config.evaluation import DecodingConfig, EvaluationConfig
 from seq2seq.config.model import ModelConfig
 from seq2seq.config.training import TrainingConfig
@@ -177,6 +177,17 @@ class BenchmarkConfig:
     """Seed of weights, ids and dropout."""
     output: str = "outputs/benchmark"
     """Folder for the tables and the raw timings."""
+    peers: list[str] = field(default_factory=list)
+    """joeynmt | opennmt | eole: other toolkits to train on ``corpus`` in turns with this one,
+    ``alternations`` times, instead of timing ``sizes``."""
+    peers_python: str | None = None
+    """Python of the environment that the peers are installed in; null for the one that runs."""
+    peer_updates: int = 200
+    """Updates of each program that are timed, a multiple of 20; 20 more come first."""
+    corpus: CorpusConfig = field(default_factory=Multi30kCorpus)
+    """The text that the peers are trained on."""
+    data: str = "data"
+    """Folder for corpora."""
 
     def __post_init__(self) -> None:
         require_choice("attention", self.attention, ("additive", "fixed"))

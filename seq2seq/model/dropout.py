@@ -30,5 +30,6 @@ class Dropout(nn.Module):
         bits.random_(-(1 << 63), (1 << 63) - 1)
         levels = bits.view(torch.int16)[: x.numel()].view(x.shape)
         dropped = round(self.share * _LEVELS)
-        kept = levels >= dropped - _LEVELS // 2
-        return x * kept.to(x.dtype).mul_(_LEVELS / (_LEVELS - dropped))
+        # The way back keeps one byte per element, and not the scale of each.
+        zeroed = levels < dropped - _LEVELS // 2
+        return (x * (_LEVELS / (_LEVELS - dropped))).masked_fill(zeroed, 0)

@@ -31,6 +31,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from seq2seq.model.kernels import TorchKernels, choose_kernels
+from seq2seq.model.precision import product_type
 from seq2seq.model.score import Score
 
 
@@ -69,7 +70,7 @@ def attention_scan(
         weight: W, over Z = M + H columns [context; state].
         alignment: what it aligns with, and how.
     """
-    product = _product_type(inputs.device, hidden.dtype)
+    product = product_type(inputs.device, hidden.dtype)
     memory, mask, query_weight, score = alignment
     return Scan(
         *_AttentionScan.apply(
@@ -98,15 +99,9 @@ def plain_scan(
 
     Returns the hidden states s_1 ... s_T.
     """
-    product = _product_type(inputs.device, hidden.dtype)
+    product = product_type(inputs.device, hidden.dtype)
     kernels = choose_kernels(inputs.device, hidden.dtype, product)
     return _PlainScan.apply(kernels, product, inputs, hidden, cell, weight)
-
-
-def _product_type(device: torch.device, usual: torch.dtype) -> torch.dtype:
-    """The type of matrix products: autocast's where it is on."""
-    enabled = torch.is_autocast_enabled(device.type)
-    return torch.get_autocast_dtype(device.type) if enabled else usual
 
 
 class _Tape:

@@ -9,6 +9,7 @@ from torch import Tensor
 from seq2seq.data.batching import Batch
 from seq2seq.model.encoder import length_mask
 from seq2seq.model.kernels import choose_kernels
+from seq2seq.model.precision import product_type
 from seq2seq.model.translation import TranslationModel
 
 CHUNK_CELLS = 1 << 23
@@ -61,10 +62,7 @@ def output_loss(
     while its logits are at hand. Products use the autocast type; the softmax and all sums are
     float32 (or float64).
     """
-    device = outputs.device.type
-    product = outputs.dtype
-    if torch.is_autocast_enabled(device):
-        product = torch.get_autocast_dtype(device)
+    product = product_type(outputs.device, outputs.dtype)
     wanted = torch.is_grad_enabled()  # inside the operation it is off in any case
     return BatchLoss(
         *_OutputLoss.apply(outputs, weight, bias, targets, smoothing, scale, product, wanted)

@@ -19,7 +19,6 @@ from seq2seq.benchmark.peers import (
     compare_with_peers,
     comparison,
     comparison_markdown,
-    comparison_text,
     joeynmt,
     opennmt,
 )
@@ -317,7 +316,7 @@ def test_programs_take_turns_and_ratios_stay_within_a_round(compared):
 
 
 def test_tables_show_medians_ratios_and_who_is_left_out(compared):
-    text, markdown = comparison_text(compared), comparison_markdown(compared)
+    markdown = comparison_markdown(compared)
     rows = [
         [cell.strip() for cell in line.strip("|").split(" | ")]
         for line in markdown.split("\n")
@@ -329,11 +328,8 @@ def test_tables_show_medians_ratios_and_who_is_left_out(compared):
         ["seq2seq", "bf16", "550", "1", "895", "1,000"],
         ["opennmt", "bf16", "325", "1.75 (1.50-2.00)", "895", "1,000"],
     ]
-    for line, row in zip(text.split("\n")[1:5], rows[2:], strict=True):
-        assert " ".join(line.split()) == " ".join(row)
-    for rendered in (text, markdown):
-        assert "joeynmt is left out." in rendered
-        assert "OpenNMT-py 1.0" in rendered
+    assert "joeynmt is left out." in markdown
+    assert "OpenNMT-py 1.0" in markdown
 
 
 def test_unknown_names_are_refused_with_the_nearest(corpus, tmp_path):

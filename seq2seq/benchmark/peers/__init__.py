@@ -8,7 +8,7 @@ and how it writes down its speed; :mod:`~seq2seq.benchmark.peers.comparison` tak
 
 from seq2seq.benchmark.peers.comparison import PEERS, PRECISIONS, PeerComparison, compare_with_peers
 from seq2seq.benchmark.peers.setting import PeerSetting
-from seq2seq.benchmark.peers.tables import comparison_markdown, comparison_text
+from seq2seq.benchmark.peers.tables import comparison_markdown
 
 __all__ = [
     "PEERS",
@@ -17,5 +17,4 @@ __all__ = [
     "PeerSetting",
     "compare_with_peers",
     "comparison_markdown",
-    "comparison_text",
 ]

@@ -1,32 +1,18 @@
-"""A comparison with the peers as a table, in plain text or Markdown."""
+"""A comparison with the peers as a Markdown table."""
 
 import statistics
 
 from seq2seq.benchmark.peers.comparison import PeerComparison
 from seq2seq.benchmark.peers.ours import Ours
+from seq2seq.report.tables import markdown_table
 
 HEADER = ["program", "precision", "tokens/s", "seq2seq is faster by", "tokens/update", "parameters"]
 
 
-def comparison_text(comparison: PeerComparison) -> str:
-    """The table with aligned columns, and the conditions below."""
-    rows = [HEADER, *_rows(comparison)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.ljust(width) if column < 2 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join([*lines, "", *notes(comparison)]) + "\n"
-
-
 def comparison_markdown(comparison: PeerComparison) -> str:
-    """The table in Markdown, and the conditions below."""
-    rows = [HEADER, ["---", "---", *["---:"] * (len(HEADER) - 2)], *_rows(comparison)]
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join([*lines, "", *(f"- {note}" for note in notes(comparison))]) + "\n"
+    """The table, and the conditions below."""
+    table = markdown_table(HEADER, _rows(comparison))
+    return table + "\n" + "".join(f"- {note}\n" for note in notes(comparison))
 
 
 def notes(comparison: PeerComparison) -> list[str]:

@@ -6,6 +6,7 @@ from contextvars import ContextVar
 
 import torch
 
+from seq2seq.model.kernels.gpu import load_triton
 from seq2seq.model.kernels.native import load_native
 from seq2seq.model.kernels.operations import TorchKernels
 
@@ -18,8 +19,11 @@ _plain_wanted = ContextVar("_plain_wanted", default=False)
 def choose_kernels(device: torch.device, wide: torch.dtype, narrow: torch.dtype) -> TorchKernels:
     """The fastest kernels for arrays of these two types (see operations.py) on ``device``."""
     known = wide == torch.float32 and narrow in (torch.float32, torch.bfloat16)
-    if known and device.type == "cpu" and not _plain_wanted.get():
-        return load_native() or _PLAIN
+    if known and not _plain_wanted.get():
+        if device.type == "cpu":
+            return load_native() or _PLAIN
+        if device.type == "cuda":
+            return load_triton() or _PLAIN
     return _PLAIN
 
 

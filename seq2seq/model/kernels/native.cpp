@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -16,18 +17,25 @@
 
 namespace {
 
-using index = std::int64_t;
+using extent = std::int64_t;
 
 using bfloat = std::uint16_t;  // the upper half of a float
 
+template <typename To, typename From>
+inline To bits(From from) {  // std::bit_cast, which C++17 lacks
+    To to;
+    std::memcpy(&to, &from, sizeof to);
+    return to;
+}
+
 inline float wide(float x) { return x; }
 inline float wide(bfloat x) {
-    return __builtin_bit_cast(float, static_cast<std::uint32_t>(x) << 16);
+    return bits<float>(static_cast<std::uint32_t>(x) << 16);
 }
 
 inline void put(float x, float* place) { *place = x; }
 inline void put(float x, bfloat* place) {  // rounds to the nearest, ties to even
-    std::uint32_t word = __builtin_bit_cast(std::uint32_t, x);
+    std::uint32_t word = bits<std::uint32_t>(x);
     std::uint32_t rounded = word + 0x7fffu + ((word >> 16) & 1u);
     std::uint32_t number = x == x ? rounded : word | 0x400000u;  // what is no number stays none
     *place = static_cast<bfloat>(number >> 16);
@@ -50,7 +58,7 @@ inline Split split_exp(float x) {
     series = series * r + 1.0f / 6.0f;
     series = series * r + 0.5f;
     std::uint32_t exponent = static_cast<std::uint32_t>(static_cast<std::int32_t>(n) + 127) << 23;
-    return {__builtin_bit_cast(float, exponent), r + r * r * series};
+    return {bits<float>(exponent), r + r * r * series};
 }
 
 inline float exponential(float x) {
@@ -68,10 +76,10 @@ inline float hyperbolic(float x) {
 }
 
 template <typename T>
-void cell(index batch, index width, const T* inputs, const T* product, const float* before,
-          float* gates, float* after, float* hidden, T* narrow, index ld_narrow) {
+void cell(extent batch, extent width, const T* inputs, const T* product, const float* before,
+          float* gates, float* after, float* hidden, T* narrow, extent ld_narrow) {
 #pragma omp parallel for schedule(static)
-    for (index b = 0; b < batch; ++b) {
+    for (extent b = 0; b < batch; ++b) {
         const T* x = inputs + b * 4 * width;
         const T* p = product + b * 4 * width;
         const float* c = before + b * width;
@@ -79,7 +87,7 @@ void cell(index batch, index width, const T* inputs, const T* product, const flo
         float *c_new = after + b * width, *h = hidden + b * width;
         T* n = narrow + b * ld_narrow;
 #pragma omp simd
-        for (index j = 0; j < width; ++j) {
+        for (extent j = 0; j < width; ++j) {
             float in = sigmoid(wide(x[j]) + wide(p[j]));
             float forget = sigmoid(wide(x[width + j]) + wide(p[width + j]));
             float fresh = hyperbolic(wide(x[2 * width + j]) + wide(p[2 * width + j]));
@@ -94,17 +102,17 @@ void cell(index batch, index width, const T* inputs, const T* product, const flo
 }
 
 template <typename T>
-void cell_backward(index batch, index width, const float* gates, const float* before,
+void cell_backward(extent batch, extent width, const float* gates, const float* before,
                    const float* after, const float* d_hidden, float* d_cell, T* d_gates) {
 #pragma omp parallel for schedule(static)
-    for (index b = 0; b < batch; ++b) {
+    for (extent b = 0; b < batch; ++b) {
         const float* g = gates + b * 4 * width;
         const float *c = before + b * width, *c_new = after + b * width;
         const float* dh = d_hidden + b * width;
         float* dc = d_cell + b * width;
         T* dg = d_gates + b * 4 * width;
 #pragma omp simd
-        for (index j = 0; j < width; ++j) {
+        for (extent j = 0; j < width; ++j) {
             float in = g[j], forget = g[width + j], fresh = g[2 * width + j],
                   out = g[3 * width + j];
             float shown = hyperbolic(c_new[j]);
@@ -119,34 +127,35 @@ void cell_backward(index batch, index width, const float* gates, const float* be
 }
 
 template <typename T>
-void attend(index batch, index positions, index width, float* weights, const float* memory,
-            float* context, T* narrow, index ld_narrow) {
+void attend(extent batch, extent positions, extent width, float* weights, const float* memory,
+            float* context, T* narrow, extent ld_narrow) {
 #pragma omp parallel for schedule(static)
-    for (index b = 0; b < batch; ++b) {
+    for (extent b = 0; b < batch; ++b) {
         float* w = weights + b * positions;
-        float top = -std::numeric_limits<float>::infinity(), sum = 0.0f;
-        for (index s = 0; s < positions; ++s) top = w[s] > top ? w[s] : top;
-        for (index s = 0; s < positions; ++s)
-            sum += w[s] = std::isinf(w[s]) ? 0.0f : exponential(w[s] - top);
+        const float excluded = -std::numeric_limits<float>::infinity();
+        float top = excluded, sum = 0.0f;
+        for (extent s = 0; s < positions; ++s) top = w[s] > top ? w[s] : top;
+        for (extent s = 0; s < positions; ++s)
+            sum += w[s] = w[s] == excluded ? 0.0f : exponential(w[s] - top);
         float* c = context + b * width;
-        for (index m = 0; m < width; ++m) c[m] = 0.0f;
-        for (index s = 0; s < positions; ++s) {
+        for (extent m = 0; m < width; ++m) c[m] = 0.0f;
+        for (extent s = 0; s < positions; ++s) {
             float share = w[s] /= sum;
             if (share == 0.0f) continue;
             const float* h = memory + (b * positions + s) * width;
 #pragma omp simd
-            for (index m = 0; m < width; ++m) c[m] += share * h[m];
+            for (extent m = 0; m < width; ++m) c[m] += share * h[m];
         }
         T* n = narrow + b * ld_narrow;
 #pragma omp simd
-        for (index m = 0; m < width; ++m) put(c[m], n + m);
+        for (extent m = 0; m < width; ++m) put(c[m], n + m);
     }
 }
 
 // Rows of logits become their gradients; losses go to `sums` (two a row), biases' to `d_bias`
 // (one row a thread).
 template <typename T>
-void softmax_loss(index rows, index words, T* logits, const float* bias, const index* targets,
+void softmax_loss(extent rows, extent words, T* logits, const float* bias, const extent* targets,
                   float smoothing, float scale, int wanted, double* sums, float* d_bias,
                   int threads) {
 #pragma omp parallel num_threads(threads)
@@ -159,18 +168,18 @@ void softmax_loss(index rows, index words, T* logits, const float* bias, const i
         std::vector<float> scratch(words);
         float* e = scratch.data();
 #pragma omp for schedule(static)
-        for (index row = 0; row < rows; ++row) {
+        for (extent row = 0; row < rows; ++row) {
             T* l = logits + row * words;
             float top = -std::numeric_limits<float>::infinity(), total = 0.0f, sum = 0.0f;
 #pragma omp simd reduction(max : top) reduction(+ : total)
-            for (index v = 0; v < words; ++v) {
+            for (extent v = 0; v < words; ++v) {
                 float x = e[v] = wide(l[v]) + bias[v];
                 top = x > top ? x : top;
                 total += x;
             }
             float chosen = e[targets[row]];
 #pragma omp simd reduction(+ : sum)
-            for (index v = 0; v < words; ++v) sum += e[v] = exponential(e[v] - top);
+            for (extent v = 0; v < words; ++v) sum += e[v] = exponential(e[v] - top);
             double log_sum = double(top) + std::log(double(sum));
             sums[2 * row] = log_sum - chosen;
             sums[2 * row + 1] = log_sum - double(total) / words;
@@ -179,7 +188,7 @@ void softmax_loss(index rows, index words, T* logits, const float* bias, const i
             float correction = scale * (1.0f - smoothing);
             float at_target = e[targets[row]] * share - floor - correction;
 #pragma omp simd
-            for (index v = 0; v < words; ++v) {
+            for (extent v = 0; v < words; ++v) {
                 float d = e[v] * share - floor;
                 put(d, l + v);
                 d_own[v] += d;
@@ -194,18 +203,18 @@ void softmax_loss(index rows, index words, T* logits, const float* bias, const i
 
 extern "C" {
 
-void seq2seq_cell(int bf16, index batch, index width, const void* inputs, const void* product,
+void seq2seq_cell(int bf16, extent batch, extent width, const void* inputs, const void* product,
                   const float* before, float* gates, float* after, float* hidden, void* narrow,
-                  index ld_narrow) {
+                  extent ld_narrow) {
     if (bf16)
-        cell(batch, width, static_cast<const bfloat*>(inputs), static_cast<const bfloat*>(product), before, gates, after,
-             hidden, static_cast<bfloat*>(narrow), ld_narrow);
+        cell(batch, width, static_cast<const bfloat*>(inputs), static_cast<const bfloat*>(product),
+             before, gates, after, hidden, static_cast<bfloat*>(narrow), ld_narrow);
     else
-        cell(batch, width, static_cast<const float*>(inputs), static_cast<const float*>(product), before, gates, after,
-             hidden, static_cast<float*>(narrow), ld_narrow);
+        cell(batch, width, static_cast<const float*>(inputs), static_cast<const float*>(product),
+             before, gates, after, hidden, static_cast<float*>(narrow), ld_narrow);
 }
 
-void seq2seq_cell_backward(int bf16, index batch, index width, const float* gates,
+void seq2seq_cell_backward(int bf16, extent batch, extent width, const float* gates,
                            const float* before, const float* after, const float* d_hidden,
                            float* d_cell, void* d_gates) {
     if (bf16)
@@ -216,8 +225,8 @@ void seq2seq_cell_backward(int bf16, index batch, index width, const float* gate
                       static_cast<float*>(d_gates));
 }
 
-void seq2seq_attend(int bf16, index batch, index positions, index width, float* weights,
-                    const float* memory, float* context, void* narrow, index ld_narrow) {
+void seq2seq_attend(int bf16, extent batch, extent positions, extent width, float* weights,
+                    const float* memory, float* context, void* narrow, extent ld_narrow) {
     if (bf16)
         attend(batch, positions, width, weights, memory, context, static_cast<bfloat*>(narrow),
                ld_narrow);
@@ -226,34 +235,34 @@ void seq2seq_attend(int bf16, index batch, index positions, index width, float* 
                ld_narrow);
 }
 
-void seq2seq_attend_backward(index batch, index positions, index width, const float* d_context,
+void seq2seq_attend_backward(extent batch, extent positions, extent width, const float* d_context,
                              const float* weights, const float* memory, float* d_scores) {
 #pragma omp parallel for schedule(static)
-    for (index b = 0; b < batch; ++b) {
+    for (extent b = 0; b < batch; ++b) {
         const float *dc = d_context + b * width, *w = weights + b * positions;
         float *d = d_scores + b * positions, mean = 0.0f;
-        for (index s = 0; s < positions; ++s) {
+        for (extent s = 0; s < positions; ++s) {
             d[s] = 0.0f;
             if (w[s] == 0.0f) continue;
             const float* h = memory + (b * positions + s) * width;
             float product = 0.0f;
 #pragma omp simd reduction(+ : product)
-            for (index m = 0; m < width; ++m) product += dc[m] * h[m];
+            for (extent m = 0; m < width; ++m) product += dc[m] * h[m];
             d[s] = product;
             mean += w[s] * product;
         }
-        for (index s = 0; s < positions; ++s) d[s] = w[s] * (d[s] - mean);
+        for (extent s = 0; s < positions; ++s) d[s] = w[s] * (d[s] - mean);
     }
 }
 
-void seq2seq_additive_scores(index batch, index positions, index width, const float* keys,
+void seq2seq_additive_scores(extent batch, extent positions, extent width, const float* keys,
                              const float* query, const float* vector, const std::uint8_t* mask,
                              float* scores) {
 #pragma omp parallel for schedule(static)
-    for (index b = 0; b < batch; ++b) {
+    for (extent b = 0; b < batch; ++b) {
         const float* q = query + b * width;
-        for (index s = 0; s < positions; ++s) {
-            index row = b * positions + s;
+        for (extent s = 0; s < positions; ++s) {
+            extent row = b * positions + s;
             if (!mask[row]) {
                 scores[row] = -std::numeric_limits<float>::infinity();
                 continue;
@@ -261,29 +270,29 @@ void seq2seq_additive_scores(index batch, index positions, index width, const fl
             const float* k = keys + row * width;
             float score = 0.0f;
 #pragma omp simd reduction(+ : score)
-            for (index a = 0; a < width; ++a) score += vector[a] * hyperbolic(k[a] + q[a]);
+            for (extent a = 0; a < width; ++a) score += vector[a] * hyperbolic(k[a] + q[a]);
             scores[row] = score;
         }
     }
 }
 
-void seq2seq_additive_scores_backward(index batch, index positions, index width, const float* keys,
+void seq2seq_additive_scores_backward(extent batch, extent positions, extent width, const float* keys,
                                       const float* query, const float* vector,
                                       const float* d_scores, float* d_query, float* d_keys,
                                       float* d_vector) {
 #pragma omp parallel for schedule(static)
-    for (index b = 0; b < batch; ++b) {
+    for (extent b = 0; b < batch; ++b) {
         const float* q = query + b * width;
         float *dq = d_query + b * width, *dv = d_vector + b * width;
-        for (index a = 0; a < width; ++a) dq[a] = 0.0f;
-        for (index s = 0; s < positions; ++s) {
-            index row = b * positions + s;
+        for (extent a = 0; a < width; ++a) dq[a] = 0.0f;
+        for (extent s = 0; s < positions; ++s) {
+            extent row = b * positions + s;
             float d = d_scores[row];
             if (d == 0.0f) continue;
             const float* k = keys + row * width;
             float* dk = d_keys + row * width;
 #pragma omp simd
-            for (index a = 0; a < width; ++a) {
+            for (extent a = 0; a < width; ++a) {
                 float p = hyperbolic(k[a] + q[a]);
                 float slope = d * (1.0f - p * p);
                 dv[a] += d * p;
@@ -292,12 +301,12 @@ void seq2seq_additive_scores_backward(index batch, index positions, index width,
             }
         }
 #pragma omp simd
-        for (index a = 0; a < width; ++a) dq[a] *= vector[a];
+        for (extent a = 0; a < width; ++a) dq[a] *= vector[a];
     }
 }
 
-void seq2seq_softmax_loss(int bf16, index rows, index words, void* logits, const float* bias,
-                          const index* targets, float smoothing, float scale, int wanted,
+void seq2seq_softmax_loss(int bf16, extent rows, extent words, void* logits, const float* bias,
+                          const extent* targets, float smoothing, float scale, int wanted,
                           double* sums, float* d_bias, int threads) {
     if (bf16)
         softmax_loss(rows, words, static_cast<bfloat*>(logits), bias, targets, smoothing, scale,

@@ -6,6 +6,7 @@ import hashlib
 import logging
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -22,7 +23,7 @@ log = logging.getLogger(__name__)
 SOURCE = Path(__file__).with_name("native.cpp")
 # No -ffast-math: it would break infinities. The OpenMP runtime is PyTorch's own, already loaded:
 # linking a second one would set two thread pools against each other.
-COMPILE = "-std=c++17 -O3 -march=native -fopenmp -fno-math-errno -fno-trapping-math -fPIC -c"
+COMPILE = "-std=c++17 -O3 -fopenmp -fno-math-errno -fno-trapping-math -fPIC -c"
 
 
 class NativeKernels(TorchKernels):
@@ -207,8 +208,8 @@ class NativeKernels(TorchKernels):
 @functools.cache
 def load_native() -> NativeKernels | None:
     """The compiled kernels; None, with a line in the log, where they cannot be built."""
-    compiler = os.environ.get("CXX") or shutil.which("c++")
-    if compiler is None or platform.system() != "Linux":
+    compiler = shlex.split(os.environ.get("CXX", "")) or ["c++"]
+    if shutil.which(compiler[0]) is None or platform.system() != "Linux":
         log.info("No C++ compiler for the native kernels: plain PyTorch operations are used.")
         return None
     try:
@@ -216,7 +217,7 @@ def load_native() -> NativeKernels | None:
         if not library.exists():
             _build(compiler, library)
         return NativeKernels(ctypes.CDLL(str(library)))
-    except (OSError, subprocess.CalledProcessError) as error:
+    except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
         reason = getattr(error, "stderr", None) or str(error)
         log.warning(
             "The native kernels could not be built, plain PyTorch operations are used instead: %s",
@@ -225,28 +226,41 @@ def load_native() -> NativeKernels | None:
         return None
 
 
-def _library_file(compiler: str) -> Path:
-    """Where the library for this source, compiler, processor and PyTorch is kept."""
-    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True)
-    flags = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n\n")[0]
-    features = [line for line in flags.split("\n") if line.startswith(("flags", "model name"))]
-    parts = [SOURCE.read_text(encoding="utf-8"), COMPILE, version.stdout, *features]
+def _library_file(compiler: list[str]) -> Path:
+    """Where the library for this source, compiler and processor is kept.
+
+    Raises:
+        RuntimeError: the user has no home.
+    """
+    cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    # As x86 and ARM name what -march=native depends on.
+    named = ("flags", "model name", "Features", "CPU implementer", "CPU part")
+    processor = [x for x in cpuinfo.split("\n\n")[0].split("\n") if x.startswith(named)]
+    source = SOURCE.read_text(encoding="utf-8")
+    parts = [source, COMPILE, *compiler, _run([*compiler, "--version"]), *processor]
     name = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "seq2seq" / f"native-{name}.so"
 
 
-def _build(compiler: str, library: Path) -> None:
+def _build(compiler: list[str], library: Path) -> None:
     """Compile in a folder of our own, then move into place: other processes may build too."""
     library.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         compiled, linked = Path(folder) / "native.o", Path(folder) / "native.so"
-        for command in (
-            [compiler, *COMPILE.split(), str(SOURCE), "-o", str(compiled)],
-            [compiler, "-shared", str(compiled), "-o", str(linked)],
-        ):
-            subprocess.run(command, capture_output=True, text=True, check=True)
+        compile_source = [*compiler, *COMPILE.split(), str(SOURCE), "-o", str(compiled)]
+        try:
+            _run([*compile_source, "-march=native"])
+        except subprocess.CalledProcessError:  # some compilers do not know it
+            _run(compile_source)
+        _run([*compiler, "-shared", str(compiled), "-o", str(linked)])
         linked.replace(library)
+
+
+def _run(command: list[str]) -> str:
+    return subprocess.run(
+        command, capture_output=True, encoding="utf-8", errors="replace", check=True
+    ).stdout
 
 
 def _size(number: int) -> ctypes.c_int64:
