@@ -142,8 +142,8 @@ class PublishConfig:
     """Comparison folders; each fills the part marked ``<!-- results:<experiment>/<folder> -->``."""
     benchmarks: list[str] = field(default_factory=list)
     """Tables of ``benchmark``, such as outputs/benchmark/m.md; each fills the part marked
-    ``<!-- benchmark:<file name without .md> -->``, and one figure of them all, from the .json files
-    beside them, the part marked ``<!-- benchmark:picture -->``."""
+    ``<!-- benchmark:<file name without .md> -->``. One figure of all sizes, from the .json files
+    beside the tables, fills ``<!-- benchmark:picture -->``."""
 
     def __post_init__(self) -> None:
         if not self.comparisons and not self.benchmarks:

@@ -82,14 +82,16 @@ class Panel:
     bars: list[Bar]
 
 
-def read_panel(path: Path) -> Panel:
-    """The panel of one benchmark's JSON file.
+def read_panel(path: Path) -> Panel | None:
+    """The panel of one benchmark's JSON file; None for peers, which are not timed by stages.
 
     Raises:
         UserError: the file is missing, or is not what the stage ``benchmark`` writes today.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
+        if "runs" in content:
+            return None
         bars = [_bar(entry) for entry in content["paths"]]
         if not bars:
             raise ValueError("no paths")

@@ -12,7 +12,7 @@ name of its file::
     <!-- /benchmark:m -->
 
     <!-- benchmark:picture -->
-    (one figure of all benchmarks of the call; a document may do without)
+    (one figure of all sizes named in the call; a document may do without)
     <!-- /benchmark:picture -->
 """
 
@@ -74,13 +74,13 @@ def publish(config: PublishConfig) -> None:
         text = replace_part(text, marks, table.read_text(encoding="utf-8").rstrip(), document)
     marks = _marks("benchmark:picture")
     if config.benchmarks and marks[0] in text:
-        tables = list(map(Path, config.benchmarks))
-        names = [table.stem for table in tables]
-        picture = Path(config.pictures) / f"benchmark-{'-'.join(names)}.png"
-        panels = [read_panel(table.with_suffix(".json")) for table in tables]
-        pictures[picture] = render_benchmark_figure(panels)["png"]
-        link = _link(picture, f"Time of one update by stages, {', '.join(names)}", document)
-        text = replace_part(text, marks, link, document)
+        files = [Path(table).with_suffix(".json") for table in config.benchmarks]
+        if panels := [panel for panel in map(read_panel, files) if panel]:
+            names = [panel.name for panel in panels]
+            picture = Path(config.pictures) / f"benchmark-{'-'.join(names)}.png"
+            pictures[picture] = render_benchmark_figure(panels)["png"]
+            link = _link(picture, f"Time of one update by stages, {', '.join(names)}", document)
+            text = replace_part(text, marks, link, document)
     for picture, content in pictures.items():
         picture.parent.mkdir(parents=True, exist_ok=True)
         write_whole(picture, content)

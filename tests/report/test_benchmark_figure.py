@@ -26,7 +26,9 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def panel(file: Path) -> Panel:
-    return read_panel(file)
+    panel = read_panel(file)
+    assert panel
+    return panel
 
 
 def bars(axes: Axes) -> dict[float, list[tuple[float, float]]]:

@@ -127,15 +127,19 @@ def test_a_benchmark_goes_where_its_file_is_named(tmp_path):
 
 
 def test_the_benchmarks_of_a_call_share_one_picture(tmp_path):
+    """All but the comparison with other toolkits, which knows no stages."""
     for name in ("m", "l"):
         replace(synthetic_benchmark(), name=name).write(tmp_path)
-    marks = ["benchmark:m", "benchmark:l", "benchmark:picture"]
+    (tmp_path / "peers.md").write_text("| peers |\n")
+    (tmp_path / "peers.json").write_text('{"runs": [], "environment": {}}')
+    names = ["m", "peers", "l", "picture"]
     document = tmp_path / "docs" / "performance.md"
     document.parent.mkdir()
-    document.write_text("".join(f"<!-- {mark} -->\n<!-- /{mark} -->\n" for mark in marks))
-    tables = [tmp_path / "m.md", tmp_path / "l.md"]
+    document.write_text(
+        "".join(f"<!-- benchmark:{name} -->\n<!-- /benchmark:{name} -->\n" for name in names)
+    )
     config = PublishConfig(
-        benchmarks=[str(table) for table in tables],
+        benchmarks=[str(tmp_path / f"{name}.md") for name in names[:3]],
         document=str(document),
         pictures=str(tmp_path / "docs" / "figures"),
     )
@@ -143,11 +147,16 @@ def test_the_benchmarks_of_a_call_share_one_picture(tmp_path):
     text = document.read_text(encoding="utf-8")
     link = "![Time of one update by stages, m, l](figures/benchmark-m-l.png)"
     assert f"<!-- benchmark:picture -->\n{link}\n<!-- /benchmark:picture -->" in text
-    panels = [read_panel(table.with_suffix(".json")) for table in tables]
+    panels = [panel for name in ("m", "l") if (panel := read_panel(tmp_path / f"{name}.json"))]
     drawn = tmp_path / "docs" / "figures" / "benchmark-m-l.png"
     assert drawn.read_bytes() == render_benchmark_figure(panels)["png"]
 
-    tables[1].with_suffix(".json").unlink()
+    config.benchmarks = [str(tmp_path / "peers.md")]
+    publish(config)  # brings no picture, and keeps that of other calls
+    assert document.read_text(encoding="utf-8") == text
+
+    (tmp_path / "l.json").unlink()
+    config.benchmarks = [str(tmp_path / "l.md")]
     with pytest.raises(UserError, match=r"There is no .*l\.json for the picture"):
         publish(config)
     assert document.read_text(encoding="utf-8") == text
