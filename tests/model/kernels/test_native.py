@@ -107,6 +107,15 @@ def test_refuses_what_it_would_misread(native):
     given["targets"][3] = ODD.words
     with pytest.raises(IndexError, match="outside the vocabulary of 19"):
         native.softmax_loss(**given)
+    for name, kind in (("memory", torch.bfloat16), ("weights", torch.float64)):
+        given = arguments("attend", ODD, torch.float32)
+        given[name] = given[name].to(kind)
+        with pytest.raises(TypeError, match="a kernel wants torch.float32"):
+            native.attend(**given)
+    given = arguments("softmax_loss", ODD, torch.float32)
+    given["targets"] = given["targets"].int()
+    with pytest.raises(TypeError, match=r"a kernel wants torch.int64 .* not torch.int32"):
+        native.softmax_loss(**given)
 
 
 def test_chosen_for_float32_on_a_processor(native):
