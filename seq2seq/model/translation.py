@@ -38,7 +38,7 @@ class TranslationModel(nn.Module):
         super().__init__()
         # One number is drawn, whatever the attention: systems of one seed start alike (see
         # initialization.py), and go on alike with their dropout.
-        start = int(torch.randint(1 << 62, ()))
+        start = int(torch.randint(1 << 62, (), device="cpu"))
         with torch.random.fork_rng(devices=[]):
             self._build(config, source_size, target_size)
             torch.default_generator.manual_seed(start)
