@@ -1,7 +1,5 @@
 """Translate a text file, or standard input, with a checkpoint."""
 
-from pathlib import Path
-
 from launch import launch
 
 from seq2seq.config import TranslateConfig
@@ -10,7 +8,8 @@ from seq2seq.decoding.translator import Translator, translate_file
 
 def main(config: TranslateConfig) -> None:
     """One line out for each line in."""
-    translator = Translator.load(Path(config.checkpoint), config.device, config.precision)
+    checkpoints = [config.checkpoint, *config.more_checkpoints]
+    translator = Translator.load(checkpoints, config.device, config.precision, config.average)
     translate_file(translator, config.decoding, config.input, config.hypotheses)
 
 

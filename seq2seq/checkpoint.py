@@ -175,7 +175,7 @@ def _build_model(
 ) -> TranslationModel:
     sizes = len(source.vocabulary), len(target.vocabulary)
     # First without memory: a config that does not fit the file must not allocate what it asks for.
-    with torch.device("meta"):
+    with torch.random.fork_rng(devices=[]), torch.device("meta"):
         _require_fit(_tensors_of(TranslationModel(config.model, *sizes)), tensors, folder)
     with torch.random.fork_rng(devices=[]):
         model = TranslationModel(config.model, *sizes)

@@ -25,7 +25,9 @@ PACKAGES = (
     "numpy",
 )
 # Where files lie does not change a result, and is nobody else's business.
-WHEREABOUTS = re.compile(r"(data|output|peers_python|corpus\.(directory|mirror|\w+_(source|target)))=")
+WHEREABOUTS = re.compile(
+    r"(data|output|peers_python|corpus\.(directory|mirror|\w+_(source|target)))="
+)
 
 
 def _git(*arguments: str) -> str | None:

@@ -13,11 +13,15 @@ class Sizes(NamedTuple):
     memory: int
     words: int
     rows: int
+    hypotheses: int = 1
 
 
 ODD = Sizes(batch=3, positions=5, attention=7, hidden=6, memory=10, words=19, rows=11)
 # Past one block, and past several, of every loop and grid of every kernel.
 LARGE = Sizes(batch=2, positions=131, attention=261, hidden=130, memory=259, words=4100, rows=37)
+# In search, several rows of queries share a sentence.
+SHARED = ODD._replace(hypotheses=4)
+LARGE_SHARED = LARGE._replace(hypotheses=3)
 
 KERNELS = (
     "cell",
@@ -46,7 +50,7 @@ def arguments(kernel, sizes, narrow, wide=torch.float32, seed=0, scale=1.0):
     goes through a non-linearity.
     """
     generator = torch.Generator().manual_seed(seed)
-    batch, positions, attention, hidden, memory, words, rows = sizes
+    batch, positions, attention, hidden, memory, words, rows, hypotheses = sizes
 
     def random(*shape):
         return torch.randn(*shape, generator=generator, dtype=torch.float64).to(wide)
@@ -54,11 +58,12 @@ def arguments(kernel, sizes, narrow, wide=torch.float32, seed=0, scale=1.0):
     def blank(*shape):
         return torch.full(shape, 7.0, dtype=wide)
 
-    def slice_of(width):  # of wider rows
-        return torch.full((batch, width + 6), 7.0, dtype=narrow)[:, 4 : 4 + width]
+    def slice_of(count, width):  # of wider rows
+        return torch.full((count, width + 6), 7.0, dtype=narrow)[:, 4 : 4 + width]
 
     mask = ragged_mask(sizes)
-    scores = (scale * random(batch, positions)).masked_fill(~mask, float("-inf"))
+    padding = ~mask.repeat_interleave(hypotheses, dim=0)
+    scores = (scale * random(len(padding), positions)).masked_fill(padding, float("-inf"))
     real_memory = random(batch, positions, memory) * mask[:, :, None]
     gates = random(batch, 4 * hidden).sigmoid()
     gates[:, 2 * hidden : 3 * hidden].mul_(2).sub_(1)
@@ -70,7 +75,7 @@ def arguments(kernel, sizes, narrow, wide=torch.float32, seed=0, scale=1.0):
             "gates": blank(batch, 4 * hidden),
             "after": blank(batch, hidden),
             "hidden": blank(batch, hidden),
-            "narrow": slice_of(hidden),
+            "narrow": slice_of(batch, hidden),
         }
     if kernel == "cell_backward":
         return {
@@ -85,8 +90,8 @@ def arguments(kernel, sizes, narrow, wide=torch.float32, seed=0, scale=1.0):
         return {
             "weights": scores,
             "memory": real_memory,
-            "context": blank(batch, memory),
-            "narrow": slice_of(memory),
+            "context": blank(batch * hypotheses, memory),
+            "narrow": slice_of(batch * hypotheses, memory),
         }
     if kernel == "attend_backward":
         return {
@@ -98,10 +103,10 @@ def arguments(kernel, sizes, narrow, wide=torch.float32, seed=0, scale=1.0):
     if kernel == "additive_scores":
         return {
             "keys": scale * random(batch, positions, attention),
-            "query": scale * random(batch, attention),
+            "query": scale * random(batch * hypotheses, attention),
             "vector": random(attention),
             "mask": mask,
-            "scores": blank(batch, positions),
+            "scores": blank(batch * hypotheses, positions),
         }
     if kernel == "additive_scores_backward":
         return {

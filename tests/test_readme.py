@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from launch import compose_config
 from reversal import write_reversal_corpus
+from test_checkpoint import save
 from test_scripts import TOY
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -76,6 +77,14 @@ def test_every_command_runs(tmp_path):
             assert done.stdout.count("\n") == 5
     figure = tmp_path / "outputs" / "comparison" / "figure.png"
     assert figure.exists()
+
+
+def test_the_python_example_runs(tmp_path, monkeypatch, capsys):
+    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    save(tmp_path / "outputs" / "my_text" / "attention" / "seed-1")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "README.md", "exec"), {})
+    assert capsys.readouterr().out
 
 
 def test_every_file_the_page_links_to_exists():

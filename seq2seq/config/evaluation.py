@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from seq2seq.config.checks import require_range
+from seq2seq.config.checks import require_choice, require_range
 from seq2seq.errors import UserError
 
 
@@ -12,26 +12,85 @@ class DecodingConfig:
 
     beam: int = 5
     """Hypotheses kept per sentence; 1 is greedy search."""
+    n_best: int = 1
+    """Hypotheses returned per sentence, best first; at most ``beam``."""
     length_normalization: float = 1.0
     """Finished hypotheses rank by log-probability / length ** this; 0 for none, 1 for average."""
+    length_penalty: str = "power"
+    """power | gnmt: what is raised to length_normalization, the length, or (5 + length) / 6 (Wu et
+    al. 2016)."""
+    coverage_penalty: float = 0.0
+    """Weight of what finished hypotheses lose for source words not looked at (Wu et al. 2016); 0
+    for none. A model without attention loses nothing."""
     batch_size: int = 64
     """Sentences searched together; changes speed only."""
     max_ratio: float = 2.0
     """A hypothesis ends at max_ratio x source pieces + max_extra pieces."""
     max_extra: int = 10
     """See max_ratio."""
+    max_length: int | None = None
+    """Most pieces of a hypothesis whatever the source's length, its end counted; null for no such
+    limit."""
+    min_length: int = 0
+    """Fewest pieces before a hypothesis may end; the longest allowed length makes room for them."""
+    no_repeat_ngram: int = 0
+    """No run of this many pieces comes twice in a hypothesis; 0 allows any."""
+    forbid_unknown: bool = False
+    """Never write <unk>."""
+    replace_unknown: bool = False
+    """Replace each <unk> by the source piece it looked at most; for vocabularies of words."""
+    sample: bool = False
+    """Draw translations at random instead of searching: n_best of them, whatever the beam."""
+    temperature: float = 1.0
+    """Sampling: what logits are divided by; below 1 likely pieces become likelier."""
+    top_k: int | None = None
+    """Sampling: draw from this many of the likeliest pieces; null for all."""
+    top_p: float = 1.0
+    """Sampling: draw from the fewest pieces that together have this probability."""
+    seed: int = 1
+    """Sampling: seed of the chance, which is each sentence's own."""
 
     def __post_init__(self) -> None:
         require_range("decoding.beam", self.beam, 1)
+        require_range("decoding.n_best", self.n_best, 1)
         require_range("decoding.length_normalization", self.length_normalization, 0)
+        require_choice("decoding.length_penalty", self.length_penalty, ("power", "gnmt"))
+        require_range("decoding.coverage_penalty", self.coverage_penalty, 0)
         require_range("decoding.batch_size", self.batch_size, 1)
         require_range("decoding.max_ratio", self.max_ratio, 0)
         require_range("decoding.max_extra", self.max_extra, 1)
+        require_range("decoding.min_length", self.min_length, 0)
+        require_range("decoding.max_length", self.max_length, 1)
+        require_range("decoding.no_repeat_ngram", self.no_repeat_ngram, 0)
+        require_range("decoding.temperature", self.temperature, 0.01)
+        require_range("decoding.top_k", self.top_k, 1)
+        require_range("decoding.top_p", self.top_p, 0.001, 1)
+        require_range("decoding.seed", self.seed, 0)
+        if self.n_best > self.beam and not self.sample:
+            raise UserError(
+                f"decoding.n_best={self.n_best} is more than decoding.beam={self.beam} can find; "
+                "widen the beam, or ask for fewer."
+            )
+        if self.max_length is not None and self.max_length <= self.min_length:
+            raise UserError(
+                f"decoding.max_length={self.max_length} leaves no room for decoding.min_length="
+                f"{self.min_length} pieces and an end; raise the one or lower the other."
+            )
 
     @property
     def name(self) -> str:
-        """``greedy`` or ``beam5``: how folders and tables call this search."""
-        return "greedy" if self.beam == 1 else f"beam{self.beam}"
+        """How folders and tables call this search: ``greedy``, ``beam5-no-unk``, ``sample``."""
+        search = "greedy" if self.beam == 1 else f"beam{self.beam}"
+        if self.sample:
+            search = "sample"
+        options = {
+            "gnmt": self.length_penalty == "gnmt",
+            "coverage": self.coverage_penalty > 0,
+            "no-repeat": self.no_repeat_ngram > 0,
+            "no-unk": self.forbid_unknown,
+            "replaced": self.replace_unknown,
+        }
+        return "-".join([search, *(name for name, chosen in options.items() if chosen)])
 
 
 @dataclass(kw_only=True)

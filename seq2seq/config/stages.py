@@ -51,6 +51,7 @@ class ExperimentConfig:
                 )
         for beam in self.beams:
             require_range("beams", beam, 1)
+            self.search(beam)  # refuses settings that do not go with this width
         _require_distinct("seeds", self.seeds)
         _require_distinct("beams", self.beams)
 
@@ -66,6 +67,10 @@ class TranslateConfig:
     checkpoint: str
     """Checkpoint folder, or a run folder (its best checkpoint is taken)."""
     decoding: DecodingConfig
+    more_checkpoints: list[str] = field(default_factory=list)
+    """Others to translate together with it, as an ensemble; their vocabularies are the same."""
+    average: bool = False
+    """Make one model of the mean of their weights instead; for checkpoints of one training."""
     input: str = "-"
     """Text file, one sentence a line; - for standard input."""
     hypotheses: str = "-"
@@ -78,6 +83,7 @@ class TranslateConfig:
     def __post_init__(self) -> None:
         require_choice("device", self.device, ("auto", "cpu", "cuda"))
         require_choice("precision", self.precision, ("auto", "fp32", "bf16"))
+        _require_company(self.average, self.more_checkpoints)
 
 
 @dataclass(kw_only=True)
@@ -88,6 +94,10 @@ class EvaluateConfig:
     """Checkpoint folder, or a run folder (its best checkpoint is taken)."""
     decoding: DecodingConfig
     evaluation: EvaluationConfig
+    more_checkpoints: list[str] = field(default_factory=list)
+    """Others to translate together with it, as an ensemble; their vocabularies are the same."""
+    average: bool = False
+    """Make one model of the mean of their weights instead; for checkpoints of one training."""
     test_sets: list[str] | None = None
     """Names of test sets of the corpus the model was trained on; null for all of them."""
     directory: str | None = None
@@ -108,6 +118,7 @@ class EvaluateConfig:
     def __post_init__(self) -> None:
         require_choice("device", self.device, ("auto", "cpu", "cuda"))
         require_choice("precision", self.precision, ("auto", "fp32", "bf16"))
+        _require_company(self.average, self.more_checkpoints)
         if (self.source is None) != (self.reference is None):
             raise UserError("source and reference go together; give both, or neither.")
         if self.source is not None and (self.test_sets or self.directory):
@@ -210,3 +221,9 @@ def _require_distinct(name: str, values: Sequence[object]) -> None:
     """Refuse an empty list, and one that names a value twice."""
     if not values or len(set(values)) < len(values):
         raise UserError(f"{name}={list(values)} must name at least one value, and none twice.")
+
+
+def _require_company(average: bool, more_checkpoints: Sequence[str]) -> None:
+    """Refuse to average one checkpoint."""
+    if average and not more_checkpoints:
+        raise UserError("average=true needs more than one checkpoint; give more_checkpoints=[...].")

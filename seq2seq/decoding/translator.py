@@ -3,45 +3,38 @@
 import contextlib
 import logging
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import overload
 
 import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 from tqdm import tqdm
 
-from seq2seq.checkpoint import load_checkpoint
+from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import DecodingConfig
 from seq2seq.data.codec import TextCodec
 from seq2seq.data.text import read_lines, write_lines
-from seq2seq.data.vocabulary import EOS, PAD
-from seq2seq.decoding.search import SearchResult, beam_search
+from seq2seq.data.vocabulary import EOS, PAD, SPECIALS, UNK
+from seq2seq.decoding.ensemble import combine
+from seq2seq.decoding.forced import force
+from seq2seq.decoding.hypothesis import NOTHING, Hypothesis, make_hypothesis
+from seq2seq.decoding.result import SearchResult
+from seq2seq.decoding.sampling import sample
+from seq2seq.decoding.search import beam_search
 from seq2seq.device import choose_device, choose_precision, mixed_precision
 from seq2seq.errors import UserError
+from seq2seq.model.ensemble import Ensemble
 from seq2seq.model.translation import TranslationModel
 
 logger = logging.getLogger(__name__)
 
 CHUNK = 4_096
 """Lines of a file translated at a time; within a chunk, sentences of like length go together."""
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """The translation of one sentence."""
-
-    text: str
-    """Running text on one line; empty for a blank source."""
-    score: float
-    """Log-probability divided by length ** length_normalization."""
-    pieces: list[str]
-    """What the text was made of, without EOS."""
-    capped: bool
-    """The search came to its longest allowed hypothesis before the model ended one."""
-
-
-NOTHING = Hypothesis("", 0.0, [], False)
+END = SPECIALS[EOS]
 
 
 class Translator:
@@ -53,7 +46,7 @@ class Translator:
 
     def __init__(
         self,
-        model: TranslationModel,
+        model: TranslationModel | Ensemble,
         source: TextCodec,
         target: TextCodec,
         device: torch.device,
@@ -69,38 +62,90 @@ class Translator:
         self.max_pieces = max_pieces
 
     @classmethod
-    def load(cls, checkpoint: Path, device: str = "auto", precision: str = "auto") -> "Translator":
+    def load(
+        cls,
+        checkpoint: str | Path | Sequence[str | Path],
+        device: str = "auto",
+        precision: str = "auto",
+        average: bool = False,
+    ) -> "Translator":
         """Load a checkpoint folder, or the best checkpoint of a run folder.
 
+        Args:
+            checkpoint: one, or several that become one translator, see
+                :func:`~seq2seq.decoding.ensemble.combine`.
+            device: auto | cpu | cuda.
+            precision: auto | fp32 | bf16.
+            average: of several, average the weights, not the probabilities.
+
         Raises:
-            UserError: there is no whole checkpoint, or no such device.
+            UserError: there is no whole checkpoint, or no such device; or they do not go together.
         """
+        paths = [checkpoint] if isinstance(checkpoint, str | Path) else checkpoint
         chosen = choose_device(device)
-        found = load_checkpoint(checkpoint, chosen)
+        return cls.of([load_checkpoint(Path(path), chosen) for path in paths], precision, average)
+
+    @classmethod
+    def of(
+        cls, checkpoints: Sequence[Checkpoint], precision: str = "auto", average: bool = False
+    ) -> "Translator":
+        """Use loaded checkpoints, all on one device; see :meth:`load`."""
+        first = checkpoints[0]
+        device = next(first.model.parameters()).device
         return cls(
-            found.model,
-            found.source,
-            found.target,
-            chosen,
-            choose_precision(precision, chosen),
-            found.config.tokenization.max_pieces,
+            combine(checkpoints, average),
+            first.source,
+            first.target,
+            device,
+            choose_precision(precision, device),
+            first.config.tokenization.max_pieces,
         )
+
+    @overload
+    def translate(
+        self,
+        text: str,
+        config: DecodingConfig | None = None,
+        *,
+        attention: bool = False,
+        progress: bool = False,
+        first_line: int = 1,
+    ) -> Hypothesis: ...
+
+    @overload
+    def translate(
+        self,
+        text: list[str],
+        config: DecodingConfig | None = None,
+        *,
+        attention: bool = False,
+        progress: bool = False,
+        first_line: int = 1,
+    ) -> list[Hypothesis]: ...
 
     def translate(
         self,
-        sentences: list[str],
-        config: DecodingConfig,
+        text: str | list[str],
+        config: DecodingConfig | None = None,
+        *,
+        attention: bool = False,
         progress: bool = False,
         first_line: int = 1,
-    ) -> list[Hypothesis]:
-        """One hypothesis per sentence, in the order of ``sentences``.
+    ) -> Hypothesis | list[Hypothesis]:
+        """Translate one sentence, or a list of them: one hypothesis for each, in their order.
 
-        ``first_line`` is the line number that warnings give to the first sentence.
+        Args:
+            text: a sentence, or sentences; the model reads each by itself.
+            config: how to search; None for ``DecodingConfig()``, a beam of 5.
+            attention: tell, too, where each piece looked. Takes one more pass over the results.
+            progress: show a bar on a terminal.
+            first_line: the line number of the first sentence, for warnings and for sampling.
         """
-        encoded = [
-            self._encode(sentence, line) for line, sentence in enumerate(sentences, first_line)
-        ]
-        hypotheses = [NOTHING] * len(sentences)
+        if isinstance(text, str):
+            return self.translate([text], config, attention=attention, first_line=first_line)[0]
+        config = config or DecodingConfig()
+        encoded = [self._encode(sentence, line) for line, sentence in enumerate(text, first_line)]
+        hypotheses = [NOTHING] * len(text)
         # Sentences of like length share a batch; the longest first, to run out of memory early.
         order = sorted((i for i, ids in enumerate(encoded) if ids), key=lambda i: -len(encoded[i]))
         batches = [
@@ -110,14 +155,24 @@ class Translator:
         bar = tqdm(total=len(order), unit="sentence", disable=None if progress else True)
         with bar, self._evaluating():
             for batch in batches:
-                results = self._search([encoded[i] for i in batch], config)
-                for i, result in zip(batch, results, strict=True):
-                    hypotheses[i] = self._hypothesis(result)
+                found = self._translate_batch(
+                    [text[i] for i in batch],
+                    [encoded[i] for i in batch],
+                    [first_line + i for i in batch],
+                    config,
+                    attention,
+                )
+                for i, hypothesis in zip(batch, found, strict=True):
+                    hypotheses[i] = hypothesis
                 bar.update(len(batch))
         return hypotheses
 
+    def _pieces(self, sentence: str) -> list[str]:
+        # Half of a surrogate pair, which a Python string may hold, is no text.
+        return self.source.tokenizer.tokenize(sentence.encode("utf-8", "replace").decode("utf-8"))
+
     def _encode(self, sentence: str, line: int) -> list[int]:
-        ids = self.source.encode(sentence)
+        ids = self.source.vocabulary.encode(self._pieces(sentence))
         if len(ids) > self.max_pieces:
             logger.warning(
                 "Line %d has %d pieces; only the first %d are translated "
@@ -128,17 +183,57 @@ class Translator:
             )
         return ids[: self.max_pieces]
 
-    def _search(self, batch: list[list[int]], config: DecodingConfig) -> list[SearchResult]:
-        lengths = [len(ids) + 1 for ids in batch]
-        width = max(lengths)
-        padded = [[*ids, EOS] + [PAD] * (width - len(ids) - 1) for ids in batch]
-        source = torch.tensor(padded, device=self.device)
-        return beam_search(self.model, source, torch.tensor(lengths, device=self.device), config)
+    def _translate_batch(
+        self,
+        sentences: list[str],
+        encoded: list[list[int]],
+        numbers: list[int],
+        config: DecodingConfig,
+        attention: bool,
+    ) -> list[Hypothesis]:
+        lengths = torch.tensor([len(ids) + 1 for ids in encoded], device=self.device)
+        source = _padded([[*ids, EOS] for ids in encoded]).to(self.device)
+        if config.sample:
+            results = sample(self.model, source, lengths, config, numbers)
+        else:
+            results = beam_search(self.model, source, lengths, config)
+        unknown = any(UNK in result.ids for found in results for result in found)
+        if attention or (config.replace_unknown and unknown):
+            weights = self._weights(source, lengths, results)
+        else:
+            weights = [[None] * len(found) for found in results]
+        hypotheses = []
+        for sentence, found, looks in zip(sentences, results, weights, strict=True):
+            read = self._pieces(sentence)[: self.max_pieces] if looks[0] is not None else []
+            best, *others = [
+                make_hypothesis(result, self.target, [*read, END], look, config.replace_unknown)
+                for result, look in zip(found, looks, strict=True)
+            ]
+            hypotheses.append(replace(best, alternatives=others))
+        return hypotheses
 
-    def _hypothesis(self, result: SearchResult) -> Hypothesis:
-        # A vocabulary may hold pieces with line ends in them; a hypothesis is one line to anyone.
-        text = " ".join(self.target.decode(result.ids).splitlines())
-        return Hypothesis(text, result.score, self.target.pieces(result.ids), result.capped)
+    def _weights(
+        self,
+        source: Int[Tensor, "N S"],
+        lengths: Int[Tensor, "N"],
+        results: list[list[SearchResult]],
+    ) -> list[list[Float[Tensor, "..."] | None]]:
+        """Where each result looked, by a forced pass; None for a model without attention."""
+        each = max(len(found) for found in results)
+        rows = [
+            found[which].ids if which < len(found) else []
+            for found in results
+            for which in range(each)
+        ]
+        weights = force(self.model, source, lengths, _padded(rows).to(self.device)).weights.cpu()
+        attends = bool(weights.any())
+        return [
+            [
+                weights[each * n + which, : len(result.ids), :length].clone() if attends else None
+                for which, result in enumerate(found)
+            ]
+            for n, (found, length) in enumerate(zip(results, lengths.tolist(), strict=True))
+        ]
 
     @contextlib.contextmanager
     def _evaluating(self) -> Iterator[None]:
@@ -150,6 +245,12 @@ class Translator:
                 yield
         finally:
             self.model.train(was_training)
+
+
+def _padded(rows: list[list[int]]) -> Int[Tensor, "N S"]:
+    """Rows as one array, at least one column wide."""
+    width = max(1, *map(len, rows))
+    return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows])
 
 
 def translate_file(

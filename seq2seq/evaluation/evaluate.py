@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
-from seq2seq.config import EvaluateConfig, ExperimentConfig, FilesCorpus
+from seq2seq.config import DecodingConfig, EvaluateConfig, ExperimentConfig, FilesCorpus
 from seq2seq.data.corpora import ParallelText, obtain
 from seq2seq.data.text import content_digest, read_lines
 from seq2seq.decoding.translator import Translator
-from seq2seq.device import choose_device, choose_precision
+from seq2seq.device import choose_device
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation, read_evaluation, write_evaluation
 from seq2seq.evaluation.scores import Translations
@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 def evaluate(config: EvaluateConfig) -> list[Evaluation]:
     """Translate and score each test set asked for; one folder each, ``<test set>-<search>``.
 
+    Several checkpoints are evaluated as one system, in the run folder of the first.
+
     A folder that already holds these translations (same checkpoint, text, search, precision and
     kind of device) is not translated again; it is scored again where the settings differ.
 
@@ -31,21 +33,17 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
         UserError: no such checkpoint, test set or text, or texts that do not align.
     """
     device = choose_device(config.device)
-    checkpoint = load_checkpoint(Path(config.checkpoint), device)
-    translator = Translator(
-        checkpoint.model,
-        checkpoint.source,
-        checkpoint.target,
-        device,
-        choose_precision(config.precision, device),
-        checkpoint.config.tokenization.max_pieces,
-    )
+    checkpoint, *others = [
+        load_checkpoint(Path(path), device)
+        for path in (config.checkpoint, *config.more_checkpoints)
+    ]
+    translator = Translator.of([checkpoint, *others], config.precision, config.average)
     if config.output is None:
         output = _run_folder(checkpoint.directory) / "evaluations"
     else:
         output = Path(config.output)
     return [
-        _evaluate_one(config, translator, checkpoint, name, texts, output)
+        _evaluate_one(config, translator, checkpoint, others, name, texts, output)
         for name, texts in _test_sets(config, checkpoint.config).items()
     ]
 
@@ -93,15 +91,19 @@ def _evaluate_one(
     config: EvaluateConfig,
     translator: Translator,
     checkpoint: Checkpoint,
+    others: list[Checkpoint],
     name: str,
     texts: ParallelText,
     output: Path,
 ) -> Evaluation:
-    directory = output / f"{name}-{config.decoding.name}"
+    together = _together(config)
+    directory = output / "-".join([name, config.decoding.name, *together])
     identity = _identity(config, translator, checkpoint, texts)
+    if together:
+        identity["together"] = [*together, *(other.sha256 for other in others)]
     if (directory / "scores.json").exists():
         evaluation = read_evaluation(directory)
-        if evaluation.record.get("identity") == identity:
+        if _with_defaults(evaluation.record.get("identity")) == identity:
             log.info("%s is already evaluated.", directory)
             if evaluation.scores.settings == config.evaluation:
                 return evaluation
@@ -120,7 +122,7 @@ def _evaluate_one(
     trained = checkpoint.config
     record = {
         "experiment": trained.name,
-        "system": trained.system,
+        "system": "-".join([trained.system, *together]),
         "seed": trained.seed,
         "corpus": trained.corpus.kind,
         "test_set": name,
@@ -152,17 +154,37 @@ def _evaluate_one(
     return evaluation
 
 
+def _together(config: EvaluateConfig) -> list[str]:
+    """How several checkpoints are called beside one: ``ensemble2``, ``average3``; else nothing."""
+    if not config.more_checkpoints:
+        return []
+    kind = "average" if config.average else "ensemble"
+    return [f"{kind}{1 + len(config.more_checkpoints)}"]
+
+
+def _with_defaults(identity: Any) -> Any:
+    """A recorded identity as one of today: a setting that it does not know had its default."""
+    if not isinstance(identity, dict) or not isinstance(identity.get("search"), dict):
+        return identity
+    return {**identity, "search": {**_search(DecodingConfig()), **identity["search"]}}
+
+
+def _search(decoding: DecodingConfig) -> dict[str, Any]:
+    """What the translations depend on."""
+    search = asdict(decoding)
+    del search["batch_size"]
+    return search
+
+
 def _identity(
     config: EvaluateConfig, translator: Translator, checkpoint: Checkpoint, texts: ParallelText
 ) -> dict[str, Any]:
     """What the translations depend on; everything else may differ between two equal evaluations."""
-    search = asdict(config.decoding)
-    del search["batch_size"]
     return {
         "checkpoint_sha256": checkpoint.sha256,
         "source_sha256": content_digest(texts.source),
         "reference_sha256": content_digest(texts.target),
-        "search": search,
+        "search": _search(config.decoding),
         "precision": str(translator.precision).removeprefix("torch."),
         "device": translator.device.type,
     }

@@ -3,6 +3,9 @@
 Every kind is a module with two methods: ``keys`` (once per sentence) and ``forward`` (once per
 target step). Nothing of a sentence is kept in the module.
 
+Shape letters beside the encoder's: search has N sentences and R = N x W queries, W hypotheses of
+each, sentence by sentence. Keys, memory and mask stay those of the sentences. Training has W = 1.
+
 To add a kind: write its class here; name it in ``Attention``, in ``build_attention`` and in the
 choices of ``AttentionConfig.kind``; give parameters outside ``nn.Linear`` a start in
 ``initialization.py``; and name a system for it in an experiment. It then trains by the decoder's
@@ -18,6 +21,7 @@ from torch import Tensor, nn
 
 from seq2seq.config import AttentionConfig
 from seq2seq.model.encoder import Encoded
+from seq2seq.model.kernels import choose_kernels
 from seq2seq.model.precision import widen
 from seq2seq.model.score import AdditiveScore, Score
 
@@ -65,14 +69,35 @@ class AdditiveAttention(ScoredAttention):
         return AdditiveScore(keys, self.score)
 
     def forward(
-        self, query: Float[Tensor, "B H"], keys: Float[Tensor, "B S A"], encoded: Encoded
-    ) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B S"]]:
+        self, query: Float[Tensor, "R H"], keys: Float[Tensor, "N S A"], encoded: Encoded
+    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """Context and weights for one target step; weights are 0 at padding and sum to 1."""
         projected = widen(self.query(query))
         with torch.autocast(query.device.type, enabled=False):
-            scores = torch.tanh(keys + projected[:, None, :]) @ self.score
-            weights = scores.masked_fill(~encoded.mask, float("-inf")).softmax(dim=1)
-            context = (weights[:, None, :] @ encoded.memory).squeeze(1)
+            if not torch.is_grad_enabled():
+                return self._attend_by_kernels(projected, keys, encoded)
+            by_hypothesis = projected.unflatten(0, (len(keys), -1))
+            scores = torch.tanh(keys[:, None] + by_hypothesis[:, :, None]) @ self.score
+            weights = scores.masked_fill(~encoded.mask[:, None], float("-inf")).softmax(dim=2)
+            context = weights @ encoded.memory
+        return context.flatten(0, 1), weights.flatten(0, 1)
+
+    def _attend_by_kernels(
+        self, projected: Float[Tensor, "R A"], keys: Float[Tensor, "N S A"], encoded: Encoded
+    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+        """The same numbers, by operations that know no gradient."""
+        rows, (_, positions, width) = len(projected), encoded.memory.shape
+        weights = keys.new_empty(rows, positions)
+        context = keys.new_empty(rows, width)
+        kernels = choose_kernels(keys.device, keys.dtype, keys.dtype)
+        kernels.additive_scores(
+            keys.contiguous(),
+            projected.contiguous(),
+            self.score,
+            encoded.mask.contiguous(),
+            weights,
+        )
+        kernels.attend(weights, encoded.memory.contiguous(), context, context)
         return context, weights
 
 
@@ -88,10 +113,14 @@ class FixedContext(nn.Module):
         return memory[:, :, :0]
 
     def forward(
-        self, query: Float[Tensor, "B H"], keys: Float[Tensor, "B S 0"], encoded: Encoded
-    ) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B S"]]:
+        self, query: Float[Tensor, "R H"], keys: Float[Tensor, "N S 0"], encoded: Encoded
+    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """The summary, whatever the query; the weights are all 0, as no position is singled out."""
-        return encoded.summary, torch.zeros_like(encoded.mask, dtype=encoded.memory.dtype)
+        rows, (sentences, positions, _) = len(query), encoded.memory.shape
+        summary = encoded.summary
+        if rows != sentences:
+            summary = summary.repeat_interleave(rows // sentences, dim=0)
+        return summary, encoded.memory.new_zeros(rows, positions)
 
 
 Attention = AdditiveAttention | FixedContext

@@ -18,11 +18,11 @@ from seq2seq.model.recurrence import AlignmentInput, attention_scan, plain_scan
 class DecoderState(NamedTuple):
     """What one step hands to the next."""
 
-    hidden: Float[Tensor, "L B H"]
-    cell: Float[Tensor, "L B H"]
+    hidden: Float[Tensor, "L R H"]
+    cell: Float[Tensor, "L R H"]
 
-    def select(self, rows: Int[Tensor, "N"]) -> "DecoderState":
-        """The sentences at ``rows``, in that order; a row may be named more than once."""
+    def select(self, rows: Int[Tensor, "Q"]) -> "DecoderState":
+        """The hypotheses at ``rows``, in that order; a row may be named more than once."""
         return DecoderState(self.hidden[:, rows], self.cell[:, rows])
 
 
@@ -91,12 +91,16 @@ class Decoder(nn.Module):
 
     def advance(
         self,
-        input_gates: Float[Tensor, "B G"],
+        input_gates: Float[Tensor, "R G"],
         state: DecoderState,
         encoded: Encoded,
-        keys: Float[Tensor, "B S A"],
-    ) -> tuple[DecoderState, Float[Tensor, "B M"], Float[Tensor, "B S"]]:
-        """One step of the recurrence, without the readout: new state, context, weights."""
+        keys: Float[Tensor, "N S A"],
+    ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+        """One step of the recurrence, without the readout: new state, context, weights.
+
+        R = N x W rows for N sentences, W hypotheses of each, sentence by sentence; training has
+        W = 1.
+        """
         context, weights = self.attention(state.hidden[-1], keys, encoded)
         gates = input_gates + self.state_gates(torch.cat([context, state.hidden[0]], dim=1))
         hidden, cell = lstm_cell(widen(gates), state.cell[0])
@@ -125,12 +129,16 @@ class Decoder(nn.Module):
 
     def step(
         self,
-        embedded: Float[Tensor, "B E"],
+        embedded: Float[Tensor, "R E"],
         state: DecoderState,
         encoded: Encoded,
-        keys: Float[Tensor, "B S A"],
-    ) -> tuple[Float[Tensor, "B E"], DecoderState, Float[Tensor, "B S"]]:
-        """Write one word after ``embedded``: readout, new state, attention weights."""
+        keys: Float[Tensor, "N S A"],
+    ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
+        """Write one word after ``embedded``: readout, new state, attention weights.
+
+        The rows of ``embedded`` and ``state`` are hypotheses, those of the rest sentences: see
+        :meth:`advance`.
+        """
         state, context, weights = self.advance(self.input_gates(embedded), state, encoded, keys)
         return self.readout(state.hidden[-1], embedded, context), state, weights
 

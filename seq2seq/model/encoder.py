@@ -2,7 +2,8 @@
 
 Shape letters, here and in the whole package: B batch, S source length, T target length,
 E embedding, H decoder hidden, M memory width (2 x encoder hidden), A attention width,
-R readout width, V vocabulary, L decoder layers, G the four gates (4 x hidden).
+R readout width (in search: rows, one a hypothesis), V vocabulary, L decoder layers,
+G the four gates (4 x hidden).
 """
 
 from typing import NamedTuple

@@ -17,12 +17,12 @@ from seq2seq.model.initialization import initialize_paper, initialize_xavier
 
 
 class Step(NamedTuple):
-    """One decoding step of a batch."""
+    """One decoding step of R hypotheses."""
 
-    logits: Float[Tensor, "B V"]
+    logits: Float[Tensor, "R V"]
     """Unnormalised log-probabilities of the next piece, float32."""
     state: DecoderState
-    weights: Float[Tensor, "B S"]
+    weights: Float[Tensor, "R S"]
     """Where the step looked; all 0 for a model without attention."""
 
 
@@ -38,7 +38,7 @@ class TranslationModel(nn.Module):
         super().__init__()
         # One number is drawn, whatever the attention: systems of one seed start alike (see
         # initialization.py), and go on alike with their dropout.
-        start = int(torch.randint(1 << 62, ()))
+        start = int(torch.randint(1 << 62, (), device="cpu"))
         with torch.random.fork_rng(devices=[]):
             self._build(config, source_size, target_size)
             torch.default_generator.manual_seed(start)
@@ -78,12 +78,16 @@ class TranslationModel(nn.Module):
 
     def step(
         self,
-        token: Int[Tensor, "B"],
+        token: Int[Tensor, "R"],
         state: DecoderState,
         encoded: Encoded,
-        keys: Float[Tensor, "B S A"],
+        keys: Float[Tensor, "N S A"],
     ) -> Step:
-        """Score the piece that follows ``token``."""
+        """Score the piece that follows ``token``.
+
+        R = N x W: W hypotheses for each of the N sentences of ``encoded`` and ``keys``, sentence by
+        sentence. What is known of a sentence is never repeated for its hypotheses.
+        """
         embedded = self.dropout(self.target_embedding(token))
         output, state, weights = self.decoder.step(embedded, state, encoded, keys)
         return Step(self.logits(output).float(), state, weights)

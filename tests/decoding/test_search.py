@@ -2,10 +2,11 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import pytest
 import torch
-from torch import nn
+from table_model import PIECES, TableModel, cap_of, next_step, pad, random_sentences
 
 from seq2seq.config import (
     AttentionConfig,
@@ -15,100 +16,69 @@ from seq2seq.config import (
     ModelConfig,
 )
 from seq2seq.data.vocabulary import BOS, EOS, PAD, UNK
-from seq2seq.decoding.search import beam_search, forced_score, length_caps
-from seq2seq.model.decoder import DecoderState
-from seq2seq.model.encoder import Encoded
-from seq2seq.model.translation import Step, TranslationModel
-
-PIECES = 7
-CODES = 11
+from seq2seq.decoding.forced import force
+from seq2seq.decoding.ranking import length_caps
+from seq2seq.decoding.search import beam_search
+from seq2seq.model.translation import TranslationModel
 
 
-class TableModel(TranslationModel):
-    """A random score for each (sentence, last two pieces, next piece).
-
-    The sentence is read from the keys and from the memory, and the older piece from the state, so
-    that a search which mixes up any row of them gets other numbers.
-    """
-
-    def __init__(self, seed=0, sharpness=1.0, ending=0.0):
-        nn.Module.__init__(self)
-        generator = torch.Generator().manual_seed(seed)
-        self.by_keys = sharpness * torch.randn(CODES, PIECES, PIECES, generator=generator)
-        self.by_memory = sharpness * torch.randn(CODES, PIECES, PIECES, generator=generator)
-        self.by_keys[..., EOS] += ending
-        self.steps = 0
-
-    def encode(self, source, lengths):
-        mask = torch.arange(source.shape[1]) < lengths[:, None]
-        memory = (source * mask).float()[:, :, None]
-        return Encoded(memory, mask, memory.sum(dim=1))
-
-    def keys(self, memory):
-        return memory * (1 + torch.arange(memory.shape[1]))[:, None]
-
-    def initial_state(self, encoded):
-        start = torch.full((1, len(encoded.memory), 1), float(BOS))
-        return DecoderState(start, start.clone())
-
-    def step(self, token, state, encoded, keys):
-        self.steps += 1
-        older = state.hidden[0, :, 0].long()
-        first = self.by_keys[keys[:, :, 0].sum(1).long() % CODES, older]
-        second = self.by_memory[encoded.memory[:, :, 0].sum(1).long() % CODES, token]
-        weights = torch.zeros_like(encoded.memory[:, :, 0])
-        return Step(first + second, DecoderState(token[None, :, None].float(), state.cell), weights)
-
-
-def pad(sentences):
-    width = max(map(len, sentences))
-    source = torch.tensor([s + [PAD] * (width - len(s)) for s in sentences])
-    return source, torch.tensor([len(s) for s in sentences])
-
-
-def random_sentences(count, seed=0, longest=6):
-    generator = torch.Generator().manual_seed(seed)
-    lengths = torch.randint(0, longest + 1, (count,), generator=generator).tolist()
-    return [[*torch.randint(4, PIECES, (n,), generator=generator).tolist(), EOS] for n in lengths]
+def best(model, sentences, config):
+    """The best hypothesis of each sentence."""
+    return [found[0] for found in beam_search(model, *pad(sentences), config)]
 
 
 def score_of(model, sentence, ids):
-    source, lengths = pad([sentence])
-    return forced_score(model, source, lengths, torch.tensor([ids])).item()
+    return force(model, *pad([sentence]), torch.tensor([ids])).log_probabilities.sum().item()
 
 
-def next_scores(model, sentence, prefix):
-    """log p(piece | prefix) of one sentence, from the first step on."""
-    source, lengths = pad([sentence])
-    encoded = model.encode(source, lengths)
-    state, token = model.initial_state(encoded), BOS
-    for piece in [*prefix, None]:
-        step = model.step(torch.tensor([token]), state, encoded, model.keys(encoded.memory))
-        state, token = step.state, piece
-    return step.logits[0].log_softmax(0).tolist()
+def allowed(config, ids, piece):
+    """Whether a hypothesis may go on with a piece, all but EOS."""
+    if piece in (PAD, BOS, EOS) or (piece == UNK and config.forbid_unknown):
+        return False
+    size = config.no_repeat_ngram
+    grams = [tuple(ids[i : i + size]) for i in range(len(ids) - size + 1)]
+    return not size or tuple([*ids, piece][-size:]) not in grams or len(ids) < size
 
 
-def cap_of(sentence, config):
-    return math.floor(config.max_ratio * (len(sentence) - 1)) + config.max_extra
+def ranked_by(config, total, ids, looked):
+    """The score of a hypothesis by the formulas of Wu et al. 2016."""
+    length = (5 + len(ids)) / 6 if config.length_penalty == "gnmt" else len(ids)
+    coverage = sum(math.log(min(share, 1.0)) for share in looked)
+    return total / length**config.length_normalization + config.coverage_penalty * coverage
 
 
 def slow_beam_search(model, sentence, config):
-    """The documented procedure on lists, one sentence at a time, never stopping early."""
-    live, ended = [(0.0, [])], []
+    """The documented procedure on lists, one sentence at a time, never stopping early.
+
+    Returns (score, log-probability, pieces), best first.
+    """
+    live, ended = [(0.0, [], [])], []
     for _ in range(cap_of(sentence, config)):
-        extended = [
-            (total + gained, [*ids, piece])
-            for total, ids in live
-            for piece, gained in enumerate(next_scores(model, sentence, ids))
-            if piece not in (PAD, BOS)
-        ]
+        extended = []
+        for total, ids, _ in live:
+            gained, looked = next_step(model, sentence, ids)
+            pieces = [piece for piece in range(PIECES) if allowed(config, ids, piece)]
+            if len(ids) >= config.min_length or not pieces:
+                pieces.append(EOS)
+            extended += [(total + gained[piece], [*ids, piece], looked) for piece in pieces]
         kept = sorted(extended, reverse=True)[: config.beam - len(ended)]
         ended += [item for item in kept if item[1][-1] == EOS]
         live = [item for item in kept if item[1][-1] != EOS]
-    total, ids = max(
-        ended or live, key=lambda item: item[0] / len(item[1]) ** config.length_normalization
-    )
-    return total, ids
+    ranked = [(ranked_by(config, *item), item[0], item[1]) for item in ended or live]
+    return sorted(ranked, reverse=True)[: config.n_best]
+
+
+def assert_as_slow(model, sentences, config):
+    results = beam_search(model, *pad(sentences), config)
+    for sentence, found in zip(sentences, results, strict=True):
+        expected = slow_beam_search(model, sentence, config)
+        assert [hypothesis.ids for hypothesis in found] == [
+            [i for i in ids if i != EOS] for _, _, ids in expected
+        ]
+        for hypothesis, (score, total, ids) in zip(found, expected, strict=True):
+            assert hypothesis.capped == (ids[-1] != EOS)
+            assert hypothesis.log_probability == pytest.approx(total, abs=1e-4)
+            assert hypothesis.score == pytest.approx(score, abs=1e-4)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.0])
@@ -116,16 +86,54 @@ def slow_beam_search(model, sentence, config):
 def test_equals_a_slow_search_that_never_stops_early(beam, alpha):
     config = DecodingConfig(beam=beam, length_normalization=alpha, max_ratio=1.5, max_extra=1)
     for seed in range(3):
-        model = TableModel(seed)
-        sentences = random_sentences(14, seed)
-        for sentence, found in zip(
-            sentences, beam_search(model, *pad(sentences), config), strict=True
-        ):
-            total, ids = slow_beam_search(model, sentence, config)
-            assert found.ids == [i for i in ids if i != EOS]
-            assert found.capped == (ids[-1] != EOS)
-            assert found.log_probability == pytest.approx(total, abs=1e-4)
-            assert found.score == pytest.approx(total / len(ids) ** alpha, abs=1e-4)
+        assert_as_slow(TableModel(seed), random_sentences(8, seed), config)
+
+
+OPTIONS = {
+    "second": {"n_best": 2},
+    "whole beam": {"n_best": 5},
+    "gnmt": {"n_best": 3, "length_penalty": "gnmt", "length_normalization": 0.7},
+    "coverage": {"n_best": 3, "coverage_penalty": 0.4},
+    "coverage alone": {"length_normalization": 0.0, "coverage_penalty": 2.0},
+    "shortest": {"n_best": 2, "min_length": 4},
+    "longest": {"n_best": 2, "max_length": 3},
+    "exact length": {"min_length": 2, "max_length": 3},
+    "no piece twice": {"n_best": 2, "no_repeat_ngram": 1},
+    "no pair twice": {"n_best": 2, "no_repeat_ngram": 2},
+    "nothing left to write": {"no_repeat_ngram": 1, "min_length": 6, "forbid_unknown": True},
+    "no unknown": {"n_best": 2, "forbid_unknown": True},
+    "all": {
+        "n_best": 3,
+        "length_penalty": "gnmt",
+        "coverage_penalty": 0.2,
+        "min_length": 1,
+        "max_length": 8,
+        "no_repeat_ngram": 3,
+        "forbid_unknown": True,
+    },
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_every_option_equals_the_slow_search(options):
+    config = DecodingConfig(**{"beam": 5, "max_ratio": 1.5, "max_extra": 1, **options})
+    for seed in range(2):
+        assert_as_slow(TableModel(seed), random_sentences(8, seed), config)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_what_is_known_of_a_sentence_is_never_repeated(beam):
+    model = TableModel()
+    beam_search(model, *pad(random_sentences(9)), DecodingConfig(beam=beam, max_extra=3))
+    assert max(sentences for sentences, _ in model.shapes) == 9
+    assert {rows // sentences for sentences, rows in model.shapes} == {1, beam}
+
+
+def test_a_model_whose_scores_are_no_numbers_finds_nothing():
+    model = TableModel()
+    model.by_keys[:] = math.nan
+    [found] = best(model, [[4, EOS]], DecodingConfig(n_best=2))
+    assert (found.ids, found.score, found.capped) == ([], -math.inf, True)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
@@ -133,17 +141,16 @@ def test_a_huge_beam_finds_what_exhaustive_search_finds(alpha):
     config = DecodingConfig(beam=400, length_normalization=alpha, max_ratio=1.0, max_extra=2)
     model = TableModel(seed=3)
     sentences = [[EOS], [4, EOS], [6, 5, EOS]]
-    results = beam_search(model, *pad(sentences), config)
-    for sentence, found in zip(sentences, results, strict=True):
+    for sentence, found in zip(sentences, best(model, sentences, config), strict=True):
         every = [
             [*ids, EOS]
             for length in range(cap_of(sentence, config))
             for ids in itertools.product([UNK, 4, 5, 6], repeat=length)
         ]
         scores = [score_of(model, sentence, ids) / len(ids) ** alpha for ids in every]
-        best = max(range(len(every)), key=scores.__getitem__)
-        assert [*found.ids, EOS] == every[best]
-        assert found.score == pytest.approx(scores[best], abs=1e-5)
+        winner = max(range(len(every)), key=scores.__getitem__)
+        assert [*found.ids, EOS] == every[winner]
+        assert found.score == pytest.approx(scores[winner], abs=1e-5)
         assert not found.capped
 
 
@@ -151,10 +158,10 @@ def test_beam_one_is_the_greedy_loop():
     config = DecodingConfig(beam=1, max_ratio=2.0, max_extra=3)
     model = TableModel(seed=4)
     sentences = random_sentences(20, seed=4)
-    for sentence, found in zip(sentences, beam_search(model, *pad(sentences), config), strict=True):
+    for sentence, found in zip(sentences, best(model, sentences, config), strict=True):
         greedy = []
         while len(greedy) < cap_of(sentence, config):
-            scores = next_scores(model, sentence, greedy)
+            scores, _ = next_step(model, sentence, greedy)
             scores[PAD] = scores[BOS] = -math.inf
             if (piece := scores.index(max(scores))) == EOS:
                 break
@@ -172,7 +179,7 @@ def test_a_hypothesis_at_the_cap_is_kept_and_marked(beam):
     config = DecodingConfig(beam=beam, max_ratio=2.0, max_extra=2)
     model = TableModel(ending=-50.0)
     sentences = [[EOS], [4, EOS], [4, 5, 6, EOS]]
-    for sentence, found in zip(sentences, beam_search(model, *pad(sentences), config), strict=True):
+    for sentence, found in zip(sentences, best(model, sentences, config), strict=True):
         assert found.capped
         assert len(found.ids) == cap_of(sentence, config)
         assert found.log_probability == pytest.approx(
@@ -185,20 +192,19 @@ def test_an_ended_hypothesis_is_preferred_to_a_likelier_unfinished_one():
     model = TableModel(sharpness=0.0)
     model.by_keys[..., 4] += 3.0
     model.by_keys[..., EOS] += 2.0
-    found = beam_search(model, *pad([[4, EOS]]), DecodingConfig(beam=2, max_ratio=1, max_extra=3))[
-        0
-    ]
+    config = DecodingConfig(beam=2, max_ratio=1, max_extra=3)
+    [found] = best(model, [[4, EOS]], config)
     assert not found.capped
-    greedy = beam_search(model, *pad([[4, EOS]]), DecodingConfig(beam=1, max_ratio=1, max_extra=3))
-    assert greedy[0].capped
-    assert greedy[0].score > found.score
+    [greedy] = best(model, [[4, EOS]], replace(config, beam=1))
+    assert greedy.capped
+    assert greedy.score > found.score
 
 
 def test_padding_and_begin_are_never_written_and_unknown_may_be():
     model = TableModel()
     model.by_keys[..., [PAD, BOS]] += 20.0
     model.by_keys[..., UNK] += 10.0
-    results = beam_search(model, *pad(random_sentences(8)), DecodingConfig(beam=4))
+    results = best(model, random_sentences(8), DecodingConfig(beam=4))
     written = {piece for found in results for piece in found.ids}
     assert UNK in written
     assert not written & {PAD, BOS, EOS}
@@ -207,7 +213,7 @@ def test_padding_and_begin_are_never_written_and_unknown_may_be():
 @pytest.mark.parametrize("beam", [1, 4])
 def test_company_and_order_change_nothing(beam):
     model = TableModel(seed=5)
-    config = DecodingConfig(beam=beam, max_ratio=1.5, max_extra=2)
+    config = DecodingConfig(beam=beam, n_best=(beam + 1) // 2, max_ratio=1.5, max_extra=2)
     sentences = random_sentences(30, seed=5)
     together = beam_search(model, *pad(sentences), config)
     for sentence, found in zip(sentences, together, strict=True):
@@ -236,13 +242,11 @@ def test_the_score_of_a_real_model_is_its_forced_score(kind, beam):
         parameter.data *= 3  # a peaked distribution, as after training
     decoding = DecodingConfig(beam=beam, max_ratio=1.0, max_extra=4)
     sentences = random_sentences(12, seed=6)
-    source, lengths = pad(sentences)
-    results = beam_search(model, source, lengths, decoding)
+    results = best(model, sentences, decoding)
     targets, _ = pad([found.ids + [EOS] * (not found.capped) for found in results])
-    with torch.no_grad():
-        forced = forced_score(model, source, lengths, targets)
+    forced = force(model, *pad(sentences), targets).log_probabilities.sum(dim=1)
     expected = torch.tensor([found.log_probability for found in results])
     torch.testing.assert_close(forced, expected, rtol=1e-4, atol=1e-4)
     for sentence, found in zip(sentences, results, strict=True):
-        [alone] = beam_search(model, *pad([sentence]), decoding)
+        [alone] = best(model, [sentence], decoding)
         assert alone.ids == found.ids

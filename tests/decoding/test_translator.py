@@ -6,6 +6,9 @@ import logging
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from table_model import TableModel
 from torch import nn
 
 from seq2seq.config import DecodingConfig
@@ -30,6 +33,7 @@ class EchoModel(TranslationModel):
     def __init__(self, size):
         nn.Module.__init__(self)
         self.size = size
+        self.attends = True
         self.batches = []
         self.saw = set()
 
@@ -49,17 +53,25 @@ class EchoModel(TranslationModel):
         return DecoderState(position, position)
 
     def step(self, token, state, encoded, keys):
-        rows = torch.arange(len(token))
-        following = encoded.memory[rows, state.hidden[0, :, 0].long(), 0].long()
+        rows = torch.arange(len(token)) // (len(token) // len(keys))
+        place = state.hidden[0, :, 0].long()
+        following = encoded.memory[rows, place, 0].long()
         scores = 20.0 * nn.functional.one_hot(following, self.size).float()
         position = (state.hidden + 1).clamp(max=encoded.memory.shape[1] - 1)
-        return Step(scores, DecoderState(position, position), encoded.memory[:, :, 0])
+        weights = nn.functional.one_hot(place, encoded.memory.shape[1]).float()
+        return Step(scores, DecoderState(position, position), self.attends * weights)
 
 
 def echo(max_pieces=50, precision=torch.float32):
     codec = TextCodec(WhitespaceTokenizer("de"), Vocabulary(WORDS, [1] * len(WORDS)))
     model = EchoModel(len(codec.vocabulary))
     return Translator(model, codec, codec, CPU, precision, max_pieces)
+
+
+def chance():
+    """A translator with a table of random scores for its model, which has three words."""
+    codec = TextCodec(WhitespaceTokenizer("de"), Vocabulary(["der", "hund", "heim"], [1, 1, 1]))
+    return Translator(TableModel(ending=-1.0), codec, codec, CPU, torch.float32, 10)
 
 
 @pytest.mark.parametrize("config", [GREEDY, DecodingConfig(beam=4, batch_size=2)])
@@ -110,6 +122,85 @@ def test_a_hypothesis_is_one_line_whatever_its_pieces_hold():
     [found] = translator.translate([sentence], GREEDY)
     assert found.text.splitlines() == [found.text]
     assert found.text == "der hund läuft heim 🐕 a b c d e  f g"
+
+
+def test_one_sentence_gives_one_hypothesis_and_no_config_a_beam_of_5():
+    translator = echo()
+    found = translator.translate("der hund")
+    assert found == translator.translate(["der hund"], DecodingConfig(beam=5))[0]
+    assert (found.text, found.alternatives, found.attention) == ("der hund", [], None)
+
+
+def test_n_best_come_as_alternatives_best_first():
+    found = echo().translate("der hund", DecodingConfig(beam=4, n_best=3))
+    scores = [found.score, *(other.score for other in found.alternatives)]
+    assert scores == sorted(scores, reverse=True)
+    texts = {found.text, *(other.text for other in found.alternatives)}
+    assert len(texts) == len(scores) > 1
+
+
+def test_attention_is_a_row_a_piece_and_a_column_a_source_piece():
+    sentences = ["der hund läuft heim", "", "heim"]
+    search = DecodingConfig(beam=3, n_best=2)
+    for sentence, found in zip(
+        sentences, echo().translate(sentences, search, attention=True), strict=True
+    ):
+        if not sentence:
+            assert found.attention is None
+            continue
+        assert found.source_pieces == [*sentence.split(), "</s>"]
+        words = len(sentence.split())
+        assert torch.equal(found.attention, torch.eye(words, words + 1))
+        for other in found.alternatives:
+            assert other.attention.shape == (len(other.pieces), words + 1)
+
+
+def test_an_unknown_word_is_replaced_by_the_source_word_it_looked_at():
+    search = DecodingConfig(beam=1, replace_unknown=True)
+    sentences = ["der xyz läuft", "hund", "\u05e9\u05dc\u05d5\u05dd heim 🎉"]
+    found = echo().translate(sentences, search)
+    assert [hypothesis.text for hypothesis in found] == sentences
+    assert found[0].pieces == ["der", "xyz", "läuft"]
+    blind = echo()
+    blind.model.attends = False
+    assert blind.translate("der xyz läuft", search).text == "der <unk> läuft"
+
+
+def test_samples_of_a_sentence_depend_on_its_number_alone():
+    translator = chance()
+    search = DecodingConfig(sample=True, n_best=2, batch_size=3)
+    sentences = ["der hund", "heim", "", "der heim hund", "heim heim"] * 3
+    together = translator.translate(sentences, search)
+    for line, found in enumerate(together, start=1):
+        assert translator.translate(sentences[line - 1], search, first_line=line) == found
+    assert len({found.text for found in together}) > 3
+
+
+LINE_ENDS = "\n\r\x0b\x0c\x1c\x85\u2028\u2029"
+ODD_TEXT = st.text() | st.text(alphabet="hund der\t\r\ufeff\u202e\x00\x1b🐕é" + LINE_ENDS)
+WORDS_TEXT = st.lists(st.sampled_from(["der", "hund", "heim", "x"]), max_size=12).map(" ".join)
+
+
+@given(st.lists(ODD_TEXT | WORDS_TEXT, max_size=12), st.integers(1, 4), st.integers(1, 5))
+def test_any_line_gives_one_line_whatever_its_company(sentences, beam, batch_size):
+    translator = chance()
+    search = DecodingConfig(beam=beam, batch_size=batch_size)
+    together = translator.translate(sentences, search)
+    assert len(together) == len(sentences)
+    for sentence, found in zip(sentences, together, strict=True):
+        assert len(found.text.splitlines()) <= 1
+        assert translator.translate(sentence, search) == found
+
+
+def test_a_line_of_ten_thousand_words_is_cut_and_named(caplog):
+    with caplog.at_level(logging.WARNING):
+        found = echo().translate(["der", "hund " * 10_000], GREEDY)
+    assert found[1].text == " ".join(["hund"] * 50)
+    assert caplog.text.count("Line 2 has 10000 pieces; only the first 50 are translated") == 1
+
+
+def test_half_a_surrogate_pair_is_no_text():
+    assert echo().translate("der \ud83d", GREEDY).text == "der <unk>"
 
 
 def test_an_unfinished_hypothesis_is_marked():

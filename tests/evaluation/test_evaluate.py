@@ -60,6 +60,34 @@ def test_an_evaluation_is_not_made_twice_but_another_is(run):
     assert beam.directory.name == "test-beam3"
 
 
+def test_an_evaluation_of_before_a_setting_existed_holds_with_its_default(run):
+    (first,) = evaluate(settings(run))
+    content = json.loads((first.directory / "scores.json").read_text(encoding="utf-8"))
+    del content["record"]["identity"]["search"]["coverage_penalty"]
+    (first.directory / "scores.json").write_text(json.dumps(content), encoding="utf-8")
+    before = (first.directory / "scores.json").stat().st_mtime_ns
+    evaluate(settings(run))
+    assert (first.directory / "scores.json").stat().st_mtime_ns == before
+    evaluate(settings(run, decoding=DecodingConfig(beam=1, max_length=3)))
+    assert (first.directory / "scores.json").stat().st_mtime_ns > before
+
+
+def test_several_checkpoints_are_one_system_of_another_name(run):
+    last = str(run / "checkpoints" / "last")
+    (alone,) = evaluate(settings(run))
+    for average, name in ((False, "ensemble2"), (True, "average2")):
+        config = settings(run, more_checkpoints=[last], average=average)
+        (together,) = evaluate(config)
+        assert together.directory == run / "evaluations" / f"test-greedy-{name}"
+        assert together.record["system"] == f"attention-{name}"
+        before = (together.directory / "scores.json").stat().st_mtime_ns
+        evaluate(config)
+        assert (together.directory / "scores.json").stat().st_mtime_ns == before
+    assert alone.directory.name == "test-greedy"
+    with pytest.raises(UserError, match="needs more than one checkpoint"):
+        settings(run, average=True)
+
+
 def test_text_of_ones_own_keeps_every_line(run, tmp_path):
     """An empty source gives an empty hypothesis line, never a dropped one."""
     (tmp_path / "own.src").write_text("a b\n\nc d e\n", encoding="utf-8")

@@ -60,6 +60,34 @@ def test_additive_equals_the_slow_loop(additive, encoded):
         torch.testing.assert_close(weights[row, :length], torch.tensor(slow_weights))
 
 
+@pytest.mark.parametrize("kind", ["additive", "fixed"])
+@pytest.mark.parametrize("learning", [True, False])
+def test_hypotheses_that_share_a_sentence_are_as_if_each_had_a_copy(
+    kind, learning, additive, encoded
+):
+    attention = additive if kind == "additive" else FixedContext()
+    query, keys = torch.randn(12, 5), attention.keys(encoded.memory)
+    copies = torch.arange(3).repeat_interleave(4)
+    with torch.set_grad_enabled(learning):
+        shared = attention(query, keys, encoded)
+        copied = attention(query, keys[copies], encoded.select(copies))
+    for ours, theirs in zip(shared, copied, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_without_a_gradient_the_numbers_are_the_same(dtype, additive, encoded):
+    additive = additive.to(dtype)
+    memory, mask, summary = encoded
+    encoded = Encoded(memory.to(dtype), mask, summary.to(dtype))
+    query, keys = torch.randn(6, 5, dtype=dtype), additive.keys(encoded.memory)
+    learning = additive(query, keys, encoded)
+    with torch.no_grad():
+        inference = additive(query, keys, encoded)
+    for ours, theirs in zip(inference, learning, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
 def test_weights_are_a_distribution_over_real_positions(additive, encoded):
     _, weights = additive(torch.randn(3, 5), additive.keys(encoded.memory), encoded)
     torch.testing.assert_close(weights.sum(dim=1), torch.ones(3))

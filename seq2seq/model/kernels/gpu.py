@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from seq2seq.model.kernels.operations import LossSums, TorchKernels
+from seq2seq.model.kernels.operations import LossSums, TorchKernels, rows_of_each
 
 log = logging.getLogger(__name__)
 
@@ -71,10 +71,10 @@ class TritonKernels(TorchKernels):
 
     def attend(
         self,
-        weights: Float[Tensor, "B S"],
-        memory: Float[Tensor, "B S M"],
-        context: Float[Tensor, "B M"],
-        narrow: Float[Tensor, "B M"],
+        weights: Float[Tensor, "R S"],
+        memory: Float[Tensor, "N S M"],
+        context: Float[Tensor, "R M"],
+        narrow: Float[Tensor, "R M"],
     ) -> None:
         """See :meth:`TorchKernels.attend`.
 
@@ -83,14 +83,15 @@ class TritonKernels(TorchKernels):
         """
         _require_dense(weights, memory, context)
         _require_dense_rows(narrow)
-        batch, positions, width = memory.shape
-        self.programs.softmax[batch,](weights, positions, BLOCK=128, num_warps=1)
-        self.programs.weighted_sum[batch, _blocks(width, 128)](
+        rows, (sentences, positions, width) = len(weights), memory.shape
+        self.programs.softmax[rows,](weights, positions, BLOCK=128, num_warps=1)
+        self.programs.weighted_sum[rows, _blocks(width, 128)](
             weights,
             memory,
             context,
             narrow,
             narrow.stride(0),
+            rows_of_each(weights, sentences),
             positions,
             width,
             BLOCK_S=8,
@@ -114,17 +115,26 @@ class TritonKernels(TorchKernels):
 
     def additive_scores(
         self,
-        keys: Float[Tensor, "B S A"],
-        query: Float[Tensor, "B A"],
+        keys: Float[Tensor, "N S A"],
+        query: Float[Tensor, "R A"],
         vector: Float[Tensor, "A"],
-        mask: Bool[Tensor, "B S"],
-        scores: Float[Tensor, "B S"],
+        mask: Bool[Tensor, "N S"],
+        scores: Float[Tensor, "R S"],
     ) -> None:
         """See :meth:`TorchKernels.additive_scores`."""
         _require_dense(keys, query, vector, mask, scores)
-        batch, positions, width = keys.shape
-        self.programs.additive_scores[batch, _blocks(positions, 4)](
-            keys, query, vector, mask, scores, positions, width, BLOCK_S=4, BLOCK=256
+        rows, (sentences, positions, width) = len(query), keys.shape
+        self.programs.additive_scores[rows, _blocks(positions, 4)](
+            keys,
+            query,
+            vector,
+            mask,
+            scores,
+            rows_of_each(query, sentences),
+            positions,
+            width,
+            BLOCK_S=4,
+            BLOCK=256,
         )
 
     def additive_scores_backward(

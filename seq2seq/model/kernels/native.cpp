@@ -125,11 +125,12 @@ void cell_backward(extent batch, extent width, const float* gates, const float* 
 }
 
 template <typename T>
-void attend(extent batch, extent positions, extent width, float* weights, const float* memory,
-            float* context, T* narrow, extent ld_narrow) {
+void attend(extent rows, extent hypotheses, extent positions, extent width, float* weights,
+            const float* memory, float* context, T* narrow, extent ld_narrow) {
 #pragma omp parallel for schedule(static)
-    for (extent b = 0; b < batch; ++b) {
+    for (extent b = 0; b < rows; ++b) {
         float* w = weights + b * positions;
+        const float* own = memory + b / hypotheses * positions * width;
         const float excluded = -std::numeric_limits<float>::infinity();
         float top = excluded, sum = 0.0f;
         for (extent s = 0; s < positions; ++s) top = w[s] > top ? w[s] : top;
@@ -140,7 +141,7 @@ void attend(extent batch, extent positions, extent width, float* weights, const 
         for (extent s = 0; s < positions; ++s) {
             float share = w[s] /= sum;
             if (share == 0.0f) continue;
-            const float* h = memory + (b * positions + s) * width;
+            const float* h = own + s * width;
 #pragma omp simd
             for (extent m = 0; m < width; ++m) c[m] += share * h[m];
         }
@@ -219,14 +220,15 @@ void seq2seq_cell_backward(int bf16, extent batch, extent width, const float* ga
                       static_cast<float*>(d_gates));
 }
 
-void seq2seq_attend(int bf16, extent batch, extent positions, extent width, float* weights,
-                    const float* memory, float* context, void* narrow, extent ld_narrow) {
+void seq2seq_attend(int bf16, extent rows, extent hypotheses, extent positions, extent width,
+                    float* weights, const float* memory, float* context, void* narrow,
+                    extent ld_narrow) {
     if (bf16)
-        attend(batch, positions, width, weights, memory, context, static_cast<bfloat*>(narrow),
-               ld_narrow);
+        attend(rows, hypotheses, positions, width, weights, memory, context,
+               static_cast<bfloat*>(narrow), ld_narrow);
     else
-        attend(batch, positions, width, weights, memory, context, static_cast<float*>(narrow),
-               ld_narrow);
+        attend(rows, hypotheses, positions, width, weights, memory, context,
+               static_cast<float*>(narrow), ld_narrow);
 }
 
 void seq2seq_attend_backward(extent batch, extent positions, extent width, const float* d_context,
@@ -249,23 +251,24 @@ void seq2seq_attend_backward(extent batch, extent positions, extent width, const
     }
 }
 
-void seq2seq_additive_scores(extent batch, extent positions, extent width, const float* keys,
-                             const float* query, const float* vector, const std::uint8_t* mask,
-                             float* scores) {
+void seq2seq_additive_scores(extent rows, extent hypotheses, extent positions, extent width,
+                             const float* keys, const float* query, const float* vector,
+                             const std::uint8_t* mask, float* scores) {
 #pragma omp parallel for schedule(static)
-    for (extent b = 0; b < batch; ++b) {
+    for (extent b = 0; b < rows; ++b) {
         const float* q = query + b * width;
+        float* e = scores + b * positions;
+        const extent own = b / hypotheses * positions;
         for (extent s = 0; s < positions; ++s) {
-            extent row = b * positions + s;
-            if (!mask[row]) {
-                scores[row] = -std::numeric_limits<float>::infinity();
+            if (!mask[own + s]) {
+                e[s] = -std::numeric_limits<float>::infinity();
                 continue;
             }
-            const float* k = keys + row * width;
+            const float* k = keys + (own + s) * width;
             float score = 0.0f;
 #pragma omp simd reduction(+ : score)
             for (extent a = 0; a < width; ++a) score += vector[a] * hyperbolic(k[a] + q[a]);
-            scores[row] = score;
+            e[s] = score;
         }
     }
 }

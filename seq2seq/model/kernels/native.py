@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from seq2seq.model.kernels.operations import LossSums, TorchKernels
+from seq2seq.model.kernels.operations import LossSums, TorchKernels, rows_of_each
 
 log = logging.getLogger(__name__)
 
@@ -85,16 +85,17 @@ class NativeKernels(TorchKernels):
 
     def attend(
         self,
-        weights: Float[Tensor, "B S"],
-        memory: Float[Tensor, "B S M"],
-        context: Float[Tensor, "B M"],
-        narrow: Float[Tensor, "B M"],
+        weights: Float[Tensor, "R S"],
+        memory: Float[Tensor, "N S M"],
+        context: Float[Tensor, "R M"],
+        narrow: Float[Tensor, "R M"],
     ) -> None:
         """See :meth:`TorchKernels.attend`."""
-        batch, positions, width = memory.shape
+        sentences, positions, width = memory.shape
         self.library.seq2seq_attend(
             _is_bfloat16(narrow),
-            _size(batch),
+            _size(len(weights)),
+            _size(rows_of_each(weights, sentences)),
             _size(positions),
             _size(width),
             _dense(weights),
@@ -125,16 +126,17 @@ class NativeKernels(TorchKernels):
 
     def additive_scores(
         self,
-        keys: Float[Tensor, "B S A"],
-        query: Float[Tensor, "B A"],
+        keys: Float[Tensor, "N S A"],
+        query: Float[Tensor, "R A"],
         vector: Float[Tensor, "A"],
-        mask: Bool[Tensor, "B S"],
-        scores: Float[Tensor, "B S"],
+        mask: Bool[Tensor, "N S"],
+        scores: Float[Tensor, "R S"],
     ) -> None:
         """See :meth:`TorchKernels.additive_scores`."""
-        batch, positions, width = keys.shape
+        sentences, positions, width = keys.shape
         self.library.seq2seq_additive_scores(
-            _size(batch),
+            _size(len(query)),
+            _size(rows_of_each(query, sentences)),
             _size(positions),
             _size(width),
             _dense(keys),

@@ -5,8 +5,11 @@ They are the definition, and what runs wherever nothing faster is at hand. :clas
 that the caller owns, since fresh large ones cost page faults; the plain ones still make some.
 
 Shape letters as in the encoder: B batch, S source positions, H hidden, G = 4 H gates, M memory
-width, A attention width, V vocabulary, N rows. "Wide" arrays are float32 (float64 in a float64
-model); "narrow" ones have the type of the matrix products that read them next, such as bfloat16.
+width, A attention width, V vocabulary, N rows. Search has R = N x W rows for N sentences, W
+hypotheses of each: row r reads what belongs to sentence r // W.
+
+"Wide" arrays are float32 (float64 in a float64 model); "narrow" ones have the type of the matrix
+products that read them next, such as bfloat16.
 """
 
 import math
@@ -24,6 +27,15 @@ class LossSums(NamedTuple):
     """-log p(target)."""
     uniform: Float[Tensor, ""]
     """The mean over the vocabulary of -log p."""
+
+
+def rows_of_each(rows: Tensor, sentences: int) -> int:
+    """How many consecutive rows read the same sentence; ValueError where that is no number."""
+    if len(rows) % sentences:
+        raise ValueError(
+            f"{len(rows)} rows cannot be shared out evenly among {sentences} sentences"
+        )
+    return len(rows) // sentences
 
 
 class TorchKernels:
@@ -82,18 +94,19 @@ class TorchKernels:
 
     def attend(
         self,
-        weights: Float[Tensor, "B S"],
-        memory: Float[Tensor, "B S M"],
-        context: Float[Tensor, "B M"],
-        narrow: Float[Tensor, "B M"],
+        weights: Float[Tensor, "R S"],
+        memory: Float[Tensor, "N S M"],
+        context: Float[Tensor, "R M"],
+        narrow: Float[Tensor, "R M"],
     ) -> None:
         """Softmax of the scores in ``weights``, in place, and the weighted sum of the memory.
 
         A score of minus infinity excludes its position. The context is written twice, as the hidden
-        state is in :meth:`cell`.
+        state is in :meth:`cell`; ``narrow`` may be ``context`` itself. Training has R = N.
         """
+        by_sentence = (len(memory), -1)
         weights.copy_(weights.softmax(dim=1))
-        torch.bmm(weights[:, None], memory, out=context[:, None])
+        torch.bmm(weights.unflatten(0, by_sentence), memory, out=context.unflatten(0, by_sentence))
         narrow.copy_(context)
 
     def attend_backward(
@@ -109,15 +122,20 @@ class TorchKernels:
 
     def additive_scores(
         self,
-        keys: Float[Tensor, "B S A"],
-        query: Float[Tensor, "B A"],
+        keys: Float[Tensor, "N S A"],
+        query: Float[Tensor, "R A"],
         vector: Float[Tensor, "A"],
-        mask: Bool[Tensor, "B S"],
-        scores: Float[Tensor, "B S"],
+        mask: Bool[Tensor, "N S"],
+        scores: Float[Tensor, "R S"],
     ) -> None:
-        """v . tanh(k_j + q) at every position (Bahdanau et al. 2014); minus infinity at padding."""
-        hyperbolic = (keys + query[:, None]).tanh_()
-        torch.matmul(hyperbolic, vector, out=scores).masked_fill_(~mask, float("-inf"))
+        """v . tanh(k_j + q) at every position (Bahdanau et al. 2014); minus infinity at padding.
+
+        Training has R = N.
+        """
+        by_sentence = (len(keys), -1)
+        hyperbolic = (keys[:, None] + query.unflatten(0, by_sentence)[:, :, None]).tanh_()
+        torch.matmul(hyperbolic.flatten(0, 1), vector, out=scores)
+        scores.unflatten(0, by_sentence).masked_fill_(~mask[:, None], float("-inf"))
 
     def additive_scores_backward(
         self,

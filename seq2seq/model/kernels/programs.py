@@ -7,6 +7,7 @@ array's own type as they are written. Imported only where Triton is installed.
 
 ``no_type_check`` keeps checkers of annotations off: Triton compiles the source itself. Arguments
 exempt from specialization change from batch to batch, and would be compiled for again each time.
+``hypotheses`` is not: it is 1 in training, which makes its division vanish, and the beam in search.
 """
 
 from typing import no_type_check
@@ -112,12 +113,13 @@ def weighted_sum(
     context,
     narrow,
     narrow_stride,
+    hypotheses,
     positions,
     width,
     BLOCK_S: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """A block of the columns of sentence b's context; positions of weight 0 are not read."""
+    """A block of the columns of row b's context; positions of weight 0 are not read."""
     b = tl.program_id(0).to(tl.int64)
     m = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     ok = m < width
@@ -125,7 +127,7 @@ def weighted_sum(
     for start in range(0, positions, BLOCK_S):
         s = start + tl.arange(0, BLOCK_S)
         weight = tl.load(weights + b * positions + s, mask=s < positions, other=0.0)[:, None]
-        place = (b * positions + s)[:, None] * width + m
+        place = (b // hypotheses * positions + s)[:, None] * width + m
         sums += weight * tl.load(memory + place, mask=(weight != 0.0) & ok, other=0.0)
     result = tl.sum(sums, axis=0)
     tl.store(context + b * width + m, result, mask=ok)
@@ -185,26 +187,27 @@ def additive_scores(
     vector,
     real,
     scores,
+    hypotheses,
     positions,
     width,
     BLOCK_S: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """A block of the positions of sentence b; padding is not read."""
+    """A block of the positions of row b's sentence; padding is not read."""
     b = tl.program_id(0).to(tl.int64)
     s = tl.program_id(1) * BLOCK_S + tl.arange(0, BLOCK_S)
-    rows = b * positions + s
-    wanted = tl.load(real + rows, mask=s < positions, other=0) != 0
+    source = b // hypotheses * positions + s
+    wanted = tl.load(real + source, mask=s < positions, other=0) != 0
     sums = tl.zeros([BLOCK_S, BLOCK], tl.float32)
     for start in range(0, width, BLOCK):
         a = start + tl.arange(0, BLOCK)
         ok = a < width
-        place = rows[:, None] * width + a
+        place = source[:, None] * width + a
         key = tl.load(keys + place, mask=wanted[:, None] & ok, other=0.0)
         q = tl.load(query + b * width + a, mask=ok, other=0.0)
         sums += hyperbolic(key + q) * tl.load(vector + a, mask=ok, other=0.0)
     score = tl.where(wanted, tl.sum(sums, axis=1), float("-inf"))
-    tl.store(scores + rows, score, mask=s < positions)
+    tl.store(scores + b * positions + s, score, mask=s < positions)
 
 
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["d_scores"])

@@ -13,7 +13,9 @@ from kernel_arrays import (
     EXCLUDING,
     KERNELS,
     LARGE,
+    LARGE_SHARED,
     ODD,
+    SHARED,
     Sizes,
     arguments,
     assert_same,
@@ -54,6 +56,14 @@ def test_equals_the_definition_in_float64(triton, kernel, sizes, narrow):
     given = arguments(kernel, sizes, narrow)
     exact = run(TorchKernels(), kernel, in_float64(given))
     assert_same(run(triton, kernel, given, DEVICE), exact, 1e-5, ROUNDING)
+
+
+@pytest.mark.parametrize("sizes", [SHARED, LARGE_SHARED], ids=["odd", "large"])
+@pytest.mark.parametrize("kernel", ["attend", "additive_scores"])
+def test_rows_that_share_a_sentence(triton, kernel, sizes):
+    given = arguments(kernel, sizes, torch.float32)
+    exact = run(TorchKernels(), kernel, in_float64(given))
+    assert_same(run(triton, kernel, given, DEVICE), exact, 1e-5)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

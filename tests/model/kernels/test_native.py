@@ -13,7 +13,9 @@ from kernel_arrays import (
     EXCLUDING,
     KERNELS,
     LARGE,
+    LARGE_SHARED,
     ODD,
+    SHARED,
     arguments,
     assert_same,
     in_float64,
@@ -54,6 +56,21 @@ def test_equals_the_definition_and_itself(native, kernel, sizes, narrow):
     assert_same(after, run(TorchKernels(), kernel, given), 1e-5, narrow=2**-7)
     again = run(native, kernel, given)
     assert all(torch.equal(again[name], array) for name, array in after.items())
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("sizes", [SHARED, LARGE_SHARED], ids=["odd", "large"])
+@pytest.mark.parametrize("kernel", ["attend", "additive_scores"])
+def test_rows_that_share_a_sentence(native, kernel, sizes):
+    given = arguments(kernel, sizes, torch.float32)
+    exact = run(TorchKernels(), kernel, in_float64(given))
+    assert_same(run(native, kernel, given), exact, 1e-5)
+
+
+def test_refuses_rows_that_no_sentence_is_left_for(native):
+    given = arguments("attend", ODD, torch.float32)
+    with pytest.raises(ValueError, match="3 rows cannot be shared out evenly among 2"):
+        native.attend(**given | {"memory": given["memory"][:2]})
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

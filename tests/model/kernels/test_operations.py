@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from kernel_arrays import KERNELS, LARGE, ODD, arguments, assert_same, in_float64, run
+from kernel_arrays import KERNELS, LARGE, ODD, SHARED, arguments, assert_same, in_float64, run
 from torch import nn
 from torch.nn import functional
 
@@ -94,6 +94,19 @@ def test_additive_scores():
             if not given["mask"][b, s]:
                 expected = -math.inf
             assert after["scores"][b, s].item() == pytest.approx(expected, abs=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "of_sentences"), [("attend", ["memory"]), ("additive_scores", ["keys", "mask"])]
+)
+def test_rows_that_share_a_sentence_are_as_rows_with_copies_of_it(kernel, of_sentences):
+    given = arguments(kernel, SHARED, EXACT, EXACT)
+    copied = {name: given[name].repeat_interleave(SHARED.hypotheses, 0) for name in of_sentences}
+    expected = run(TorchKernels(), kernel, given | copied)
+    after = run(TorchKernels(), kernel, given)
+    for name, array in after.items():
+        if name not in of_sentences:
+            torch.testing.assert_close(array, expected[name], **SAME)
 
 
 def test_additive_scores_backward_adds_to_keys_and_vector():

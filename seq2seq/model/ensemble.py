@@ -1,0 +1,36 @@
+"""Several trained models as one: their probabilities averaged, or their weights."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from torch import nn
+
+from seq2seq.model.translation import TranslationModel
+
+
+class Ensemble(nn.Module):
+    """Models of equal vocabularies that write together (see :mod:`seq2seq.decoding.writer`)."""
+
+    def __init__(self, models: Sequence[TranslationModel]) -> None:
+        super().__init__()
+        self._models = nn.ModuleList(models)
+
+    @property
+    def models(self) -> list[TranslationModel]:
+        """Those that write together."""
+        return cast(list[TranslationModel], list(self._models))
+
+    def parameter_counts(self) -> dict[str, int]:
+        """Trainable numbers by part, summed over the models."""
+        each = [model.parameter_counts() for model in self.models]
+        return {part: sum(counts[part] for counts in each) for part in each[0]}
+
+
+@torch.no_grad()
+def average_weights(models: Sequence[TranslationModel]) -> TranslationModel:
+    """The first of ``models``, its weights now the mean of all; they must be of one shape."""
+    states = [model.state_dict() for model in models]
+    for name, weight in states[0].items():
+        weight.copy_(torch.stack([state[name] for state in states]).mean(dim=0))
+    return models[0]

@@ -1,0 +1,46 @@
+"""Settings of search that make no sense are refused in a sentence; names tell searches apart."""
+
+import pytest
+
+from seq2seq.config import DecodingConfig
+from seq2seq.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_best": 6}, "decoding.n_best=6 is more than decoding.beam=5 can find"),
+        ({"n_best": 0}, "decoding.n_best=0 is out of range"),
+        ({"length_penalty": "gnnt"}, "nearest valid: gnmt"),
+        ({"coverage_penalty": -0.1}, "decoding.coverage_penalty"),
+        ({"min_length": -1}, "decoding.min_length"),
+        ({"min_length": 5, "max_length": 5}, "leaves no room for decoding.min_length=5"),
+        ({"max_length": 0}, "decoding.max_length"),
+        ({"no_repeat_ngram": -1}, "decoding.no_repeat_ngram"),
+        ({"temperature": 0.0}, "decoding.temperature"),
+        ({"top_k": 0}, "decoding.top_k"),
+        ({"top_p": 1.5}, "decoding.top_p"),
+        ({"top_p": 0.0}, "decoding.top_p"),
+        ({"seed": -1}, "decoding.seed"),
+    ],
+)
+def test_out_of_range(settings, message):
+    with pytest.raises(UserError, match=message):
+        DecodingConfig(**settings)
+
+
+def test_samples_are_not_bound_by_the_beam():
+    assert DecodingConfig(sample=True, beam=1, n_best=20).n_best == 20
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({}, "beam5"),
+        ({"beam": 1}, "greedy"),
+        ({"sample": True}, "sample"),
+        ({"forbid_unknown": True, "length_penalty": "gnmt"}, "beam5-gnmt-no-unk"),
+    ],
+)
+def test_the_name_of_a_search(settings, name):
+    assert DecodingConfig(**settings).name == name

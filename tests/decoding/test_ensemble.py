@@ -1,0 +1,100 @@
+"""Several models as one: the mean of probabilities, the mean of weights, and what is refused."""
+
+import dataclasses
+
+import pytest
+import torch
+from table_model import TableModel, pad, random_sentences
+from test_checkpoint import ENGLISH, GERMAN, codec, experiment
+
+from seq2seq.checkpoint import load_checkpoint, save_checkpoint
+from seq2seq.config import AttentionConfig, DecodingConfig
+from seq2seq.data.vocabulary import EOS
+from seq2seq.decoding.forced import force
+from seq2seq.decoding.search import beam_search
+from seq2seq.decoding.translator import Translator
+from seq2seq.decoding.writer import begin
+from seq2seq.errors import UserError
+from seq2seq.model.ensemble import Ensemble
+from seq2seq.model.translation import TranslationModel
+
+CONFIG = DecodingConfig(beam=3, n_best=2, max_ratio=1.5, max_extra=2)
+
+
+def save(folder, seed, target=GERMAN, **model):
+    config = experiment()
+    config.model = dataclasses.replace(config.model, **model)
+    torch.manual_seed(seed)
+    network = TranslationModel(config.model, len(ENGLISH.vocabulary), len(target.vocabulary))
+    save_checkpoint(folder / str(seed), network, config, ENGLISH, target, None, {})
+    return folder / str(seed)
+
+
+def test_a_step_is_the_mean_of_the_models_probabilities_and_weights():
+    models = [TableModel(seed) for seed in range(3)]
+    source, lengths = pad(random_sentences(7))
+    token = torch.randint(4, 7, (7,))
+    writers = [begin(model, source, lengths) for model in (Ensemble(models), *models)]
+    for _ in range(2):
+        together, *each = [writer.step(token) for writer in writers]
+        mean = torch.stack([step.logits.softmax(dim=1) for step in each]).mean(dim=0)
+        torch.testing.assert_close(together.logits.exp(), mean)
+        looked = torch.stack([step.weights for step in each]).mean(dim=0)
+        torch.testing.assert_close(together.weights, looked)
+
+
+def test_the_search_of_an_ensemble_maximises_what_forcing_it_scores():
+    ensemble = Ensemble([TableModel(seed) for seed in range(3)])
+    sentences = random_sentences(10)
+    results = beam_search(ensemble, *pad(sentences), CONFIG)
+    for sentence, found in zip(sentences, results, strict=True):
+        assert beam_search(ensemble, *pad([sentence]), CONFIG) == [found]
+        for hypothesis in found:
+            ids = torch.tensor([[*hypothesis.ids, *[EOS] * (not hypothesis.capped)]])
+            forced = force(ensemble, *pad([sentence]), ids).log_probabilities.sum().item()
+            assert hypothesis.log_probability == pytest.approx(forced, abs=1e-4)
+
+
+def test_twice_the_same_model_is_that_model():
+    sentences = random_sentences(10)
+    once = beam_search(TableModel(1), *pad(sentences), CONFIG)
+    twice = beam_search(Ensemble([TableModel(1), TableModel(1)]), *pad(sentences), CONFIG)
+    for ours, theirs in zip(twice, once, strict=True):
+        assert [found.ids for found in ours] == [found.ids for found in theirs]
+
+
+def test_a_model_without_attention_does_not_thin_the_weights(tmp_path):
+    paths = [
+        save(tmp_path, 1),
+        save(tmp_path, 2, attention=AttentionConfig(kind="fixed")),
+    ]
+    translator = Translator.load(paths, "cpu", "fp32")
+    found = translator.translate("a dog barks", DecodingConfig(min_length=2), attention=True)
+    torch.testing.assert_close(found.attention.sum(dim=1), torch.ones(len(found.pieces)))
+    alone = Translator.load(paths[1], "cpu", "fp32").translate("a dog", attention=True)
+    assert alone.attention is None
+
+
+def test_average_is_the_mean_of_every_weight(tmp_path):
+    paths = [save(tmp_path, seed) for seed in range(3)]
+    averaged = Translator.load(paths, "cpu", "fp32", average=True).model
+    cpu = torch.device("cpu")
+    states = [load_checkpoint(path, cpu).model.state_dict() for path in paths]
+    assert isinstance(averaged, TranslationModel)
+    for name, weight in averaged.state_dict().items():
+        torch.testing.assert_close(weight, sum(state[name] for state in states) / 3)
+    assert averaged.output.weight is averaged.target_embedding.weight
+
+
+def test_checkpoints_that_do_not_go_together_are_refused(tmp_path):
+    one, wider = save(tmp_path, 1), save(tmp_path, 2, embedding=12)
+    other = save(tmp_path, 3, target=codec("de", "eine katze miaut"))
+    with pytest.raises(UserError, match="do not cut the target text into the same pieces"):
+        Translator.load([one, other], "cpu")
+    with pytest.raises(UserError, match="models of different settings"):
+        Translator.load([one, wider], "cpu", average=True)
+    ensemble = Translator.load([one, wider], "cpu", "fp32")
+    assert ensemble.model.parameter_counts()["total"] == sum(
+        Translator.load(path, "cpu").model.parameter_counts()["total"] for path in (one, wider)
+    )
+    assert len(ensemble.translate(["a dog", ""])) == 2

@@ -1,0 +1,87 @@
+"""A model that is a random table of scores, small enough to be searched exhaustively."""
+
+import math
+
+import torch
+from torch import nn
+
+from seq2seq.data.vocabulary import BOS, EOS, PAD
+from seq2seq.model.decoder import DecoderState
+from seq2seq.model.encoder import Encoded
+from seq2seq.model.translation import Step, TranslationModel
+
+PIECES = 7
+CODES = 11
+
+
+class TableModel(TranslationModel):
+    """A random score for each (sentence, last two pieces, next piece).
+
+    The sentence is read from the keys and from the memory, and the older piece from the state, so
+    that a search which mixes up any row of them gets other numbers. The weights, too, depend on
+    sentence and piece.
+    """
+
+    def __init__(self, seed=0, sharpness=1.0, ending=0.0):
+        nn.Module.__init__(self)
+        generator = torch.Generator().manual_seed(seed)
+        self.by_keys = sharpness * torch.randn(CODES, PIECES, PIECES, generator=generator)
+        self.by_memory = sharpness * torch.randn(CODES, PIECES, PIECES, generator=generator)
+        self.by_keys[..., EOS] += ending
+        self.steps = 0
+        self.shapes = set()
+        """(sentences, rows) of each step."""
+
+    def encode(self, source, lengths):
+        mask = torch.arange(source.shape[1]) < lengths[:, None]
+        memory = (source * mask).float()[:, :, None]
+        return Encoded(memory, mask, memory.sum(dim=1))
+
+    def keys(self, memory):
+        return memory * (1 + torch.arange(memory.shape[1]))[:, None]
+
+    def initial_state(self, encoded):
+        start = torch.full((1, len(encoded.memory), 1), float(BOS))
+        return DecoderState(start, start.clone())
+
+    def step(self, token, state, encoded, keys):
+        self.steps += 1
+        self.shapes.add((len(keys), len(token)))
+        row = torch.arange(len(token)) // (len(token) // len(keys))
+        older = state.hidden[0, :, 0].long()
+        memory = encoded.memory[row, :, 0]
+        first = self.by_keys[keys[row, :, 0].sum(1).long() % CODES, older]
+        second = self.by_memory[memory.sum(1).long() % CODES, token]
+        places = torch.arange(memory.shape[1])
+        looked = 3 * torch.sin(1.7 * memory + 0.9 * token[:, None] + 2.3 * places)
+        weights = looked.masked_fill(~encoded.mask[row], -math.inf).softmax(dim=1)
+        return Step(first + second, DecoderState(token[None, :, None].float(), state.cell), weights)
+
+
+def pad(sentences):
+    width = max(map(len, sentences))
+    source = torch.tensor([s + [PAD] * (width - len(s)) for s in sentences])
+    return source, torch.tensor([len(s) for s in sentences])
+
+
+def random_sentences(count, seed=0, longest=6):
+    generator = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(0, longest + 1, (count,), generator=generator).tolist()
+    return [[*torch.randint(4, PIECES, (n,), generator=generator).tolist(), EOS] for n in lengths]
+
+
+def next_step(model, sentence, prefix):
+    """log p(piece | prefix) of one sentence, and the sum of the weights of all steps so far."""
+    source, lengths = pad([sentence])
+    encoded = model.encode(source, lengths)
+    state, token, looked = model.initial_state(encoded), BOS, 0
+    for piece in [*prefix, None]:
+        step = model.step(torch.tensor([token]), state, encoded, model.keys(encoded.memory))
+        state, token, looked = step.state, piece, looked + step.weights[0]
+    return step.logits[0].log_softmax(0).tolist(), looked.tolist()
+
+
+def cap_of(sentence, config):
+    cap = math.floor(config.max_ratio * (len(sentence) - 1)) + config.max_extra
+    cap = min(cap, config.max_length or math.inf)
+    return max(cap, config.min_length + 1)
