@@ -30,7 +30,7 @@ class Ensemble(nn.Module):
 @torch.no_grad()
 def average_weights(models: Sequence[TranslationModel]) -> TranslationModel:
     """The first of ``models``, its weights now the mean of all; they must be of one shape."""
-    states = [model.state_dict() for model in models]
-    for name, weight in states[0].items():
-        weight.copy_(torch.stack([state[name] for state in states]).mean(dim=0))
+    # Parameters come once each, also where two layers share one.
+    for first, *others in zip(*(model.parameters() for model in models), strict=True):
+        first.copy_(torch.stack([first, *others]).mean(dim=0))
     return models[0]
