@@ -33,6 +33,9 @@ KERNELS = (
     "softmax_loss",
 )
 
+EXCLUDING = ("attend", "attend_backward", "additive_scores", "additive_scores_backward")
+"""Those that must not look at padding."""
+
 
 def ragged_mask(sizes):
     """One whole sentence, one of a single position, the others between."""
@@ -123,6 +126,17 @@ def arguments(kernel, sizes, narrow, wide=torch.float32, seed=0, scale=1.0):
         "scale": 0.37,
         "d_bias": random(words),
     }
+
+
+def spoil_padding(given, kernel):
+    """The same with NaN at the padding of what is attended to; and the name of that array."""
+    name, excluded = {
+        "attend": lambda: ("memory", given["weights"].isinf()),
+        "attend_backward": lambda: ("memory", given["weights"] == 0),
+        "additive_scores": lambda: ("keys", ~given["mask"]),
+        "additive_scores_backward": lambda: ("keys", given["d_scores"] == 0),
+    }[kernel]()
+    return given | {name: given[name].masked_fill(excluded[:, :, None], float("nan"))}, name
 
 
 def run(kernels, kernel, given, device="cpu"):

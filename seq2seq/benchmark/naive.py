@@ -30,6 +30,8 @@ class NaiveModel(nn.Module):
             raise ValueError("the naive model has a tanh readout")
         embedding, hidden = config.embedding, config.decoder.hidden
         memory, attention = 2 * config.encoder.hidden, config.attention.size
+        if config.attention.kind not in ("additive", "fixed"):
+            raise ValueError("the naive model knows additive attention, and none")
         self.attends = config.attention.kind == "additive"
         self.source_embedding = nn.Embedding(source_size, embedding, padding_idx=PAD)
         self.target_embedding = nn.Embedding(target_size, embedding, padding_idx=PAD)

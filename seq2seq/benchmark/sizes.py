@@ -43,7 +43,8 @@ class Size:
         memory = 2 * self.encoder
         encoder = read * memory * 4 * (self.embedding + self.encoder)
         start = self.batch * memory * 2 * self.decoder
-        gates = written * (self.embedding + memory + self.decoder) * 4 * self.decoder
+        seen = written if attention == "additive" else self.batch  # a fixed context enters once
+        gates = (written * (self.embedding + self.decoder) + seen * memory) * 4 * self.decoder
         readout = written * (self.decoder + self.embedding + memory) * self.embedding
         output = written * self.embedding * self.vocabulary
         forward = encoder + start + gates + readout + output

@@ -153,13 +153,17 @@ class PublishConfig:
     """Comparison folders; each fills the part marked ``<!-- results:<experiment>/<folder> -->``."""
     benchmarks: list[str] = field(default_factory=list)
     """Tables of ``benchmark``, such as outputs/benchmark/m.md; each fills the part marked
-    ``<!-- benchmark:<file name without .md> -->``."""
+    ``<!-- benchmark:<file name without .md> -->``. One figure of all sizes, from the .json files
+    beside the tables, fills ``<!-- benchmark:picture -->``."""
 
     def __post_init__(self) -> None:
         if not self.comparisons and not self.benchmarks:
             raise UserError(
                 "There is nothing to publish; give comparisons=[...] or benchmarks=[...]."
             )
+        for table in self.benchmarks:
+            if not table.endswith(".md"):
+                raise UserError(f"benchmarks names tables, such as m.md; {table} is none.")
 
 
 @dataclass(kw_only=True)

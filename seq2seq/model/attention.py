@@ -29,8 +29,8 @@ from seq2seq.model.score import AdditiveScore, Score
 class ScoredAttention(nn.Module):
     """A kind whose weights are the softmax of a score that knows its own gradient."""
 
-    query: nn.Linear
-    """Makes the query of the decoder's state."""
+    query: nn.Linear | None
+    """Makes the query of the decoder's state; None where the state itself is the query."""
 
     @abstractmethod
     def keys(self, memory: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
@@ -56,7 +56,7 @@ class AdditiveAttention(ScoredAttention):
     def __init__(self, query_size: int, memory_size: int, size: int) -> None:
         super().__init__()
         self.key_size = size
-        self.query = nn.Linear(query_size, size, bias=False)  # W_a
+        self.query: nn.Linear = nn.Linear(query_size, size, bias=False)  # W_a
         self.key = nn.Linear(memory_size, size, bias=False)  # U_a
         self.score = nn.Parameter(torch.empty(size))  # v_a
 

@@ -188,7 +188,7 @@ class Decoder(nn.Module):
             AlignmentInput(
                 encoded.memory,
                 encoded.mask,
-                attention.query.weight,
+                None if attention.query is None else attention.query.weight,
                 attention.scan_score(attention.keys(encoded.memory)),
             ),
         )

@@ -31,6 +31,7 @@ class Ensemble(nn.Module):
 def average_weights(models: Sequence[TranslationModel]) -> TranslationModel:
     """The first of ``models``, its weights now the mean of all; they must be of one shape."""
     states = [model.state_dict() for model in models]
-    for name, weight in states[0].items():
-        weight.copy_(torch.stack([state[name] for state in states]).mean(dim=0))
+    # All of them before any is written: a tied matrix has two names.
+    means = {name: torch.stack([state[name] for state in states]).mean(dim=0) for name in states[0]}
+    models[0].load_state_dict(means)
     return models[0]

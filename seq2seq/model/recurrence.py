@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from seq2seq.model.kernels import TorchKernels, choose_kernels
 from seq2seq.model.precision import product_type
@@ -153,6 +154,7 @@ class _PlainScan(torch.autograd.Function):
         return tape.hidden[1:]
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, d_output: Tensor) -> tuple[Tensor | None, ...]:
         weight, gates, cell, joined = ctx.saved_tensors
         with torch.autocast(gates.device.type, enabled=False):
@@ -221,6 +223,7 @@ class _AttentionScan(torch.autograd.Function):
         return tape.hidden[1:], contexts, weights
 
     @staticmethod
+    @once_differentiable
     def backward(
         ctx: Any, d_output: Tensor, d_contexts: Tensor, _: Tensor
     ) -> tuple[Tensor | None, ...]:
@@ -248,11 +251,12 @@ class _AttentionScan(torch.autograd.Function):
                 d_contexts[t] += d_joined[:, :width]
                 kernels.attend_backward(d_contexts[t], weights[t], memory, d_scores)
                 score.backward(kernels, queries[t], d_scores, d_query, sums)
-                if query_weight is not None:
-                    d_queries[t] = d_query
-                    torch.add(d_joined[:, width:], d_queries[t] @ ask, out=d_hidden)
+                d_hidden.copy_(d_joined[:, width:])  # then sums are wide
+                if query_weight is None:
+                    d_hidden += d_query
                 else:
-                    torch.add(d_joined[:, width:], d_query, out=d_hidden)
+                    d_queries[t] = d_query
+                    d_hidden += d_queries[t] @ ask
             operands = joined[:-1].flatten(0, 1)
             d_weight = d_gates.flatten(0, 1).t() @ operands
             d_query_weight = None

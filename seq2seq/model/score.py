@@ -13,9 +13,9 @@ class Score(ABC):
     """A score of source positions for a query, and its gradient.
 
     A kind is a class whose constructor takes the tensors that the score depends on, all of which
-    receive a gradient. Gradients are summed over steps in arrays of the kind's own choice
-    (:meth:`sums`), and made into those of the tensors once, after the last step
-    (:meth:`gradients`).
+    receive a gradient, and nothing else: it is made again for the way back. Gradients are summed
+    over steps in arrays of the kind's own choice (:meth:`sums`), and made into those of the tensors
+    once, after the last step (:meth:`gradients`).
     """
 
     tensors: tuple[Tensor, ...]

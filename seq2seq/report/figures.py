@@ -1,61 +1,31 @@
 """BLEU by source length: the figure of Bahdanau, Cho & Bengio 2014, with intervals.
 
-Systems differ in colour (Okabe & Ito's palette, safe for colour-blind readers), in marker and in
-line, so that the figure survives grey printing. Drawn on Figure objects, without pyplot and its
-global state; the same comparison gives the same bytes.
+Systems differ in colour, in marker and in line, so that the figure survives grey printing.
 """
 
-import io
 import textwrap
 from collections.abc import Sequence
-from typing import Any
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.evaluation.systems import Comparison, System, SystemRow
+from seq2seq.report.style import COLOURS, DPI, FAINT, GRID, INK, WIDTH, render
 from seq2seq.report.tables import heading
 
-COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ((0, (5, 2)), "-", (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)), (0, (8, 3)), "-")
 
-INK, FAINT, GRID = "#222222", "#757575", "#E3E3E3"
-
-STYLE: dict[Any, Any] = {
-    "figure.facecolor": "white",
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same picture everywhere
-    "font.size": 11,
-    "text.color": INK,
-    "text.parse_math": False,  # a system may be called "$5"
-    "axes.edgecolor": FAINT,
-    "axes.labelcolor": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.spines.left": False,
-    "axes.axisbelow": True,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "svg.hashsalt": "seq2seq",
-    "svg.fonttype": "path",
-}
-
-WIDTH, HEIGHT = 9.6, 5.4
-"""Inches: 16 to 9, a slide."""
-DPI = 200
+HEIGHT = 5.4
+"""Inches: 16 to 9 with the width, a slide."""
 LEFT = 0.075
 
 
 def render_length_figure(comparison: Comparison) -> dict[str, bytes]:
     """Draw BLEU by source length for every system: {"png": ..., "svg": ...}."""
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # a user's own style must not change what a report looks like
-        matplotlib.rcParams.update(STYLE)
-        figure = length_figure(comparison)
-        return {"png": _save(figure, "png"), "svg": _save(figure, "svg")}
+    return render(lambda: length_figure(comparison))
 
 
 def length_figure(comparison: Comparison) -> Figure:
@@ -212,10 +182,3 @@ def _title(figure: Figure, comparison: Comparison, buckets: Sequence[SystemRow])
     if any(row.few for row in buckets):
         notes.append(f"Hollow: fewer than {FEW} sentences.")
     figure.text(0.03, 0.03, " ".join(notes), fontsize=9, color=FAINT)
-
-
-def _save(figure: Figure, form: str) -> bytes:
-    stream = io.BytesIO()
-    metadata = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}[form]
-    figure.savefig(stream, format=form, metadata=metadata)
-    return stream.getvalue()

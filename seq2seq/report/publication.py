@@ -10,6 +10,10 @@ name of its file::
     <!-- benchmark:m -->
     (and here)
     <!-- /benchmark:m -->
+
+    <!-- benchmark:picture -->
+    (one figure of all sizes named in the call; a document may do without)
+    <!-- /benchmark:picture -->
 """
 
 import json
@@ -26,6 +30,7 @@ from seq2seq.evaluation.folder import Evaluation, read_evaluation
 from seq2seq.evaluation.systems import compare_systems
 from seq2seq.files import write_whole
 from seq2seq.record import describe_environment
+from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
 from seq2seq.report.figures import render_length_figure
 from seq2seq.report.findings import findings
 from seq2seq.report.tables import bleu_table
@@ -50,12 +55,11 @@ def publish(config: PublishConfig) -> None:
         experiment = str(evaluations[0].record.get("experiment"))
         marks = f"<!-- results:{experiment}/{folder.name} -->", "<!-- /results -->"
         picture = Path(config.pictures) / f"{experiment}-{folder.name}.png"
-        link = Path(os.path.relpath(picture, document.parent))
         comparison = compare_systems(evaluations, baseline, settings)
         pictures[picture] = render_length_figure(comparison)["png"]
         part = "\n".join(
             [
-                f"![BLEU by source length, {experiment}, {folder.name}]({link.as_posix()})",
+                _link(picture, f"BLEU by source length, {experiment}, {folder.name}", document),
                 "",
                 bleu_table(comparison),
                 *(f"- {finding}" for finding in findings(comparison)),
@@ -66,8 +70,17 @@ def publish(config: PublishConfig) -> None:
     for table in map(Path, config.benchmarks):
         if not table.is_file():
             raise UserError(f"There is no benchmark {table}; run scripts/benchmark.py first.")
-        marks = f"<!-- benchmark:{table.stem} -->", f"<!-- /benchmark:{table.stem} -->"
+        marks = _marks(f"benchmark:{table.stem}")
         text = replace_part(text, marks, table.read_text(encoding="utf-8").rstrip(), document)
+    marks = _marks("benchmark:picture")
+    if config.benchmarks and marks[0] in text:
+        files = [Path(table).with_suffix(".json") for table in config.benchmarks]
+        if panels := [panel for panel in map(read_panel, files) if panel]:
+            names = [panel.name for panel in panels]
+            picture = Path(config.pictures) / f"benchmark-{'-'.join(names)}.png"
+            pictures[picture] = render_benchmark_figure(panels)["png"]
+            link = _link(picture, f"Time of one update by stages, {', '.join(names)}", document)
+            text = replace_part(text, marks, link, document)
     for picture, content in pictures.items():
         picture.parent.mkdir(parents=True, exist_ok=True)
         write_whole(picture, content)
@@ -75,6 +88,16 @@ def publish(config: PublishConfig) -> None:
     log.info(
         "Wrote %d result(s) into %s", len(config.comparisons) + len(config.benchmarks), document
     )
+
+
+def _marks(name: str) -> tuple[str, str]:
+    """The lines around the part of a document called ``name``."""
+    return f"<!-- {name} -->", f"<!-- /{name} -->"
+
+
+def _link(picture: Path, description: str, document: Path) -> str:
+    """Markdown that shows ``picture`` in ``document``."""
+    return f"![{description}]({Path(os.path.relpath(picture, document.parent)).as_posix()})"
 
 
 def _read_comparison(folder: Path) -> tuple[list[Evaluation], str, EvaluationConfig]:

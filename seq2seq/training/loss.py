@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from seq2seq.data.batching import Batch
 from seq2seq.model.encoder import length_mask
@@ -57,8 +58,8 @@ def output_loss(
 
     .. math:: (1 - \epsilon) (-\log p(y)) + \epsilon / V \sum_v -\log p(v)
 
-    (Szegedy et al. 2016), summed over rows, times ``scale``. The N x V logits, larger than the
-    rest of the model's numbers together, never exist as a whole: each chunk's gradient is taken
+    (Szegedy et al. 2016), summed over rows, times ``scale``. The N x V logits, in a large
+    vocabulary the largest array of all, never exist as a whole: each chunk's gradient is taken
     while its logits are at hand. Products use the autocast type; the softmax and all sums are
     float32 (or float64).
     """
@@ -108,6 +109,7 @@ class _OutputLoss(torch.autograd.Function):
         return smoothed, likelihood
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, incoming: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         gradients = ctx.saved_tensors
         # An incoming one is the rule (`scale` is there for that), and a pass over an array of the

@@ -37,11 +37,17 @@ def clipped_step(optimizer: torch.optim.Optimizer, limit: float) -> Float[Tensor
     """
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     norm = torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
-    if limit and isinstance(optimizer, torch.optim.Adam):
-        # Where torch.amp.GradScaler leaves them.
-        optimizer.grad_scale = (norm / limit).clamp(min=1)  # type: ignore[attr-defined]
-        optimizer.found_inf = torch.zeros_like(norm)  # type: ignore[attr-defined]
-    elif limit:
+    if limit and isinstance(optimizer, torch.optim.Adam) and optimizer.defaults["fused"]:
+        # Where torch.amp.GradScaler leaves them for the step, and takes them away again.
+        fused: Any = optimizer
+        fused.grad_scale = (norm / limit).clamp(min=1).float()
+        fused.found_inf = torch.zeros_like(fused.grad_scale)
+        try:
+            fused.step()
+        finally:
+            del fused.grad_scale, fused.found_inf
+        return norm
+    if limit:
         torch.nn.utils.clip_grads_with_norm_(parameters, limit, norm)
     optimizer.step()
     return norm

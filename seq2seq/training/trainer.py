@@ -23,6 +23,7 @@ from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.dataset import PreparedData
 from seq2seq.device import choose_device, choose_precision
 from seq2seq.errors import UserError
+from seq2seq.model.kernels import choose_kernels
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import environment_record
 from seq2seq.sealed_folder import locate
@@ -300,6 +301,7 @@ class Trainer:
             "seed": self.config.seed,
             "parameters": self.model.parameter_counts(),
             "precision": str(self.precision).removeprefix("torch."),
+            "kernels": choose_kernels(self.device, torch.float32, self.precision).name,
             "training_pairs": len(self.data.train),
             "skipped_pairs": self.data.skipped,
             "data_sha256": self.data.hashes,

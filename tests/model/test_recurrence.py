@@ -6,7 +6,7 @@ import torch
 from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
 from seq2seq.model.encoder import length_mask
 from seq2seq.model.recurrence import AlignmentInput, attention_scan, plain_scan
-from seq2seq.model.score import AdditiveScore
+from seq2seq.model.score import AdditiveScore, Score
 from seq2seq.model.translation import TranslationModel
 
 SOURCE = torch.tensor([[5, 6, 7, 3], [8, 3, 0, 0], [9, 4, 3, 0]])
@@ -32,6 +32,25 @@ def outputs_and_gradients(kind, recurrence, dtype, autocast=False, dropout=0.0, 
     (outputs * torch.randn(outputs.shape, dtype=dtype)).sum().backward()
     gradients = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
     return outputs.detach(), gradients
+
+
+@pytest.mark.parametrize("kind", ["additive", "fixed"])
+def test_one_source_position_and_one_step_are_enough(kind):
+    torch.manual_seed(0)
+    config = ModelConfig(
+        embedding=6,
+        encoder=EncoderConfig(hidden=4),
+        attention=AttentionConfig(kind=kind, size=5),
+        decoder=DecoderConfig(hidden=7),
+    )
+    model = TranslationModel(config, 11, 13).eval()
+    arguments = torch.tensor([[3]]), torch.tensor([1]), torch.tensor([[2]])
+    gradients = []
+    for model.decoder.fast in (True, False):
+        model.zero_grad()
+        model(*arguments).square().sum().backward()
+        gradients.append([p.grad for p in model.parameters() if p.grad is not None])
+    torch.testing.assert_close(*gradients, atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["additive", "fixed"])
@@ -73,6 +92,50 @@ def test_attention_scan_passes_gradcheck():
 
     leaves = (inputs, hidden, cell, weight, keys, memory, query, score)
     assert torch.autograd.gradcheck(scan, leaves)
+
+
+class DotScore(Score):
+    """A kind of its own, as a user would add it: the state itself against the keys."""
+
+    def __init__(self, keys):
+        self.keys = keys
+        self.tensors = (keys,)
+
+    def forward(self, kernels, query, mask, scores):
+        torch.bmm(self.keys, query[:, :, None], out=scores[:, :, None])
+        scores.masked_fill_(~mask, float("-inf"))
+
+    def sums(self):
+        return (torch.zeros_like(self.keys),)
+
+    def backward(self, kernels, query, d_scores, d_query, sums):
+        torch.bmm(d_scores[:, None], self.keys, out=d_query[:, None])
+        sums[0].addcmul_(d_scores[:, :, None], query[:, None])
+
+    def gradients(self, sums):
+        return sums
+
+
+@pytest.mark.parametrize(("steps", "positions"), [(4, 3), (1, 1)])
+def test_a_declared_score_of_another_kind_passes_gradcheck(steps, positions):
+    torch.manual_seed(0)
+    mask = length_mask(torch.tensor([positions, max(1, positions - 1)]), positions)
+    inputs, hidden, cell, weight = leaf(steps, 2, 8), leaf(2, 2), leaf(2, 2), leaf(8, 5)
+    keys, memory = leaf(2, positions, 2), leaf(2, positions, 3)
+
+    def scan(inputs, hidden, cell, weight, keys, memory):
+        alignment = AlignmentInput(memory, mask, None, DotScore(keys))
+        return attention_scan(inputs, hidden, cell, weight, alignment)[:2]
+
+    assert torch.autograd.gradcheck(scan, (inputs, hidden, cell, weight, keys, memory))
+
+
+def test_a_second_derivative_is_refused_not_wrong():
+    leaves = [leaf(3, 2, 8), leaf(2, 2), leaf(2, 2), leaf(8, 2)]
+    loss = plain_scan(*leaves).square().sum()
+    (gradient,) = torch.autograd.grad(loss, leaves[3], create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.sum().backward()
 
 
 def test_plain_scan_passes_gradcheck():

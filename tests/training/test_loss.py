@@ -100,6 +100,24 @@ def test_the_gradient_is_right_and_honours_the_incoming_one(smoothing, scale, mo
     assert torch.autograd.gradcheck(scaled, (outputs, weight, bias))
 
 
+@pytest.mark.parametrize("chunk", [1, 60, 10_000], ids=["a row", "two rows", "all rows"])
+def test_chunks_of_any_size_give_the_same_gradients_in_float32(chunk, monkeypatch):
+    """By the machine's own kernels; even a chunk smaller than a row holds one."""
+    monkeypatch.setattr("seq2seq.training.loss.CHUNK_CELLS", chunk)
+    torch.manual_seed(0)
+    leaves = [torch.randn(*shape, requires_grad=True) for shape in ((7, 3), (30, 3), (30,))]
+    targets = torch.randint(0, 30, (7,))
+    output_loss(*leaves, targets, 0.1, 0.5).smoothed.backward()
+    found = [leaf.grad.clone() for leaf in leaves]
+    for leaf in leaves:
+        leaf.grad = None
+    logits = functional.linear(leaves[0], leaves[1], leaves[2])
+    expected = functional.cross_entropy(logits, targets, reduction="sum", label_smoothing=0.1)
+    (0.5 * expected).backward()
+    for mine, leaf in zip(found, leaves, strict=True):
+        torch.testing.assert_close(mine, leaf.grad, atol=1e-6, rtol=1e-5)
+
+
 def test_bfloat16_products_keep_the_gradient_close():
     torch.manual_seed(0)
     values = [torch.randn(40, 16), torch.randn(30, 16) / 4, torch.zeros(30)]

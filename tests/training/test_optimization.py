@@ -80,3 +80,30 @@ def test_clipping_equals_pytorchs_own_before_a_plain_step(kind, limit):
         torch.testing.assert_close(norm, expected)
     for mine, theirs in zip(*(model.parameters() for model in models), strict=True):
         torch.testing.assert_close(mine, theirs)
+
+
+def test_a_clipped_step_leaves_nothing_for_the_next_one():
+    """Neither for a step without a limit nor for one that is called directly."""
+    torch.manual_seed(0)
+    models = [torch.nn.Linear(3, 2).double() for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    optimizers = [build_optimizer(model, OptimizerConfig()) for model in models]
+
+    def give(size: float) -> None:
+        for parameters in zip(*(model.parameters() for model in models), strict=True):
+            gradient = size * torch.randn(parameters[0].shape, dtype=torch.float64)
+            for parameter in parameters:
+                parameter.grad = gradient.clone()
+
+    give(50.0)
+    clipped_step(optimizers[0], 0.5)
+    torch.nn.utils.clip_grad_norm_(models[1].parameters(), 0.5)
+    optimizers[1].step()
+    give(3.0)
+    clipped_step(optimizers[0], 0.0)
+    optimizers[1].step()
+    give(2.0)
+    for optimizer in optimizers:
+        optimizer.step()
+    for mine, theirs in zip(*(model.parameters() for model in models), strict=True):
+        torch.testing.assert_close(mine, theirs, atol=1e-6, rtol=1e-6)

@@ -14,6 +14,8 @@ from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.batching import collate
 from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
+from seq2seq.model.kernels import torch_only
+from seq2seq.model.kernels.native import load_native
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
 from seq2seq.training.updater import Updater
@@ -60,6 +62,16 @@ def test_a_run_leaves_config_record_metrics_and_checkpoints(folder):
     assert set(validations[0]["bleu_by_length"]) <= {"1-2", "3-4", "5+"}
     best = min(validations, key=lambda e: e["loss"])
     assert record["progress"]["best_update"] == best["update"]
+
+
+def test_the_record_names_precision_and_kernels(folder):
+    with torch_only():
+        plain = train(reversal_experiment(folder, max_updates=1)).record()
+    assert (plain["precision"], plain["kernels"]) == ("float32", "torch")
+    config = reversal_experiment(folder, max_updates=1, precision="bf16")
+    chosen = train(dataclasses.replace(config, output=str(folder / "chosen"))).record()
+    assert chosen["precision"] == "bfloat16"
+    assert chosen["kernels"] == ("native" if load_native() else "torch")
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(folder):

@@ -212,13 +212,13 @@ def load_triton() -> TritonKernels | None:
         return None
     try:
         from seq2seq.model.kernels import programs
+
+        kernels = TritonKernels(programs)
+        _try(kernels)
     except ImportError:
         log.info("Triton is not installed: plain PyTorch operations are used on the GPU.")
         return None
-    kernels = TritonKernels(programs)
-    try:
-        _try(kernels)
-    except Exception as error:  # of many types: no C compiler, an old GPU or driver, a full disk
+    except Exception as error:  # of many types: no C compiler, an old Triton or driver, a full disk
         log.warning(
             "The Triton kernels do not run here, plain PyTorch operations are used instead: %s",
             str(error).strip().split("\n")[0] or type(error).__name__,

@@ -1,19 +1,17 @@
-// The kernels of operations.py for a processor, in float32, each in one pass over its data.
+// The kernels of operations.py for a processor, in float32, without arrays in between.
 //
 // Built by native.py with the machine's own compiler; plain C calls, no PyTorch headers. Arrays are
 // dense unless a stride ("ld", in elements, from one row to the next) is given. Narrow arrays hold
 // float32 or bfloat16: `bf16` says which. Rows are divided among OpenMP threads statically and each
 // sum is taken in one order, so equal inputs and thread counts give equal bits.
 
+#include <omp.h>
+
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <vector>
-
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 namespace {
 
@@ -161,11 +159,7 @@ void softmax_loss(extent rows, extent words, T* logits, const float* bias, const
                   int threads) {
 #pragma omp parallel num_threads(threads)
     {
-#ifdef _OPENMP
         float* d_own = d_bias + omp_get_thread_num() * words;
-#else
-        float* d_own = d_bias;
-#endif
         std::vector<float> scratch(words);
         float* e = scratch.data();
 #pragma omp for schedule(static)

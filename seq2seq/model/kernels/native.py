@@ -27,7 +27,7 @@ COMPILE = "-std=c++17 -O3 -fopenmp -fno-math-errno -fno-trapping-math -fPIC -c"
 
 
 class NativeKernels(TorchKernels):
-    """Float32 on a processor: each operation one pass over its data."""
+    """Float32 on a processor, without arrays in between."""
 
     name = "native"
 
@@ -50,13 +50,13 @@ class NativeKernels(TorchKernels):
             _is_bfloat16(narrow),
             _size(batch),
             _size(width),
-            _dense(inputs),
-            _dense(product),
+            _dense(inputs, narrow.dtype),
+            _dense(product, narrow.dtype),
             _dense(before),
             _dense(gates),
             _dense(after),
             _dense(hidden),
-            _rows(narrow),
+            _rows(narrow, narrow.dtype),
             _size(narrow.stride(0)),
         )
 
@@ -80,7 +80,7 @@ class NativeKernels(TorchKernels):
             _dense(after),
             _dense(d_hidden),
             _dense(d_cell),
-            _dense(d_gates),
+            _dense(d_gates, d_gates.dtype),
         )
 
     def attend(
@@ -101,7 +101,7 @@ class NativeKernels(TorchKernels):
             _dense(weights),
             _dense(memory),
             _dense(context),
-            _rows(narrow),
+            _rows(narrow, narrow.dtype),
             _size(narrow.stride(0)),
         )
 
@@ -142,7 +142,7 @@ class NativeKernels(TorchKernels):
             _dense(keys),
             _dense(query),
             _dense(vector),
-            _dense(mask),
+            _dense(mask, torch.bool),
             _dense(scores),
         )
 
@@ -182,22 +182,22 @@ class NativeKernels(TorchKernels):
     ) -> LossSums:
         """See :meth:`TorchKernels.softmax_loss`."""
         rows, words = logits.shape
-        sums = torch.empty(rows, 2, dtype=torch.float64)
+        sums = logits.new_empty(rows, 2, dtype=torch.float64)
         if rows and not 0 <= int(targets.min()) <= int(targets.max()) < words:
             raise IndexError(f"a target lies outside the vocabulary of {words}")
         threads = torch.get_num_threads()
-        by_thread = torch.zeros(threads, words)
+        by_thread = bias.new_zeros(threads if d_bias is not None else 0, words)
         self.library.seq2seq_softmax_loss(
             _is_bfloat16(logits),
             _size(rows),
             _size(words),
-            _dense(logits),
+            _dense(logits, logits.dtype),
             _dense(bias),
-            _dense(targets),
+            _dense(targets, torch.int64),
             ctypes.c_float(smoothing),
             ctypes.c_float(scale),
             ctypes.c_int(d_bias is not None),
-            _dense(sums),
+            _dense(sums, torch.float64),
             _dense(by_thread),
             ctypes.c_int(threads),
         )
@@ -210,16 +210,16 @@ class NativeKernels(TorchKernels):
 @functools.cache
 def load_native() -> NativeKernels | None:
     """The compiled kernels; None, with a line in the log, where they cannot be built."""
-    compiler = shlex.split(os.environ.get("CXX", "")) or ["c++"]
-    if shutil.which(compiler[0]) is None or platform.system() != "Linux":
-        log.info("No C++ compiler for the native kernels: plain PyTorch operations are used.")
-        return None
     try:
+        compiler = shlex.split(os.environ.get("CXX", "")) or ["c++"]
+        if shutil.which(compiler[0]) is None or platform.system() != "Linux":
+            log.info("No C++ compiler for the native kernels: plain PyTorch operations are used.")
+            return None
         library = _library_file(compiler)
         if not library.exists():
             _build(compiler, library)
         return NativeKernels(ctypes.CDLL(str(library)))
-    except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
+    except (OSError, RuntimeError, ValueError, subprocess.CalledProcessError) as error:
         reason = getattr(error, "stderr", None) or str(error)
         log.warning(
             "The native kernels could not be built, plain PyTorch operations are used instead: %s",
@@ -270,17 +270,26 @@ def _size(number: int) -> ctypes.c_int64:
 
 
 def _is_bfloat16(narrow: Tensor) -> ctypes.c_int:
+    if narrow.dtype not in (torch.float32, torch.bfloat16):
+        raise TypeError(f"a kernel knows no {narrow.dtype}")
     return ctypes.c_int(narrow.dtype == torch.bfloat16)
 
 
-def _dense(array: Tensor) -> ctypes.c_void_p:
+def _dense(array: Tensor, kind: torch.dtype = torch.float32) -> ctypes.c_void_p:
+    """The address of an array without gaps, of the type that the kernel reads it as."""
     if not array.is_contiguous():
         raise ValueError("a kernel was given an array that is not contiguous")
-    return ctypes.c_void_p(array.data_ptr())
+    return _address(array, kind)
 
 
-def _rows(array: Tensor) -> ctypes.c_void_p:
-    """An array whose rows are contiguous, but may lie apart."""
+def _rows(array: Tensor, kind: torch.dtype) -> ctypes.c_void_p:
+    """The address of an array whose rows are contiguous, but may lie apart."""
     if array.stride(1) != 1:
         raise ValueError("a kernel was given rows that are not contiguous")
+    return _address(array, kind)
+
+
+def _address(array: Tensor, kind: torch.dtype) -> ctypes.c_void_p:
+    if array.dtype != kind or array.device.type != "cpu":
+        raise TypeError(f"a kernel wants {kind} on a CPU, not {array.dtype} on {array.device}")
     return ctypes.c_void_p(array.data_ptr())

@@ -1,8 +1,8 @@
 """The few operations that a training step spends its time in, in plain PyTorch.
 
 They are the definition, and what runs wherever nothing faster is at hand. :class:`NativeKernels`
-(a processor) and :class:`TritonKernels` (CUDA) replace them one for one. All write into arrays that
-the caller owns, since fresh large ones cost page faults, and launches on a GPU.
+(a processor) and :class:`TritonKernels` (CUDA) replace them one for one. Results go into arrays
+that the caller owns, since fresh large ones cost page faults; the plain ones still make some.
 
 Shape letters as in the encoder: B batch, S source positions, H hidden, G = 4 H gates, M memory
 width, A attention width, V vocabulary, N rows. Search has R = N x W rows for N sentences, W
@@ -12,6 +12,7 @@ hypotheses of each: row r reads what belongs to sentence r // W.
 products that read them next, such as bfloat16.
 """
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -104,7 +105,7 @@ class TorchKernels:
         state is in :meth:`cell`; ``narrow`` may be ``context`` itself. Training has R = N.
         """
         by_sentence = (len(memory), -1)
-        torch.softmax(weights, dim=1, out=weights)
+        weights.copy_(weights.softmax(dim=1))
         torch.bmm(weights.unflatten(0, by_sentence), memory, out=context.unflatten(0, by_sentence))
         narrow.copy_(context)
 
@@ -154,7 +155,7 @@ class TorchKernels:
         row = d_scores[:, None]
         hyperbolic = (keys + query[:, None]).tanh_()
         d_vector.add_(torch.bmm(row, hyperbolic)[:, 0])
-        slope = hyperbolic.square_().neg_().add_(1)
+        slope = torch.addcmul(torch.ones_like(vector[0]), hyperbolic, hyperbolic, value=-1)
         torch.bmm(row, slope, out=d_query[:, None]).mul_(vector)
         d_keys.addcmul_(slope, d_scores[:, :, None])
 
@@ -173,17 +174,17 @@ class TorchKernels:
         added to ``d_bias``. Both are gradients of the sum over rows of
         scale * ((1 - smoothing) * likelihood + smoothing * uniform).
         """
-        wide = logits.to(bias.dtype) + bias
+        wide = bias + logits
         log_sum = wide.logsumexp(dim=1, keepdim=True)
         likelihood = (log_sum - wide.gather(1, targets[:, None])).sum()
         uniform = log_sum.sum() - wide.sum() / len(bias)
         if d_bias is not None:
-            gradient = wide.sub_(log_sum).exp_()
+            # exp(x - log_sum) * scale, the factor taken into the exponent: one pass less
+            gradient = wide.sub_(log_sum - math.log(scale)).exp_()
             if smoothing:
-                gradient -= smoothing / len(bias)
-            share = torch.full_like(targets[:, None], smoothing - 1, dtype=gradient.dtype)
+                gradient -= scale * smoothing / len(bias)
+            share = torch.full_like(targets[:, None], scale * (smoothing - 1), dtype=wide.dtype)
             gradient.scatter_add_(1, targets[:, None], share)
-            gradient *= scale
             d_bias += gradient.sum(dim=0)
             logits.copy_(gradient)
         return LossSums(likelihood, uniform)

@@ -176,9 +176,7 @@ def softmax_backward(weights, d_scores, positions, BLOCK: tl.constexpr):
         s = start + tl.arange(0, BLOCK)
         weight = tl.load(weights + row + s, mask=s < positions, other=0.0)
         d_weight = tl.load(d_scores + row + s, mask=s < positions, other=0.0)
-        # Weight 0 means that no gradient passes, whatever the mean.
-        d_score = tl.where(weight == 0.0, 0.0, weight * (d_weight - mean))
-        tl.store(d_scores + row + s, d_score, mask=s < positions)
+        tl.store(d_scores + row + s, weight * (d_weight - mean), mask=s < positions)
 
 
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["real", "scores"])
@@ -263,7 +261,7 @@ def row_losses(logits, bias, targets, results, rows, words, BLOCK: tl.constexpr)
         ok = v < words
         x = tl.load(logits + row * words + v, mask=ok, other=0.0).to(tl.float32)
         x += tl.load(bias + v, mask=ok, other=0.0)
-        plain += tl.sum(tl.where(ok, x, 0.0), axis=0)
+        plain += tl.sum(x, axis=0)
         x = tl.where(ok, x, float("-inf"))
         new_top = tl.maximum(top, tl.max(x, axis=0))
         total = total * tl.exp(top - new_top) + tl.sum(tl.exp(x - new_top), axis=0)

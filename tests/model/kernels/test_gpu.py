@@ -10,6 +10,7 @@ import pytest
 import torch
 from kernel_arrays import (
     BFLOAT_ROUNDING,
+    EXCLUDING,
     KERNELS,
     LARGE,
     LARGE_SHARED,
@@ -20,6 +21,7 @@ from kernel_arrays import (
     assert_same,
     in_float64,
     run,
+    spoil_padding,
 )
 
 from seq2seq.model import kernels, recurrence
@@ -95,16 +97,20 @@ def test_gates_keep_their_digits(triton):
         torch.testing.assert_close(gate, x.double().sigmoid(), rtol=1e-5, atol=1e-30)
 
 
-@pytest.mark.parametrize("kernel", ["attend", "attend_backward", "additive_scores"])
-def test_padding_is_never_read(triton, kernel):
+@pytest.mark.parametrize(("kernel", "name"), [("attend", "weights"), ("softmax_loss", "logits")])
+def test_the_greatest_may_come_last_and_the_excluded_first(triton, kernel, name):
+    given = arguments(kernel, LARGE, torch.float32)
+    given[name] = given[name].sort(dim=1).values
+    exact = run(TorchKernels(), kernel, in_float64(given))
+    assert_same(run(triton, kernel, given, DEVICE), exact, 1e-5)
+
+
+@pytest.mark.parametrize("kernel", EXCLUDING)
+def test_padding_changes_nothing(triton, kernel):
     given = arguments(kernel, LARGE, torch.float32)
     clean = run(triton, kernel, given, DEVICE)
-    name, mask = ("keys", "mask") if kernel == "additive_scores" else ("memory", "weights")
-    excluded = ~given["mask"] if mask == "mask" else ~(given["weights"] > 0)
-    if kernel == "attend":
-        excluded = given["weights"].isinf()
-    given[name][excluded] = float("nan")
-    assert_same(run(triton, kernel, given, DEVICE) | {name: clean[name]}, clean, 0.0)
+    spoilt, name = spoil_padding(given, kernel)
+    assert_same(run(triton, kernel, spoilt, DEVICE) | {name: clean[name]}, clean, 0.0)
 
 
 def test_nan_stays_nan(triton):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from kernel_arrays import (
+    EXCLUDING,
     KERNELS,
     LARGE,
     LARGE_SHARED,
@@ -19,6 +20,7 @@ from kernel_arrays import (
     assert_same,
     in_float64,
     run,
+    spoil_padding,
 )
 
 from seq2seq.model.kernels import TorchKernels, choose_kernels, torch_only
@@ -105,17 +107,12 @@ def test_a_cell_that_is_no_number_stays_none(native, narrow):
         assert_same(run(native, kernel, given), exact, 1e-5, narrow=2**-7)
 
 
-@pytest.mark.parametrize("kernel", ["attend", "attend_backward", "additive_scores"])
-def test_padding_is_never_read(native, kernel):
+@pytest.mark.parametrize("kernel", EXCLUDING)
+def test_padding_changes_nothing(native, kernel):
     given = arguments(kernel, LARGE, torch.float32)
     clean = run(native, kernel, given)
-    if kernel == "additive_scores":
-        name, excluded = "keys", ~given["mask"]
-    else:
-        name = "memory"
-        excluded = given["weights"] == (0 if kernel == "attend_backward" else float("-inf"))
-    given[name][excluded] = float("nan")
-    assert_same(run(native, kernel, given) | {name: clean[name]}, clean, 0.0)
+    spoilt, name = spoil_padding(given, kernel)
+    assert_same(run(native, kernel, spoilt) | {name: clean[name]}, clean, 0.0)
 
 
 def test_refuses_what_it_would_misread(native):
@@ -126,6 +123,15 @@ def test_refuses_what_it_would_misread(native):
     given = arguments("softmax_loss", ODD, torch.float32)
     given["targets"][3] = ODD.words
     with pytest.raises(IndexError, match="outside the vocabulary of 19"):
+        native.softmax_loss(**given)
+    for name, kind in (("memory", torch.bfloat16), ("weights", torch.float64)):
+        given = arguments("attend", ODD, torch.float32)
+        given[name] = given[name].to(kind)
+        with pytest.raises(TypeError, match=r"a kernel wants torch\.float32"):
+            native.attend(**given)
+    given = arguments("softmax_loss", ODD, torch.float32)
+    given["targets"] = given["targets"].int()
+    with pytest.raises(TypeError, match=r"a kernel wants torch.int64 .* not torch.int32"):
         native.softmax_loss(**given)
 
 
@@ -235,6 +241,7 @@ print(native.load_native().library.answer())
 """
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.usefixtures("load")
 def test_two_processes_may_build_at_once(tmp_path, monkeypatch):
