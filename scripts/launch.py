@@ -22,7 +22,12 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
+from omegaconf.errors import (
+    ConfigAttributeError,
+    ConfigKeyError,
+    OmegaConfBaseException,
+    ValidationError,
+)
 
 from seq2seq import config as schema
 from seq2seq.errors import UserError
@@ -45,6 +50,9 @@ def register_schemas() -> None:
     store = ConfigStore.instance()
     for name, node in SCHEMAS.items():
         store.store(name=f"{name}_schema", node=node)
+    publish = OmegaConf.structured(schema.PublishConfig)
+    OmegaConf.set_struct(publish.runs, False)  # its keys are names that the user gives
+    store.store(name="publish_schema", node=publish)
     for name, corpus in schema.CORPORA.items():
         store.store(group="corpus", name=f"{name}_schema", node=corpus)
     store.store(group="tokenization", name="schema", node=schema.TokenizationConfig)
@@ -148,7 +156,7 @@ def _sentence(error: Exception, name: str) -> str:
     for cause in causes:
         key = getattr(cause, "full_key", None)
         if isinstance(cause, OmegaConfBaseException) and key:
-            if key not in _keys(name):
+            if key not in _keys(name) and not isinstance(cause, ValidationError):
                 return _unknown_key(key, name)
             if isinstance(cause, ConfigKeyError | ConfigAttributeError):
                 return f"{key} belongs to another kind of {key.partition('.')[0]}; leave it out."

@@ -25,7 +25,9 @@ PACKAGES = (
     "numpy",
 )
 # Where files lie does not change a result, and is nobody else's business.
-WHEREABOUTS = re.compile(r"(data|output|corpus\.(directory|mirror|\w+_(source|target)))=")
+WHEREABOUTS = re.compile(
+    r"(data|output|peers_python|corpus\.(directory|mirror|\w+_(source|target)))="
+)
 
 
 def _git(*arguments: str) -> str | None:
@@ -66,11 +68,16 @@ def environment_record(device: torch.device) -> dict[str, Any]:
 
 def describe_environment(record: dict[str, Any], precision: str | None = None) -> str:
     """One line on what made a result, from its :func:`environment_record`."""
+    arguments = command(record.get("command", []))
+    return f"Command: `{arguments}`. {describe_machine(record, precision)}"
+
+
+def describe_machine(record: dict[str, Any], precision: str | None = None) -> str:
+    """The same without the command: hardware, PyTorch, code."""
     hardware = record.get("hardware", {})
     threads = f"{hardware.get('processor')}, {hardware.get('threads')} threads"
     return (
-        f"Command: `{command(record.get('command', []))}`. Hardware: "
-        f"{hardware.get('gpu') or threads}{f', {precision}' if precision else ''}; "
+        f"Hardware: {hardware.get('gpu') or threads}{f', {precision}' if precision else ''}; "
         f"PyTorch {hardware.get('torch')}; code `{str(record.get('git_commit'))[:10]}`"
         f"{' (modified)' if record.get('git_modified') else ''}."
     )

@@ -29,6 +29,7 @@ from seq2seq.config.model import (
     ModelConfig,
 )
 from seq2seq.config.serialization import (
+    flatten,
     from_json,
     to_json,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "TokenizationConfig",
     "TrainingConfig",
     "TranslateConfig",
+    "flatten",
     "from_json",
     "nearest",
     "require_choice",

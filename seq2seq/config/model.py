@@ -44,8 +44,8 @@ class DecoderConfig:
     readout: str = "tanh"
     """tanh | maxout (the paper's, pairs of units): the layer between state and softmax."""
     recurrence: str = "fast"
-    """fast (one operation with its own gradient; single layers) | reference (the same numbers by
-    a plain loop that autograd tapes)."""
+    """fast (one operation with its own gradient; with several layers as reference) | reference
+    (the same numbers by a plain loop that autograd tapes)."""
     tie_embedding: bool = True
     """Share the target embedding with the softmax (Press & Wolf 2017)."""
 

@@ -16,6 +16,17 @@ def to_json(config: Any) -> dict[str, Any]:
     return dataclasses.asdict(config)
 
 
+def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A config as JSON by dotted key: {"model": {"dropout": 0.2}} -> {"model.dropout": 0.2}."""
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, dict):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
 def from_json(schema: type[T], data: dict[str, Any], where: str) -> T:
     """Rebuild a config dataclass from the JSON that :func:`to_json` made, strictly.
 

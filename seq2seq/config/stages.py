@@ -155,15 +155,22 @@ class PublishConfig:
     """Tables of ``benchmark``, such as outputs/benchmark/m.md; each fills the part marked
     ``<!-- benchmark:<file name without .md> -->``. One figure of all sizes, from the .json files
     beside the tables, fills ``<!-- benchmark:picture -->``."""
+    runs: dict[str, list[str]] = field(default_factory=dict)
+    """Tables of training runs: name -> run folders, such as outputs/quickstart/attention/seed-1, in
+    the order of the rows; each fills the part marked ``<!-- runs:<name> -->``."""
 
     def __post_init__(self) -> None:
-        if not self.comparisons and not self.benchmarks:
+        if not self.comparisons and not self.benchmarks and not self.runs:
             raise UserError(
-                "There is nothing to publish; give comparisons=[...] or benchmarks=[...]."
+                "There is nothing to publish; give comparisons=[...], benchmarks=[...] or "
+                "runs={NAME:[...]}."
             )
         for table in self.benchmarks:
             if not table.endswith(".md"):
                 raise UserError(f"benchmarks names tables, such as m.md; {table} is none.")
+        for name, folders in self.runs.items():
+            if not folders:
+                raise UserError(f"runs names no folder for {name}; give runs={{{name}:[...]}}.")
 
 
 @dataclass(kw_only=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from seq2seq.config import EvaluationConfig, nearest
+from seq2seq.config import EvaluationConfig, flatten, nearest
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import (
@@ -314,7 +314,7 @@ def _config_differences(
     groups: Mapping[str, Mapping[int | None, Evaluation]],
 ) -> dict[str, dict[str, list[Any]]]:
     flat = {
-        name: [_flatten(evaluation.record.get("config")) for evaluation in group.values()]
+        name: [_settings(evaluation) for evaluation in group.values()]
         for name, group in groups.items()
     }
     keys = sorted({key for configs in flat.values() for config in configs for key in config})
@@ -331,16 +331,8 @@ def _config_differences(
     return differences
 
 
-def _flatten(config: Any, prefix: str = "") -> dict[str, Any]:
-    """{"model": {"dropout": 0.2}} -> {"model.dropout": 0.2}; nothing for anything but a dict."""
-    if not isinstance(config, dict):
-        return {}
-    flat: dict[str, Any] = {}
-    for key, value in config.items():
-        if not prefix and key in BESIDE_THE_POINT:
-            continue
-        if isinstance(value, dict):
-            flat.update(_flatten(value, f"{prefix}{key}."))
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat
+def _settings(evaluation: Evaluation) -> dict[str, Any]:
+    """What shaped the run, by dotted key; empty where the record does not say."""
+    config = evaluation.record.get("config")
+    flat = flatten(config) if isinstance(config, dict) else {}
+    return {k: value for k, value in flat.items() if k.partition(".")[0] not in BESIDE_THE_POINT}

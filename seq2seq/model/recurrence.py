@@ -1,7 +1,7 @@
 r"""The decoder's recurrence over a whole target as one differentiable operation.
 
-PyTorch's autograd would tape a dozen small operations per target step, keep a (B, S, A) array for
-each, and add up every weight gradient step by step. Here the steps run without a tape and keep
+PyTorch's autograd would tape a dozen small operations per target step, keep a (B, S, A) array of
+each step, and add up every weight gradient step by step. Here the steps run without a tape and keep
 only what the way back needs; (B, S, A) arrays are recomputed; and each weight's gradient is one
 large product after the loop. Same numbers as the taped loop of :class:`Decoder`, which remains as
 the readable reference (``model.decoder.recurrence=reference``) and as the test's oracle.

@@ -151,7 +151,7 @@ def benchmark_figure(panels: Sequence[Panel]) -> Figure:
         figure.text(
             (MARGIN + 0.12) / WIDTH + _widest([name], figure) / WIDTH,
             line,
-            textwrap.fill(panel.detail, 105),
+            textwrap.fill(panel.detail, 118),
             fontsize=9,
             color=FAINT,
             va="center",
@@ -182,7 +182,7 @@ def _draw_bars(axes: Axes, bars: Sequence[Bar]) -> list[Text]:
                 color=look.colour,
                 edgecolor=look.stripes or "white",
                 hatch="///" if look.stripes else None,
-                linewidth=0 if look.stripes else 0.8,
+                linewidth=0 if look.stripes else 0.5,
             )
         words = (f"{bar.speedup:.2f}×" if row else "", f"{bar.milliseconds:,.1f} ms")
         ends += _write(axes, (bar.milliseconds, row), words, 7, "left")

@@ -14,6 +14,10 @@ name of its file::
     <!-- benchmark:picture -->
     (one figure of all sizes named in the call; a document may do without)
     <!-- /benchmark:picture -->
+
+    <!-- runs:agreement -->
+    (a table of training runs, under a name that the call gives it)
+    <!-- /runs:agreement -->
 """
 
 import json
@@ -34,6 +38,7 @@ from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
 from seq2seq.report.figures import render_length_figure
 from seq2seq.report.findings import findings
 from seq2seq.report.tables import bleu_table
+from seq2seq.report.training_runs import read_training_run, training_runs_markdown
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +47,8 @@ def publish(config: PublishConfig) -> None:
     """Fill the marked parts of ``config.document`` and copy the figures it shows.
 
     Raises:
-        UserError: a comparison or a benchmark is missing or damaged, or the document has no mark
-            for it.
+        UserError: a comparison, a benchmark or a run is missing or damaged, or the document has no
+            mark for it.
     """
     document = Path(config.document)
     if not document.is_file():
@@ -81,13 +86,15 @@ def publish(config: PublishConfig) -> None:
             pictures[picture] = render_benchmark_figure(panels)["png"]
             link = _link(picture, f"Time of one update by stages, {', '.join(names)}", document)
             text = replace_part(text, marks, link, document)
+    for name, folders in config.runs.items():
+        runs = [read_training_run(Path(folder)) for folder in folders]
+        text = replace_part(text, _marks(f"runs:{name}"), training_runs_markdown(runs), document)
     for picture, content in pictures.items():
         picture.parent.mkdir(parents=True, exist_ok=True)
         write_whole(picture, content)
     write_whole(document, text.encode())
-    log.info(
-        "Wrote %d result(s) into %s", len(config.comparisons) + len(config.benchmarks), document
-    )
+    results = len(config.comparisons) + len(config.benchmarks) + len(config.runs)
+    log.info("Wrote %d result(s) into %s", results, document)
 
 
 def _marks(name: str) -> tuple[str, str]:
@@ -121,7 +128,8 @@ def replace_part(text: str, marks: tuple[str, str], part: str, document: Path) -
     start, end = marks
     # Up to the next end mark; another part's mark on the way means that this one has no end.
     pattern = re.compile(
-        re.escape(start) + r"\n(?:(?!<!-- (?:results|benchmark):).)*?" + re.escape(end), re.DOTALL
+        re.escape(start) + r"\n(?:(?!<!-- (?:results|benchmark|runs):).)*?" + re.escape(end),
+        re.DOTALL,
     )
     if not pattern.search(text):
         raise UserError(

@@ -102,9 +102,9 @@ def comparison_csv(comparison: Comparison) -> str:
 def bleu_table(comparison: Comparison) -> str:
     """BLEU of each system with its interval, and each gap to the baseline, by source length."""
     header = ["source words", "n"]
-    header += [f"BLEU {_cell(system.name)}" for system in comparison.systems]
+    header += [f"BLEU {escaped(system.name)}" for system in comparison.systems]
     for gap in comparison.gaps:
-        header += [f"gap {_cell(gap.system)}", "p bootstrap", "p randomisation"]
+        header += [f"gap {escaped(gap.system)}", "p bootstrap", "p randomisation"]
     rows = []
     for index, row in enumerate(comparison.systems[0].rows):
         cells = [_label(row), f"{row.sentences:,}"]
@@ -126,7 +126,7 @@ def bleu_table(comparison: Comparison) -> str:
 def _detail_table(comparison: Comparison, several: bool) -> str:
     header = ["source words"]
     for quantity in ("chrF", "brevity", "hit the cap"):
-        header += [f"{quantity} {_cell(system.name)}" for system in comparison.systems]
+        header += [f"{quantity} {escaped(system.name)}" for system in comparison.systems]
     rows = []
     for index, row in enumerate(comparison.systems[0].rows):
         of_systems = [system.rows[index] for system in comparison.systems]
@@ -211,7 +211,7 @@ def _number(value: float | None, digits: int) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
 
-def _cell(text: str) -> str:
+def escaped(text: str) -> str:
     """Text that cannot end its cell early."""
     return text.replace("|", "\\|").replace("\n", " ")
 

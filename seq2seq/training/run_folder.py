@@ -5,7 +5,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from seq2seq.config import ExperimentConfig, to_json
+from seq2seq.config import ExperimentConfig, flatten, to_json
 from seq2seq.errors import UserError
 from seq2seq.files import write_json
 
@@ -24,20 +24,18 @@ NOT_PART_OF_A_RUN = (
 )
 
 
-def _identity(config: dict[str, Any]) -> dict[str, Any]:
-    """The part of a config that makes a run what it is."""
-    return {key: value for key, value in config.items() if key not in NOT_PART_OF_A_RUN}
+def identity(config: dict[str, Any]) -> dict[str, Any]:
+    """The part of a config, as JSON, that makes a run what it is, by dotted key."""
+    return flatten({key: value for key, value in config.items() if key not in NOT_PART_OF_A_RUN})
 
 
-def _differences(old: Any, new: Any, prefix: str = "") -> list[str]:
-    """Dotted keys whose values differ, with both values."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        return [
-            line
-            for key in sorted(set(old) | set(new))
-            for line in _differences(old.get(key), new.get(key), f"{prefix}.{key}".lstrip("."))
-        ]
-    return [] if old == new else [f"{prefix} was {old} and is now {new}"]
+def _differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """Keys whose values differ, with both values."""
+    return [
+        f"{key} was {old.get(key)} and is now {new.get(key)}"
+        for key in sorted(set(old) | set(new))
+        if old.get(key) != new.get(key)
+    ]
 
 
 class RunFolder:
@@ -74,7 +72,7 @@ class RunFolder:
                     f"{path} is not JSON; move the folder {self.path} away or choose another "
                     "experiment name."
                 ) from None
-            if differences := _differences(_identity(theirs), _identity(mine)):
+            if differences := _differences(identity(theirs), identity(mine)):
                 more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
                 raise UserError(
                     f"{self.path} holds a run of another config: {differences[0]}{more}; choose "

@@ -15,7 +15,7 @@ from seq2seq.training.optimization import clipped_step
 
 
 class Update(NamedTuple):
-    """What an update leaves to report; tensors stay on the device, so that nothing waits."""
+    """What an update leaves to report; tensors stay on the device until someone asks."""
 
     negative_log_likelihood: Float[Tensor, ""]
     """Summed over the target tokens, in nats."""

@@ -167,6 +167,37 @@ def test_only_tables_of_benchmarks_are_taken():
         PublishConfig(benchmarks=["a/m.json"], document="README.md", pictures="docs")
 
 
+def test_training_runs_go_where_the_call_names_them(tmp_path):
+    for name, loss in (("a", 2.0), ("b", 2.5)):
+        folder = tmp_path / name
+        folder.mkdir()
+        record = {"status": "finished", "experiment": name, "system": "attention"}
+        (folder / "run.json").write_text(json.dumps(record))
+        (folder / "config.json").write_text(json.dumps({"name": name}))
+        entry = {"kind": "validation", "update": 1, "loss": loss}
+        (folder / "metrics.jsonl").write_text(json.dumps(entry) + "\n")
+    document = tmp_path / "performance.md"
+    document.write_text(f"a\n<!-- runs:same -->\nold\n<!-- /runs:same -->\n{MARKS}\n")
+    runs = {"same": [str(tmp_path / "a"), str(tmp_path / "b")]}
+    config = PublishConfig(runs=runs, document=str(document), pictures="docs")
+    publish(config)
+    text = document.read_text(encoding="utf-8")
+    assert text.startswith("a\n<!-- runs:same -->\n| run")
+    assert text.index("a/attention") < text.index("b/attention") < text.index("+25.00%")
+    assert text.endswith(f"\n<!-- /runs:same -->\n{MARKS}\n")
+    assert "old" not in text.removesuffix(f"{MARKS}\n")
+
+    config.runs = {"same": [str(tmp_path)]}
+    with pytest.raises(UserError, match="holds no training run"):
+        publish(config)
+    config.runs = {"other": runs["same"]}
+    with pytest.raises(UserError, match=r"add the two lines <!-- runs:other --> and <!-- /runs:"):
+        publish(config)
+    assert document.read_text(encoding="utf-8") == text
+
+
 def test_nothing_to_publish_is_refused():
-    with pytest.raises(UserError, match=r"give comparisons=.* or benchmarks="):
+    with pytest.raises(UserError, match=r"give comparisons=.*, benchmarks=.* or runs="):
         PublishConfig(document="README.md", pictures="docs")
+    with pytest.raises(UserError, match=r"runs names no folder for same; give runs=\{same:"):
+        PublishConfig(runs={"same": []}, document="README.md", pictures="docs")

@@ -6,7 +6,14 @@ from seq2seq.benchmark.peers.comparison import PeerComparison
 from seq2seq.benchmark.peers.ours import Ours
 from seq2seq.report.tables import markdown_table
 
-HEADER = ["program", "precision", "tokens/s", "seq2seq is faster by", "tokens/update", "parameters"]
+HEADER = [
+    "program",
+    "precision",
+    "tokens/s",
+    "seq2seq, times as fast",
+    "tokens/update",
+    "parameters",
+]
 
 
 def comparison_markdown(comparison: PeerComparison) -> str:

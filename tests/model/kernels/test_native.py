@@ -115,6 +115,18 @@ def test_padding_changes_nothing(native, kernel):
     assert_same(run(native, kernel, spoilt) | {name: clean[name]}, clean, 0.0)
 
 
+def test_rounds_to_bfloat16_as_pytorch_does(native):
+    """Ties to even, NaN of any payload to NaN: the context is the one position's memory."""
+    words = torch.randint(-(2**31), 2**31, (4096,), generator=torch.Generator().manual_seed(0))
+    words[:2048] = words[:2048] // 2**15 * 2**15  # halfway between neighbours, half of them
+    words[:2] = torch.tensor([2**31 - 1, -1])
+    context, narrow = torch.empty(1, 4096), torch.empty(1, 4096, dtype=torch.bfloat16)
+    memory = words.to(torch.int32).view(torch.float32)[None, None]
+    native.attend(torch.zeros(1, 1), memory, context, narrow)
+    torch.testing.assert_close(context, memory[0], rtol=0, atol=0, equal_nan=True)
+    torch.testing.assert_close(narrow, context.bfloat16(), rtol=0, atol=0, equal_nan=True)
+
+
 def test_refuses_what_it_would_misread(native):
     given = arguments("attend", ODD, torch.float32)
     given["memory"] = given["memory"].transpose(0, 1).contiguous().transpose(0, 1)

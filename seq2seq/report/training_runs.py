@@ -1,0 +1,154 @@
+"""Training runs side by side: how the dev loss fell, and how fast."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from seq2seq.errors import UserError
+from seq2seq.record import WHEREABOUTS, command, describe_machine
+from seq2seq.report.tables import escaped, markdown_table
+from seq2seq.training.metrics import Metrics
+from seq2seq.training.run_folder import identity
+
+MANY = 5
+"""With more validations than this, a table shows the first, the best and the last."""
+PRECISIONS = {"float32": "fp32", "bfloat16": "bf16"}
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """What a run folder says of its training."""
+
+    settings: dict[str, Any]
+    """See :func:`seq2seq.training.run_folder.identity`."""
+    record: dict[str, Any]
+    losses: list[float]
+    """Dev loss after each validation, in nats per target token."""
+    speeds: list[float]
+    """Target tokens per second of each log entry."""
+    waits: list[float]
+    """Shares of time without a batch to work on, like ``speeds``; empty in old runs."""
+
+    @property
+    def name(self) -> str:
+        """Experiment and system, and whether there is more to come."""
+        whole = "" if self.record["status"] == "finished" else ", unfinished"
+        return f"{self.record.get('experiment')}/{self.record.get('system')}{whole}"
+
+
+def read_training_run(folder: Path) -> TrainingRun:
+    """Read a run folder, finished or still at it.
+
+    Raises:
+        UserError: it holds no training run, or a damaged one.
+    """
+    record = _read(folder, "run.json")
+    if record.get("status") not in ("finished", "running"):
+        raise UserError(
+            f"run.json in {folder} is not the record of a training run; was it altered?"
+        )
+    entries = Metrics(folder, tensorboard=False).read()
+    train = [entry for entry in entries if entry["kind"] == "train"]
+    return TrainingRun(
+        settings=identity(_read(folder, "config.json")),
+        record=record,
+        losses=[entry["loss"] for entry in entries if entry["kind"] == "validation"],
+        speeds=[entry["tokens_per_second"] for entry in train],
+        waits=[entry["waiting_for_data"] for entry in train if "waiting_for_data" in entry],
+    )
+
+
+def _read(folder: Path, name: str) -> dict[str, Any]:
+    path = folder / name
+    if not path.is_file():
+        raise UserError(
+            f"{folder} holds no training run: it has no {name}; name a folder that train or "
+            "reproduce wrote, such as outputs/quickstart/attention/seed-1."
+        )
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        content = None
+    if not isinstance(content, dict):
+        raise UserError(f"{path} is damaged; train this run again, or leave it out.")
+    return content
+
+
+def training_runs_markdown(runs: Sequence[TrainingRun]) -> str:
+    """The table, one row a run in the given order; how to read it; how the runs came about."""
+    shown, columns = _losses(runs)
+    header = ["run", "precision", "kernels", *(f"dev loss {column}" for column in columns)]
+    header += ["against row 1", "target tokens/s", "waiting for data", "minutes"]
+    rows = []
+    for run, losses, settings in zip(runs, shown, _different_settings(runs), strict=True):
+        precision = str(run.record.get("precision", "–"))
+        seconds = run.record.get("progress", {}).get("seconds", 0.0)
+        rows.append(
+            [
+                escaped(", ".join([run.name, *settings])),
+                PRECISIONS.get(precision, precision),
+                str(run.record.get("kernels", "–")),
+                *(losses + ["–"] * (len(columns) - len(losses))),
+                "" if run is runs[0] else _change(runs[0], run),
+                f"{median(run.speeds):,.0f}" if run.speeds else "–",
+                f"{median(run.waits):.1%}" if run.waits else "–",
+                f"{seconds / 60:,.1f}",
+            ]
+        )
+    lines = [
+        "Dev loss: nats per target token, by validation; against row 1: how much higher the last "
+        "one is than the last one of the first row. Target tokens/s: median over the log's "
+        "entries, validations not counted; waiting for data: the share of that time without a "
+        "batch, likewise. Minutes: of the whole training, validations included.",
+        *_provenance(runs),
+    ]
+    return markdown_table(header, rows) + "\n" + "\n".join(f"- {line}" for line in lines)
+
+
+def _losses(runs: Sequence[TrainingRun]) -> tuple[list[list[str]], list[str]]:
+    """The dev losses to show of each run, and what their columns are called."""
+    most = max(len(run.losses) for run in runs)
+    if most <= MANY:
+        chosen, columns = [run.losses for run in runs], [str(i + 1) for i in range(most)]
+    else:
+        chosen = [
+            [run.losses[0], min(run.losses), run.losses[-1]] if run.losses else [] for run in runs
+        ]
+        columns = ["first", "best", "last"]
+    return [[f"{loss:.4f}" for loss in losses] for losses in chosen], columns
+
+
+def _change(first: TrainingRun, run: TrainingRun) -> str:
+    """How much higher the last dev loss of ``run`` is than that of ``first``."""
+    if not first.losses or not run.losses:
+        return "–"
+    return f"{run.losses[-1] / first.losses[-1] - 1:+.2%}"
+
+
+def _different_settings(runs: Sequence[TrainingRun]) -> list[list[str]]:
+    """For each run ``key=value``, of the config keys in which the runs are not all alike."""
+    keys = sorted({key for run in runs for key in run.settings} - {"name", "system"})
+    different = [
+        key
+        for key in keys
+        if not WHEREABOUTS.match(f"{key}=")
+        and any(run.settings.get(key) != runs[0].settings.get(key) for run in runs)
+    ]
+    return [
+        [f"{key}={_value(run.settings[key])}" for key in different if key in run.settings]
+        for run in runs
+    ]
+
+
+def _value(value: Any) -> str:
+    """As on the command line."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _provenance(runs: Sequence[TrainingRun]) -> list[str]:
+    """Commands, then machines and code; what holds for several runs is said once."""
+    commands = [f"Command: `{command(run.record.get('command', []))}`." for run in runs]
+    return [*dict.fromkeys(commands), *dict.fromkeys(describe_machine(run.record) for run in runs)]
