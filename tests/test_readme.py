@@ -19,6 +19,9 @@ COMMANDS = [
     for block in re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
     for line in block.strip().split("\n")
 ]
+PERFORMANCE = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+# Minutes and other toolkits: composed here; the benchmark's tests run it at its smallest.
+BENCHMARKS = re.findall(r"^python scripts/benchmark.*$", PERFORMANCE, re.MULTILINE)
 SCRIPT = re.compile(r"python scripts/(\w+)\.py([^|]*)")
 # Their text is downloaded: composed here, run by hand and in the tests of each corpus.
 DOWNLOADED = ("multi30k", "europarl")
@@ -46,7 +49,9 @@ def test_the_page_has_commands_of_every_script():
     assert scripts == stages | {"benchmark"}
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if SCRIPT.search(c) and "--" not in c])
+@pytest.mark.parametrize(
+    "command", [c for c in [*COMMANDS, *BENCHMARKS] if SCRIPT.search(c) and "--" not in c]
+)
 def test_every_command_composes(command):
     match = SCRIPT.search(command)
     assert match is not None
@@ -87,8 +92,9 @@ def test_the_python_example_runs(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out
 
 
-def test_every_file_the_page_links_to_exists():
-    links = re.findall(r"\]\((?!http)([^)#]+)\)", README)
+@pytest.mark.parametrize(("folder", "page"), [("", README), ("docs", PERFORMANCE)])
+def test_every_file_a_page_links_to_exists(folder, page):
+    links = re.findall(r"\]\((?!http)([^)#]+)\)", page)
     assert links
     for link in links:
-        assert (ROOT / link).exists(), link
+        assert (ROOT / folder / link).exists(), link
