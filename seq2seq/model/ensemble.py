@@ -30,8 +30,7 @@ class Ensemble(nn.Module):
 @torch.no_grad()
 def average_weights(models: Sequence[TranslationModel]) -> TranslationModel:
     """The first of ``models``, its weights now the mean of all; they must be of one shape."""
-    states = [model.state_dict() for model in models]
-    # All of them before any is written: a tied matrix has two names.
-    means = {name: torch.stack([state[name] for state in states]).mean(dim=0) for name in states[0]}
-    models[0].load_state_dict(means)
+    # Parameters come once each, also where two layers share one.
+    for first, *others in zip(*(model.parameters() for model in models), strict=True):
+        first.copy_(torch.stack([first, *others]).mean(dim=0))
     return models[0]

@@ -10,7 +10,7 @@ HEADER = [
     "program",
     "precision",
     "tokens/s",
-    "seq2seq, times as fast",
+    "seq2seq: times",
     "tokens/update",
     "parameters",
 ]
