@@ -70,10 +70,10 @@ def sample(
         ids[alive, :, length - 1] = piece
         done = done | (piece == EOS) | (caps[alive] == length)[:, None]
         going_on = ~done.all(dim=1)
-        if not going_on.any():
-            break
         kept = remaining(going_on)
         if kept is not None:
+            if not len(kept):
+                break
             rows = torch.arange(done.numel(), device=device).view(done.shape)[kept]
             writer.keep(rows.flatten(), kept)
             alive, done, piece = alive[kept], done[kept], piece[kept]

@@ -95,12 +95,11 @@ def beam_search(
         ended.add(alive, cut[:, None] & (total > NEVER), ids, total, score)
         within_reach = total.amax(dim=1) / divisors[cap]
         going_on = (within_reach > ended.threshold(config.n_best)[alive]) & (cap > length)
-        if not going_on.any():
-            break
-
-        total = total.masked_fill(~going_on[:, None], NEVER)
         kept = remaining(going_on)
+        total = total.masked_fill(~going_on[:, None], NEVER)
         if kept is not None:
+            if not len(kept):
+                break
             alive, total, rows, ids = alive[kept], total[kept], rows[kept], ids[kept]
         writer.keep(rows.flatten(), kept)
         written = ids.flatten(0, 1)
