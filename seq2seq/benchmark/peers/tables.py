@@ -10,7 +10,7 @@ HEADER = [
     "program",
     "precision",
     "tokens/s",
-    "seq2seq: times",
+    "seq2seq over it",
     "tokens/update",
     "parameters",
 ]
