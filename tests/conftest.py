@@ -6,13 +6,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import hypothesis
-import torch
 from jaxtyping import install_import_hook
-
-# Without a GPU, Triton's own interpreter runs its programs. It must be asked before Triton is
-# imported, which parts of PyTorch do, too.
-if not torch.cuda.is_available():
-    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 install_import_hook("seq2seq", "typecheck.checked")
 
