@@ -12,6 +12,7 @@ from seq2seq.benchmark.measure import product_rate, time_in_turns
 from seq2seq.benchmark.memory import measure_memory
 from seq2seq.benchmark.paths import PATHS, Workload
 from seq2seq.benchmark.peers import (
+    PEERS,
     PRECISIONS,
     PeerSetting,
     compare_with_peers,
@@ -23,6 +24,7 @@ from seq2seq.benchmark.sizes import SIZES
 from seq2seq.config import BenchmarkConfig, require_choice
 from seq2seq.data.corpora import obtain
 from seq2seq.device import choose_device
+from seq2seq.errors import UserError
 from seq2seq.files import write_json, write_whole
 from seq2seq.record import describe_environment, environment_record
 
@@ -53,21 +55,24 @@ def benchmark_peers(config: BenchmarkConfig) -> str:
     """Train other toolkits and this one on the same text in turns; write and return the table.
 
     Raises:
-        UserError: a peer does not exist, a program failed, or the text is not to be had.
+        UserError: a peer or its Python does not exist, a program failed, or there is no text.
     """
+    for name in config.peers:  # before anything is downloaded
+        require_choice("peers", name, list(PEERS))
+    python = Path(config.peers_python or sys.executable)
+    if not python.is_file():
+        raise UserError(
+            f"There is no {python}; give peers_python=... the Python of the peers' environment."
+        )
+    setting = PeerSetting(
+        updates=config.peer_updates,
+        threads=config.threads or torch.get_num_threads(),
+        seed=config.seed,
+    )
     folder = Path(config.output)
+    corpus = obtain(config.corpus, Path(config.data))
     comparison = compare_with_peers(
-        config.peers,
-        obtain(config.corpus, Path(config.data)),
-        folder / "peers",
-        Path(config.peers_python or sys.executable),
-        PeerSetting(
-            updates=config.peer_updates,
-            threads=config.threads or torch.get_num_threads(),
-            seed=config.seed,
-        ),
-        PRECISIONS,
-        config.alternations,
+        config.peers, corpus, folder / "peers", python, setting, PRECISIONS, config.alternations
     )
     environment = environment_record(torch.device("cpu"))
     table = comparison_markdown(comparison) + f"- {describe_environment(environment)}\n"

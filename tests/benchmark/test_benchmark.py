@@ -1,6 +1,7 @@
 """The stage as a whole at the smallest size, and what it refuses."""
 
 import json
+import sys
 
 import pytest
 import torch
@@ -64,10 +65,26 @@ def test_peers_that_are_not_installed_are_named_and_this_program_is_timed(tmp_pa
     )
     monkeypatch.setattr("seq2seq.benchmark.benchmark.obtain", lambda corpus, data: None)
     config = BenchmarkConfig(
-        peers=["eole"], peers_python="elsewhere", alternations=2, output=str(tmp_path)
+        peers=["eole"], peers_python=sys.executable, alternations=2, output=str(tmp_path)
     )
     table = benchmark_peers(config)
     assert "1,234" in table
-    assert "eole is not installed under elsewhere; 2 rounds of 200." in table
+    assert f"eole is not installed under {sys.executable}; 2 rounds of 200." in table
     assert (tmp_path / "peers.md").read_text() == table
     assert json.loads((tmp_path / "peers.json").read_text())["runs"][0]["toolkit"] == "seq2seq"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"peers": ["openmt"]}, "peers=openmt is not a valid choice; nearest valid: opennmt"),
+        ({"peers": ["eole"], "peers_python": "no/python"}, r"There is no no/python; give peers_py"),
+        ({"peers": ["eole"], "peer_updates": 30}, "updates=30 must be a multiple of warm_up=20"),
+    ],
+)
+def test_a_comparison_that_cannot_be_made_is_refused_before_a_download(
+    tmp_path, monkeypatch, given, message
+):
+    monkeypatch.setattr("seq2seq.benchmark.benchmark.obtain", lambda *_: pytest.fail("obtained"))
+    with pytest.raises(UserError, match=message):
+        benchmark_peers(BenchmarkConfig(**given, output=str(tmp_path)))
