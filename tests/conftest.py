@@ -1,9 +1,14 @@
 """Shapes named in signatures are checked at run time in every test."""
 
 import os
+from pathlib import Path
 
 # Before torch is imported: tests run side by side, so each keeps to one thread.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Without a GPU, Triton's own interpreter runs its programs. It must be asked before Triton is
+# imported, which parts of PyTorch do.
+if not Path("/dev/nvidiactl").exists():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 import hypothesis
 from jaxtyping import install_import_hook
