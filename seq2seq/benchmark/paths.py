@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
+from seq2seq.allocator import freed_memory_kept
 from seq2seq.benchmark.naive import NaiveModel, naive_loss
 from seq2seq.benchmark.sizes import Size
 from seq2seq.config import TrainingConfig
@@ -86,8 +87,8 @@ class ProjectTraining:
         return torch_only() if self.plain else nullcontext()
 
     def update(self) -> None:
-        """One update by the trainer's own class."""
-        with self.kernels():
+        """One update by the trainer's own class, with memory as the trainer keeps it."""
+        with self.kernels(), freed_memory_kept():
             self.updater.update([self.batch])
 
 

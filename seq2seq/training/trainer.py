@@ -11,6 +11,7 @@ import torch
 from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
+from seq2seq.allocator import freed_memory_kept
 from seq2seq.checkpoint import (
     capture_rng,
     load_checkpoint,
@@ -104,7 +105,7 @@ class Trainer:
         self._write_record("running")
         self._log_start()
         self._clock = time.monotonic() - self.progress.seconds
-        with logging_redirect_tqdm(), self._bar() as bar:
+        with logging_redirect_tqdm(), self._bar() as bar, freed_memory_kept():
             while not (reason := self._end()):
                 self._epoch(bar)
         if self.progress.validated_update < self.progress.update:  # cut off by max_updates
