@@ -118,13 +118,24 @@ def save_checkpoint(
         ) from error
 
 
+def newest_checkpoints(run: Path) -> list[Path]:
+    """The checkpoints ``update-<n>`` of a run folder, newest first."""
+    found = (run / "checkpoints").glob("update-*")
+    numbers = {
+        int(number): path
+        for path in found
+        if (number := path.name.removeprefix("update-")).isdecimal() and locate(path)
+    }
+    return [path for _, path in sorted(numbers.items(), reverse=True)]
+
+
 def find_checkpoint(path: Path) -> Path:
-    """The checkpoint folder meant by ``path``: itself, or the best (else the last) of a run folder.
+    """The checkpoint folder meant by ``path``: itself, or the best (else newest) of a run folder.
 
     Raises:
         UserError: there is none.
     """
-    for folder in (path, path / "checkpoints" / "best", path / "checkpoints" / "last"):
+    for folder in (path, path / "checkpoints" / "best", *newest_checkpoints(path)):
         if found := locate(folder):
             return found
     if not path.exists():
@@ -136,7 +147,7 @@ def find_checkpoint(path: Path) -> Path:
         raise UserError(f"{MANIFEST} is missing in {path}; {REMEDY}.")
     raise UserError(
         f"{path} is neither a checkpoint (it has no {MANIFEST}) nor a run folder with one (it has "
-        "no checkpoints/best or checkpoints/last); give one of these."
+        "no checkpoints/best or checkpoints/update-<n>); give one of these."
     )
 
 

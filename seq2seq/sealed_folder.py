@@ -79,6 +79,12 @@ def is_sealed(folder: Path) -> bool:
     return (folder / MANIFEST).is_file()
 
 
+def remove(folder: Path) -> None:
+    """Delete a folder, its manifest first: cut off, that leaves nothing that looks whole."""
+    (folder / MANIFEST).unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def locate(folder: Path) -> Path | None:
     """``folder`` itself, or its old content that a cut-off swap set aside; None without either."""
     return next((found for found in (folder, _aside(folder)) if is_sealed(found)), None)

@@ -16,6 +16,7 @@ from seq2seq.checkpoint import (
     find_checkpoint,
     load_checkpoint,
     load_optimizer,
+    newest_checkpoints,
     restore_rng,
     save_checkpoint,
 )
@@ -362,10 +363,14 @@ def test_the_optimizer_of_another_kind_or_model_is_refused(checkpoint, tmp_path)
         load_optimizer(tmp_path / "bare", OPTIMIZERS["adam"](model.parameters()))
 
 
-def test_a_run_folder_means_its_best_checkpoint_else_its_last(tmp_path):
+def test_a_run_folder_means_its_best_checkpoint_else_its_newest(tmp_path):
     run = tmp_path / "seed-1"
-    save(run / "checkpoints" / "last", state={"update": 2})
-    assert find_checkpoint(run) == run / "checkpoints" / "last"
+    for update in (2, 10, 9):
+        save(run / "checkpoints" / f"update-{update}", state={"update": update})
+    (run / "checkpoints" / "update-11.part").mkdir()
+    (run / "checkpoints" / "update-12").mkdir()  # half deleted: no manifest
+    assert find_checkpoint(run) == run / "checkpoints" / "update-10"
+    assert [path.name for path in newest_checkpoints(run)] == ["update-10", "update-9", "update-2"]
     save(run / "checkpoints" / "best", state={"update": 1})
     assert load_checkpoint(run, CPU).state == {"update": 1}
     translator = Translator.load(run, device="cpu", precision="fp32")

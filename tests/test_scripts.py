@@ -74,7 +74,7 @@ def test_reproduce_leaves_runs_evaluations_and_comparisons(reproduced):
 
 @pytest.mark.slow
 def test_reproduce_again_does_nothing_twice_and_says_the_same(reproduced):
-    weights = reproduced / "outputs/quickstart/attention/seed-1/checkpoints/last/model.safetensors"
+    weights = reproduced / "outputs/quickstart/attention/seed-1/checkpoints/best/model.safetensors"
     before = weights.stat().st_mtime_ns
     table = reproduced / "outputs/quickstart/comparison/test-greedy/table.md"
     said = table.read_bytes()

@@ -81,6 +81,8 @@ class TrainingConfig:
     """auto (cuda when there is one) | cpu | cuda."""
     dev_bleu_sentences: int = 500
     """Dev sentences translated greedily at each validation for BLEU by length; 0 for none."""
+    keep: int = 2
+    """Newest checkpoints kept, beside the best one: to fall back to, or to average."""
     log_every: int = 50
     """Updates between two lines of metrics."""
     tensorboard: bool = False
@@ -94,7 +96,7 @@ class TrainingConfig:
         require_choice("training.device", self.device, ("auto", "cpu", "cuda"))
         for name in ("batch_size", "accumulate", "max_epochs", "max_updates"):
             require_range(f"training.{name}", getattr(self, name), 1)
-        for name in ("validate_every", "patience", "log_every"):
+        for name in ("validate_every", "patience", "keep", "log_every"):
             require_range(f"training.{name}", getattr(self, name), 1)
         require_range("training.clip_norm", self.clip_norm, 0)
         require_range("training.dev_bleu_sentences", self.dev_bleu_sentences, 0)

@@ -5,9 +5,11 @@ import logging
 from pathlib import Path
 from typing import Any
 
+from seq2seq.checkpoint import newest_checkpoints
 from seq2seq.config import ExperimentConfig, flatten, to_json
 from seq2seq.errors import UserError
 from seq2seq.files import write_json
+from seq2seq.sealed_folder import remove
 
 log = logging.getLogger(__name__)
 
@@ -21,12 +23,16 @@ NOT_PART_OF_A_RUN = (
     "beams",
     "decoding",
     "evaluation",
+    "training.keep",
+    "training.log_every",
+    "training.tensorboard",
 )
 
 
 def identity(config: dict[str, Any]) -> dict[str, Any]:
     """The part of a config, as JSON, that makes a run what it is, by dotted key."""
-    return flatten({key: value for key, value in config.items() if key not in NOT_PART_OF_A_RUN})
+    kept = {key: value for key, value in config.items() if key not in NOT_PART_OF_A_RUN}
+    return {key: value for key, value in flatten(kept).items() if key not in NOT_PART_OF_A_RUN}
 
 
 def _differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
@@ -50,10 +56,21 @@ class RunFolder:
         """The checkpoint with the best dev measure."""
         return self.path / "checkpoints" / "best"
 
-    @property
-    def last(self) -> Path:
-        """The newest checkpoint."""
-        return self.path / "checkpoints" / "last"
+    def checkpoint(self, update: int) -> Path:
+        """Where the state after ``update`` updates is kept."""
+        return self.path / "checkpoints" / f"update-{update}"
+
+    def newest(self) -> list[Path]:
+        """The checkpoints that training can go on from, newest first."""
+        return newest_checkpoints(self.path)
+
+    def prune(self, keep: int) -> None:
+        """Delete all but the ``keep`` newest checkpoints, and what cut-off writing left.
+
+        The best checkpoint is not among these.
+        """
+        for folder in (*self.newest()[keep:], *(self.path / "checkpoints").glob("update-*.part")):
+            remove(folder)
 
     @property
     def finished(self) -> bool:

@@ -4,6 +4,7 @@ import logging
 import math
 import time
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,6 @@ from seq2seq.errors import UserError
 from seq2seq.model.kernels import choose_kernels
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import environment_record
-from seq2seq.sealed_folder import locate
 from seq2seq.training.metrics import Metrics, Window
 from seq2seq.training.optimization import LearningRate, build_optimizer
 from seq2seq.training.run_folder import RunFolder
@@ -187,17 +187,18 @@ class Trainer:
             " (best)" if improved else "",
         )
         if improved:
-            self._save("best")
-        self._save("last")
+            self._save(self.folder.best)
+        self._save(self.folder.checkpoint(progress.update))
+        self.folder.prune(self.config.training.keep)
         self._write_record("running")
 
-    def _save(self, name: str) -> None:
+    def _save(self, directory: Path) -> None:
         state = {
             "progress": asdict(self.progress),
             "learning_rate": self.rate.state(),
         }
         save_checkpoint(
-            self.folder.path / "checkpoints" / name,
+            directory,
             self.model,
             self.config,
             self.data.source,
@@ -208,18 +209,33 @@ class Trainer:
         )
 
     def _continue(self) -> None:
-        """Go on from the last checkpoint of this run, when there is one."""
-        if locate(self.folder.last) is None:
-            self.metrics.rewind(0)
-            return
-        checkpoint = load_checkpoint(self.folder.last, self.device)
+        """Go on from the newest whole checkpoint of this run, when there is one.
+
+        Raises:
+            UserError: there are checkpoints, but none is whole; the sentence is of the newest.
+        """
+        refusals = []
+        for folder in self.folder.newest():
+            try:
+                self._restore(folder)
+            except UserError as error:
+                log.warning("%s Trying the checkpoint before it.", error)
+                refusals.append(error)
+            else:
+                log.info("Continuing %s from update %d.", self.folder.path, self.progress.update)
+                return
+        if refusals:
+            raise refusals[0]
+        self.metrics.rewind(0)
+
+    def _restore(self, folder: Path) -> None:
+        checkpoint = load_checkpoint(folder, self.device)
+        load_optimizer(folder, self.optimizer)
         self.model.load_state_dict(checkpoint.model.state_dict())
-        load_optimizer(self.folder.last, self.optimizer)
         self.progress = Progress(**checkpoint.state["progress"])
         self.rate.restore(checkpoint.state["learning_rate"])
         restore_rng(checkpoint.rng)
         self.metrics.rewind(self.progress.update)
-        log.info("Continuing %s from update %d.", self.folder.path, self.progress.update)
 
     def _end(self) -> str | None:
         """Why training is over; None while it is not."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from reversal import reversal_experiment, write_reversal_corpus
 
+from seq2seq.checkpoint import newest_checkpoints
 from seq2seq.config import DecodingConfig, EvaluateConfig, EvaluationConfig
 from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
@@ -73,7 +74,7 @@ def test_an_evaluation_of_before_a_setting_existed_holds_with_its_default(run):
 
 
 def test_several_checkpoints_are_one_system_of_another_name(run):
-    last = str(run / "checkpoints" / "last")
+    last = str(newest_checkpoints(run)[0])
     (alone,) = evaluate(settings(run))
     for average, name in ((False, "ensemble2"), (True, "average2")):
         config = settings(run, more_checkpoints=[last], average=average)

@@ -35,8 +35,8 @@ def train(config):
     return Trainer(config, data).run()
 
 
-def weights(run, name: str = "last") -> dict[str, torch.Tensor]:
-    return load_checkpoint(run.path / "checkpoints" / name, CPU).model.state_dict()
+def weights(run) -> dict[str, torch.Tensor]:
+    return load_checkpoint(run.newest()[0], CPU).model.state_dict()
 
 
 def metrics(run) -> list[dict]:
@@ -109,6 +109,39 @@ def test_a_run_cut_short_ends_like_one_that_was_not(folder, monkeypatch, cut):
     expected, found = weights(whole), weights(resumed)
     assert all(torch.equal(expected[name], found[name]) for name in expected)
     assert metrics(resumed) == metrics(whole)
+
+
+def test_the_newest_checkpoints_and_the_best_are_kept(folder):
+    config = reversal_experiment(folder, validate_every=5, keep=3)
+    run = train(config)
+    names = sorted(path.name for path in (run.path / "checkpoints").iterdir())
+    assert names == ["best", "update-10", "update-15", "update-20"]
+
+
+def test_a_damaged_newest_checkpoint_costs_the_way_from_the_one_before(folder, caplog):
+    config = reversal_experiment(folder, validate_every=5, max_updates=15)
+    whole = train(config)
+    expected, lines = weights(whole), metrics(whole)
+    record = whole.record()
+    whole.write_record({**record, "status": "running"})  # as if it had been cut off at the end
+    damaged = whole.checkpoint(15) / "optimizer.safetensors"
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    resumed = train(config)
+    assert "optimizer.safetensors in" in caplog.text
+    assert "Trying the checkpoint before it." in caplog.text
+    found = weights(resumed)
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    assert metrics(resumed) == lines
+
+
+def test_a_run_without_a_whole_checkpoint_is_not_begun_anew_over_it(folder):
+    config = reversal_experiment(folder, validate_every=5)
+    run = train(config)
+    run.write_record({**run.record(), "status": "running"})
+    for checkpoint in run.newest():
+        (checkpoint / "state.json").write_text("{}")
+    with pytest.raises(UserError, match=r"state\.json in .*update-20 is altered"):
+        train(config)
 
 
 def test_a_finished_run_is_left_alone(folder):
@@ -204,7 +237,7 @@ def test_the_updates_after_the_last_validation_are_validated_and_saved_too(folde
     run = train(reversal_experiment(folder, max_updates=7, validate_every=5))
     validated = [e["update"] for e in metrics(run) if e["kind"] == "validation"]
     assert validated == [5, 7]
-    assert load_checkpoint(run.path / "checkpoints" / "last", CPU).state["progress"]["update"] == 7
+    assert load_checkpoint(run.newest()[0], CPU).state["progress"]["update"] == 7
 
 
 def test_an_exploded_dev_loss_reaches_no_checkpoint(folder, monkeypatch):
@@ -219,8 +252,7 @@ def test_an_exploded_dev_loss_reaches_no_checkpoint(folder, monkeypatch):
     monkeypatch.setattr(Validator, "run", exploding)
     with pytest.raises(UserError, match=r"The dev loss became nan by update 10; train again"):
         train(config)
-    last = RunFolder(config).last
-    assert load_checkpoint(last, CPU).state["progress"]["update"] == 5
+    assert load_checkpoint(RunFolder(config).newest()[0], CPU).state["progress"]["update"] == 5
 
 
 def test_the_record_follows_the_training(folder, monkeypatch):
