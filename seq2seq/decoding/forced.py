@@ -9,6 +9,7 @@ from torch import Tensor
 from seq2seq.data.vocabulary import BOS, PAD
 from seq2seq.decoding.writer import begin
 from seq2seq.model.ensemble import Ensemble
+from seq2seq.model.precision import widen
 from seq2seq.model.translation import TranslationModel
 
 
@@ -21,7 +22,7 @@ class Forced(NamedTuple):
     """Where the step that wrote each piece looked; all 0 for a model without attention."""
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def force(
     model: TranslationModel | Ensemble,
     source: Int[Tensor, "N S"],
@@ -45,8 +46,9 @@ def force(
     gained, weights = [], []
     for following in target.unbind(dim=1):
         scored = writer.step(token)
-        chosen = scored.logits.gather(1, following[:, None]).squeeze(1)
-        gained.append(chosen - scored.logits.logsumexp(dim=1))
+        logits = widen(scored.logits)
+        chosen = logits.gather(1, following[:, None]).squeeze(1)
+        gained.append(chosen - logits.logsumexp(dim=1))
         weights.append(scored.weights)
         token = following
     log_probabilities = torch.stack(gained, dim=1).masked_fill(target == PAD, 0.0)

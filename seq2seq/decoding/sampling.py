@@ -14,10 +14,11 @@ from seq2seq.decoding.ranking import length_caps, length_divisors
 from seq2seq.decoding.result import SearchResult
 from seq2seq.decoding.writer import begin, remaining
 from seq2seq.model.ensemble import Ensemble
+from seq2seq.model.precision import widen
 from seq2seq.model.translation import TranslationModel
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def sample(
     model: TranslationModel | Ensemble,
     source: Int[Tensor, "B S"],
@@ -60,7 +61,7 @@ def sample(
     done = torch.zeros(batch, each, dtype=torch.bool, device=device)
     token = torch.full((batch * each,), BOS, device=device)
     for length in range(1, most + 1):
-        logits, _ = writer.step(token)
+        logits = widen(writer.step(token).logits)
         log_sum = logits.logsumexp(dim=1)
         constraints.ban(logits, ids[alive, :, : length - 1].flatten(0, 1))
         drawn = _draw(logits, chance[alive, :, length - 1].flatten(), config)

@@ -18,10 +18,11 @@ from seq2seq.decoding.result import SearchResult
 from seq2seq.decoding.writer import begin, remaining
 from seq2seq.model.encoder import length_mask
 from seq2seq.model.ensemble import Ensemble
+from seq2seq.model.kernels import choose_kernels
 from seq2seq.model.translation import TranslationModel
 
 
-@torch.inference_mode()
+@torch.no_grad()  # inference mode would cast the weights to bfloat16 anew at each step
 def beam_search(
     model: TranslationModel | Ensemble,
     source: Int[Tensor, "B S"],
@@ -119,11 +120,12 @@ def _extend(
 ) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"], Int[Tensor, "N K"]]:
     """The best extensions by one piece: log-probability (falling), hypothesis extended, piece."""
     sentences, width = total.shape
-    log_sum = logits.logsumexp(dim=1, keepdim=True)
+    kernels = choose_kernels(logits.device, total.dtype, logits.dtype)
+    log_sum = kernels.log_sums(logits)
     constraints.ban(logits, written)
     # The K best of a sentence are among the K best of each of its hypotheses.
-    best, pieces = logits.topk(min(beam, logits.shape[1]), dim=1)
-    gained = (best - log_sum).view(sentences, width, -1)
+    best, pieces = kernels.largest(logits, min(beam, logits.shape[1]))
+    gained = (best - log_sum[:, None]).view(sentences, width, -1)
     extended = (total[:, :, None] + gained).flatten(1)
     found, index = extended.topk(min(beam, extended.shape[1]), dim=1)
     return found, index // best.shape[1], pieces.view(sentences, -1).gather(1, index)

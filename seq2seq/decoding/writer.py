@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seq2seq.model.ensemble import Ensemble
+from seq2seq.model.precision import widen
 from seq2seq.model.translation import TranslationModel
 
 # Rows of finished sentences are carried along until they are this share of the batch: taking them
@@ -24,7 +25,8 @@ class Scored(NamedTuple):
     """What one step says of each row."""
 
     logits: Float[Tensor, "R V"]
-    """Unnormalised log-probabilities of the next piece, float32; the caller may overwrite them."""
+    """Unnormalised log-probabilities of the next piece, in the type of the products; the caller may
+    overwrite them."""
     weights: Float[Tensor, "R S"]
     """Where the step looked; all 0 for a model without attention."""
 
@@ -79,7 +81,8 @@ class EnsembleWriter(Writer):
     def step(self, token: Int[Tensor, "R"]) -> Scored:
         """See :class:`Writer`; the weights are the mean of those models that have attention."""
         steps = [writer.step(token) for writer in self.writers]
-        logits = torch.stack([step.logits.log_softmax(dim=1) for step in steps]).logsumexp(dim=0)
+        each = [widen(step.logits).log_softmax(dim=1) for step in steps]
+        logits = torch.stack(each).logsumexp(dim=0)
         weights = torch.stack([step.weights for step in steps]).sum(dim=0)
         looking = weights.sum(dim=1, keepdim=True)
         return Scored(logits - math.log(len(steps)), weights / looking.where(looking > 0, 1))

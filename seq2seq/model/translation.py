@@ -90,7 +90,7 @@ class TranslationModel(nn.Module):
         """
         embedded = self.dropout(self.target_embedding(token))
         output, state, weights = self.decoder.step(embedded, state, encoded, keys)
-        return Step(self.logits(output).float(), state, weights)
+        return Step(self.logits(output), state, weights)
 
     def forward(
         self,

@@ -95,7 +95,7 @@ class Validator:
         }
         return Validation(loss, perplexity(loss), float(bleu(counts.sum(axis=0))), by_length)
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def _loss(self) -> float:
         total, tokens = 0.0, 0
         for indices in self.plan.epoch(0):

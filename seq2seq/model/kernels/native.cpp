@@ -194,6 +194,66 @@ void softmax_loss(extent rows, extent words, T* logits, const float* bias, const
     }
 }
 
+// log of the sum of e^x over each row; minus infinity where all of it is that.
+template <typename T>
+void log_sums(extent rows, extent words, const T* logits, float* sums) {
+#pragma omp parallel for schedule(static)
+    for (extent row = 0; row < rows; ++row) {
+        const T* l = logits + row * words;
+        float top = -std::numeric_limits<float>::infinity(), sum = 0.0f;
+#pragma omp simd reduction(max : top)
+        for (extent v = 0; v < words; ++v) top = wide(l[v]) > top ? wide(l[v]) : top;
+        if (top == -std::numeric_limits<float>::infinity()) {
+            sums[row] = top;
+            continue;
+        }
+#pragma omp simd reduction(+ : sum)
+        for (extent v = 0; v < words; ++v) sum += exponential(wide(l[v]) - top);
+        sums[row] = top + std::log(sum);
+    }
+}
+
+// The `count` largest of each row, falling; of equals, the first. A row is read in blocks: nearly
+// all of them hold nothing larger than what has been found, which one comparison tells.
+template <typename T>
+void largest(extent rows, extent words, extent count, const T* logits, float* values,
+             extent* places) {
+    const extent block = 64;
+    const float never = -std::numeric_limits<float>::infinity();
+#pragma omp parallel for schedule(static)
+    for (extent row = 0; row < rows; ++row) {
+        const T* l = logits + row * words;
+        float* value = values + row * count;
+        extent* place = places + row * count;
+        auto insert = [&](float x, extent v, extent kept) {
+            extent slot = kept;
+            for (; slot > 0 && x > value[slot - 1]; --slot) {
+                if (slot == count) continue;
+                value[slot] = value[slot - 1];
+                place[slot] = place[slot - 1];
+            }
+            if (slot == count) return;
+            value[slot] = x;
+            place[slot] = v;
+        };
+        for (extent v = 0; v < count; ++v) {
+            float x = wide(l[v]);
+            insert(x == x ? x : never, v, v);  // what is no number is never chosen
+        }
+        for (extent start = count; start < words; start += block) {
+            extent end = start + block < words ? start + block : words;
+            float top = never;
+#pragma omp simd reduction(max : top)
+            for (extent v = start; v < end; ++v) top = wide(l[v]) > top ? wide(l[v]) : top;
+            if (!(top > value[count - 1])) continue;
+            for (extent v = start; v < end; ++v) {
+                float x = wide(l[v]);
+                if (x > value[count - 1]) insert(x, v, count);
+            }
+        }
+    }
+}
+
 }  // namespace
 
 extern "C" {
@@ -311,6 +371,21 @@ void seq2seq_softmax_loss(int bf16, extent rows, extent words, void* logits, con
     else
         softmax_loss(rows, words, static_cast<float*>(logits), bias, targets, smoothing, scale,
                      wanted, sums, d_bias, threads);
+}
+
+void seq2seq_log_sums(int bf16, extent rows, extent words, const void* logits, float* sums) {
+    if (bf16)
+        log_sums(rows, words, static_cast<const bfloat*>(logits), sums);
+    else
+        log_sums(rows, words, static_cast<const float*>(logits), sums);
+}
+
+void seq2seq_largest(int bf16, extent rows, extent words, extent count, const void* logits,
+                     float* values, extent* places) {
+    if (bf16)
+        largest(rows, words, count, static_cast<const bfloat*>(logits), values, places);
+    else
+        largest(rows, words, count, static_cast<const float*>(logits), values, places);
 }
 
 }  // extern "C"

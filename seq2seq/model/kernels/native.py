@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from seq2seq.model.kernels.operations import LossSums, TorchKernels, rows_of_each
+from seq2seq.model.kernels.operations import Largest, LossSums, TorchKernels, rows_of_each
 
 log = logging.getLogger(__name__)
 
@@ -205,6 +205,37 @@ class NativeKernels(TorchKernels):
             d_bias += by_thread.sum(dim=0)
         likelihood, uniform = sums.sum(dim=0).to(bias.dtype)
         return LossSums(likelihood, uniform)
+
+    def log_sums(self, logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
+        """See :meth:`TorchKernels.log_sums`."""
+        rows, words = logits.shape
+        sums = logits.new_empty(rows, dtype=torch.float32)
+        self.library.seq2seq_log_sums(
+            _is_bfloat16(logits),
+            _size(rows),
+            _size(words),
+            _dense(logits, logits.dtype),
+            _dense(sums),
+        )
+        return sums
+
+    def largest(self, logits: Float[Tensor, "R V"], count: int) -> Largest:
+        """See :meth:`TorchKernels.largest`; of equals, the first."""
+        rows, words = logits.shape
+        if not 1 <= count <= words:
+            raise ValueError(f"there are no {count} largest of {words}")
+        values = logits.new_empty(rows, count, dtype=torch.float32)
+        places = logits.new_empty(rows, count, dtype=torch.int64)
+        self.library.seq2seq_largest(
+            _is_bfloat16(logits),
+            _size(rows),
+            _size(words),
+            _size(count),
+            _dense(logits, logits.dtype),
+            _dense(values),
+            _dense(places, torch.int64),
+        )
+        return Largest(values, places)
 
 
 @functools.cache

@@ -19,6 +19,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from seq2seq.model.precision import widen
+
 
 class LossSums(NamedTuple):
     """Sums over rows, as tensors of one number each."""
@@ -36,6 +38,14 @@ def rows_of_each(rows: Tensor, sentences: int) -> int:
             f"{len(rows)} rows cannot be shared out evenly among {sentences} sentences"
         )
     return len(rows) // sentences
+
+
+class Largest(NamedTuple):
+    """The largest of each row, falling."""
+
+    values: Float[Tensor, "R K"]
+    """Wide."""
+    places: Int[Tensor, "R K"]
 
 
 class TorchKernels:
@@ -188,3 +198,12 @@ class TorchKernels:
             d_bias += gradient.sum(dim=0)
             logits.copy_(gradient)
         return LossSums(likelihood, uniform)
+
+    def log_sums(self, logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
+        """log of the sum of e^x over each row, wide: what makes probabilities of narrow logits."""
+        return widen(logits).logsumexp(dim=1)
+
+    def largest(self, logits: Float[Tensor, "R V"], count: int) -> Largest:
+        """The ``count`` largest of each row, falling."""
+        values, places = logits.topk(count, dim=1)
+        return Largest(widen(values), places)

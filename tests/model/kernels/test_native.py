@@ -67,6 +67,56 @@ def test_rows_that_share_a_sentence(native, kernel, sizes):
     assert_same(run(native, kernel, given), exact, 1e-5)
 
 
+def logits_to_search(kind: torch.dtype) -> torch.Tensor:
+    """Rows of many equal numbers, far from 0, with banned words, all banned, and no numbers."""
+    torch.manual_seed(4)
+    logits = (8 * torch.randn(7, 1_003)).round() / 4
+    logits[1] += 20_000
+    logits[2] -= 20_000
+    logits[3, ::2] = -torch.inf
+    logits[4] = -torch.inf
+    logits[5, :400] = torch.linspace(10, 30, 400)  # ever larger: all are inserted
+    return logits.to(kind)
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16], ids=["f32", "bf16"])
+def test_log_sums_are_those_of_exact_arithmetic(native, kind):
+    logits = logits_to_search(kind)
+    exact = logits.double().logsumexp(dim=1)
+    for kernels in (native, TorchKernels()):
+        sums = kernels.log_sums(logits)
+        assert sums.dtype == torch.float32
+        torch.testing.assert_close(sums.double(), exact, rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("count", [1, 5, 64, 1_003])
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16], ids=["f32", "bf16"])
+def test_the_largest_of_a_row_fall_and_of_equals_the_first_comes_first(native, kind, count):
+    logits = logits_to_search(kind)
+    values, places = native.largest(logits, count)
+    assert values.dtype == torch.float32
+    for row, found, where in zip(logits.tolist(), values.tolist(), places.tolist(), strict=True):
+        expected = sorted(range(len(row)), key=lambda place: (-row[place], place))[:count]
+        assert where == expected
+        assert found == [row[place] for place in expected]
+    torch.testing.assert_close(TorchKernels().largest(logits, count).values, values)
+
+
+def test_what_is_no_number_is_never_among_the_largest(native):
+    logits = torch.full((1, 200), torch.nan)
+    logits[0, [3, 150]] = torch.tensor([-5.0, 2.0])
+    values, places = native.largest(logits, 3)
+    assert values[0].tolist() == [2.0, -5.0, -torch.inf]
+    assert places[0, :2].tolist() == [150, 3]
+
+
+def test_refuses_to_find_more_than_there_are(native):
+    with pytest.raises(ValueError, match="there are no 4 largest of 3"):
+        native.largest(torch.zeros(2, 3), 4)
+
+
 def test_refuses_rows_that_no_sentence_is_left_for(native):
     given = arguments("attend", ODD, torch.float32)
     with pytest.raises(ValueError, match="3 rows cannot be shared out evenly among 2"):
