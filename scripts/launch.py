@@ -51,7 +51,8 @@ def register_schemas() -> None:
     for name, node in SCHEMAS.items():
         store.store(name=f"{name}_schema", node=node)
     publish = OmegaConf.structured(schema.PublishConfig)
-    OmegaConf.set_struct(publish.runs, False)  # its keys are names that the user gives
+    for named in (publish.runs, publish.scores):  # their keys are names that the user gives
+        OmegaConf.set_struct(named, False)
     store.store(name="publish_schema", node=publish)
     for name, corpus in schema.CORPORA.items():
         store.store(group="corpus", name=f"{name}_schema", node=corpus)

@@ -158,19 +158,25 @@ class PublishConfig:
     runs: dict[str, list[str]] = field(default_factory=dict)
     """Tables of training runs: name -> run folders, such as outputs/quickstart/attention/seed-1, in
     the order of the rows; each fills the part marked ``<!-- runs:<name> -->``."""
+    scores: dict[str, list[str]] = field(default_factory=dict)
+    """Tables of scores: name -> evaluation folders of one test set, in the order of the rows; each
+    fills the part marked ``<!-- scores:<name> -->``."""
 
     def __post_init__(self) -> None:
-        if not self.comparisons and not self.benchmarks and not self.runs:
+        if not (self.comparisons or self.benchmarks or self.runs or self.scores):
             raise UserError(
-                "There is nothing to publish; give comparisons=[...], benchmarks=[...] or "
-                "runs={NAME:[...]}."
+                "There is nothing to publish; give comparisons=[...], benchmarks=[...], "
+                "runs={NAME:[...]} or scores={NAME:[...]}."
             )
         for table in self.benchmarks:
             if not table.endswith(".md"):
                 raise UserError(f"benchmarks names tables, such as m.md; {table} is none.")
-        for name, folders in self.runs.items():
-            if not folders:
-                raise UserError(f"runs names no folder for {name}; give runs={{{name}:[...]}}.")
+        for key, tables in (("runs", self.runs), ("scores", self.scores)):
+            for name, folders in tables.items():
+                if not folders:
+                    raise UserError(
+                        f"{key} names no folder for {name}; give {key}={{{name}:[...]}}."
+                    )
 
 
 @dataclass(kw_only=True)

@@ -18,6 +18,10 @@ name of its file::
     <!-- runs:agreement -->
     (a table of training runs, under a name that the call gives it)
     <!-- /runs:agreement -->
+
+    <!-- scores:multi30k -->
+    (a table of scores, likewise)
+    <!-- /scores:multi30k -->
 """
 
 import json
@@ -37,6 +41,7 @@ from seq2seq.record import describe_environment
 from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
 from seq2seq.report.figures import render_length_figure
 from seq2seq.report.findings import findings
+from seq2seq.report.score_list import same_texts, score_list_markdown
 from seq2seq.report.tables import bleu_table
 from seq2seq.report.training_runs import read_training_run, training_runs_markdown
 
@@ -89,12 +94,17 @@ def publish(config: PublishConfig) -> None:
     for name, folders in config.runs.items():
         runs = [read_training_run(Path(folder)) for folder in folders]
         text = replace_part(text, _marks(f"runs:{name}"), training_runs_markdown(runs), document)
+    for name, folders in config.scores.items():
+        evaluations = _read_evaluations(folders)
+        text = replace_part(
+            text, _marks(f"scores:{name}"), score_list_markdown(evaluations), document
+        )
     for picture, content in pictures.items():
         picture.parent.mkdir(parents=True, exist_ok=True)
         write_whole(picture, content)
     write_whole(document, text.encode())
-    results = len(config.comparisons) + len(config.benchmarks) + len(config.runs)
-    log.info("Wrote %d result(s) into %s", results, document)
+    parts = (config.comparisons, config.benchmarks, config.runs, config.scores)
+    log.info("Wrote %d result(s) into %s", sum(map(len, parts)), document)
 
 
 def _marks(name: str) -> tuple[str, str]:
@@ -123,12 +133,24 @@ def _read_comparison(folder: Path) -> tuple[list[Evaluation], str, EvaluationCon
     return evaluations, baseline, from_json(EvaluationConfig, settings, str(path))
 
 
+def _read_evaluations(folders: Sequence[str]) -> list[Evaluation]:
+    """Evaluations whose scores may stand side by side."""
+    evaluations = [read_evaluation(Path(folder)) for folder in folders]
+    for other in evaluations[1:]:
+        if not same_texts(evaluations[0].texts, other.texts):
+            raise UserError(
+                f"{evaluations[0].directory} and {other.directory} are of different test sets; "
+                "name evaluations of one."
+            )
+    return evaluations
+
+
 def replace_part(text: str, marks: tuple[str, str], part: str, document: Path) -> str:
     """Put ``part`` between the two ``marks`` of ``text``."""
     start, end = marks
     # Up to the next end mark; another part's mark on the way means that this one has no end.
     pattern = re.compile(
-        re.escape(start) + r"\n(?:(?!<!-- (?:results|benchmark|runs):).)*?" + re.escape(end),
+        re.escape(start) + r"\n(?:(?!<!-- (?:results|benchmark|runs|scores):).)*?" + re.escape(end),
         re.DOTALL,
     )
     if not pattern.search(text):

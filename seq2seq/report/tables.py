@@ -31,7 +31,7 @@ def scores_markdown(scores: Scores) -> str:
         [
             _label(row),
             f"{row.sentences:,}",
-            _bleu(row),
+            interval_text(row),
             _number(row.chrf, 1),
             _number(row.brevity_ratio, 2),
             f"{row.capped:,}",
@@ -42,7 +42,7 @@ def scores_markdown(scores: Scores) -> str:
     notes = _interval_notes(scores.settings.confidence, scores.settings.bootstrap)
     if any(row.few for row in scores.buckets):
         notes.append(_few_note())
-    notes += _signature_notes(scores.signatures.bleu, scores.signatures.chrf)
+    notes.append(signature_note(scores.signatures.bleu, scores.signatures.chrf))
     return markdown_table(header, rows) + "\n" + "".join(f"- {note}\n" for note in notes)
 
 
@@ -108,7 +108,7 @@ def bleu_table(comparison: Comparison) -> str:
     rows = []
     for index, row in enumerate(comparison.systems[0].rows):
         cells = [_label(row), f"{row.sentences:,}"]
-        cells += [_bleu(system.rows[index]) for system in comparison.systems]
+        cells += [interval_text(system.rows[index]) for system in comparison.systems]
         for gap in comparison.gaps:
             paired = gap.rows[index].paired
             if paired is None:
@@ -173,7 +173,7 @@ def _notes(comparison: Comparison, several: bool) -> list[str]:
             for key, values in comparison.config_differences.items()
         )
         notes.append(f"The configurations differ in {listed}.")
-    return notes + _signature_notes(comparison.signatures.bleu, comparison.signatures.chrf)
+    return [*notes, signature_note(comparison.signatures.bleu, comparison.signatures.chrf)]
 
 
 def _interval_notes(confidence: float, resamples: int) -> list[str]:
@@ -190,15 +190,17 @@ def _few_note() -> str:
     return f"{DAGGER} fewer than {FEW} sentences: too few to conclude from."
 
 
-def _signature_notes(bleu: str, chrf: str) -> list[str]:
-    return [f"BLEU: sacreBLEU `{bleu}`. chrF: sacreBLEU `{chrf}`."]
+def signature_note(bleu: str, chrf: str) -> str:
+    """How the scores were computed, in sacreBLEU's words."""
+    return f"BLEU: sacreBLEU `{bleu}`. chrF: sacreBLEU `{chrf}`."
 
 
 def _label(row: LengthScore | SystemRow) -> str:
     return f"{row.words} {DAGGER}" if row.few else row.words
 
 
-def _bleu(row: LengthScore | SystemRow) -> str:
+def interval_text(row: LengthScore | SystemRow) -> str:
+    """BLEU with its interval, and with the range over seeds where there are several."""
     if row.bleu is None:
         return "–"
     text = f"{row.bleu:.1f} [{row.bleu_low:.1f}, {row.bleu_high:.1f}]"

@@ -196,8 +196,55 @@ def test_training_runs_go_where_the_call_names_them(tmp_path):
     assert document.read_text(encoding="utf-8") == text
 
 
+def write_scores(folder: Path, search: str, hypotheses: list[str], **record: object) -> str:
+    texts = Translations(["a b c d"] * 4, ["v w x y z"] * 4, hypotheses, [False] * 4)
+    record = {"system": "attention", "search": search, "command": ["evaluate.py", "a=b"], **record}
+    write_evaluation(folder, texts, SETTINGS, record)
+    return str(folder)
+
+
+def test_scores_go_where_the_call_names_them(tmp_path):
+    document = tmp_path / "README.md"
+    document.write_text("<!-- scores:toy -->\n<!-- /scores:toy -->\n", encoding="utf-8")
+    perfect = write_scores(tmp_path / "a", "greedy", ["v w x y z"] * 4, seed=3)
+    half = write_scores(
+        tmp_path / "b", "beam5", ["v w x y", "no", "v w x y z", ""], sentences_per_second=1234.5
+    )
+    config = PublishConfig(
+        document=str(document), pictures=str(tmp_path), scores={"toy": [perfect, half]}
+    )
+    publish(config)
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in document.read_text(encoding="utf-8").splitlines()
+        if line.startswith("| attention")
+    ]
+    assert [row[:2] for row in rows] == [["attention, seed 3", "greedy"], ["attention", "beam5"]]
+    assert rows[0][2].startswith("100.0 [100.0")
+    assert float(rows[1][2].split()[0]) < 90
+    assert [row[5] for row in rows] == ["–", "1,234"]
+    text = document.read_text(encoding="utf-8")
+    assert "nrefs:1|case:mixed" in text
+    assert text.count("Command: `python scripts/evaluate.py a=b`") == 1
+
+
+def test_scores_of_different_test_sets_do_not_stand_in_one_table(tmp_path):
+    one = write_scores(tmp_path / "a", "greedy", ["v"] * 4)
+    texts = Translations(["q"], ["v"], ["v"], [False])
+    write_evaluation(tmp_path / "b", texts, SETTINGS, {})
+    (tmp_path / "README.md").write_text("")
+    with pytest.raises(UserError, match=r"a and .*b are of different test sets; name evaluations"):
+        publish(
+            PublishConfig(
+                document=str(tmp_path / "README.md"),
+                pictures=str(tmp_path),
+                scores={"toy": [one, str(tmp_path / "b")]},
+            )
+        )
+
+
 def test_nothing_to_publish_is_refused():
-    with pytest.raises(UserError, match=r"give comparisons=.*, benchmarks=.* or runs="):
+    with pytest.raises(UserError, match=r"give comparisons=.*, benchmarks=.*runs=.* or scores="):
         PublishConfig(document="README.md", pictures="docs")
     with pytest.raises(UserError, match=r"runs names no folder for same; give runs=\{same:"):
         PublishConfig(runs={"same": []}, document="README.md", pictures="docs")

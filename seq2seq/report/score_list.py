@@ -1,0 +1,45 @@
+"""Evaluations one below the other: the same test set by several searches, or by several models."""
+
+from collections.abc import Sequence
+
+from seq2seq.evaluation.folder import Evaluation
+from seq2seq.evaluation.scores import Translations
+from seq2seq.record import describe_environment
+from seq2seq.report.tables import escaped, interval_text, markdown_table, signature_note
+
+
+def score_list_markdown(evaluations: Sequence[Evaluation]) -> str:
+    """A row for each evaluation, in the order given; below it signatures, commands, hardware."""
+    rows = [_row(evaluation) for evaluation in evaluations]
+    header = ["system", "search", "BLEU", "chrF", "brevity", "sentences/s"]
+    settings = evaluations[0].scores.settings
+    notes = [
+        f"Brackets: {settings.confidence:.0%} bootstrap interval over the sentences "
+        f"({settings.bootstrap:,} resamples), the trained models held fixed.",
+        *(
+            signature_note(signature.bleu, signature.chrf)
+            for signature in dict.fromkeys(e.scores.signatures for e in evaluations)
+        ),
+        *dict.fromkeys(describe_environment(evaluation.record) for evaluation in evaluations),
+    ]
+    return markdown_table(header, rows) + "\n" + "\n".join(f"- {note}" for note in notes)
+
+
+def same_texts(first: Translations, other: Translations) -> bool:
+    """Whether two evaluations are of one test set, so that their scores may stand side by side."""
+    return (first.sources, first.references) == (other.sources, other.references)
+
+
+def _row(evaluation: Evaluation) -> list[str]:
+    record, overall = evaluation.record, evaluation.scores.overall
+    seed = record.get("seed")
+    system = escaped(str(record.get("system")))
+    speed = record.get("sentences_per_second")
+    return [
+        system if seed is None else f"{system}, seed {seed}",
+        escaped(str(record.get("search"))),
+        interval_text(overall),
+        f"{overall.chrf:.1f}",
+        f"{overall.brevity_ratio:.2f}",
+        "–" if speed is None else f"{speed:,.0f}",
+    ]
