@@ -9,6 +9,7 @@ import dataclasses
 import logging
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +32,9 @@ from omegaconf.errors import (
 
 from seq2seq import config as schema
 from seq2seq.errors import UserError
+from seq2seq.training.interruption import Interrupted
+
+log = logging.getLogger(__name__)
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 SCHEMAS: dict[str, type] = {
@@ -192,7 +196,8 @@ def _keys(name: str) -> list[str]:
 def launch(name: str, stage: Callable[[Any], None]) -> None:
     """Run ``stage`` with the dataclass of config ``name``: the whole life of a script.
 
-    A UserError ends the script with its one sentence and status 1, an interrupt with status 130.
+    A UserError ends the script with its one sentence and status 1, an interrupt with status 130, a
+    training that SIGTERM stopped with 0.
     """
     register_schemas()
     arguments = get_args_parser().parse_args()
@@ -209,6 +214,9 @@ def launch(name: str, stage: Callable[[Any], None]) -> None:
             stage(compose_config(name, list(HydraConfig.get().overrides.task)))
         except UserError as error:
             sys.exit(f"error: {error}")
+        except Interrupted as stop:
+            log.info("%s To go on: %s", stop, shlex.join(["python", *sys.argv]))
+            sys.exit(stop.status)
         except KeyboardInterrupt:
             sys.exit(130)
         except BrokenPipeError:  # whoever read standard output has had enough
