@@ -76,10 +76,13 @@ def compose_config(name: str, overrides: list[str]) -> Any:
     try:
         composed = _compose(name, overrides)
         config = _to_dataclass(composed, name)
-        if chosen := OmegaConf.select(composed, "system", default=None):
+        if "systems" in composed and (chosen := composed.system):
             decided = list(composed.systems[chosen])
             _refuse_overruled(overrides, decided, f"system={chosen} decides it")
             config = _to_dataclass(_compose(name, [*overrides, *decided]), name)
+        if isinstance(config, schema.EvaluateConfig) and config.beams is not None:
+            reason = "beams=[...] decides it, one search for each width"
+            _refuse_overruled(overrides, ["decoding", "decoding.beam"], reason)
         return config
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_sentence(error, name)) from None
@@ -89,7 +92,8 @@ def compose_systems(config: schema.ExperimentConfig) -> list[schema.ExperimentCo
     """Inside a launched script: its config once more for each seed and system of the experiment."""
     overrides = list(HydraConfig.get().overrides.task)
     runs_all = "reproduce runs every system, with each of seeds=[...] and beams=[...]"
-    _refuse_overruled(overrides, ["seed", "system", "decoding", "decoding.beam"], runs_all)
+    decided = ["seed", "system", "decoding", "decoding.beam", "decoding.sample"]
+    _refuse_overruled(overrides, decided, runs_all)
     return [
         compose_config("reproduce", [*overrides, f"seed={seed}", f"system={system}"])
         for seed in config.seeds
