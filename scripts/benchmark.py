@@ -2,7 +2,8 @@
 
 from launch import launch
 
-from seq2seq.benchmark.benchmark import benchmark, benchmark_peers
+from seq2seq.benchmark.benchmark import benchmark
+from seq2seq.benchmark.beside_peers import benchmark_peer_translation, benchmark_peers
 from seq2seq.benchmark.search_memory import benchmark_search_memory
 from seq2seq.benchmark.translation import benchmark_translation
 from seq2seq.config import BenchmarkConfig
@@ -10,7 +11,9 @@ from seq2seq.config import BenchmarkConfig
 
 def main(config: BenchmarkConfig) -> None:
     """Print each size's table as soon as it is measured, or the one that is asked for instead."""
-    if config.peers:
+    if config.peers_translate:
+        print(benchmark_peer_translation(config))
+    elif config.peers:
         print(benchmark_peers(config))
     elif config.checkpoint is not None:
         print(benchmark_translation(config).markdown)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from seq2seq.config.checks import nearest, require_choice, require_range
-from seq2seq.config.corpus import CorpusConfig, Multi30kCorpus, TokenizationConfig
+from seq2seq.config.corpus import CorpusConfig, TokenizationConfig
 from seq2seq.config.evaluation import DecodingConfig, EvaluationConfig
 from seq2seq.config.model import ModelConfig
 from seq2seq.config.training import TrainingConfig
@@ -208,8 +208,8 @@ class BenchmarkConfig:
     """Python of the environment that the peers are installed in; null for the one that runs."""
     peer_updates: int = 200
     """Updates of each program that are timed, a multiple of 20; 20 more come first."""
-    corpus: CorpusConfig = field(default_factory=Multi30kCorpus)
-    """The text that the peers are trained on."""
+    corpus: CorpusConfig
+    """The text that the peers are trained on, and ``checkpoint`` translates."""
     data: str = "data"
     """Folder for corpora."""
     checkpoint: str | None = None
