@@ -5,6 +5,7 @@ import sys
 
 import pytest
 import torch
+from launch import compose_config
 
 from seq2seq.benchmark.benchmark import benchmark
 from seq2seq.benchmark.beside_peers import benchmark_peers
@@ -101,3 +102,15 @@ def test_a_comparison_that_cannot_be_made_is_refused_before_a_download(
     monkeypatch.setattr("seq2seq.benchmark.beside_peers.obtain", lambda *_: pytest.fail("obtained"))
     with pytest.raises(UserError, match=message):
         benchmark_peers(BenchmarkConfig(**given, corpus=CORPUS, output=str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        ("multi30k", []),
+        ("grammar", ["corpus=grammar"]),
+        ("files", ["corpus=files", "corpus.source=de", "corpus.target=en"]),
+    ],
+)
+def test_the_corpus_may_be_of_any_kind(kind, given):
+    assert compose_config("benchmark", given).corpus.kind == kind
