@@ -6,6 +6,7 @@ knows of Hydra.
 """
 
 import dataclasses
+import errno
 import logging
 import os
 import re
@@ -218,12 +219,17 @@ def launch(name: str, stage: Callable[[Any], None]) -> None:
             stage(compose_config(name, list(HydraConfig.get().overrides.task)))
         except UserError as error:
             sys.exit(f"error: {error}")
+        except BrokenPipeError:  # whoever read standard output has had enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            where = error.filename or "the disk"
+            sys.exit(f"error: {where} is full; free some space and run the same command again.")
         except Interrupted as stop:
             log.info("%s To go on: %s", stop, shlex.join(["python", *sys.argv]))
             sys.exit(stop.status)
         except KeyboardInterrupt:
             sys.exit(130)
-        except BrokenPipeError:  # whoever read standard output has had enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     run()

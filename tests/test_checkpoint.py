@@ -313,7 +313,7 @@ def test_tensors_that_do_not_fit_are_refused(checkpoint, change, problem):
 
 def test_a_config_that_asks_for_the_moon_allocates_nothing(checkpoint):
     def change(config):
-        config["model"]["decoder"]["hidden"] = 50_000_000
+        config["model"]["decoder"]["hidden"] = 1_000_000
 
     alter_config(checkpoint, change)
     with pytest.raises(UserError, match=r"does not fit config\.json .* has shape"):
