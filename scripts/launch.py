@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import hydra
+import yaml
 from hydra import compose, initialize_config_dir
 from hydra._internal.utils import get_args_parser
 from hydra.core.config_store import ConfigStore
@@ -87,6 +88,9 @@ def compose_config(name: str, overrides: list[str]) -> Any:
         return config
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_sentence(error, name)) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        text = " ".join(str(error).split())
+        raise UserError(f"A config file is not plain YAML ({text}); mend it.") from None
 
 
 def compose_systems(config: schema.ExperimentConfig) -> list[schema.ExperimentConfig]:

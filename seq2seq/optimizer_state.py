@@ -52,8 +52,10 @@ def join_state(
     return {"state": _join_memory(tensors, settings["scalars"], optimizer), "param_groups": groups}
 
 
-def _join_group(saved: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
+def _join_group(saved: Any, live: dict[str, Any]) -> dict[str, Any]:
     """The live settings at the saved rate: the rate alone changes in training."""
+    if not isinstance(saved, dict):
+        raise ValueError("its settings are no settings")
     if unknown := saved.keys() - live.keys() - {"initial_lr"}:
         raise ValueError(f"its setting {min(unknown)} belongs to another kind of optimizer")
     if saved["params"] != live["params"]:
@@ -70,8 +72,10 @@ def _join_group(saved: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
 
 
 def _join_memory(
-    tensors: Mapping[str, Tensor], scalars: Mapping[str, Any], optimizer: torch.optim.Optimizer
+    tensors: Mapping[str, Tensor], scalars: Any, optimizer: torch.optim.Optimizer
 ) -> dict[int, dict[str, Any]]:
+    if not isinstance(scalars, dict):
+        raise ValueError("its settings are no settings")
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     wanted = MEMORY[type(optimizer)]
     memory: dict[int, dict[str, Any]] = {}

@@ -28,7 +28,7 @@ def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def from_json(schema: type[T], data: dict[str, Any], where: str) -> T:
+def from_json(schema: type[T], data: Any, where: str) -> T:
     """Rebuild a config dataclass from the JSON that :func:`to_json` made, strictly.
 
     ``where`` names the file in the message when a field is missing, unknown or ill-typed.

@@ -11,6 +11,7 @@ import io
 import lzma
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from seq2seq.errors import UserError
@@ -134,7 +135,7 @@ def read_blocks(path: Path) -> Iterator[bytes]:
 def _raw_lines(path: Path) -> Iterator[bytes]:
     with open_bytes(path) as stream:
         try:
-            yield from iter(lambda: stream.readline(LONGEST_LINE + 1), b"")
+            yield from iter(partial(stream.readline, LONGEST_LINE + 1), b"")
         except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
             raise _damaged(path, error) from None
 
