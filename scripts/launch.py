@@ -91,6 +91,9 @@ def compose_config(name: str, overrides: list[str]) -> Any:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         text = " ".join(str(error).split())
         raise UserError(f"A config file is not plain YAML ({text}); mend it.") from None
+    except (AssertionError, ValueError) as error:  # Hydra's own, where it expects no such thing
+        text = " ".join(str(error).split()).rstrip(".") or "an override has no key"
+        raise UserError(f"The config cannot be composed: {text}; mend the override.") from None
 
 
 def compose_systems(config: schema.ExperimentConfig) -> list[schema.ExperimentConfig]:
@@ -129,7 +132,9 @@ def _to_dataclass(composed: DictConfig, name: str) -> Any:
     if missing := sorted(OmegaConf.missing_keys(composed)):
         raise UserError(f"{missing[0]} is not set; give it as {missing[0]}=...")
     _refuse_extra_keys(composed, SCHEMAS[name], "", name)  # ``+key=value`` gets past Hydra
-    return OmegaConf.to_object(composed)
+    # Strictly, since OmegaConf lets an interpolation put a text where a list belongs.
+    plain = OmegaConf.to_container(composed, resolve=True)
+    return schema.from_json(SCHEMAS[name], plain, f"The config of {name}")
 
 
 def _refuse_extra_keys(node: DictConfig, expected: type, prefix: str, name: str) -> None:
@@ -175,7 +180,7 @@ def _sentence(error: Exception, name: str) -> str:
             if isinstance(cause, ConfigKeyError | ConfigAttributeError):
                 return f"{key} belongs to another kind of {key.partition('.')[0]}; leave it out."
             return f"{key}: {str(cause.msg).splitlines()[0].rstrip('.')}."
-    return text
+    return f"{text.rstrip('.')}."
 
 
 def _unknown_key(key: str, name: str) -> str:

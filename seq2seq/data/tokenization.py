@@ -187,7 +187,10 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
             return MosesWordTokenizer(language)
         if kind == SentencePieceTokenizer.kind:
             path = directory / f"tokenizer.{side}.model"
-            tokenizer = SentencePieceTokenizer(language, read_plain(path, TEXT_BYTES))
+            model = read_plain(path, TEXT_BYTES)
+            if not model:  # SentencePiece would take it for none at all
+                raise ValueError
+            tokenizer = SentencePieceTokenizer(language, model)
             tokenizer.require_text()
             return tokenizer
     except FileNotFoundError:
