@@ -325,13 +325,13 @@ KINDS = [
     Kind("config of a checkpoint: values, keys, types", 500, json_changes, config_json),
     Kind(
         "checkpoint: values in any JSON file, with a manifest that agrees",
-        300,
+        200,
         st.tuples(st.sampled_from(JSON_FILES), json_changes),
         checkpoint_json,
     ),
     Kind(
         "checkpoint: bytes of any file, with a manifest that agrees",
-        300,
+        250,
         st.tuples(st.sampled_from(OTHER_FILES), byte_changes),
         checkpoint_bytes,
     ),
