@@ -309,7 +309,7 @@ some_bytes = st.one_of(st.just([]), byte_changes)
 KINDS = [
     Kind(
         "command line: keys, values, quotes, interpolations",
-        200,
+        150,
         st.tuples(
             st.sampled_from(sorted(NEEDED)),
             st.lists(st.one_of(tame, tame, wild), min_size=1, max_size=2),
@@ -318,7 +318,7 @@ KINDS = [
     ),
     Kind(
         "experiment file: bytes",
-        80,
+        60,
         st.tuples(st.sampled_from(EXPERIMENTS), byte_changes),
         experiment_file,
     ),
