@@ -78,7 +78,7 @@ def test_other_encodings_are_refused_with_file_line_and_byte(tmp_path, ending, r
         read(path)
     assert str(caught.value) == (
         f"{path}, line 2, byte 2: 0xe9 is not valid UTF-8; "
-        "convert the file, for example with iconv -f LATIN1 -t UTF-8."
+        "convert the text, for example with iconv -f LATIN1 -t UTF-8."
     )
 
 
