@@ -6,6 +6,7 @@ knows of Hydra.
 """
 
 import dataclasses
+import errno
 import logging
 import os
 import re
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import hydra
+import yaml
 from hydra import compose, initialize_config_dir
 from hydra._internal.utils import get_args_parser
 from hydra.core.config_store import ConfigStore
@@ -86,6 +88,12 @@ def compose_config(name: str, overrides: list[str]) -> Any:
         return config
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_sentence(error, name)) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        text = " ".join(str(error).split())
+        raise UserError(f"A config file is not plain YAML ({text}); mend it.") from None
+    except (AssertionError, ValueError) as error:  # Hydra's own, where it expects no such thing
+        text = " ".join(str(error).split()).rstrip(".") or "an override has no key"
+        raise UserError(f"The config cannot be composed: {text}; mend the override.") from None
 
 
 def compose_systems(config: schema.ExperimentConfig) -> list[schema.ExperimentConfig]:
@@ -124,7 +132,9 @@ def _to_dataclass(composed: DictConfig, name: str) -> Any:
     if missing := sorted(OmegaConf.missing_keys(composed)):
         raise UserError(f"{missing[0]} is not set; give it as {missing[0]}=...")
     _refuse_extra_keys(composed, SCHEMAS[name], "", name)  # ``+key=value`` gets past Hydra
-    return OmegaConf.to_object(composed)
+    # Strictly, since OmegaConf lets an interpolation put a text where a list belongs.
+    plain = OmegaConf.to_container(composed, resolve=True)
+    return schema.from_json(SCHEMAS[name], plain, f"The config of {name}")
 
 
 def _refuse_extra_keys(node: DictConfig, expected: type, prefix: str, name: str) -> None:
@@ -170,7 +180,7 @@ def _sentence(error: Exception, name: str) -> str:
             if isinstance(cause, ConfigKeyError | ConfigAttributeError):
                 return f"{key} belongs to another kind of {key.partition('.')[0]}; leave it out."
             return f"{key}: {str(cause.msg).splitlines()[0].rstrip('.')}."
-    return text
+    return f"{text.rstrip('.')}."
 
 
 def _unknown_key(key: str, name: str) -> str:
@@ -218,12 +228,17 @@ def launch(name: str, stage: Callable[[Any], None]) -> None:
             stage(compose_config(name, list(HydraConfig.get().overrides.task)))
         except UserError as error:
             sys.exit(f"error: {error}")
+        except BrokenPipeError:  # whoever read standard output has had enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            where = error.filename or "the disk"
+            sys.exit(f"error: {where} is full; free some space and run the same command again.")
         except Interrupted as stop:
             log.info("%s To go on: %s", stop, shlex.join(["python", *sys.argv]))
             sys.exit(stop.status)
         except KeyboardInterrupt:
             sys.exit(130)
-        except BrokenPipeError:  # whoever read standard output has had enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     run()

@@ -9,12 +9,13 @@
 - ``manifest.json``: size and SHA-256 of each file above (:mod:`~seq2seq.sealed_folder`)
 
 Loading runs no code from the folder: there is no pickle in it, and a file that does not belong to
-it is not read. Files that are missing, cut short or altered are refused, and so are tensors that
-do not fit the config.
+it is not read. What is read is a plain file of bounded size. Files that are missing, cut short or
+altered are refused, and so are tensors that do not fit the config.
 """
 
-import hashlib
-from collections.abc import Mapping
+import contextlib
+import shutil
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,14 +23,15 @@ from typing import Any
 import torch
 from jaxtyping import UInt8
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor
 
 from seq2seq.config import ExperimentConfig, from_json, to_json
 from seq2seq.data.codec import TextCodec
 from seq2seq.errors import UserError
-from seq2seq.files import write_json
+from seq2seq.files import JSON_BYTES, TEXT_BYTES, digest, read_plain, write_json
 from seq2seq.model.translation import TranslationModel
+from seq2seq.optimizer_state import join_state, split_state
 from seq2seq.sealed_folder import (
     MANIFEST,
     REMEDY,
@@ -39,19 +41,25 @@ from seq2seq.sealed_folder import (
     replacing,
     verify,
 )
+from seq2seq.tensor_file import TENSOR_BYTES, read_tensors
 
-REQUIRED = (
-    "config.json",
-    "model.safetensors",
-    "state.json",
-    "tokenizer.source.json",
-    "tokenizer.target.json",
-    "vocabulary.source.tsv",
-    "vocabulary.target.tsv",
-)
-
-# How an optimizer computes, not what: it belongs to the machine, not to the checkpoint.
-MACHINE_SETTINGS = ("foreach", "fused", "capturable", "differentiable")
+REQUIRED = {
+    "config.json": JSON_BYTES,
+    "model.safetensors": TENSOR_BYTES,
+    "state.json": JSON_BYTES,
+    "tokenizer.source.json": JSON_BYTES,
+    "tokenizer.target.json": JSON_BYTES,
+    "vocabulary.source.tsv": TEXT_BYTES,
+    "vocabulary.target.tsv": TEXT_BYTES,
+}
+"""Files of every checkpoint, and the most bytes that each may have."""
+OPTIONAL = {
+    "rng.safetensors": 1 << 20,
+    "tokenizer.source.model": TEXT_BYTES,
+    "tokenizer.target.model": TEXT_BYTES,
+}
+OPTIMIZER = {"optimizer.json": JSON_BYTES, "optimizer.safetensors": TENSOR_BYTES}
+"""Only training reads them."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +110,7 @@ def save_checkpoint(
         with replacing(directory) as folder:
             save_file(_tensors_of(model), folder / "model.safetensors")
             if optimizer_state is not None:
-                tensors, settings = _split_optimizer_state(optimizer_state)
+                tensors, settings = split_state(optimizer_state)
                 save_file(tensors, folder / "optimizer.safetensors")
                 write_json(folder / "optimizer.json", settings)
             if rng is not None:
@@ -111,11 +119,36 @@ def save_checkpoint(
             write_json(folder / "config.json", to_json(config))
             source.save(folder, "source")
             target.save(folder, "target")
+            _require_readable(folder)
     except (OSError, SafetensorError) as error:
         raise UserError(
-            f"The checkpoint {directory} cannot be written ({error}); the one saved before it is "
-            "kept: free some space or mend the rights of the folder, and resume."
+            f"The checkpoint {directory} cannot be written ({error}); what was saved before is "
+            f"kept: free some space ({_space(directory, model, optimizer_state)}) or mend the "
+            "rights of the folder, and go on by the same command."
         ) from error
+
+
+def _require_readable(folder: Path) -> None:
+    """Refuse to save what loading would refuse for its size."""
+    for name, most in {**REQUIRED, **OPTIONAL, **OPTIMIZER}.items():
+        path = folder / name
+        if path.exists() and (size := path.stat().st_size) > most:
+            raise UserError(
+                f"The checkpoint is not saved: its {name} has {size:,} bytes, more than the "
+                f"{most:,} it may have; lower tokenization.vocabulary_size or training.log_every."
+            )
+
+
+def _space(directory: Path, model: TranslationModel, optimizer: dict[str, Any] | None) -> str:
+    """How much room a checkpoint takes, and how much there is."""
+    tensors = [
+        *_tensors_of(model).values(),
+        *split_state(optimizer or {"state": {}, "param_groups": []})[0].values(),
+    ]
+    needed = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    existing = next(folder for folder in directory.absolute().parents if folder.exists())
+    free = shutil.disk_usage(existing).free
+    return f"it takes {needed / 1e6:,.1f} MB and more, {free / 1e6:,.1f} MB are free in {existing}"
 
 
 def newest_checkpoints(run: Path) -> list[Path]:
@@ -158,22 +191,35 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     Raises:
         UserError: there is none, a file is missing or altered, or the parts do not fit together.
     """
-    return read_undisturbed(lambda: find_checkpoint(path), lambda folder: _load(folder, device))
+    with _disk_errors(path):
+        return read_undisturbed(lambda: find_checkpoint(path), lambda folder: _load(folder, device))
+
+
+@contextlib.contextmanager
+def _disk_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"The checkpoint {path} cannot be read ({error.strerror or error}); check the path and "
+            "its rights, or use another one."
+        ) from error
 
 
 def _load(folder: Path, device: torch.device) -> Checkpoint:
-    names = verify(folder)
-    if unlisted := set(REQUIRED) - names:
+    names = verify(folder, {**REQUIRED, **OPTIONAL, **OPTIMIZER})
+    if unlisted := REQUIRED.keys() - names:
         raise UserError(f"{MANIFEST} in {folder} does not list {min(unlisted)}; {REMEDY}.")
     where = folder / "config.json"
     config = from_json(ExperimentConfig, read_json(where), str(where))
     source, target = TextCodec.load(folder, "source"), TextCodec.load(folder, "target")
-    tensors = _read_tensors(folder / "model.safetensors")
+    tensors = read_tensors(folder / "model.safetensors", REMEDY)
     model = _build_model(config, source, target, tensors, folder)
-    rng = _read_tensors(folder / "rng.safetensors") if "rng.safetensors" in names else {}
+    saved = "rng.safetensors" in names
+    rng = read_tensors(folder / "rng.safetensors", REMEDY) if saved else {}
     state = read_json(folder / "state.json")
-    digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
-    return Checkpoint(config, model.to(device), source, target, state, rng, folder, digest)
+    sha256 = digest([read_plain(folder / MANIFEST, JSON_BYTES)])
+    return Checkpoint(config, model.to(device), source, target, state, rng, folder, sha256)
 
 
 def _build_model(
@@ -204,18 +250,18 @@ def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
     """
 
     def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        wanted = {"optimizer.safetensors", "optimizer.json"}
-        if verify(folder, wanted) != wanted:
+        if verify(folder, OPTIMIZER) != OPTIMIZER.keys():
             raise UserError(
                 f"The checkpoint {folder} was saved without its optimizer: it can translate, but "
                 "training cannot go on from it; give the last checkpoint of a run."
             )
-        tensors = _read_tensors(folder / "optimizer.safetensors")
+        tensors = read_tensors(folder / "optimizer.safetensors", REMEDY)
         return tensors, read_json(folder / "optimizer.json")
 
-    tensors, settings = read_undisturbed(lambda: find_checkpoint(path), read)
+    with _disk_errors(path):
+        tensors, settings = read_undisturbed(lambda: find_checkpoint(path), read)
     try:
-        state = _join_optimizer_state(tensors, settings, optimizer)
+        state = join_state(tensors, settings, optimizer)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"The optimizer saved in {path} does not fit this training: {error}; "
@@ -245,8 +291,10 @@ def restore_rng(states: Mapping[str, Tensor]) -> None:
     try:
         for name, state in states.items():
             kind, _, index = name.partition(".")
-            if kind == "cpu":
+            if name == "cpu":
                 torch.set_rng_state(state)
+            elif kind != "cuda" or not (index.isascii() and index.isdigit()):
+                raise ValueError(f"there is no generator {name}")
             elif torch.cuda.is_available() and int(index) < torch.cuda.device_count():
                 torch.cuda.set_rng_state(state, int(index))
     except (RuntimeError, TypeError, ValueError) as error:
@@ -267,15 +315,6 @@ def _tensors_of(model: TranslationModel) -> dict[str, Tensor]:
     return named
 
 
-def _read_tensors(path: Path) -> dict[str, Tensor]:
-    try:
-        return load_file(path)
-    except SafetensorError as error:
-        raise UserError(
-            f"{path.name} in {path.parent} is no safetensors file ({error}); {REMEDY}."
-        ) from None
-
-
 def _require_fit(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], folder: Path) -> None:
     """Refuse tensors of other names, shapes or types than the model's."""
 
@@ -294,47 +333,3 @@ def _require_fit(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], fo
             refuse(f"{name} has shape {tuple(found[name].shape)}, not {tuple(tensor.shape)}")
         if found[name].dtype != tensor.dtype:
             refuse(f"{name} is {found[name].dtype}, not {tensor.dtype}")
-
-
-def _split_optimizer_state(state: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors as ``<parameter index>.<name>``, and the rest as JSON data."""
-    tensors: dict[str, Tensor] = {}
-    scalars: dict[str, Any] = {}
-    for index, values in state["state"].items():
-        for name, value in values.items():
-            if isinstance(value, Tensor):
-                tensors[f"{index}.{name}"] = value.detach().contiguous()
-            else:
-                scalars[f"{index}.{name}"] = value
-    return tensors, {"groups": state["param_groups"], "scalars": scalars}
-
-
-def _join_optimizer_state(
-    tensors: Mapping[str, Tensor], settings: dict[str, Any], optimizer: torch.optim.Optimizer
-) -> dict[str, Any]:
-    """Undo :func:`_split_optimizer_state`, checked against the live ``optimizer``."""
-    live_groups = optimizer.state_dict()["param_groups"]
-    groups = []
-    for saved, live in zip(settings["groups"], live_groups, strict=True):
-        if unknown := saved.keys() - live.keys() - {"initial_lr"}:
-            raise ValueError(f"its setting {min(unknown)} belongs to another kind of optimizer")
-        if saved["params"] != live["params"]:
-            raise ValueError(f"it has {len(saved['params'])} parameters, not {len(live['params'])}")
-        values = {
-            key: tuple(value) if isinstance(live.get(key), tuple) else value
-            for key, value in saved.items()
-            if key not in MACHINE_SETTINGS
-        }
-        groups.append({**live, **values})
-    shapes = [tuple(p.shape) for group in optimizer.param_groups for p in group["params"]]
-    state: dict[int, dict[str, Any]] = {}
-    for key, value in {**settings["scalars"], **tensors}.items():
-        index, _, name = key.partition(".")
-        if int(index) >= len(shapes):
-            raise ValueError(f"{key} belongs to no parameter")
-        if isinstance(value, Tensor) and tuple(value.shape) not in ((), shapes[int(index)]):
-            raise ValueError(
-                f"{key} has shape {tuple(value.shape)}, its parameter {shapes[int(index)]}"
-            )
-        state.setdefault(int(index), {})[name] = value
-    return {"state": state, "param_groups": groups}

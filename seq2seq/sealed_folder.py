@@ -6,17 +6,15 @@ old one is deleted. Whenever that is cut off, one of the three is whole and :fun
 """
 
 import contextlib
-import hashlib
-import json
 import logging
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from seq2seq.errors import UserError
-from seq2seq.files import write_json
+from seq2seq.files import JSON_BYTES, file_digest, open_plain, parse_json, read_plain, write_json
 
 T = TypeVar("T")
 
@@ -47,7 +45,7 @@ def replacing(folder: Path) -> Iterator[Path]:
     try:
         yield part
         files = {
-            path.name: {"bytes": path.stat().st_size, "sha256": _sha256(path)}
+            path.name: {"bytes": path.stat().st_size, "sha256": _sealed_digest(path)}
             for path in sorted(part.iterdir())
         }
         write_json(part / MANIFEST, {"format": FORMAT, "files": files})
@@ -64,7 +62,12 @@ def _swap_in(part: Path, folder: Path) -> None:
     if folder.exists():
         shutil.rmtree(old, ignore_errors=True)
         folder.rename(old)
-    part.rename(folder)
+    try:
+        part.rename(folder)
+    except OSError:
+        if old.exists():
+            old.rename(folder)
+        raise
     _flush_to_disk(folder.parent)
     shutil.rmtree(old, ignore_errors=True)
 
@@ -90,50 +93,59 @@ def locate(folder: Path) -> Path | None:
     return next((found for found in (folder, _aside(folder)) if is_sealed(found)), None)
 
 
-def verify(folder: Path, wanted: Collection[str] | None = None) -> set[str]:
-    """Check files against the manifest and return their names.
+def verify(folder: Path, limits: Mapping[str, int]) -> set[str]:
+    """Check files against the manifest and return the names of those it has.
 
     Args:
-        folder: a sealed folder.
-        wanted: the files to check, if the manifest has them; None for all.
+        folder: a sealed folder, perhaps a stranger's.
+        limits: name -> most bytes of each file to check. No other file is opened.
 
     Raises:
-        UserError: a file is missing, cut short or altered.
+        UserError: a file is missing, cut short, altered, too large or no plain file.
     """
     manifest = read_json(folder / MANIFEST)
-    try:
-        if manifest["format"] != FORMAT:
-            raise UserError(
-                f"{MANIFEST} in {folder} is of format {manifest['format']!r}, not {FORMAT}; "
-                "use the version of seq2seq that wrote it."
-            )
-        entries = {
-            name: (int(entry["bytes"]), str(entry["sha256"]))
-            for name, entry in manifest["files"].items()
-            if wanted is None or name in wanted
-        }
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise UserError(f"{MANIFEST} in {folder} is altered; {REMEDY}.") from None
-    for name, (size, digest) in entries.items():
+    if manifest.get("format") != FORMAT:
+        raise UserError(
+            f"{MANIFEST} in {folder} is of format {manifest.get('format')!r}, not {FORMAT}; "
+            "use the version of seq2seq that wrote it."
+        )
+    files = manifest.get("files")
+    if not isinstance(files, dict):
+        raise UserError(f"{MANIFEST} in {folder} is altered: it lists no files; {REMEDY}.")
+    for name in files:
         if name != Path(name).name:
             raise UserError(
                 f"{MANIFEST} in {folder} is altered: {name!r} is not a name in that folder; "
                 f"{REMEDY}."
             )
-        path = folder / name
-        if not path.is_file():
-            raise UserError(f"{name} is missing in {folder}; {REMEDY}.")
-        if (actual := path.stat().st_size) != size:
-            raise UserError(
-                f"{name} in {folder} is altered: it has {actual} bytes, but {size} were written; "
-                f"{REMEDY}."
-            )
-        if _sha256(path) != digest:
-            raise UserError(
-                f"{name} in {folder} is altered: its SHA-256 is not the one in {MANIFEST}; "
-                f"{REMEDY}."
-            )
-    return set(entries)
+    names = files.keys() & limits.keys()
+    for name in sorted(names):
+        _verify_file(folder, name, files[name], limits[name])
+    return names
+
+
+def _verify_file(folder: Path, name: str, entry: Any, most: int) -> None:
+    try:
+        size, expected = entry["bytes"], entry["sha256"]
+    except (KeyError, TypeError):
+        raise UserError(
+            f"{MANIFEST} in {folder} is altered: it does not describe {name}; {REMEDY}."
+        ) from None
+    try:
+        with open_plain(folder / name, most) as file:
+            actual = os.fstat(file.fileno()).st_size
+            if actual != size:
+                raise UserError(
+                    f"{name} in {folder} is altered: it has {actual} bytes, but {size!r} were "
+                    f"written; {REMEDY}."
+                )
+            if file_digest(file) != expected:
+                raise UserError(
+                    f"{name} in {folder} is altered: its SHA-256 is not the one in {MANIFEST}; "
+                    f"{REMEDY}."
+                )
+    except FileNotFoundError:
+        raise UserError(f"{name} is missing in {folder}; {REMEDY}.") from None
 
 
 def read_undisturbed(find: Callable[[], Path], read: Callable[[Path], T]) -> T:
@@ -167,7 +179,7 @@ def _inode(folder: Path) -> int | None:
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in ``path``, a file of a sealed folder."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(read_plain(path, JSON_BYTES))
     except FileNotFoundError:
         raise UserError(f"{path.name} is missing in {path.parent}; {REMEDY}.") from None
     except ValueError:  # what both broken JSON and broken UTF-8 raise
@@ -179,12 +191,9 @@ def read_json(path: Path) -> dict[str, Any]:
     return data
 
 
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
+def _sealed_digest(path: Path) -> str:
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return file_digest(file)
 
 
 def _flush_to_disk(path: Path) -> None:

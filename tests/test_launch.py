@@ -42,6 +42,11 @@ REFUSED = {
     ("publish", "runs={same:[]}"): r"runs names no folder for same",
     ("publish", "benchmarks=[m.json]"): r"benchmarks names tables, such as m\.md",
     ("publish", "document=README.md"): r"There is nothing to publish; give comparisons=",
+    # an interpolation to what does not belong there, or to nothing
+    ("train", "evaluation.edges=${name}"): r"The config of train: config key 'edges' holds 'qui",
+    ("train", "name=${no.such:1}"): r"name: .*no\.such",
+    ("train", "seed=${oc.env:NO_SUCH_VARIABLE}"): r"seed: .*NO_SUCH_VARIABLE",
+    ("train", "+=[1]"): r"The config cannot be composed: ",
     # a value that is missing, and a line Hydra cannot parse
     ("translate", "input=x"): r"checkpoint is not set; give it as checkpoint=\.\.\.",
     ("evaluate", "source=x"): r"checkpoint is not set",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from launch import compose_config
 from reversal import write_reversal_corpus
-from test_checkpoint import save
+from small_checkpoint import save
 from test_scripts import TOY
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -5,6 +5,9 @@ from collections.abc import Iterable, Sequence
 
 from seq2seq.errors import UserError
 
+LARGEST = 2**63 - 1
+"""No count, seed or rate is larger; infinity is none."""
+
 
 def nearest(word: str, choices: Iterable[str]) -> str:
     """Name the choices closest to ``word``; all of them when none is close and they are few."""
@@ -25,6 +28,8 @@ def require_choice(key: str, value: str, choices: Sequence[str]) -> None:
 
 def require_range(key: str, value: float | None, low: float, high: float = float("inf")) -> None:
     """Refuse a ``value`` outside [low, high]; None stands for "not set" and passes."""
-    if value is not None and not low <= value <= high:
-        bounds = f"at least {low:g}" if high == float("inf") else f"between {low:g} and {high:g}"
+    if value is not None and not low <= value <= min(high, LARGEST):
+        bounds = f"between {low:g} and {high:g}"
+        if high == float("inf"):
+            bounds = f"at least {low:g}" if not value > low else "less than 2**63"
         raise UserError(f"{key}={value} is out of range; it must be {bounds}.")

@@ -4,6 +4,10 @@ from dataclasses import dataclass, field
 
 from seq2seq.config.checks import require_choice, require_range
 
+# Far beyond any use: what a config asks for is built, if only to see that the weights do not fit.
+WIDEST = 1_000_000
+DEEPEST = 100
+
 
 @dataclass(kw_only=True)
 class EncoderConfig:
@@ -15,8 +19,8 @@ class EncoderConfig:
     """Stacked bidirectional layers."""
 
     def __post_init__(self) -> None:
-        require_range("model.encoder.hidden", self.hidden, 1)
-        require_range("model.encoder.layers", self.layers, 1)
+        require_range("model.encoder.hidden", self.hidden, 1, WIDEST)
+        require_range("model.encoder.layers", self.layers, 1, DEEPEST)
 
 
 @dataclass(kw_only=True)
@@ -30,7 +34,7 @@ class AttentionConfig:
 
     def __post_init__(self) -> None:
         require_choice("model.attention.kind", self.kind, ("additive", "fixed"))
-        require_range("model.attention.size", self.size, 1)
+        require_range("model.attention.size", self.size, 1, WIDEST)
 
 
 @dataclass(kw_only=True)
@@ -50,8 +54,8 @@ class DecoderConfig:
     """Share the target embedding with the softmax (Press & Wolf 2017)."""
 
     def __post_init__(self) -> None:
-        require_range("model.decoder.hidden", self.hidden, 1)
-        require_range("model.decoder.layers", self.layers, 1)
+        require_range("model.decoder.hidden", self.hidden, 1, WIDEST)
+        require_range("model.decoder.layers", self.layers, 1, DEEPEST)
         require_choice("model.decoder.recurrence", self.recurrence, ("fast", "reference"))
         require_choice("model.decoder.readout", self.readout, ("tanh", "maxout"))
 
@@ -71,6 +75,6 @@ class ModelConfig:
     decoder: DecoderConfig = field(default_factory=DecoderConfig)
 
     def __post_init__(self) -> None:
-        require_range("model.embedding", self.embedding, 1)
+        require_range("model.embedding", self.embedding, 1, WIDEST)
         require_range("model.dropout", self.dropout, 0, 0.95)
         require_choice("model.initialization", self.initialization, ("xavier", "paper"))

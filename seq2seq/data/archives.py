@@ -15,8 +15,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from seq2seq.data.text import BLOCK
 from seq2seq.errors import UserError
+from seq2seq.files import BLOCK
 
 
 def gunzip(archive: Path, path: Path, sha256: str, max_bytes: int, url: str) -> None:

@@ -5,7 +5,6 @@ in this process or a later one, asks the server for the rest only. Every failure
 sentence that names the URL and the two ways around the network.
 """
 
-import hashlib
 import logging
 import time
 import urllib.parse
@@ -19,8 +18,8 @@ import requests
 import urllib3
 from tqdm import tqdm
 
-from seq2seq.data.text import BLOCK
 from seq2seq.errors import UserError
+from seq2seq.files import BLOCK
 
 logger = logging.getLogger(__name__)
 
@@ -76,15 +75,6 @@ def fetch(url: str, path: Path, max_bytes: int, patience: Patience = USUAL) -> N
     logger.info("Downloaded %s (%d bytes) from %s", path, path.stat().st_size, url)
 
 
-def file_digest(path: Path) -> str:
-    """SHA-256, in hexadecimal, of the bytes of the file as it lies there."""
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while block := stream.read(BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
-
-
 def _insist(url: str, part: Path, max_bytes: int, patience: Patience) -> None:
     """Connect until the file is complete or the attempts are used up."""
     wait = patience.backoff
@@ -114,6 +104,7 @@ def _transfer(url: str, part: Path, max_bytes: int, timeout: float) -> None:
             headers["If-Range"] = version  # "the rest if it is this version still, else all of it"
     try:
         with requests.get(url, headers=headers, stream=True, timeout=timeout) as response:
+            _require_secure(url, response)
             status = response.status_code
             if status == 416:  # what lies here is not a beginning of what lies there
                 _forget(part)
@@ -151,6 +142,16 @@ def _transfer(url: str, part: Path, max_bytes: int, timeout: float) -> None:
         reason = str(error).rstrip(".")
         raise UserError(f"{url} could not be downloaded: {reason}; {WAYS_OUT}.") from None
     _note(part).unlink()
+
+
+def _require_secure(url: str, response: requests.Response) -> None:
+    """Refuse to be led from https to a connection on which anybody may answer."""
+    for hop in (*response.history, response):
+        if urllib.parse.urlsplit(url).scheme == "https" and not hop.url.startswith("https:"):
+            raise UserError(
+                f"{url} could not be downloaded: the server points to {hop.url}, which is not "
+                f"secure; {WAYS_OUT}."
+            )
 
 
 def _append(
@@ -222,7 +223,7 @@ def _recall(part: Path) -> tuple[str, str]:
     """URL and version of what ``part`` holds; two empty strings when it cannot be continued."""
     if not part.is_file() or not _note(part).is_file():
         return "", ""
-    url, _, version = _note(part).read_text(encoding="utf-8").partition("\n")
+    url, _, version = _note(part).read_text(encoding="utf-8", errors="replace").partition("\n")
     return url, version
 
 

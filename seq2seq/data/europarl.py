@@ -21,9 +21,10 @@ from tqdm import tqdm
 
 from seq2seq.config import EuroparlCorpus
 from seq2seq.data.archives import extract
-from seq2seq.data.download import USUAL, Patience, fetch, file_digest
+from seq2seq.data.download import USUAL, Patience, fetch
 from seq2seq.data.text import read_lines, word_count
 from seq2seq.errors import UserError
+from seq2seq.files import file_digest
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +88,9 @@ def download(source: EuroparlSource, base: str | None, folder: Path) -> Path:
         fetch(url, archive, source.max_archive_bytes, source.patience)
     record = folder / f"{ARCHIVE}.sha256"
     if not record.is_file():
-        record.write_text(f"{file_digest(archive)}  {ARCHIVE}\n", encoding="utf-8", newline="\n")
+        with archive.open("rb") as stream:
+            line = f"{file_digest(stream)}  {ARCHIVE}\n"
+        record.write_text(line, encoding="utf-8", newline="\n")
     return archive
 
 

@@ -7,20 +7,21 @@ translation.
 
 import codecs
 import gzip
-import hashlib
 import io
 import lzma
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from seq2seq.errors import UserError
+from seq2seq.files import BLOCK, digest
 
 COMPRESSIONS = (".gz", ".xz")
 """File name endings that are unpacked while reading and packed while writing."""
 
-BLOCK = 1 << 20
-"""Bytes read at a time where lines do not matter."""
+LONGEST_LINE = 1 << 20
+"""Bytes: a file without line breaks, such as one packed to unpack without end, fills no memory."""
 
 
 def open_bytes(path: Path) -> io.BufferedIOBase:
@@ -46,7 +47,7 @@ def read_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a plain, .gz or .xz file, see :func:`decode_lines`.
 
     Raises:
-        UserError: not UTF-8; or a compressed file that is cut short.
+        UserError: not UTF-8, or a line without end; or a compressed file that is cut short.
     """
     return decode_lines(_raw_lines(path), str(path))
 
@@ -56,9 +57,14 @@ def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
 
     One "\\n" is removed, and one "\\r" before it; a byte order mark at the start of the first line
     is dropped. Bytes that are not UTF-8 raise :class:`UserError` with ``where``, line and byte,
-    both counted from 1.
+    both counted from 1; so does a line of more than :data:`LONGEST_LINE` bytes.
     """
     for number, raw in enumerate(raw_lines, start=1):
+        if len(raw) > LONGEST_LINE:
+            raise UserError(
+                f"{where}, line {number} has more than {LONGEST_LINE:,} bytes; put one sentence on "
+                "a line."
+            )
         try:
             line = raw.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -95,10 +101,7 @@ def count_lines(path: Path) -> int:
 
 def content_digest(path: Path) -> str:
     """SHA-256, in hexadecimal, of the content: of the unpacked bytes where the file is packed."""
-    digest = hashlib.sha256()
-    for block in read_blocks(path):
-        digest.update(block)
-    return digest.hexdigest()
+    return digest(read_blocks(path))
 
 
 class LineWriter:
@@ -186,7 +189,7 @@ def read_blocks(path: Path) -> Iterator[bytes]:
 def _raw_lines(path: Path) -> Iterator[bytes]:
     with open_bytes(path) as stream:
         try:
-            yield from stream
+            yield from iter(partial(stream.readline, LONGEST_LINE + 1), b"")
         except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
             raise _damaged(path, error) from None
 

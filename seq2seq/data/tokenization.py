@@ -7,6 +7,7 @@ scored as running text. Three classes, one interface; none of them ever yields a
 import io
 import json
 import re
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ import sentencepiece
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
 from seq2seq.errors import UserError
+from seq2seq.files import JSON_BYTES, TEXT_BYTES, parse_json, read_plain
 
 WORD_START = "▁"  # how SentencePiece writes the space before a word
 
@@ -145,9 +147,20 @@ class SentencePieceTokenizer(Tokenizer):
         processor = self._processor
         return [processor.id_to_piece(i) for i in range(processor.get_piece_size())]
 
+    def require_text(self) -> None:
+        """Raise ValueError where pieces or rules of the model give bytes that are no text."""
+        _ = self.pieces
+        self.tokenize("a")
+
     def tokenize(self, text: str) -> list[str]:
         """Normalise and cut; ``▁`` stands for the space before a word."""
-        pieces: list[str] = self._processor.encode(text, out_type=str)
+        try:
+            pieces: list[str] = self._processor.encode(text, out_type=str)
+        except (RuntimeError, UnicodeDecodeError) as error:
+            raise UserError(
+                f"The subword model cannot cut {reprlib.repr(text)} ({error}); it was altered, so "
+                "use another copy of it."
+            ) from None
         return pieces
 
     def detokenize(self, pieces: Sequence[str]) -> str:
@@ -183,15 +196,22 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
     """
     path = directory / f"tokenizer.{side}.json"
     try:
-        description = json.loads(path.read_text(encoding="utf-8"))
+        description = parse_json(read_plain(path, JSON_BYTES))
         kind, language = description["kind"], description["language"]
+        if not isinstance(language, str):
+            raise TypeError
         if kind == WhitespaceTokenizer.kind:
             return WhitespaceTokenizer(language)
         if kind == MosesWordTokenizer.kind:
             return MosesWordTokenizer(language)
         if kind == SentencePieceTokenizer.kind:
             path = directory / f"tokenizer.{side}.model"
-            return SentencePieceTokenizer(language, path.read_bytes())
+            model = read_plain(path, TEXT_BYTES)
+            if not model:  # SentencePiece would take it for none at all
+                raise ValueError
+            tokenizer = SentencePieceTokenizer(language, model)
+            tokenizer.require_text()
+            return tokenizer
     except FileNotFoundError:
         raise UserError(f"{path} is missing; make or copy the folder anew.") from None
     except (ValueError, KeyError, TypeError, RuntimeError):

@@ -7,9 +7,14 @@ from pathlib import Path
 from torchtext.vocab import Vocab
 
 from seq2seq.errors import UserError
+from seq2seq.files import TEXT_BYTES, read_plain
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
+
+MOST_PIECES = 1 << 22
+LONGEST_COUNT = 18
+"""Digits."""
 
 
 class Vocabulary:
@@ -89,12 +94,18 @@ class Vocabulary:
         """Read back what :meth:`save` wrote, exactly.
 
         Raises:
-            UserError: the file is missing or is not such a list.
+            UserError: the file is missing, too large, or not such a list.
         """
         mend = "make or copy the folder anew"
         try:
             # Bytes, not text mode: pieces may hold "\r" or U+2028, which are no line ends here.
-            lines = path.read_bytes().decode("utf-8").split("\n")
+            content = read_plain(path, TEXT_BYTES)
+            if content.count(b"\n") > MOST_PIECES:
+                raise UserError(
+                    f"{path} has more than {MOST_PIECES:,} pieces; train with a lower "
+                    "tokenization.vocabulary_size, or a higher tokenization.min_frequency."
+                )
+            lines = content.decode("utf-8").split("\n")
         except FileNotFoundError:
             raise UserError(f"{path} is missing; {mend}.") from None
         except UnicodeDecodeError:
@@ -104,7 +115,8 @@ class Vocabulary:
         pieces, counts = [], []
         for number, line in enumerate(lines, start=1):
             piece, tab, count = line.rpartition("\t")
-            if not tab or not piece or not (count.isascii() and count.isdigit()):
+            number_like = count.isascii() and count.isdigit() and len(count) <= LONGEST_COUNT
+            if not tab or not piece or not number_like:
                 raise UserError(f"{path}, line {number}: not 'piece<TAB>count'; {mend}.")
             pieces.append(piece)
             counts.append(int(count))

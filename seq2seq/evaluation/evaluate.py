@@ -156,7 +156,7 @@ def _test_sets(config: EvaluateConfig, trained: ExperimentConfig) -> dict[str, P
     if config.source is not None and config.reference is not None:
         source = Path(config.source)
         return {source.name: ParallelText(source, Path(config.reference))}
-    corpus = trained.corpus
+    corpus = replace(trained.corpus, mirror=None)  # a checkpoint names no host to talk to
     if config.directory is not None:
         corpus = replace(corpus, directory=config.directory)
         if isinstance(corpus, FilesCorpus):

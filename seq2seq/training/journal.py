@@ -21,15 +21,17 @@ class Journal:
             write_whole(self.path, "".join(json.dumps(entry) + "\n" for entry in kept).encode())
 
     def read(self) -> list[dict[str, Any]]:
-        """All entries; a line cut short by a crash is dropped."""
+        """All entries; a line cut short by a crash, or by hand, is dropped."""
         if not self.path.exists():
             return []
         entries = []
         for line in self.path.read_text(encoding="utf-8").split("\n"):
             try:
-                entries.append(json.loads(line))
-            except ValueError:
+                entry = json.loads(line)
+            except (ValueError, RecursionError):
                 continue
+            if isinstance(entry, dict) and isinstance(entry.get("update"), int):
+                entries.append(entry)
         return entries
 
     def add(self, entry: dict[str, Any]) -> None:

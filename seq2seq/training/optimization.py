@@ -112,5 +112,5 @@ class LearningRate:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from :meth:`state`."""
-        self.plateau_factor = state["plateau_factor"]
-        self.stale = state["stale"]
+        self.plateau_factor = float(state["plateau_factor"])
+        self.stale = int(state["stale"])

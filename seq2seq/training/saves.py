@@ -14,7 +14,7 @@ from seq2seq.checkpoint import (
     restore_rng,
     save_checkpoint,
 )
-from seq2seq.config import ExperimentConfig
+from seq2seq.config import ExperimentConfig, from_json
 from seq2seq.data.dataset import PreparedData
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
@@ -101,17 +101,18 @@ class Saves:
         checkpoint = load_checkpoint(folder, device)
         state = checkpoint.state
         try:
-            progress, window = Progress(**state["progress"]), Window()
+            where = str(folder / "state.json")
+            progress, window = from_json(Progress, state["progress"], where), Window()
             window.restore(state["window"])
-            rate, conditions = dict(state["learning_rate"]), dict(state["conditions"])
-        except (KeyError, TypeError, ValueError) as error:
+            self.rate.restore(state["learning_rate"])
+            conditions = dict(state["conditions"])
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
             raise UserError(
                 f"state.json in {folder} is not that of a training ({error}); it was altered, or "
                 "saved by another version of seq2seq."
             ) from None
         load_optimizer(folder, self.optimizer)
         self.model.load_state_dict(checkpoint.model.state_dict())
-        self.rate.restore(rate)
         restore_rng(checkpoint.rng)
         self._compare(conditions)
         return progress, window

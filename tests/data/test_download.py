@@ -1,8 +1,10 @@
 import gzip
+import io
 import random
 import socket
 
 import pytest
+import requests
 
 from seq2seq.data.download import Patience, fetch
 from seq2seq.errors import UserError
@@ -190,6 +192,18 @@ def test_a_server_cannot_point_at_files_of_this_machine(remote, path):
     remote.faults["/a.gz"] = ["elsewhere"]
     message = refusal(f"{remote.url}/a.gz", path)
     assert "could not be downloaded: No connection adapters were found" in message
+
+
+@pytest.mark.parametrize("hops", [["http://host/b.gz"], ["http://host/x", "https://host/b.gz"]])
+def test_a_secure_download_is_not_led_to_an_insecure_place(path, monkeypatch, hops):
+    answers = [requests.Response() for _ in hops]
+    for answer, url in zip(answers, hops, strict=True):
+        answer.url = url
+        answer.raw = io.BytesIO()
+    answers[-1].history = answers[:-1]
+    monkeypatch.setattr(requests, "get", lambda *arguments, **settings: answers[-1])
+    message = refusal("https://host/a.gz", path)
+    assert f"the server points to {hops[0]}, which is not secure; {WAYS_OUT}" in message
 
 
 def test_file_urls_are_copied(tmp_path, path):

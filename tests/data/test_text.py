@@ -184,3 +184,14 @@ def test_equal_lines_make_equal_files_and_equal_digests(tmp_path, ending):
 def test_words_are_separated_by_white_space():
     assert text.word_count("  Where is the\tbeach , please ?\u00a0") == 7
     assert text.word_count(" ") == 0
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, ending, monkeypatch):
+    monkeypatch.setattr(text, "LONGEST_LINE", 1000)
+    path = tmp_path / f"train.en{ending}"
+    path.write_bytes(PACK[ending](b"a\n" + b"b" * 999 + b"\n" + b"c" * 10**6))
+    lines = text.read_lines(path)
+    assert [next(lines), next(lines)] == ["a", "b" * 999]
+    with pytest.raises(UserError, match=r"line 3 has more than 1,000 bytes; put one sentence on"):
+        next(lines)

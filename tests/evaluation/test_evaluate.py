@@ -5,15 +5,17 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from reversal import reversal_experiment, write_reversal_corpus
 from sacrebleu.metrics import BLEU
 
 from seq2seq.checkpoint import load_checkpoint, newest_checkpoints
-from seq2seq.config import DecodingConfig, EvaluateConfig, EvaluationConfig
+from seq2seq.config import DecodingConfig, EvaluateConfig, EvaluationConfig, Multi30kCorpus
 from seq2seq.data.preparation import prepare
 from seq2seq.data.tokenization import WhitespaceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
+from seq2seq.evaluation import evaluate as stage
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.folder import read_evaluation, write_evaluation
 from seq2seq.training.trainer import Trainer
@@ -208,3 +210,17 @@ def test_the_corpus_may_have_moved(run, tmp_path):
     assert config["corpus"]["directory"] != str(moved)
     (evaluation,) = evaluate(settings(run, directory=str(moved), output=str(tmp_path / "out")))
     assert evaluation.scores.overall.sentences == 100
+
+
+def test_a_checkpoint_names_no_host_to_download_from(run, monkeypatch):
+    class Asked(Exception):  # noqa: N818 - no error
+        pass
+
+    def obtain(corpus, data):
+        raise Asked(corpus.mirror)
+
+    monkeypatch.setattr(stage, "obtain", obtain)
+    trained = load_checkpoint(run, torch.device("cpu")).config
+    trained.corpus = Multi30kCorpus(mirror="http://stranger.example/")
+    with pytest.raises(Asked, match="None"):
+        stage._test_sets(settings(run), trained)

@@ -1,0 +1,122 @@
+"""A tiny checkpoint with every part, and how one alters it on purpose."""
+
+import hashlib
+import json
+
+import torch
+
+from seq2seq.checkpoint import capture_rng, save_checkpoint
+from seq2seq.config import (
+    AttentionConfig,
+    DecoderConfig,
+    DecodingConfig,
+    EncoderConfig,
+    EvaluationConfig,
+    ExperimentConfig,
+    GrammarCorpus,
+    ModelConfig,
+    TokenizationConfig,
+    TrainingConfig,
+)
+from seq2seq.data.codec import TextCodec
+from seq2seq.data.tokenization import WhitespaceTokenizer
+from seq2seq.data.vocabulary import Vocabulary
+from seq2seq.model.translation import TranslationModel
+
+CPU = torch.device("cpu")
+FILES = (
+    "config.json",
+    "manifest.json",
+    "model.safetensors",
+    "optimizer.json",
+    "optimizer.safetensors",
+    "rng.safetensors",
+    "state.json",
+    "tokenizer.source.json",
+    "tokenizer.target.json",
+    "vocabulary.source.tsv",
+    "vocabulary.target.tsv",
+)
+
+
+def experiment(tie=True):
+    return ExperimentConfig(
+        name="tiny",
+        systems={"attention": [], "fixed": ["model/attention=fixed"]},
+        system="attention",
+        baseline="fixed",
+        corpus=GrammarCorpus(),
+        tokenization=TokenizationConfig(kind="whitespace", max_pieces=20),
+        model=ModelConfig(
+            embedding=6,
+            encoder=EncoderConfig(hidden=4),
+            attention=AttentionConfig(size=5),
+            decoder=DecoderConfig(hidden=7, tie_embedding=tie),
+        ),
+        training=TrainingConfig(),
+        decoding=DecodingConfig(),
+        evaluation=EvaluationConfig(),
+    )
+
+
+def codec(language, words):
+    return TextCodec(WhitespaceTokenizer(language), Vocabulary(words.split(), [1, 2, 3]))
+
+
+ENGLISH, GERMAN = codec("en", "a dog barks"), codec("de", "ein hund bellt")
+SOURCE, LENGTHS = torch.tensor([[4, 5, 6, 3], [6, 3, 0, 0]]), torch.tensor([4, 2])
+TARGET = torch.tensor([[2, 4, 5], [2, 6, 0]])
+
+
+def new_model(config):
+    torch.manual_seed(0)
+    return TranslationModel(config.model, len(ENGLISH.vocabulary), len(GERMAN.vocabulary))
+
+
+def save(directory, model=None, config=None, optimizer_state=None, state=None, rng=None):
+    config = config or experiment()
+    model = model or new_model(config)
+    save_checkpoint(
+        directory, model, config, ENGLISH, GERMAN, optimizer_state, state or {"update": 1}, rng
+    )
+
+
+def train(model, optimizer, steps):
+    model.train()
+    for _ in range(steps):  # with dropout, so that the random state counts
+        loss = model.logits(model(SOURCE, LENGTHS, TARGET)).logsumexp(-1).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+OPTIMIZERS = {
+    "adam": lambda p: torch.optim.Adam(p, lr=1e-2, betas=(0.8, 0.9)),
+    "fused adam": lambda p: torch.optim.Adam(p, lr=1e-2, fused=True),
+    "adadelta": lambda p: torch.optim.Adadelta(p, lr=0.5, rho=0.9),
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.1),
+    "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
+}
+
+
+def save_whole(directory):
+    """Write a checkpoint with every optional part."""
+    model = new_model(experiment())
+    optimizer = OPTIMIZERS["adam"](model.parameters())
+    train(model, optimizer, 1)
+    save(directory, model, optimizer_state=optimizer.state_dict(), rng=capture_rng())
+    return directory
+
+
+def reseal(checkpoint):
+    """Make the manifest agree with the files, as one who alters a checkpoint on purpose would."""
+    files = {
+        path.name: {
+            "bytes": path.stat().st_size,
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        }
+        for path in checkpoint.iterdir()
+        if path.name != "manifest.json"
+    }
+    manifest = {"format": 1, "files": files}
+    (checkpoint / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
