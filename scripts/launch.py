@@ -13,7 +13,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, NoReturn, get_type_hints
 
 import hydra
 from hydra import compose, initialize_config_dir
@@ -32,6 +32,7 @@ from omegaconf.errors import (
 
 from seq2seq import config as schema
 from seq2seq.errors import UserError
+from seq2seq.training.distributed import speaks
 from seq2seq.training.interruption import Interrupted
 
 log = logging.getLogger(__name__)
@@ -193,6 +194,27 @@ def _keys(name: str) -> list[str]:
     return sorted(set(walk(SCHEMAS[name], "")))
 
 
+def _require_one_process(name: str) -> None:
+    """Refuse several processes for a script that would do the same in each of them."""
+    if name != "train" and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise UserError(
+            f"{name} is not made for torchrun; start it with python. Of the scripts, torchrun is "
+            "for train.py, and reproduce.py goes on from what that has trained."
+        )
+
+
+def _fail(error: UserError) -> NoReturn:
+    """End with one sentence; of several processes, the first to fail says it."""
+    sys.exit(f"error: {error}" if speaks() else 1)
+
+
+def _same_command() -> str:
+    """How to start this script again, as far as it can know."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        return "the same torchrun command"
+    return shlex.join(["python", *sys.argv])
+
+
 def launch(name: str, stage: Callable[[Any], None]) -> None:
     """Run ``stage`` with the dataclass of config ``name``: the whole life of a script.
 
@@ -202,10 +224,11 @@ def launch(name: str, stage: Callable[[Any], None]) -> None:
     register_schemas()
     arguments = get_args_parser().parse_args()
     try:
+        _require_one_process(name)
         if not (arguments.multirun or arguments.help or arguments.hydra_help):
             compose_config(name, arguments.overrides)  # Hydra's own message would be its last word
     except UserError as error:
-        sys.exit(f"error: {error}")
+        _fail(error)
 
     @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=name)
     def run(composed: DictConfig) -> None:
@@ -213,9 +236,9 @@ def launch(name: str, stage: Callable[[Any], None]) -> None:
         try:
             stage(compose_config(name, list(HydraConfig.get().overrides.task)))
         except UserError as error:
-            sys.exit(f"error: {error}")
+            _fail(error)
         except Interrupted as stop:
-            log.info("%s To go on: %s", stop, shlex.join(["python", *sys.argv]))
+            log.info("%s To go on: %s", stop, _same_command())
             sys.exit(stop.status)
         except KeyboardInterrupt:
             sys.exit(130)
