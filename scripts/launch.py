@@ -21,6 +21,7 @@ from hydra._internal.utils import get_args_parser
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import (
@@ -215,6 +216,25 @@ def _same_command() -> str:
     return shlex.join(["python", *sys.argv])
 
 
+def _first_job(overrides: list[str], multirun: bool) -> list[str]:
+    """The overrides of the first of several jobs: of ``seed=1,2`` remains ``seed=1``."""
+    if not multirun:
+        return overrides
+    # Jobs that a launcher runs elsewhere must find this file, too.
+    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    try:
+        parsed = OverridesParser.create().parse_overrides(overrides)
+    except OverrideParseException as error:
+        raise UserError(_sentence(error, "")) from None
+    return [
+        f"{one.get_key_element()}={next(one.sweep_string_iterator())}"
+        if one.is_sweep_override()
+        else text
+        for one, text in zip(parsed, overrides, strict=True)
+    ]
+
+
 def launch(name: str, stage: Callable[[Any], None]) -> None:
     """Run ``stage`` with the dataclass of config ``name``: the whole life of a script.
 
@@ -225,8 +245,9 @@ def launch(name: str, stage: Callable[[Any], None]) -> None:
     arguments = get_args_parser().parse_args()
     try:
         _require_one_process(name)
-        if not (arguments.multirun or arguments.help or arguments.hydra_help):
-            compose_config(name, arguments.overrides)  # Hydra's own message would be its last word
+        if not (arguments.help or arguments.hydra_help):
+            # Hydra's own message would be its last word.
+            compose_config(name, _first_job(arguments.overrides, arguments.multirun))
     except UserError as error:
         _fail(error)
 
