@@ -216,13 +216,8 @@ def _same_command() -> str:
     return shlex.join(["python", *sys.argv])
 
 
-def _first_job(overrides: list[str], multirun: bool) -> list[str]:
-    """The overrides of the first of several jobs: of ``seed=1,2`` remains ``seed=1``."""
-    if not multirun:
-        return overrides
-    # Jobs that a launcher runs elsewhere must find this file, too.
-    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+def _first_job(overrides: list[str]) -> list[str]:
+    """The overrides of the first of several jobs (of ``seed=1,2`` that is ``seed=1``)."""
     try:
         parsed = OverridesParser.create().parse_overrides(overrides)
     except OverrideParseException as error:
@@ -232,7 +227,14 @@ def _first_job(overrides: list[str], multirun: bool) -> list[str]:
         if one.is_sweep_override()
         else text
         for one, text in zip(parsed, overrides, strict=True)
+        if not text.startswith(("hydra.", "hydra/"))
     ]
+
+
+def _let_jobs_find_this_file() -> None:
+    """Put this folder on the path of processes that a launcher starts elsewhere."""
+    paths = [str(Path(__file__).resolve().parent), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
 
 
 def launch(name: str, stage: Callable[[Any], None]) -> None:
@@ -245,9 +247,12 @@ def launch(name: str, stage: Callable[[Any], None]) -> None:
     arguments = get_args_parser().parse_args()
     try:
         _require_one_process(name)
-        if not (arguments.help or arguments.hydra_help):
-            # Hydra's own message would be its last word.
-            compose_config(name, _first_job(arguments.overrides, arguments.multirun))
+        # Whatever Hydra itself refuses would end in its words, not in a sentence.
+        if arguments.multirun:
+            compose_config(name, _first_job(arguments.overrides))
+            _let_jobs_find_this_file()
+        elif not (arguments.help or arguments.hydra_help):
+            compose_config(name, arguments.overrides)
     except UserError as error:
         _fail(error)
 

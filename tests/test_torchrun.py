@@ -11,7 +11,7 @@ import pytest
 from test_scripts import TOY
 
 ROOT = Path(__file__).resolve().parent.parent
-SETTINGS = [*TOY, "training.log_every=1", "training.save_minutes=0", "training.max_epochs=2"]
+SETTINGS = [*TOY, "training.log_every=1", "training.save_minutes=0", "training.max_epochs=4"]
 
 
 def torchrun(folder: Path, script: str, *arguments: str) -> subprocess.Popen:
@@ -61,7 +61,7 @@ def test_training_stopped_and_killed_ends_after_the_same_command(tmp_path):
     assert (record["status"], record["processes"]) == ("finished", 2)
     entries = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     trained = [entry["update"] for entry in entries if entry["kind"] == "train"]
-    assert trained == list(range(1, 21))
+    assert trained == list(range(1, 41))
 
 
 @pytest.mark.slow
