@@ -99,6 +99,21 @@ def compose_systems(config: schema.ExperimentConfig) -> list[schema.ExperimentCo
     ]
 
 
+def first_job(overrides: list[str]) -> list[str]:
+    """The overrides of the first of several jobs (of ``seed=1,2`` that is ``seed=1``)."""
+    try:
+        parsed = OverridesParser.create().parse_overrides(overrides)
+    except OverrideParseException as error:
+        raise UserError(_sentence(error, "")) from None
+    return [
+        f"{one.get_key_element()}={next(one.sweep_string_iterator())}"
+        if one.is_sweep_override()
+        else text
+        for one, text in zip(parsed, overrides, strict=True)
+        if not text.startswith(("hydra.", "hydra/"))
+    ]
+
+
 def _refuse_overruled(overrides: list[str], decided: list[str], reason: str) -> None:
     """Refuse an override that what comes after it would silently undo."""
     keys = {other.partition("=")[0] for other in decided}
@@ -216,21 +231,6 @@ def _same_command() -> str:
     return shlex.join(["python", *sys.argv])
 
 
-def _first_job(overrides: list[str]) -> list[str]:
-    """The overrides of the first of several jobs (of ``seed=1,2`` that is ``seed=1``)."""
-    try:
-        parsed = OverridesParser.create().parse_overrides(overrides)
-    except OverrideParseException as error:
-        raise UserError(_sentence(error, "")) from None
-    return [
-        f"{one.get_key_element()}={next(one.sweep_string_iterator())}"
-        if one.is_sweep_override()
-        else text
-        for one, text in zip(parsed, overrides, strict=True)
-        if not text.startswith(("hydra.", "hydra/"))
-    ]
-
-
 def _let_jobs_find_this_file() -> None:
     """Put this folder on the path of processes that a launcher starts elsewhere."""
     paths = [str(Path(__file__).resolve().parent), os.environ.get("PYTHONPATH", "")]
@@ -249,7 +249,7 @@ def launch(name: str, stage: Callable[[Any], None]) -> None:
         _require_one_process(name)
         # Whatever Hydra itself refuses would end in its words, not in a sentence.
         if arguments.multirun:
-            compose_config(name, _first_job(arguments.overrides))
+            compose_config(name, first_job(arguments.overrides))
             _let_jobs_find_this_file()
         elif not (arguments.help or arguments.hydra_help):
             compose_config(name, arguments.overrides)

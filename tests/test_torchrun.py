@@ -2,16 +2,20 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from launch import compose_config, first_job
 from test_scripts import TOY
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGE = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
 SETTINGS = [*TOY, "training.log_every=1", "training.save_minutes=0", "training.max_epochs=4"]
+SETTINGS += ["training.validate_every=20"]
 
 
 def torchrun(folder: Path, script: str, *arguments: str) -> subprocess.Popen:
@@ -41,14 +45,14 @@ def test_training_stopped_and_killed_ends_after_the_same_command(tmp_path):
     stopped = torchrun(tmp_path, "train", *SETTINGS)
     wait_for(stopped, "update 3 of")
     stopped.send_signal(signal.SIGTERM)
-    _, said = stopped.communicate(timeout=60)
+    _, said = stopped.communicate(timeout=120)
     assert "To go on: the same torchrun command" in said
     assert json.loads((run / "run.json").read_text())["status"] == "interrupted"
 
     killed = torchrun(tmp_path, "train", *SETTINGS)
     wait_for(killed, "update 9 of")
     os.kill(int((run / "lock").read_text()), signal.SIGKILL)  # the first process, which writes
-    _, said = killed.communicate(timeout=60)
+    _, said = killed.communicate(timeout=120)
     assert killed.returncode == 1
     assert said.count("error: Another process of this training has ended") == 1
     assert "Traceback" not in said.partition("Sending process")[0].partition("failed (exit")[0]
@@ -75,7 +79,14 @@ def test_training_stopped_and_killed_ends_after_the_same_command(tmp_path):
 )
 def test_bad_input_is_one_sentence_of_one_process(tmp_path, script, arguments, sentence):
     refused = torchrun(tmp_path, script, *arguments)
-    _, said = refused.communicate(timeout=60)
+    _, said = refused.communicate(timeout=120)
     assert refused.returncode == 1
     (line,) = [line for line in said.split("\n") if line.startswith("error: ")]
     assert sentence in line
+
+
+@pytest.mark.parametrize("command", re.findall(r"^.*scripts/train\.py.*$", PAGE, re.MULTILINE))
+def test_every_command_of_the_page_composes(command):
+    words = command.partition("scripts/train.py")[2].split()
+    overrides = [word for word in words if word != "--multirun"]
+    compose_config("train", first_job(overrides) if "--multirun" in words else overrides)
