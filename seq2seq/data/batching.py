@@ -71,6 +71,22 @@ def collate(pairs: EncodedPairs, indices: Int[np.ndarray, "B"] | Sequence[int]) 
     )
 
 
+def blank_batch() -> Batch:
+    """A batch without a real target id: what is summed over its targets is 0, and so is a gradient.
+
+    For one of several processes, where a batch has fewer pairs than there are processes.
+    """
+    one, none = torch.ones(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)
+    return Batch(
+        source=torch.full((1, 1), EOS),
+        source_lengths=one,
+        target_input=torch.full((1, 1), BOS),
+        target_output=torch.full((1, 1), PAD),
+        target_lengths=none,
+        indices=np.zeros(1, np.int64),
+    )
+
+
 def _padded(
     ids: Int32[np.ndarray, "X"], offsets: Int64[np.ndarray, "N1"], chosen: Int[np.ndarray, "B"]
 ) -> tuple[Int64[np.ndarray, "B L"], Int64[np.ndarray, "B"]]:
