@@ -8,9 +8,11 @@ ever in memory. This module stays free of torch, so that a worker starts quickly
 
 import multiprocessing
 import os
+import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -161,7 +163,8 @@ def tokenize_pairs(
         with ProcessPoolExecutor(workers, context, _start_worker, given) as pool:
             under_way: deque[tuple[int, Future[Chunk]]] = deque()
             for chunk in chunks:
-                under_way.append((len(chunk), pool.submit(_work, chunk)))
+                with _script_hidden():  # workers start at a submission
+                    under_way.append((len(chunk), pool.submit(_work, chunk)))
                 if len(under_way) > 3 * workers:
                     count, job = under_way.popleft()
                     yield job.result()
@@ -169,6 +172,22 @@ def tokenize_pairs(
             for count, job in under_way:
                 yield job.result()
                 bar.update(count)
+
+
+@contextmanager
+def _script_hidden() -> Iterator[None]:
+    """Keep processes that start meanwhile from importing the script that runs.
+
+    A spawned process imports its parent's main module, and with a script of this project torch:
+    200 MB and seconds for each worker. Nothing that is sent to a worker is defined there.
+    """
+    main = sys.modules["__main__"]
+    kept = {name: vars(main)[name] for name in ("__file__", "__spec__") if name in vars(main)}
+    vars(main).update(dict.fromkeys(kept))
+    try:
+        yield
+    finally:
+        vars(main).update(kept)
 
 
 _given: tuple[Tokenizer, Tokenizer, int]  # set in worker processes only

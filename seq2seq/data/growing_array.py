@@ -1,6 +1,7 @@
 """A flat array that is written to disk piece by piece, its length known only at the end."""
 
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from jaxtyping import Integer
@@ -37,7 +38,7 @@ class GrowingArray:
         with self._path.open("r+b") as stream:
             self._write_header(stream)
 
-    def _write_header(self, stream: object) -> None:
+    def _write_header(self, stream: BinaryIO) -> None:
         header = {
             "descr": npy.dtype_to_descr(self._dtype),
             "fortran_order": False,

@@ -114,6 +114,28 @@ def test_workers_start_without_torch() -> None:
     subprocess.run([sys.executable, "-c", check], check=True)
 
 
+def test_workers_leave_the_script_alone_that_runs(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from seq2seq.data.encoding import Pair, tokenize_pairs\n"
+        "from seq2seq.data.tokenization import WhitespaceTokenizer\n"
+        "if __name__ == '__main__':\n"
+        "    pairs = [Pair(1, 'a b', 'c')] * 3_000\n"
+        "    sides = WhitespaceTokenizer('en'), WhitespaceTokenizer('de')\n"
+        "    chunks = list(tokenize_pairs(pairs, *sides, 9, 2, len(pairs), 'test'))\n"
+        "    print(sum(len(chunk.lines) for chunk in chunks), Path(__file__).name, __spec__)\n"
+        "else:\n"
+        "    Path(sys.argv[-1]).write_text('imported by a worker')\n"
+    )
+    trace = tmp_path / "trace"
+    command = [sys.executable, str(script), str(trace)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["3000", "script.py", "None"]
+    assert not trace.exists()
+
+
 def test_few_pairs_do_not_start_workers() -> None:
     assert worker_count(8, 1_000, ENGLISH, GERMAN) == 1
     assert worker_count(8, 10**7, ENGLISH, GERMAN) == 8
