@@ -92,6 +92,4 @@ def _status(path: Path) -> dict[str, int] | None:
         text = path.read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return {
-        name: int(value) for name, value in re.findall(r"^(PPid|Rss\w+):\s+(\d+)", text, re.M)
-    }
+    return {name: int(value) for name, value in re.findall(r"^(PPid|Rss\w+):\s+(\d+)", text, re.M)}
