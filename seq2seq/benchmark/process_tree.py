@@ -29,7 +29,11 @@ class TreeMemory(NamedTuple):
 
     def highest(self, other: "TreeMemory") -> "TreeMemory":
         """The larger of each figure."""
-        return TreeMemory(*map(max, self, other))
+        return TreeMemory(
+            max(self.resident, other.resident),
+            max(self.own, other.own),
+            max(self.processes, other.processes),
+        )
 
 
 @dataclass(frozen=True)

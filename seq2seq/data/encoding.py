@@ -15,7 +15,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int, Int32
@@ -29,7 +29,7 @@ from seq2seq.errors import UserError
 
 CHUNK = 1_000
 """Pairs a worker tokenises at a time."""
-BLOCK = 1 << 20
+BLOCK = 1 << 18
 """Ids renumbered at a time."""
 PROVISIONAL_END = -1
 """Stands for the end of a sentence in provisional ids; as an index, for the last final id."""
@@ -181,13 +181,13 @@ def _script_hidden() -> Iterator[None]:
     A spawned process imports its parent's main module, and with a script of this project torch:
     200 MB and seconds for each worker. Nothing that is sent to a worker is defined there.
     """
-    main = sys.modules["__main__"]
-    kept = {name: vars(main)[name] for name in ("__file__", "__spec__") if name in vars(main)}
-    vars(main).update(dict.fromkeys(kept))
+    script = vars(sys.modules["__main__"])
+    kept: dict[str, Any] = {name: script[name] for name in {"__file__", "__spec__"} & script.keys()}
+    script.update(dict.fromkeys(kept))
     try:
         yield
     finally:
-        vars(main).update(kept)
+        script.update(kept)
 
 
 _given: tuple[Tokenizer, Tokenizer, int]  # set in worker processes only
