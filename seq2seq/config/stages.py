@@ -326,6 +326,13 @@ class BenchmarkConfig:
     peer_training: int = 1000
     """Updates that each model is trained for before it translates, a multiple of 20. The models are
     kept, and trained once."""
+    pairs: list[int] = field(default_factory=list)
+    """Pairs of ``corpus``, read over and over, to prepare and to go through once in batches of the
+    largest of ``batch_sizes``, for time and memory, instead of timing ``sizes``."""
+    tokenization: TokenizationConfig = field(
+        default_factory=lambda: TokenizationConfig(kind="sentencepiece", vocabulary_size=8000)
+    )
+    """How ``pairs`` are cut."""
 
     def __post_init__(self) -> None:
         require_choice("attention", self.attention, ("additive", "fixed"))
@@ -346,10 +353,13 @@ class BenchmarkConfig:
             )
         if self.peers_translate and not self.peers:
             raise UserError("peers_translate=true names no peers; give peers=[...].")
+        for pairs in self.pairs:
+            require_range("pairs", pairs, 1)
         given = {
             "checkpoint": self.checkpoint is not None,
             "peers": bool(self.peers),
             "search_sizes": bool(self.search_sizes),
+            "pairs": bool(self.pairs),
         }
         if sum(given.values()) > 1:
             both = " and ".join(name for name, there in given.items() if there)
