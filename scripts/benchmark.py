@@ -1,9 +1,10 @@
-"""Time training by several paths to the same update, or translation, in turns."""
+"""Time training by several paths to the same update, translation, or the preparation of text."""
 
 from launch import launch
 
 from seq2seq.benchmark.benchmark import benchmark
 from seq2seq.benchmark.beside_peers import benchmark_peer_translation, benchmark_peers
+from seq2seq.benchmark.large_corpus import benchmark_large_corpus
 from seq2seq.benchmark.search_memory import benchmark_search_memory
 from seq2seq.benchmark.translation import benchmark_translation
 from seq2seq.config import BenchmarkConfig
@@ -19,6 +20,8 @@ def main(config: BenchmarkConfig) -> None:
         print(benchmark_translation(config).markdown)
     elif config.search_sizes:
         print(benchmark_search_memory(config).markdown)
+    elif config.pairs:
+        print(benchmark_large_corpus(config).markdown)
     else:
         for measured in benchmark(config):
             print(measured.markdown)

@@ -14,7 +14,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, NoReturn, get_type_hints
 
 import hydra
 import yaml
@@ -23,6 +23,7 @@ from hydra._internal.utils import get_args_parser
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import (
@@ -34,6 +35,7 @@ from omegaconf.errors import (
 
 from seq2seq import config as schema
 from seq2seq.errors import UserError
+from seq2seq.training.distributed import speaks
 from seq2seq.training.interruption import Interrupted
 
 log = logging.getLogger(__name__)
@@ -106,6 +108,21 @@ def compose_systems(config: schema.ExperimentConfig) -> list[schema.ExperimentCo
         compose_config("reproduce", [*overrides, f"seed={seed}", f"system={system}"])
         for seed in config.seeds
         for system in config.systems
+    ]
+
+
+def first_job(overrides: list[str]) -> list[str]:
+    """The overrides of the first of several jobs (of ``seed=1,2`` that is ``seed=1``)."""
+    try:
+        parsed = OverridesParser.create().parse_overrides(overrides)
+    except OverrideParseException as error:
+        raise UserError(_sentence(error, "")) from None
+    return [
+        f"{one.get_key_element()}={next(one.sweep_string_iterator())}"
+        if one.is_sweep_override()
+        else text
+        for one, text in zip(parsed, overrides, strict=True)
+        if not text.startswith(("hydra.", "hydra/"))
     ]
 
 
@@ -207,6 +224,33 @@ def _keys(name: str) -> list[str]:
     return sorted(set(walk(SCHEMAS[name], "")))
 
 
+def _require_one_process(name: str) -> None:
+    """Refuse several processes for a script that would do the same in each of them."""
+    if name != "train" and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise UserError(
+            f"{name} is not made for torchrun; start it with python. Of the scripts, torchrun is "
+            "for train.py, and reproduce.py goes on from what that has trained."
+        )
+
+
+def _fail(error: UserError) -> NoReturn:
+    """End with one sentence; of several processes, the first to fail says it."""
+    sys.exit(f"error: {error}" if speaks() else 1)
+
+
+def _same_command() -> str:
+    """How to start this script again, as far as it can know."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        return "the same torchrun command"
+    return shlex.join(["python", *sys.argv])
+
+
+def _let_jobs_find_this_file() -> None:
+    """Put this folder on the path of processes that a launcher starts elsewhere."""
+    paths = [str(Path(__file__).resolve().parent), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+
+
 def launch(name: str, stage: Callable[[Any], None]) -> None:
     """Run ``stage`` with the dataclass of config ``name``: the whole life of a script.
 
@@ -216,10 +260,15 @@ def launch(name: str, stage: Callable[[Any], None]) -> None:
     register_schemas()
     arguments = get_args_parser().parse_args()
     try:
-        if not (arguments.multirun or arguments.help or arguments.hydra_help):
-            compose_config(name, arguments.overrides)  # Hydra's own message would be its last word
+        _require_one_process(name)
+        # Whatever Hydra itself refuses would end in its words, not in a sentence.
+        if arguments.multirun:
+            compose_config(name, first_job(arguments.overrides))
+            _let_jobs_find_this_file()
+        elif not (arguments.help or arguments.hydra_help):
+            compose_config(name, arguments.overrides)
     except UserError as error:
-        sys.exit(f"error: {error}")
+        _fail(error)
 
     @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=name)
     def run(composed: DictConfig) -> None:
@@ -227,7 +276,7 @@ def launch(name: str, stage: Callable[[Any], None]) -> None:
         try:
             stage(compose_config(name, list(HydraConfig.get().overrides.task)))
         except UserError as error:
-            sys.exit(f"error: {error}")
+            _fail(error)
         except BrokenPipeError:  # whoever read standard output has had enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except OSError as error:
@@ -236,7 +285,7 @@ def launch(name: str, stage: Callable[[Any], None]) -> None:
             where = error.filename or "the disk"
             sys.exit(f"error: {where} is full; free some space and run the same command again.")
         except Interrupted as stop:
-            log.info("%s To go on: %s", stop, shlex.join(["python", *sys.argv]))
+            log.info("%s To go on: %s", stop, _same_command())
             sys.exit(stop.status)
         except KeyboardInterrupt:
             sys.exit(130)

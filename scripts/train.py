@@ -6,13 +6,15 @@ from launch import launch
 
 from seq2seq.config import ExperimentConfig
 from seq2seq.data.preparation import prepare
+from seq2seq.training.distributed import joined
 from seq2seq.training.trainer import Trainer
 
 
 def main(config: ExperimentConfig) -> None:
     """Train into <output>/<name>/<system>/seed-<n>; the same command continues a run cut short."""
-    data = prepare(config.corpus, config.tokenization, Path(config.data))
-    Trainer(config, data).run()
+    with joined(config.training.device) as ranks:
+        data = prepare(config.corpus, config.tokenization, Path(config.data))
+        Trainer(config, data, ranks).run()
 
 
 if __name__ == "__main__":

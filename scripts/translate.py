@@ -1,16 +1,21 @@
-"""Translate a text file, or standard input, with a checkpoint."""
+"""Translate a text file, standard input, or what is typed at a terminal, with a checkpoint."""
 
 from launch import launch
 
 from seq2seq.config import TranslateConfig
-from seq2seq.decoding.translator import Translator, translate_file
+from seq2seq.decoding.prompt import answer_prompt, is_typed
+from seq2seq.decoding.stream import translate_text
+from seq2seq.decoding.translator import Translator
 
 
 def main(config: TranslateConfig) -> None:
     """One line out for each line in."""
     checkpoints = [config.checkpoint, *config.more_checkpoints]
     translator = Translator.load(checkpoints, config.device, config.precision, config.average)
-    translate_file(translator, config.decoding, config.input, config.hypotheses)
+    if is_typed(config):
+        answer_prompt(translator, config)
+    else:
+        translate_text(translator, config)
 
 
 if __name__ == "__main__":

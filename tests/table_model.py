@@ -22,6 +22,8 @@ class TableModel(TranslationModel):
     sentence and piece.
     """
 
+    attends = True
+
     def __init__(self, seed=0, sharpness=1.0, ending=0.0):
         nn.Module.__init__(self)
         generator = torch.Generator().manual_seed(seed)

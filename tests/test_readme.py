@@ -19,9 +19,11 @@ COMMANDS = [
     for block in re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
     for line in block.strip().split("\n")
 ]
-PERFORMANCE = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+PAGES = [
+    (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("performance.md", "scaling.md")
+]
 # Minutes and other toolkits: composed here; the benchmark's tests run it at its smallest.
-BENCHMARKS = re.findall(r"^python scripts/benchmark.*$", PERFORMANCE, re.MULTILINE)
+BENCHMARKS = re.findall(r"^python scripts/benchmark.*$", "\n".join(PAGES), re.MULTILINE)
 SCRIPT = re.compile(r"python scripts/(\w+)\.py([^|]*)")
 # Their text is downloaded: composed here, run by hand and in the tests of each corpus.
 DOWNLOADED = ("multi30k", "europarl")

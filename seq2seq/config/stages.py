@@ -70,8 +70,18 @@ class TranslateConfig:
     """Make one model of the mean of their weights instead; for checkpoints of one training."""
     input: str = "-"
     """Text file, one sentence a line; - for standard input."""
-    hypotheses: str = "-"
-    """File to write, one line per input line; - for standard output."""
+    hypotheses: str | None = "-"
+    """File to write, one line per input line; - for standard output, null for none."""
+    n_best_list: str | None = None
+    """File for the ``decoding.n_best`` hypotheses of each input line as Moses writes them,
+    ``line number from 0 ||| text ||| score``; - for standard output."""
+    alignments: str | None = None
+    """File for the word links of the best hypotheses in Pharaoh's format, ``source-target`` from 0,
+    one line per input line; - for standard output. Each target word is linked to the source word
+    that it looked at most, so the model must have attention."""
+    chunk: int = 4_096
+    """Lines read before they are translated; fewer take less memory, more are faster, and 1 answers
+    each line of a slow pipe at once."""
     device: str = "auto"
     """auto | cpu | cuda."""
     precision: str = "auto"
@@ -80,7 +90,23 @@ class TranslateConfig:
     def __post_init__(self) -> None:
         require_choice("device", self.device, ("auto", "cpu", "cuda"))
         require_choice("precision", self.precision, ("auto", "fp32", "bf16"))
+        require_range("chunk", self.chunk, 1)
         _require_company(self.average, self.more_checkpoints)
+        files = [file for file in self.outputs.values() if file != "-"]
+        if not self.outputs:
+            raise UserError(
+                "There is nothing to write; give hypotheses, n_best_list or alignments."
+            )
+        if len(set(files)) < len(files):
+            raise UserError(
+                "Two of hypotheses, n_best_list and alignments name one file; give each its own."
+            )
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """Where to write what: those of the three that are given, by their keys."""
+        given = {key: getattr(self, key) for key in ("hypotheses", "n_best_list", "alignments")}
+        return {key: file for key, file in given.items() if file is not None}
 
 
 @dataclass(kw_only=True)
@@ -300,6 +326,13 @@ class BenchmarkConfig:
     peer_training: int = 1000
     """Updates that each model is trained for before it translates, a multiple of 20. The models are
     kept, and trained once."""
+    pairs: list[int] = field(default_factory=list)
+    """Pairs of ``corpus``, read over and over, to prepare and to go through once in batches of the
+    largest of ``batch_sizes``, for time and memory, instead of timing ``sizes``."""
+    tokenization: TokenizationConfig = field(
+        default_factory=lambda: TokenizationConfig(kind="sentencepiece", vocabulary_size=8000)
+    )
+    """How ``pairs`` are cut."""
 
     def __post_init__(self) -> None:
         require_choice("attention", self.attention, ("additive", "fixed"))
@@ -320,10 +353,13 @@ class BenchmarkConfig:
             )
         if self.peers_translate and not self.peers:
             raise UserError("peers_translate=true names no peers; give peers=[...].")
+        for pairs in self.pairs:
+            require_range("pairs", pairs, 1)
         given = {
             "checkpoint": self.checkpoint is not None,
             "peers": bool(self.peers),
             "search_sizes": bool(self.search_sizes),
+            "pairs": bool(self.pairs),
         }
         if sum(given.values()) > 1:
             both = " and ".join(name for name, there in given.items() if there)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Int, Int32, Int64
+from jaxtyping import Int, Int32, Int64, Integer
 from torch import Tensor
 
 from seq2seq.data.dataset import EncodedPairs
@@ -71,8 +71,24 @@ def collate(pairs: EncodedPairs, indices: Int[np.ndarray, "B"] | Sequence[int]) 
     )
 
 
+def blank_batch() -> Batch:
+    """A batch without a real target id: what is summed over its targets is 0, and so is a gradient.
+
+    For one of several processes, where a batch has fewer pairs than there are processes.
+    """
+    one, none = torch.ones(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)
+    return Batch(
+        source=torch.full((1, 1), EOS),
+        source_lengths=one,
+        target_input=torch.full((1, 1), BOS),
+        target_output=torch.full((1, 1), PAD),
+        target_lengths=none,
+        indices=np.zeros(1, np.int64),
+    )
+
+
 def _padded(
-    ids: Int32[np.ndarray, "X"], offsets: Int64[np.ndarray, "N1"], chosen: Int[np.ndarray, "B"]
+    ids: Integer[np.ndarray, "X"], offsets: Int64[np.ndarray, "N1"], chosen: Int[np.ndarray, "B"]
 ) -> tuple[Int64[np.ndarray, "B L"], Int64[np.ndarray, "B"]]:
     """Rows ``chosen`` of a flat array as one padded matrix, and their lengths."""
     starts = offsets[chosen]
@@ -112,15 +128,19 @@ class BatchPlan:
         self.seed = seed
         self.shuffle = shuffle
         self._source = pairs.source_lengths
-        self._target = pairs.target_lengths + 1  # the decoder's steps, EOS included
+        self._target = pairs.target_lengths
 
-    def epoch(self, number: int) -> list[Int64[np.ndarray, "_"]]:
-        """Batches of epoch ``number`` as arrays of pair indices; equal arguments, equal batches."""
+    def epoch(self, number: int) -> list[Int32[np.ndarray, "_"]]:
+        """Batches of epoch ``number`` as arrays of pair indices; equal arguments, equal batches.
+
+        Indices take 4 bytes: of many millions of pairs there are two copies while they are dealt.
+        """
         count = len(self._source)
+        order = np.arange(count, dtype=np.int32)
         if not self.shuffle:
-            return self._batches(np.arange(count), fineness=1.0)
+            return self._batches(order, fineness=1.0)
         random = np.random.default_rng([self.seed, number])
-        order = random.permutation(count)
+        random.shuffle(order)
         step = self._typical_batch()
         chunks = max(1, round(count / (step * CHUNK_BATCHES)))
         # Chunks of equal size, in whole batches, so that only the last batch may be a short one.
@@ -136,11 +156,12 @@ class BatchPlan:
         """Sentences in a batch; for batches by tokens, in a batch of average length."""
         if self.batch_unit == "sentences":
             return self.batch_size
-        return max(1, round(self.batch_size / self._target.mean()))
+        steps = int(self._target.sum(dtype=np.int64)) + len(self._target)  # EOS included
+        return max(1, round(self.batch_size / (steps / len(self._target))))
 
     def _batches(
-        self, chunk: Int64[np.ndarray, "n"], fineness: float
-    ) -> list[Int64[np.ndarray, "_"]]:
+        self, chunk: Int32[np.ndarray, "n"], fineness: float
+    ) -> list[Int32[np.ndarray, "_"]]:
         """Sort a chunk by both lengths and cut it into batches.
 
         The pairs fall into bands of source length, and each band is sorted by target length. With
@@ -158,13 +179,13 @@ class BatchPlan:
             by_both.append(band[np.argsort(key, kind="stable")])
         return self._cut(np.concatenate(by_both))
 
-    def _cut(self, order: Int64[np.ndarray, "n"]) -> list[Int64[np.ndarray, "_"]]:
+    def _cut(self, order: Int32[np.ndarray, "n"]) -> list[Int32[np.ndarray, "_"]]:
         """Cut sorted pairs into consecutive batches within ``batch_size``."""
         if self.batch_unit == "sentences":
             return np.split(order, range(self.batch_size, len(order), self.batch_size))
         ends = []
         start = widest = 0
-        for i, length in enumerate(self._target[order].tolist()):
+        for i, length in enumerate((self._target[order] + 1).tolist()):
             widest = max(widest, length)
             if i > start and (i + 1 - start) * widest > self.batch_size:
                 ends.append(i)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int32, Int64
+from jaxtyping import Int32, Int64, Integer
 
 from seq2seq.data.codec import TextCodec
 from seq2seq.data.corpora import Corpus
@@ -15,14 +15,15 @@ class EncodedPairs:
     """Sentence pairs as ids: all of a side in one flat array, cut by offsets.
 
     Source ids end with EOS, so that no source has length 0; target ids carry neither BOS nor EOS.
-    The arrays may be memory-mapped: only what is read takes memory.
+    The arrays may be memory-mapped: what is read of them takes memory only as long as nothing else
+    needs it. The lengths, 8 bytes a pair, are all that stays.
     """
 
     def __init__(
         self,
-        source_ids: Int32[np.ndarray, "X"],
+        source_ids: Integer[np.ndarray, "X"],
         source_offsets: Int64[np.ndarray, "N1"],
-        target_ids: Int32[np.ndarray, "Y"],
+        target_ids: Integer[np.ndarray, "Y"],
         target_offsets: Int64[np.ndarray, "N1"],
         line_numbers: Int64[np.ndarray, "N"],
     ) -> None:
@@ -41,9 +42,9 @@ class EncodedPairs:
         self.target_ids = np.asarray(target_ids)
         self.target_offsets = np.asarray(target_offsets)
         self.line_numbers = np.asarray(line_numbers)
-        self.source_lengths = np.diff(self.source_offsets)
+        self.source_lengths = _lengths(self.source_offsets)
         """Source pieces per pair, EOS included."""
-        self.target_lengths = np.diff(self.target_offsets)
+        self.target_lengths = _lengths(self.target_offsets)
         """Target pieces per pair, without BOS and EOS."""
 
     @classmethod
@@ -65,13 +66,19 @@ class EncodedPairs:
         """Count the pairs."""
         return len(self.line_numbers)
 
-    def source(self, i: int) -> Int32[np.ndarray, "S"]:
+    def source(self, i: int) -> Integer[np.ndarray, "S"]:
         """Source ids of pair ``i``, ending with EOS."""
         return self.source_ids[self.source_offsets[i] : self.source_offsets[i + 1]]
 
-    def target(self, i: int) -> Int32[np.ndarray, "T"]:
+    def target(self, i: int) -> Integer[np.ndarray, "T"]:
         """Target ids of pair ``i``, without BOS and EOS."""
         return self.target_ids[self.target_offsets[i] : self.target_offsets[i + 1]]
+
+
+def _lengths(offsets: Int64[np.ndarray, "N1"]) -> Int32[np.ndarray, "N"]:
+    """Pieces per sentence, in half the memory of offsets and made without more."""
+    lengths = np.empty(len(offsets) - 1, np.int32)
+    return np.subtract(offsets[1:], offsets[:-1], out=lengths, casting="same_kind")
 
 
 @dataclass(frozen=True)

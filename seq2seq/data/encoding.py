@@ -8,25 +8,31 @@ ever in memory. This module stays free of torch, so that a worker starts quickly
 
 import multiprocessing
 import os
+import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int, Int32
-from numpy.lib.format import open_memmap
 from tqdm import tqdm
 
 from seq2seq.data.corpora import ParallelText
+from seq2seq.data.growing_array import GrowingArray
 from seq2seq.data.text import read_lines, word_count
 from seq2seq.data.tokenization import Tokenizer
 from seq2seq.errors import UserError
 
 CHUNK = 1_000
 """Pairs a worker tokenises at a time."""
+BLOCK = 1 << 18
+"""Ids renumbered at a time."""
+PROVISIONAL_END = -1
+"""Stands for the end of a sentence in provisional ids; as an index, for the last final id."""
 
 
 class Pair(NamedTuple):
@@ -157,7 +163,8 @@ def tokenize_pairs(
         with ProcessPoolExecutor(workers, context, _start_worker, given) as pool:
             under_way: deque[tuple[int, Future[Chunk]]] = deque()
             for chunk in chunks:
-                under_way.append((len(chunk), pool.submit(_work, chunk)))
+                with _script_hidden():  # workers start at a submission
+                    under_way.append((len(chunk), pool.submit(_work, chunk)))
                 if len(under_way) > 3 * workers:
                     count, job = under_way.popleft()
                     yield job.result()
@@ -165,6 +172,22 @@ def tokenize_pairs(
             for count, job in under_way:
                 yield job.result()
                 bar.update(count)
+
+
+@contextmanager
+def _script_hidden() -> Iterator[None]:
+    """Keep processes that start meanwhile from importing the script that runs.
+
+    A spawned process imports its parent's main module, and with a script of this project torch:
+    200 MB and seconds for each worker. Nothing that is sent to a worker is defined there.
+    """
+    script = vars(sys.modules["__main__"])
+    kept: dict[str, Any] = {name: script[name] for name in {"__file__", "__spec__"} & script.keys()}
+    script.update(dict.fromkeys(kept))
+    try:
+        yield
+    finally:
+        script.update(kept)
 
 
 _given: tuple[Tokenizer, Tokenizer, int]  # set in worker processes only
@@ -191,48 +214,72 @@ def worker_count(configured: int | None, pairs: int, *tokenizers: Tokenizer) -> 
 
 
 class SideFile:
-    """One side of a corpus on disk, first in provisional ids, then renumbered to a .npy file."""
+    """One side of a corpus on disk, first in provisional ids, then renumbered to a .npy file.
 
-    def __init__(self, scratch: Path) -> None:
+    In memory are the distinct pieces and a block of ids, whatever the length of the text.
+    """
+
+    def __init__(self, path: Path, end: int | None) -> None:
+        """Begin ``<path>.npy`` and ``<path>.offsets.npy``.
+
+        Args:
+            path: without suffix. Sentence i of the flat array is ``[offsets[i], offsets[i + 1])``.
+            end: id to put after each sentence; None for none.
+        """
         self.pieces: dict[str, int] = {}
         """Every piece met so far -> its provisional id, in order of first occurrence."""
-        self.counts: Counter[str] = Counter()
-        """Every piece met so far -> its occurrences."""
-        self._scratch = scratch
-        self._lengths: list[np.ndarray] = []  # pieces per sentence, one array per chunk
+        self.counts: list[int] = []
+        """Occurrences of each of ``pieces``, in their order."""
+        self._path = path
+        self._end = end
+        self._scratch = path.with_name(path.name + ".ids")
+        self._offsets = GrowingArray(path.with_name(path.name + ".offsets.npy"), np.int64)
+        self._offsets.append(np.zeros(1, np.int64))
+        self._total = 0
 
     def append(self, side: Side) -> None:
         """Add a chunk."""
         known = [self.pieces.setdefault(piece, len(self.pieces)) for piece in side.pieces]
+        self.counts += [0] * (len(self.pieces) - len(self.counts))
+        occurrences = np.bincount(side.ids, minlength=len(known)).tolist()
+        for number, count in zip(known, occurrences, strict=True):
+            self.counts[number] += count
+        ids = np.array(known, np.int32)[side.ids]
+        ends = np.cumsum(side.lengths)
+        if self._end is not None:
+            ids = np.insert(ids, ends, PROVISIONAL_END)
+            ends += np.arange(1, len(ends) + 1)
         with self._scratch.open("ab") as stream:
-            np.array(known, np.int32)[side.ids].tofile(stream)
-        counts = np.bincount(side.ids, minlength=len(side.pieces)).tolist()
-        self.counts.update(dict(zip(side.pieces, counts, strict=True)))
-        self._lengths.append(side.lengths)
+            ids.tofile(stream)
+        self._offsets.append(self._total + ends)
+        self._total += len(ids)
 
-    def finish(self, final_ids: Sequence[int], path: Path, end: int | None) -> None:
-        """Write ``<path>.npy`` and ``<path>.offsets.npy`` and drop the provisional ids.
+    def most_frequent(self, size: int, least: int) -> dict[str, int]:
+        """Occurrences of the ``size`` most frequent pieces and of all that equal the last of them.
+
+        Pieces seen less than ``least`` times are left out. A long text has so many distinct words
+        that ranking all of them would take several times the memory of knowing them.
+        """
+        if size < len(self.counts):
+            least = max(least, int(np.partition(np.array(self.counts), -size)[-size]))
+        pairs = zip(self.pieces, self.counts, strict=True)
+        return {piece: count for piece, count in pairs if count >= least}
+
+    def finish(self, final_ids: Sequence[int]) -> None:
+        """Renumber block by block and drop the provisional ids.
 
         Args:
-            final_ids: the id of each of ``pieces``, in their order.
-            path: without suffix. Sentence i of the flat int32 array is
-                ``[offsets[i], offsets[i + 1])``.
-            end: id to put after each sentence; None for none.
+            final_ids: the id of each of ``pieces``, in their order. Ids below 65,536 are kept in
+                two bytes each, others in four.
         """
-        extra = 0 if end is None else 1
-        lengths = np.concatenate([np.zeros(0, np.int64), *self._lengths]) + extra
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        np.save(path.with_name(path.name + ".offsets.npy"), offsets)
-        renumber = np.array(final_ids, np.int32)
-        shape = (int(offsets[-1]),)
-        flat = open_memmap(path.with_name(path.name + ".npy"), "w+", np.int32, shape)
-        start = 0
+        renumber = np.array([*final_ids, 0 if self._end is None else self._end], np.int32)
+        short = renumber.max() <= np.iinfo(np.uint16).max
+        flat = GrowingArray(
+            self._path.with_name(self._path.name + ".npy"), np.uint16 if short else np.int32
+        )
         with self._scratch.open("rb") as stream:
-            for chunk_lengths in self._lengths:
-                final = renumber[np.fromfile(stream, np.int32, int(chunk_lengths.sum()))]
-                if end is not None:
-                    final = np.insert(final, np.cumsum(chunk_lengths), end)
-                flat[start : start + len(final)] = final
-                start += len(final)
-        flat.flush()
+            while len(block := np.fromfile(stream, np.int32, BLOCK)):
+                flat.append(renumber[block])
+        flat.finish()
+        self._offsets.finish()
         self._scratch.unlink()

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int64
 
 from seq2seq.config import CorpusConfig, TokenizationConfig, to_json
 from seq2seq.data.codec import TextCodec
@@ -33,6 +32,7 @@ from seq2seq.data.encoding import (
     worker_count,
 )
 from seq2seq.data.folders import exclusive, new_folder
+from seq2seq.data.growing_array import GrowingArray
 from seq2seq.data.text import content_digest, count_lines
 from seq2seq.data.tokenization import (
     MosesWordTokenizer,
@@ -43,10 +43,11 @@ from seq2seq.data.tokenization import (
 from seq2seq.data.vocabulary import EOS, SPECIALS, Vocabulary
 from seq2seq.errors import UserError
 
-FORMAT = 1
+FORMAT = 2
 """Version of the cache's layout and of the code that fills it; part of the hash."""
-TOKENIZER_PAIRS = 1_000_000
-"""Most pairs, evenly spaced over the training text, that a subword model learns from."""
+TOKENIZER_SENTENCES = 1_000_000
+"""Most sentences, evenly spaced over the training text, that a subword model learns from. It holds
+all of them in memory, so this bounds the memory of ``prepare``."""
 REASONS = {
     "empty": "with an empty side",
     "max_words": "longer than corpus.train_max_words",
@@ -152,17 +153,13 @@ def _fill(
     pairs: dict[str, int] = {}
     skipped: Counter[str] = Counter()
     for split in (train, valid):
-        sides, lines, left_out = _tokenize(part, split, tokenizers, options)
+        sides, pairs[split.name], left_out = _tokenize(part, split, tokenizers, options)
         if split is train:
             for side, tokenizer, file in zip(SIDES, tokenizers, sides, strict=True):
-                vocabularies.append(_vocabulary(tokenizer, options, file.counts))
+                vocabularies.append(_vocabulary(tokenizer, options, file))
                 TextCodec(tokenizer, vocabularies[-1]).save(part, side)
-        for side, end, file, vocabulary in zip(
-            SIDES, (EOS, None), sides, vocabularies, strict=True
-        ):
-            file.finish(vocabulary.encode(file.pieces), part / f"{split.name}.{side}", end)
-        np.save(part / f"{split.name}.lines.npy", lines)
-        pairs[split.name] = len(lines)
+        for file, vocabulary in zip(sides, vocabularies, strict=True):
+            file.finish(vocabulary.encode(file.pieces))
         for reason in REASONS:
             skipped[f"{split.name}.{reason}"] = left_out[reason]
     return {"pairs": pairs, "skipped": dict(skipped)}
@@ -183,8 +180,10 @@ def _tokenizers(
         raise train.nothing_left(skipped)
     total = train.total()
 
+    limit = TOKENIZER_SENTENCES // 2 if options.joint else TOKENIZER_SENTENCES
+
     def sampled() -> Iterator[Pair]:
-        return sample(train.pairs(Counter()), total, TOKENIZER_PAIRS)
+        return sample(train.pairs(Counter()), total, limit)
 
     learn = SentencePieceTokenizer.train_model
     if options.joint:
@@ -200,9 +199,13 @@ def _tokenizers(
 
 def _tokenize(
     part: Path, split: _Split, tokenizers: tuple[Tokenizer, Tokenizer], options: TokenizationConfig
-) -> tuple[tuple[SideFile, SideFile], Int64[np.ndarray, "N"], Counter[str]]:
-    """Tokenise to disk; return both sides, the line numbers kept and the reasons of the others."""
-    sides = SideFile(part / f"{split.name}.source.ids"), SideFile(part / f"{split.name}.target.ids")
+) -> tuple[tuple[SideFile, SideFile], int, Counter[str]]:
+    """Tokenise to disk; return both sides, the pairs kept and the reasons of the others."""
+    sides = (
+        SideFile(part / f"{split.name}.source", end=EOS),
+        SideFile(part / f"{split.name}.target", end=None),
+    )
+    lines = GrowingArray(part / f"{split.name}.lines.npy", np.int64)
     skipped: Counter[str] = Counter()
     total = split.total()
     chunks = tokenize_pairs(
@@ -213,28 +216,29 @@ def _tokenize(
         total,
         split.name,
     )
-    lines = [np.zeros(0, np.int64)]
     for chunk in chunks:
         sides[0].append(chunk.source)
         sides[1].append(chunk.target)
         lines.append(chunk.lines)
         skipped["empty"] += chunk.empty
         skipped["max_pieces"] += chunk.too_long
-    kept = np.concatenate(lines)
-    if len(kept) == 0:
+    if len(lines) == 0:
         raise split.nothing_left(skipped)
-    logger.info("%s: %s pairs; left out: %s", split.name, f"{len(kept):,}", _reasons(skipped))
-    return sides, kept, skipped
+    lines.finish()
+    logger.info("%s: %s pairs; left out: %s", split.name, f"{len(lines):,}", _reasons(skipped))
+    return sides, len(lines), skipped
 
 
-def _vocabulary(
-    tokenizer: Tokenizer, options: TokenizationConfig, counts: Counter[str]
-) -> Vocabulary:
+def _vocabulary(tokenizer: Tokenizer, options: TokenizationConfig, file: SideFile) -> Vocabulary:
     """Number a subword model's pieces as the model does; rank words by count."""
     if isinstance(tokenizer, SentencePieceTokenizer):
         pieces = tokenizer.pieces[len(SPECIALS) :]
-        return Vocabulary(pieces, [counts[piece] for piece in pieces])
-    return Vocabulary.from_counts(counts, options.vocabulary_size, options.min_frequency)
+        numbers = [file.pieces.get(piece) for piece in pieces]
+        return Vocabulary(pieces, [0 if n is None else file.counts[n] for n in numbers])
+    size, least = options.vocabulary_size, options.min_frequency
+    # Up to four of the most frequent may be spelt like specials, which the size includes.
+    counts = file.most_frequent(size or len(file.pieces), least)
+    return Vocabulary.from_counts(counts, size, least)
 
 
 def _reasons(skipped: Counter[str]) -> str:

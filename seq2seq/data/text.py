@@ -44,25 +44,33 @@ def open_text(path: Path) -> io.TextIOWrapper:
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a plain, .gz or .xz file without their line ends.
+    """Yield the lines of a plain, .gz or .xz file, see :func:`decode_lines`.
 
-    One "\\n" is removed, and one "\\r" before it; a byte order mark at the start of the file is
-    dropped. Bytes that are not UTF-8 raise :class:`UserError` with file, line and byte, both
-    counted from 1; so do a line of more than :data:`LONGEST_LINE` bytes, and a compressed file that
-    is cut short.
+    Raises:
+        UserError: not UTF-8, or a line without end; or a compressed file that is cut short.
     """
-    for number, raw in enumerate(_raw_lines(path), start=1):
+    return decode_lines(_raw_lines(path), str(path))
+
+
+def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
+    """Yield the text of lines of bytes, each as it comes, without their line ends.
+
+    One "\\n" is removed, and one "\\r" before it; a byte order mark at the start of the first line
+    is dropped. Bytes that are not UTF-8 raise :class:`UserError` with ``where``, line and byte,
+    both counted from 1; so does a line of more than :data:`LONGEST_LINE` bytes.
+    """
+    for number, raw in enumerate(raw_lines, start=1):
         if len(raw) > LONGEST_LINE:
             raise UserError(
-                f"{path}, line {number} has more than {LONGEST_LINE:,} bytes; put one sentence on "
+                f"{where}, line {number} has more than {LONGEST_LINE:,} bytes; put one sentence on "
                 "a line."
             )
         try:
             line = raw.decode("utf-8")
         except UnicodeDecodeError as error:
             raise UserError(
-                f"{path}, line {number}, byte {error.start + 1}: 0x{raw[error.start]:02x} is not "
-                "valid UTF-8; convert the file, for example with iconv -f LATIN1 -t UTF-8."
+                f"{where}, line {number}, byte {error.start + 1}: 0x{raw[error.start]:02x} is not "
+                "valid UTF-8; convert the text, for example with iconv -f LATIN1 -t UTF-8."
             ) from None
         if number == 1:
             line = line.removeprefix("\ufeff")
@@ -96,25 +104,71 @@ def content_digest(path: Path) -> str:
     return digest(read_blocks(path))
 
 
-def write_lines(path: Path, lines: Iterable[str]) -> int:
-    """Write ``lines`` and return how many there were; packed when ``path`` ends in .gz or .xz.
+class LineWriter:
+    """A text file that appears whole or not at all; packed when its name ends in .gz or .xz.
 
-    The file appears whole or not at all: the text goes to ``<name>.part``, which then takes the
-    place of ``path``. A line with a "\\n" inside would become two: :class:`ValueError`.
+    Used with ``with``: lines go to ``part``, which takes the place of ``path`` at the end of the
+    block, and is removed when the block fails. What the disk refuses is a :class:`UserError`.
     """
-    part = path.with_name(path.name + ".part")
-    count = 0
-    try:
-        with part.open("wb") as raw, _packing(raw, path.suffix) as packed:
-            for count, line in enumerate(lines, start=1):
-                if "\n" in line:
-                    raise ValueError(f"line {count} for {path} holds a line break: {line!r}")
-                packed.write(line.encode("utf-8") + b"\n")
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    return count
+
+    def __init__(self, path: Path, keep_interrupted: bool = False) -> None:
+        """Write to ``path``; ``keep_interrupted`` leaves lines in ``part`` after a Ctrl-C."""
+        self.path = path
+        self.part = path.with_name(path.name + ".part")
+        self.count = 0
+        """Lines written so far."""
+        self._keep_interrupted = keep_interrupted
+
+    def __enter__(self) -> "LineWriter":
+        """Open ``part``; its folder is created."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._raw = self.part.open("wb")
+        except OSError as error:
+            raise self._refused(error) from error
+        self._packed = _packing(self._raw, self.path.suffix)
+        return self
+
+    def write(self, line: str) -> None:
+        """Add a line; :class:`ValueError` for one with a "\\n" inside, which would become two."""
+        if "\n" in line:
+            place = f"line {self.count + 1} for {self.path}"
+            raise ValueError(f"{place} holds a line break: {line!r}")
+        try:
+            self._packed.write(line.encode("utf-8") + b"\n")
+        except OSError as error:
+            raise self._refused(error) from error
+        self.count += 1
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Rename, keep or remove ``part``."""
+        keep = self._keep_interrupted and kind is KeyboardInterrupt and self.count > 0
+        try:
+            with self._raw, self._packed:
+                pass  # both are closed, whatever either says
+            if kind is None:
+                self.part.replace(self.path)
+        except OSError as error:
+            keep = False
+            if kind is None:  # else the block's own failure says more
+                raise self._refused(error) from error
+        finally:
+            if not keep:
+                self.part.unlink(missing_ok=True)
+
+    def _refused(self, error: OSError) -> UserError:
+        return UserError(
+            f"{self.path} cannot be written ({error.strerror or error}); choose another place, or "
+            "make room there."
+        )
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> int:
+    """Write ``lines`` to a file that appears whole or not at all; return how many there were."""
+    with LineWriter(path) as writer:
+        for line in lines:
+            writer.write(line)
+    return writer.count
 
 
 def word_count(text: str) -> int:

@@ -41,6 +41,10 @@ class Tokenizer(ABC):
     def detokenize(self, pieces: Sequence[str]) -> str:
         """Join ``pieces`` to running text."""
 
+    def words(self, pieces: Sequence[str]) -> list[int]:
+        """For each piece the word that it is a part of, counted from 0: here, each is a word."""
+        return list(range(len(pieces)))
+
     def save(self, directory: Path, side: str) -> None:
         """Write ``tokenizer.<side>.json``; ``side`` is "source" or "target"."""
         description = {"kind": self.kind, "language": self.language}
@@ -162,6 +166,21 @@ class SentencePieceTokenizer(Tokenizer):
     def detokenize(self, pieces: Sequence[str]) -> str:
         """Join, with ``▁`` back to spaces."""
         return "".join(pieces).replace(WORD_START, " ").lstrip(" ")
+
+    def words(self, pieces: Sequence[str]) -> list[int]:
+        """For each piece the word of the joined text that it is a part of, counted from 0.
+
+        A ``▁`` that stands alone belongs to the word that follows, at the end to the last one.
+        """
+        found: list[int] = []
+        word, begun = 0, False
+        for piece in pieces:
+            if begun and piece.startswith(WORD_START):
+                word, begun = word + 1, False
+            begun = begun or bool(piece.strip(WORD_START))
+            found.append(word)
+        last = word if begun else max(word - 1, 0)
+        return [min(word, last) for word in found]
 
     def save(self, directory: Path, side: str) -> None:
         """Write ``tokenizer.<side>.json`` and ``tokenizer.<side>.model``."""

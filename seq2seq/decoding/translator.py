@@ -1,8 +1,7 @@
-"""Text in, text out: a model with its codecs, and how sentences and files are put through them."""
+"""Text in, text out: a model with its codecs, and how sentences are put through them."""
 
 import contextlib
 import logging
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -16,8 +15,8 @@ from tqdm import tqdm
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import DecodingConfig
+from seq2seq.config.checks import require_range
 from seq2seq.data.codec import TextCodec
-from seq2seq.data.text import read_lines, write_lines
 from seq2seq.data.vocabulary import EOS, PAD, SPECIALS, UNK
 from seq2seq.decoding.ensemble import combine
 from seq2seq.decoding.forced import force
@@ -26,14 +25,11 @@ from seq2seq.decoding.result import SearchResult
 from seq2seq.decoding.sampling import sample
 from seq2seq.decoding.search import beam_search
 from seq2seq.device import choose_device, choose_precision, mixed_precision
-from seq2seq.errors import UserError
 from seq2seq.model.ensemble import Ensemble
 from seq2seq.model.translation import TranslationModel
 
 logger = logging.getLogger(__name__)
 
-CHUNK = 4_096
-"""Lines of a file translated at a time; within a chunk, sentences of like length go together."""
 END = SPECIALS[EOS]
 
 
@@ -143,7 +139,44 @@ class Translator:
         """
         if isinstance(text, str):
             return self.translate([text], config, attention=attention, first_line=first_line)[0]
-        config = config or DecodingConfig()
+        with _bar(len(text), progress) as bar:
+            return self._translate(text, config or DecodingConfig(), attention, first_line, bar)
+
+    def stream(
+        self,
+        lines: Iterable[str],
+        config: DecodingConfig | None = None,
+        *,
+        attention: bool = False,
+        chunk: int = 4_096,
+        progress: bool = False,
+        total: int | None = None,
+    ) -> Iterator[Hypothesis]:
+        """Translate a text of any length: one hypothesis for each line, in order, as they come.
+
+        What is in memory at a time is a chunk, however long the text.
+
+        Args:
+            lines: the text.
+            config: as for :meth:`translate`.
+            attention: as for :meth:`translate`.
+            chunk: lines that are read before they are translated. In a large one more sentences of
+                like length meet in a batch; 1 answers each line before the next one is read.
+            progress: show a bar on a terminal.
+            total: how many lines there are, for the bar; None where nobody knows.
+        """
+        require_range("chunk", chunk, 1)
+        reader, done = iter(lines), 0
+        with _bar(total, progress) as bar:
+            while part := list(islice(reader, chunk)):
+                yield from self._translate(
+                    part, config or DecodingConfig(), attention, done + 1, bar
+                )
+                done += len(part)
+
+    def _translate(
+        self, text: list[str], config: DecodingConfig, attention: bool, first_line: int, bar: tqdm
+    ) -> list[Hypothesis]:
         encoded = [self._encode(sentence, line) for line, sentence in enumerate(text, first_line)]
         hypotheses = [NOTHING] * len(text)
         # Sentences of like length share a batch; the longest first, to run out of memory early.
@@ -152,8 +185,8 @@ class Translator:
             order[start : start + config.batch_size]
             for start in range(0, len(order), config.batch_size)
         ]
-        bar = tqdm(total=len(order), unit="sentence", disable=None if progress else True)
-        with bar, self._evaluating():
+        bar.update(len(text) - len(order))  # blank lines are done
+        with self._evaluating():
             for batch in batches:
                 found = self._translate_batch(
                     [text[i] for i in batch],
@@ -198,7 +231,8 @@ class Translator:
         else:
             results = beam_search(self.model, source, lengths, config)
         unknown = any(UNK in result.ids for found in results for result in found)
-        if attention or (config.replace_unknown and unknown):
+        weights: Sequence[Sequence[Tensor | None]]
+        if self.model.attends and (attention or (config.replace_unknown and unknown)):
             weights = self._weights(source, lengths, results)
         else:
             weights = [[None] * len(found) for found in results]
@@ -217,8 +251,8 @@ class Translator:
         source: Int[Tensor, "N S"],
         lengths: Int[Tensor, "N"],
         results: list[list[SearchResult]],
-    ) -> list[list[Float[Tensor, "..."] | None]]:
-        """Where each result looked, by a forced pass; None for a model without attention."""
+    ) -> list[list[Float[Tensor, "..."]]]:
+        """Where each result looked, by a forced pass."""
         each = max(len(found) for found in results)
         rows = [
             found[which].ids if which < len(found) else []
@@ -226,10 +260,9 @@ class Translator:
             for which in range(each)
         ]
         weights = force(self.model, source, lengths, _padded(rows).to(self.device)).weights.cpu()
-        attends = bool(weights.any())
         return [
             [
-                weights[each * n + which, : len(result.ids), :length].clone() if attends else None
+                weights[each * n + which, : len(result.ids), :length].clone()
                 for which, result in enumerate(found)
             ]
             for n, (found, length) in enumerate(zip(results, lengths.tolist(), strict=True))
@@ -253,68 +286,6 @@ def _padded(rows: list[list[int]]) -> Int[Tensor, "N S"]:
     return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows])
 
 
-def translate_file(
-    translator: Translator, config: DecodingConfig, source: str, hypotheses: str
-) -> int:
-    """Translate a text line by line, in order, and return the number of lines.
-
-    A file appears whole or not at all. To standard output, lines are written as they come.
-
-    Args:
-        translator: the trained model.
-        config: how to search.
-        source: text file (plain, .gz or .xz), or ``-`` for standard input.
-        hypotheses: file to write, its folder is created; or ``-`` for standard output.
-
-    Raises:
-        UserError: the text cannot be read, or is not UTF-8.
-    """
-    lines = _standard_input() if source == "-" else read_lines(Path(source))
-    translated = _translate_lines(translator, config, lines)
-    if hypotheses == "-":
-        return _write_standard_output(translated)
-    path = Path(hypotheses)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return write_lines(path, translated)
-    except OSError as error:
-        raise UserError(
-            f"{path} cannot be written ({error}); choose another file for the hypotheses."
-        ) from error
-
-
-def _translate_lines(
-    translator: Translator, config: DecodingConfig, lines: Iterator[str]
-) -> Iterator[str]:
-    done = capped = 0
-    while chunk := list(islice(lines, CHUNK)):
-        found = translator.translate(chunk, config, progress=True, first_line=done + 1)
-        done += len(chunk)
-        capped += sum(hypothesis.capped for hypothesis in found)
-        yield from (hypothesis.text for hypothesis in found)
-    logger.info("Translated %d lines; %d hypotheses were cut at the length cap", done, capped)
-
-
-def _standard_input() -> Iterator[str]:
-    """Lines of standard input as :func:`read_lines` gives those of a file."""
-    for number, raw in enumerate(sys.stdin.buffer, start=1):
-        try:
-            line = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise UserError(
-                f"Standard input, line {number}, byte {error.start + 1}: 0x{raw[error.start]:02x} "
-                "is not valid UTF-8; convert the text, for example with iconv -f LATIN1 -t UTF-8."
-            ) from None
-        if number == 1:
-            line = line.removeprefix("\ufeff")
-        yield line[:-1].removesuffix("\r") if line.endswith("\n") else line
-
-
-def _write_standard_output(lines: Iterable[str]) -> int:
-    # Bytes: on Windows, the text layer would change encoding and line ends.
-    count = 0
-    for line in lines:
-        sys.stdout.buffer.write(line.encode("utf-8") + b"\n")
-        count += 1
-    sys.stdout.buffer.flush()
-    return count
+def _bar(total: int | None, progress: bool) -> tqdm:
+    """How much is done, with sentences/s; on a terminal only."""
+    return tqdm(total=total, unit="sentence", disable=None if progress else True)

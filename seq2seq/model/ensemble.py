@@ -21,6 +21,11 @@ class Ensemble(nn.Module):
         """Those that write together."""
         return cast(list[TranslationModel], list(self._models))
 
+    @property
+    def attends(self) -> bool:
+        """Whether any of them has attention."""
+        return any(model.attends for model in self.models)
+
     def parameter_counts(self) -> dict[str, int]:
         """Trainable numbers by part, summed over the models."""
         each = [model.parameter_counts() for model in self.models]

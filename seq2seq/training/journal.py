@@ -10,13 +10,14 @@ from seq2seq.files import write_whole
 class Journal:
     """Lines that are added as training goes, and forgotten where it goes back."""
 
-    def __init__(self, path: Path) -> None:
-        """Keep the journal in ``path``, which is made with the first line."""
+    def __init__(self, path: Path, writes: bool = True) -> None:
+        """Keep the journal in ``path``, made with the first line; or leave that to another."""
         self.path = path
+        self.writes = writes
 
     def rewind(self, update: int) -> None:
         """Forget what was written after ``update``: those updates are made again."""
-        if self.path.exists():
+        if self.writes and self.path.exists():
             kept = [entry for entry in self.read() if entry["update"] <= update]
             write_whole(self.path, "".join(json.dumps(entry) + "\n" for entry in kept).encode())
 
@@ -36,5 +37,7 @@ class Journal:
 
     def add(self, entry: dict[str, Any]) -> None:
         """Append one entry; it has at least ``update``."""
+        if not self.writes:
+            return
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")

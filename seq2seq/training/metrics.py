@@ -10,10 +10,10 @@ from seq2seq.training.journal import Journal
 class Metrics(Journal):
     """``metrics.jsonl`` of a run folder; each entry has ``kind`` and ``update``."""
 
-    def __init__(self, folder: Path, tensorboard: bool) -> None:
+    def __init__(self, folder: Path, tensorboard: bool, writes: bool = True) -> None:
         """Write into ``folder``; events only with ``tensorboard``, and only after a rewind."""
-        super().__init__(folder / "metrics.jsonl")
-        self.tensorboard = tensorboard
+        super().__init__(folder / "metrics.jsonl", writes)
+        self.tensorboard = tensorboard and writes
         self.writer: Any = None
 
     def rewind(self, update: int) -> None:

@@ -1,11 +1,13 @@
 """The checkpoints of one training: written, kept in number, and gone on from."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from seq2seq.checkpoint import (
     capture_rng,
@@ -18,6 +20,7 @@ from seq2seq.config import ExperimentConfig, from_json
 from seq2seq.data.dataset import PreparedData
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
+from seq2seq.training.distributed import ALONE, Ranks
 from seq2seq.training.optimization import LearningRate
 from seq2seq.training.progress import Progress
 from seq2seq.training.run_folder import RunFolder
@@ -27,7 +30,10 @@ log = logging.getLogger(__name__)
 
 
 class Saves:
-    """Writes all that a training consists of, and brings it back as it was."""
+    """Writes all that a training consists of, and brings it back as it was.
+
+    Of several processes, which hold the same but for their random generators, the first writes.
+    """
 
     def __init__(
         self,
@@ -38,6 +44,7 @@ class Saves:
         optimizer: torch.optim.Optimizer,
         rate: LearningRate,
         conditions: dict[str, str],
+        ranks: Ranks = ALONE,
     ) -> None:
         """Save this model, optimizer and schedule; ``conditions`` say what computes them."""
         self.folder = folder
@@ -47,6 +54,7 @@ class Saves:
         self.optimizer = optimizer
         self.rate = rate
         self.conditions = conditions
+        self.ranks = ranks
 
     def save_best(self, progress: Progress) -> None:
         """Keep the model as the best one."""
@@ -55,14 +63,25 @@ class Saves:
     def save_validated(self, progress: Progress) -> None:
         """Keep the state after a validation, and as many earlier ones as the config says."""
         self._write(self.folder.checkpoint(progress.update), progress, Window())
-        self.folder.prune(self.config.training.keep)
+        self._prune()
 
     def save_interim(self, progress: Progress, window: Window) -> None:
         """Keep the state between two validations, in the place of the last such state."""
         self._write(self.folder.interim(progress.update), progress, window)
-        self.folder.prune(self.config.training.keep)
+        self._prune()
+
+    def _prune(self) -> None:
+        if self.ranks.first:
+            self.folder.prune(self.config.training.keep)
 
     def _write(self, directory: Path, progress: Progress, window: Window) -> None:
+        generators = {
+            _of_rank(rank, name): state
+            for rank, states in enumerate(self.ranks.gather(capture_rng()))
+            for name, state in states.items()
+        }
+        if not self.ranks.first:
+            return
         state = {
             "progress": asdict(progress),
             "learning_rate": self.rate.state(),
@@ -77,7 +96,7 @@ class Saves:
             self.data.target,
             self.optimizer.state_dict(),
             state,
-            capture_rng(),
+            generators,
         )
 
     def restore(self, device: torch.device) -> tuple[Progress, Window] | None:
@@ -113,12 +132,13 @@ class Saves:
             ) from None
         load_optimizer(folder, self.optimizer)
         self.model.load_state_dict(checkpoint.model.state_dict())
-        restore_rng(checkpoint.rng)
+        restore_rng(_own(checkpoint.rng, self.ranks.rank))
         self._compare(conditions)
         return progress, window
 
     def _compare(self, earlier: dict[str, Any]) -> None:
         """Say what is no longer as it was: the run goes on, but not bit by bit as it would have."""
+        earlier = {"processes": "1", **earlier}  # which a checkpoint did not always say
         changed = [
             f"{name} was {earlier.get(name)} and is now {now}"
             for name, now in self.conditions.items()
@@ -126,3 +146,16 @@ class Saves:
         ]
         if changed:
             log.warning("This run goes on under other conditions: %s.", "; ".join(changed))
+
+
+def _of_rank(rank: int, name: str) -> str:
+    """What a checkpoint calls a generator of a process; the first one's keep their names."""
+    return f"rank-{rank}.{name}" if rank else name
+
+
+def _own(states: Mapping[str, Tensor], rank: int) -> dict[str, Tensor]:
+    """The generators of one process, under their own names; none where it is a new one."""
+    if rank == 0:
+        return {name: state for name, state in states.items() if not name.startswith("rank-")}
+    start = _of_rank(rank, "")
+    return {name.removeprefix(start): s for name, s in states.items() if name.startswith(start)}

@@ -1,7 +1,7 @@
 """The training loop: updates, validations, checkpoints, and the rule by which it all ends."""
 
+import contextlib
 import logging
-import math
 import time
 from dataclasses import asdict
 from typing import Any, NoReturn
@@ -12,21 +12,21 @@ from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from seq2seq.allocator import freed_memory_kept
-from seq2seq.config import ExperimentConfig
-from seq2seq.data.batching import BatchPlan, collate
+from seq2seq.config import ExperimentConfig, to_json
+from seq2seq.data.batching import Batch, BatchPlan, blank_batch, collate
 from seq2seq.data.dataset import PreparedData
 from seq2seq.device import choose_device, choose_precision, deterministic
-from seq2seq.errors import UserError
 from seq2seq.model.kernels import choose_kernels
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import environment_record
+from seq2seq.training.distributed import ALONE, Ranks
 from seq2seq.training.interruption import Interrupted, Interruption
-from seq2seq.training.journal import Journal
 from seq2seq.training.metrics import Metrics
 from seq2seq.training.optimization import LearningRate, build_optimizer
 from seq2seq.training.progress import Progress
-from seq2seq.training.run_folder import RunFolder
+from seq2seq.training.run_folder import RunFolder, identity
 from seq2seq.training.saves import Saves
+from seq2seq.training.skipped import Skipped
 from seq2seq.training.updater import Updater
 from seq2seq.training.validation import Validator
 from seq2seq.training.window import Window
@@ -35,11 +35,16 @@ log = logging.getLogger(__name__)
 
 
 class Trainer:
-    """Trains one system and leaves a run folder behind; continues one that was cut short."""
+    """Trains one system and leaves a run folder behind; continues one that was cut short.
 
-    def __init__(self, config: ExperimentConfig, data: PreparedData) -> None:
+    Several processes make the same updates together, and only the first of them writes.
+    """
+
+    def __init__(self, config: ExperimentConfig, data: PreparedData, ranks: Ranks = ALONE) -> None:
+        ranks.require_alike({**identity(to_json(config)), **data.hashes})
         self.config = config
         self.data = data
+        self.ranks = ranks
         self.folder = RunFolder(config)
         self.device = choose_device(config.training.device)
         self.precision = choose_precision(config.training.precision, self.device)
@@ -49,21 +54,24 @@ class Trainer:
         ).to(self.device)
         self.optimizer = build_optimizer(self.model, config.training.optimizer)
         self.updater = Updater(
-            self.model, self.optimizer, config.training, self.device, self.precision
+            self.model, self.optimizer, config.training, self.device, self.precision, ranks
         )
         self.rate = LearningRate(self.optimizer, config.training.optimizer)
         self.plan = BatchPlan(
             data.train, config.training.batch_size, config.training.batch_unit, config.seed
         )
+        edges = config.evaluation.edges
         self.validator = Validator(
-            self.model, data, config.training, config.evaluation.edges, self.device, self.precision
+            self.model, data, config.training, edges, self.device, self.precision, ranks
         )
+        conditions = self._conditions()
         self.saves = Saves(
-            self.folder, config, data, self.model, self.optimizer, self.rate, self._conditions()
+            self.folder, config, data, self.model, self.optimizer, self.rate, conditions, ranks
         )
         self.progress = Progress()
         self.window = Window()
         self._epoch_length = len(self._groups(0))
+        ranks.seed(config.seed)
 
     def run(self) -> RunFolder:
         """Train until max_epochs, max_updates or patience; return the finished run folder.
@@ -73,19 +81,23 @@ class Trainer:
                 numbers are no longer finite, or a checkpoint cannot be read or written.
             Interrupted: a signal asked to stop; everything is saved.
         """
-        self.folder.claim()
-        self.folder.require_text(self.data.hashes)
-        if self.folder.finished:
+        if self.ranks.first:
+            self.folder.claim()
+            self.folder.require_text(self.data.hashes)
+        (finished,) = self.ranks.highest(self.ranks.first and self.folder.finished)
+        if finished:
             log.info("%s is already trained; nothing to do.", self.folder.path)
             return self.folder
         exact = deterministic(self.config.training.deterministic)
-        with self.folder.locked(), Interruption() as interruption, exact:
+        locked = self.folder.locked() if self.ranks.first else contextlib.nullcontext()
+        with locked, Interruption() as interruption, exact:
             self._train(interruption)
         return self.folder
 
     def _train(self, interruption: Interruption) -> None:
-        self.metrics = Metrics(self.folder.path, self.config.training.tensorboard)
-        self.skipped = Journal(self.folder.path / "skipped.jsonl")
+        writes = self.ranks.first
+        self.metrics = Metrics(self.folder.path, self.config.training.tensorboard, writes)
+        self.skipped = Skipped(self.folder.path / "skipped.jsonl", writes)
         self.environment = environment_record(self.device)  # of the code that runs, not of later
         self._continue()
         self._write_record("running")
@@ -126,9 +138,13 @@ class Trainer:
             every = training.validate_every
             if (progress.update % every == 0) if every else epoch_ends:
                 self._validate()
-            if interruption.heard is not None:
-                self._stop(interruption.heard)
-            if time.monotonic() - self._saved > 60 * training.save_minutes:
+            number, due = self.ranks.highest(
+                interruption.heard or 0,
+                time.monotonic() - self._saved > 60 * training.save_minutes,
+            )
+            if number:
+                self._stop(number)
+            if due:
                 self._save_interim()
             if epoch_ends:
                 return
@@ -136,13 +152,20 @@ class Trainer:
     def _update(self, group: list[np.ndarray]) -> None:
         """Make one update from these batches of pairs."""
         clock = time.monotonic()
-        batches = [collate(self.data.train, pairs) for pairs in group]
+        batches = [self._share(pairs) for pairs in group]
+        together = np.concatenate(group)
+        tokens = int((self.data.train.target_lengths[together] + 1).sum())
         self.window.wait(time.monotonic() - clock)
-        update = self.updater.update(batches)
+        update = self.updater.update(batches, tokens)
         self.progress.update += 1
         self.progress.position += 1
         self.progress.target_tokens += update.tokens
-        self.window.add(self.progress.update, update, np.concatenate(group))
+        self.window.add(self.progress.update, update, together)
+
+    def _share(self, pairs: np.ndarray) -> Batch:
+        """This process's part of a batch."""
+        mine = pairs[self.ranks.share]
+        return collate(self.data.train, mine) if len(mine) else blank_batch()
 
     def _groups(self, epoch: int) -> list[list[np.ndarray]]:
         """The epoch's batches, as many together as make one update."""
@@ -158,7 +181,7 @@ class Trainer:
         self._settle()
         self.window = Window()
         validation = self.validator.run()
-        self._require_finite(validation.loss)
+        validation.require_finite(progress.update)
         progress.validated_update = progress.update
         measure = validation.measure(self.config.training.measure)
         improved = progress.best_measure is None or measure > progress.best_measure
@@ -199,6 +222,7 @@ class Trainer:
             self._save_interim()
         self._write_record("interrupted")
         self.metrics.close()
+        self.ranks.highest()  # none ends before the first has written: torchrun would end that too
         raise Interrupted(
             number,
             f"Stopped after update {self.progress.update}, which is saved in {self.folder.path}.",
@@ -209,6 +233,7 @@ class Trainer:
         if (restored := self.saves.restore(self.device)) is not None:
             self.progress, self.window = restored
             log.info("Continuing %s from update %d.", self.folder.path, self.progress.update)
+        self.ranks.require_alike({"the newest checkpoint's update": self.progress.update})
         self.metrics.rewind(self.progress.update)
         self.skipped.rewind(self.progress.update)
 
@@ -224,35 +249,11 @@ class Trainer:
         return None
 
     def _settle(self) -> None:
-        """Count the updates that were skipped, and name their pairs; end where there are many."""
-        failures = self.window.settle()
-        if not failures:
-            return
-        self.progress.skipped += len(failures)
-        for update, pairs in failures:
-            lines = self.data.train.line_numbers[pairs].tolist()
-            self.skipped.add({"update": update, "lines": lines})
-        log.warning(
-            "%d update(s) skipped, since loss or gradient was not finite; their lines: %s",
-            len(failures),
-            self.skipped.path,
-        )
-        if self.progress.skipped > self.config.training.max_skipped:
-            raise UserError(
-                f"{self.progress.skipped} updates had no finite loss or gradient, more than "
-                f"training.max_skipped={self.config.training.max_skipped}; their lines are "
-                f"listed in {self.skipped.path}. Train again under another name= with a lower "
-                "training.optimizer.learning_rate or more training.optimizer.warmup_updates."
-            )
-
-    def _require_finite(self, loss: float) -> None:
-        """End a training that has exploded before its weights reach a checkpoint."""
-        if not math.isfinite(loss):
-            raise UserError(
-                f"The dev loss became {loss} by update {self.progress.update}; train again under "
-                "another name= with a lower training.optimizer.learning_rate or more "
-                "training.optimizer.warmup_updates."
-            )
+        """Count the updates that were skipped, and name their lines; end where there are many."""
+        if failures := self.window.settle():
+            self.progress.skipped += len(failures)
+            self.skipped.list(failures, self.data.train.line_numbers)
+            self.skipped.require_few(self.progress.skipped, self.config.training.max_skipped)
 
     # -- words and records -------------------------------------------------------------------------
 
@@ -269,7 +270,8 @@ class Trainer:
             initial=self.progress.update,
             unit="update",
             desc=f"{self.config.system} seed {self.config.seed}",
-            disable=None,  # none when the output is not a terminal: the log has plain lines
+            # None: no bar when the output is not a terminal; the log has plain lines then.
+            disable=None if self.ranks.first else True,
             dynamic_ncols=True,
         )
 
@@ -315,10 +317,13 @@ class Trainer:
             "precision": str(self.precision).removeprefix("torch."),
             "kernels": choose_kernels(self.device, torch.float32, self.precision).name,
             "threads": str(torch.get_num_threads()),
+            "processes": str(self.ranks.size),
             "torch": torch.__version__,
         }
 
     def _write_record(self, status: str, reason: str | None = None) -> None:
+        if not self.ranks.first:
+            return
         record: dict[str, Any] = {
             "status": status,
             "reason": reason,
@@ -328,6 +333,7 @@ class Trainer:
             "parameters": self.model.parameter_counts(),
             "precision": self.saves.conditions["precision"],
             "kernels": self.saves.conditions["kernels"],
+            "processes": self.ranks.size,
             "training_pairs": len(self.data.train),
             "skipped_pairs": self.data.skipped,
             "data_sha256": self.data.hashes,

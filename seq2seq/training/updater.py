@@ -4,13 +4,14 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from seq2seq.config import TrainingConfig
-from seq2seq.data.batching import Batch
+from seq2seq.data.batching import Batch, blank_batch
 from seq2seq.device import mixed_precision
 from seq2seq.model.translation import TranslationModel
-from seq2seq.training.loss import batch_loss
+from seq2seq.training.distributed import ALONE, Ranks
+from seq2seq.training.loss import BatchLoss, batch_loss
 from seq2seq.training.optimization import clipped_step
 
 
@@ -24,11 +25,11 @@ class Update(NamedTuple):
     taken: Bool[Tensor, ""]
     """False where loss or gradient was not finite, and the update therefore skipped."""
     tokens: int
-    """Target tokens, ends of sentence included."""
+    """Target tokens of all processes, ends of sentence included."""
 
 
 class Updater:
-    """Improves a model batch by batch."""
+    """Improves a model batch by batch; of several processes each has a part of every batch."""
 
     def __init__(
         self,
@@ -37,25 +38,56 @@ class Updater:
         config: TrainingConfig,
         device: torch.device,
         precision: torch.dtype,
+        ranks: Ranks = ALONE,
     ) -> None:
         self.model = model
         self.optimizer = optimizer
         self.config = config
         self.device = device
         self.precision = precision
+        self.ranks = ranks
+        self.objective = ranks.shared(_Objective(model))
+        if ranks.size > 1:
+            # After its first pass back PyTorch arranges anew what it adds up together, which for
+            # three processes or more decides the last bits. Let that not be in the first update:
+            # a training that goes on from a checkpoint would end otherwise than one in one piece.
+            self._loss(blank_batch(), 1.0).smoothed.backward()
+            optimizer.zero_grad(set_to_none=True)
 
-    def update(self, batches: list[Batch]) -> Update:
-        """One update from micro-batches; the loss is divided by the tokens of all of them."""
+    def update(self, batches: list[Batch], tokens: int | None = None) -> Update:
+        """One update from micro-batches; the loss is divided by the tokens of all of them.
+
+        Args:
+            batches: this process's part of each micro-batch.
+            tokens: target tokens of all processes' parts; None where this one has all.
+        """
         self.model.train()
-        tokens = sum(int(batch.target_lengths.sum()) for batch in batches)
+        if tokens is None:
+            tokens = sum(int(batch.target_lengths.sum()) for batch in batches)
+        # The gradient is a mean over the processes, and is to be a sum.
+        scale = self.ranks.size / tokens
         likelihood = torch.zeros((), device=self.device)
-        for batch in batches:
-            with mixed_precision(self.device, self.precision):
-                loss = batch_loss(
-                    self.model, batch.to(self.device), self.config.label_smoothing, 1 / tokens
-                )
-            loss.smoothed.backward()
+        for i, batch in enumerate(batches, start=1):
+            with self.ranks.exchanging(self.objective, last=i == len(batches)):
+                loss = self._loss(batch, scale)
+                loss.smoothed.backward()
             likelihood += loss.negative_log_likelihood
+        self.ranks.add_up(likelihood)
         norm, taken = clipped_step(self.optimizer, self.config.clip_norm, likelihood)
         self.optimizer.zero_grad(set_to_none=True)
         return Update(likelihood, norm, taken, tokens)
+
+    def _loss(self, batch: Batch, scale: float) -> BatchLoss:
+        with mixed_precision(self.device, self.precision):
+            return self.objective(batch.to(self.device), self.config.label_smoothing, scale)
+
+
+class _Objective(nn.Module):
+    """The model and its loss as one module, which is what processes can share."""
+
+    def __init__(self, model: TranslationModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: Batch, smoothing: float, scale: float) -> BatchLoss:
+        return batch_loss(self.model, batch, smoothing, scale)

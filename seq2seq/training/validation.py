@@ -1,11 +1,14 @@
 """How good a model is on the dev set: loss, perplexity, and BLEU by source length."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import torch
+from jaxtyping import Int64
 
 from seq2seq.config import DecodingConfig, TrainingConfig
 from seq2seq.data.batching import BatchPlan, collate
@@ -13,9 +16,11 @@ from seq2seq.data.dataset import PreparedData
 from seq2seq.data.text import read_lines
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import mixed_precision
+from seq2seq.errors import UserError
 from seq2seq.evaluation.lengths import bucket_members, source_words
 from seq2seq.evaluation.scores import bleu, bleu_counts
 from seq2seq.model.translation import TranslationModel
+from seq2seq.training.distributed import ALONE, Ranks
 from seq2seq.training.loss import batch_loss, perplexity
 
 GREEDY = DecodingConfig(beam=1)
@@ -46,6 +51,15 @@ class Validation:
         assert self.bleu is not None  # the config refuses measure=bleu without dev translations
         return self.bleu
 
+    def require_finite(self, update: int) -> None:
+        """End a training that has exploded before its weights reach a checkpoint."""
+        if not math.isfinite(self.loss):
+            raise UserError(
+                f"The dev loss became {self.loss} by update {update}; train again under "
+                "another name= with a lower training.optimizer.learning_rate or more "
+                "training.optimizer.warmup_updates."
+            )
+
     def describe_bleu(self) -> str:
         """BLEU and BLEU by length as a part of a log line; empty when not measured."""
         if self.bleu is None:
@@ -55,7 +69,7 @@ class Validation:
 
 
 class Validator:
-    """Measures one model on one dev set, as often as asked."""
+    """Measures one model on one dev set, as often as asked; several processes share the work."""
 
     def __init__(
         self,
@@ -65,11 +79,13 @@ class Validator:
         edges: Sequence[int],
         device: torch.device,
         precision: torch.dtype,
+        ranks: Ranks = ALONE,
     ) -> None:
         self.model = model
         self.data = data
         self.device = device
         self.precision = precision
+        self.ranks = ranks
         self.plan = BatchPlan(data.valid, BATCH, "sentences", seed=0, shuffle=False)
         texts = data.corpus.valid
         count = config.dev_bleu_sentences
@@ -81,12 +97,12 @@ class Validator:
         )
 
     def run(self) -> Validation:
-        """Measure the model as it is now; leaves it in evaluation mode."""
+        """Measure the model as it is now, alike on every process; leaves it in evaluation mode."""
         self.model.eval()
         loss = self._loss()
         if not self.sources:
             return Validation(loss, perplexity(loss), None, {})
-        hypotheses = [h.text for h in self.translator.translate(self.sources, GREEDY)]
+        hypotheses = self.ranks.divided(self._translations, self.sources)
         counts = bleu_counts(hypotheses, self.references)
         by_length = {
             words: float(bleu(counts[members].sum(axis=0)))
@@ -95,13 +111,19 @@ class Validator:
         }
         return Validation(loss, perplexity(loss), float(bleu(counts.sum(axis=0))), by_length)
 
-    @torch.no_grad()
     def _loss(self) -> float:
-        total, tokens = 0.0, 0
-        for indices in self.plan.epoch(0):
+        likelihoods = self.ranks.divided(self._likelihoods, self.plan.epoch(0))
+        return sum(likelihoods) / int((self.data.valid.target_lengths + 1).sum())
+
+    @torch.no_grad()
+    def _likelihoods(self, batches: Sequence[Int64[np.ndarray, "_"]]) -> list[float]:
+        likelihoods = []
+        for indices in batches:
             batch = collate(self.data.valid, indices)
             with mixed_precision(self.device, self.precision):
                 loss = batch_loss(self.model, batch.to(self.device), smoothing=0.0)
-            total += float(loss.negative_log_likelihood)
-            tokens += int(batch.target_lengths.sum())
-        return total / tokens
+            likelihoods.append(float(loss.negative_log_likelihood))
+        return likelihoods
+
+    def _translations(self, sources: Sequence[str]) -> list[str]:
+        return [h.text for h in self.translator.translate(list(sources), GREEDY)]

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seq2seq.data.batching import Batch, BatchPlan, collate, padding_share
+from seq2seq.data.batching import Batch, BatchPlan, blank_batch, collate, padding_share
 from seq2seq.data.dataset import EncodedPairs
 from seq2seq.data.vocabulary import BOS, EOS, PAD
 
@@ -206,3 +206,11 @@ def test_padding_share_counts_what_collate_pads() -> None:
 def test_an_unknown_unit_is_refused() -> None:
     with pytest.raises(ValueError, match="batch_unit='words'"):
         BatchPlan(random_pairs(3), 4, "words", seed=1)
+
+
+def test_a_blank_batch_has_the_shape_of_one_pair_and_no_target():
+    batch = blank_batch()
+    assert batch.source.shape == batch.target_input.shape == batch.target_output.shape == (1, 1)
+    assert int(batch.source_lengths) == 1
+    assert int(batch.target_lengths) == 0
+    assert (batch.target_output == PAD).all()

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seq2seq.data import encoding
 from seq2seq.data.corpora import ParallelText
 from seq2seq.data.encoding import (
     Pair,
@@ -113,6 +114,28 @@ def test_workers_start_without_torch() -> None:
     subprocess.run([sys.executable, "-c", check], check=True)
 
 
+def test_workers_leave_the_script_alone_that_runs(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from seq2seq.data.encoding import Pair, tokenize_pairs\n"
+        "from seq2seq.data.tokenization import WhitespaceTokenizer\n"
+        "if __name__ == '__main__':\n"
+        "    pairs = [Pair(1, 'a b', 'c')] * 3_000\n"
+        "    sides = WhitespaceTokenizer('en'), WhitespaceTokenizer('de')\n"
+        "    chunks = list(tokenize_pairs(pairs, *sides, 9, 2, len(pairs), 'test'))\n"
+        "    print(sum(len(chunk.lines) for chunk in chunks), Path(__file__).name, __spec__)\n"
+        "else:\n"
+        "    Path(sys.argv[-1]).write_text('imported by a worker')\n"
+    )
+    trace = tmp_path / "trace"
+    command = [sys.executable, str(script), str(trace)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["3000", "script.py", "None"]
+    assert not trace.exists()
+
+
 def test_few_pairs_do_not_start_workers() -> None:
     assert worker_count(8, 1_000, ENGLISH, GERMAN) == 1
     assert worker_count(8, 10**7, ENGLISH, GERMAN) == 8
@@ -126,26 +149,49 @@ def test_few_pairs_do_not_start_workers() -> None:
         max_size=4,
     ),
     end=st.none() | st.just(3),
+    above=st.sampled_from([0, 1 << 16]),
+    block=st.integers(1, 9),
 )
 def test_a_side_file_renumbers_every_sentence(
     tmp_path_factory: pytest.TempPathFactory,
     chunks: list[list[list[str]]],
     end: int | None,
+    above: int,
+    block: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("side")
     sentences = [sentence for chunk in chunks for sentence in chunk]
     if not sentences:
         return
-    file = SideFile(folder / "scratch")
+    file = SideFile(folder / "train.source", end)
     for chunk in chunks:
         pairs = [Pair(1, " ".join(sentence), "x") for sentence in chunk]
         file.append(tokenize_chunk(pairs, ENGLISH, GERMAN, 9).source)
-    assert file.counts == Counter(piece for sentence in sentences for piece in sentence)
-    file.finish([ord(piece) for piece in file.pieces], folder / "train.source", end)
+    counted = Counter(piece for sentence in sentences for piece in sentence)
+    assert dict(zip(file.pieces, file.counts, strict=True)) == counted
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoding, "BLOCK", block)
+        file.finish([ord(piece) + above for piece in file.pieces])
     flat = np.load(folder / "train.source.npy")
     offsets = np.load(folder / "train.source.offsets.npy")
-    assert (flat.dtype, offsets.dtype) == (np.int32, np.int64)
+    assert (flat.dtype, offsets.dtype) == (np.int32 if above else np.uint16, np.int64)
     rows = [flat[a:b].tolist() for a, b in pairwise(offsets)]
     tail = [] if end is None else [end]
-    assert rows == [[ord(piece) for piece in sentence] + tail for sentence in sentences]
-    assert not (folder / "scratch").exists()
+    assert rows == [[ord(piece) + above for piece in sentence] + tail for sentence in sentences]
+    assert {path.name for path in folder.iterdir()} == {
+        "train.source.npy",
+        "train.source.offsets.npy",
+    }
+
+
+def test_the_most_frequent_pieces_are_those_and_their_equals(tmp_path: Path) -> None:
+    file = SideFile(tmp_path / "train.source", None)
+    for text in ("a a a b b c", "c d d e a"):
+        file.append(tokenize_chunk([Pair(1, text, "x")], ENGLISH, GERMAN, 9).source)
+    assert file.most_frequent(1, 1) == {"a": 4}
+    assert file.most_frequent(2, 1) == file.most_frequent(4, 2) == {"a": 4, "b": 2, "c": 2, "d": 2}
+    assert (
+        file.most_frequent(5, 1)
+        == file.most_frequent(99, 1)
+        == {**file.most_frequent(4, 1), "e": 1}
+    )

@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import json
 import logging
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,25 @@ def test_subwords_give_the_text_back(tmp_path: Path, joint: bool) -> None:
         else:
             assert data.source.decode(ids) == english.replace("\u00a0", " ")
     assert sum(data.source.vocabulary.counts) == int((data.train.source_ids > EOS).sum())
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_a_subword_model_learns_from_a_bounded_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, joint: bool
+) -> None:
+    learnt = []
+
+    def learn(sentences: Iterable[str], size: int, where: str) -> bytes:
+        kept = list(sentences)
+        learnt.append(len(kept))
+        return real(kept, size, where)
+
+    real = preparation.SentencePieceTokenizer.train_model
+    monkeypatch.setattr(preparation.SentencePieceTokenizer, "train_model", staticmethod(learn))
+    monkeypatch.setattr(preparation, "TOKENIZER_SENTENCES", 10)
+    options = TokenizationConfig(kind="sentencepiece", vocabulary_size=50, joint=joint)
+    prepare(corpus(tmp_path / "text"), options, tmp_path)
+    assert learnt == ([10] if joint else [10, 10])
 
 
 def test_moses_cuts_by_language(tmp_path: Path) -> None:

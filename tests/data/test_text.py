@@ -12,6 +12,7 @@ from seq2seq.errors import UserError
 
 LINE = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\ufeff"))
 PACK = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
+UNPACK = {"": bytes, ".gz": gzip.decompress, ".xz": lzma.decompress}
 
 
 @pytest.mark.parametrize("ending", PACK)
@@ -78,7 +79,7 @@ def test_other_encodings_are_refused_with_file_line_and_byte(tmp_path, ending, r
         read(path)
     assert str(caught.value) == (
         f"{path}, line 2, byte 2: 0xe9 is not valid UTF-8; "
-        "convert the file, for example with iconv -f LATIN1 -t UTF-8."
+        "convert the text, for example with iconv -f LATIN1 -t UTF-8."
     )
 
 
@@ -122,6 +123,40 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
         text.write_lines(path, lines())
     assert path.read_bytes() == b"old\n"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("ending", PACK)
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize("keep", [True, False])
+def test_only_a_writer_that_is_told_to_keeps_what_an_interrupt_left(
+    tmp_path, ending, failure, keep
+):
+    path = tmp_path / f"a{ending}"
+    text.write_lines(path, ["old"])
+    writer = text.LineWriter(path, keep_interrupted=keep)
+
+    def fail_after_a_line():
+        with writer:
+            writer.write("new")
+            raise failure
+
+    with pytest.raises(failure):
+        fail_after_a_line()
+    assert list(text.read_lines(path)) == ["old"]
+    assert writer.part.exists() == (keep and failure is KeyboardInterrupt)
+    if writer.part.exists():
+        assert UNPACK[ending](writer.part.read_bytes()) == b"new\n"
+
+
+def test_a_disk_that_refuses_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"b cannot be written \(.*\); choose another place"):
+        text.write_lines(tmp_path / "file" / "b", ["a"])
+    (tmp_path / "full.part").symlink_to("/dev/full")
+    if Path("/dev/full").exists():
+        with pytest.raises(UserError, match=r"full cannot be written \(No space left"):
+            text.write_lines(tmp_path / "full", ["a"])
+        assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_file_can_be_rewritten_from_itself(tmp_path):

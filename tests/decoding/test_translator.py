@@ -1,12 +1,10 @@
 """Text in, text out, with a model that echoes its source."""
 
-import gzip
-import io
 import logging
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from table_model import TableModel
 from torch import nn
@@ -15,8 +13,7 @@ from seq2seq.config import DecodingConfig
 from seq2seq.data.codec import TextCodec
 from seq2seq.data.tokenization import WhitespaceTokenizer
 from seq2seq.data.vocabulary import BOS, EOS, Vocabulary
-from seq2seq.decoding import translator as translator_module
-from seq2seq.decoding.translator import Hypothesis, Translator, translate_file
+from seq2seq.decoding.translator import Hypothesis, Translator
 from seq2seq.errors import UserError
 from seq2seq.model.decoder import DecoderState
 from seq2seq.model.encoder import Encoded
@@ -30,10 +27,11 @@ GREEDY = DecodingConfig(beam=1)
 class EchoModel(TranslationModel):
     """Writes the source's pieces, of its own kind of autocast and mode aware."""
 
+    attends = True
+
     def __init__(self, size):
         nn.Module.__init__(self)
         self.size = size
-        self.attends = True
         self.batches = []
         self.saw = set()
 
@@ -181,6 +179,7 @@ ODD_TEXT = st.text() | st.text(alphabet="hund der\t\r\ufeff\u202e\x00\x1b🐕é"
 WORDS_TEXT = st.lists(st.sampled_from(["der", "hund", "heim", "x"]), max_size=12).map(" ".join)
 
 
+@settings(max_examples=25)
 @given(st.lists(ODD_TEXT | WORDS_TEXT, max_size=12), st.integers(1, 4), st.integers(1, 5))
 def test_any_line_gives_one_line_whatever_its_company(sentences, beam, batch_size):
     translator = chance()
@@ -222,69 +221,43 @@ def test_the_model_is_in_evaluation_mode_only_meanwhile():
     assert not translator.model.training
 
 
-RAW = "der hund\r\n\r\n🐕\tläuft\nhund\u2028heim\n\ufeffdaneben\nheim"
-ANSWER = "der hund\n\n🐕 läuft\nhund heim\n<unk>\nheim\n"
+@pytest.mark.parametrize("chunk", [1, 2, 5, 6, 100])
+def test_a_stream_gives_what_a_list_gives_and_reads_no_further_than_it_must(chunk, caplog):
+    sentences = ["hund", "", "der hund läuft heim", "heim heim", "läuft", "der der"]
+    read = []
+
+    def lines():
+        for sentence in sentences:
+            read.append(sentence)
+            yield sentence
+
+    translator = echo(max_pieces=3)
+    whole = translator.translate(sentences, GREEDY)
+    with caplog.at_level(logging.WARNING):
+        found = []
+        for hypothesis in translator.stream(lines(), GREEDY, chunk=chunk):
+            found.append(hypothesis)
+            assert len(read) <= -(-len(found) // chunk) * chunk
+    assert found == whole
+    assert {record.getMessage().partition(" has")[0] for record in caplog.records} == {"Line 3"}
 
 
-@pytest.mark.parametrize("name", ["in.txt", "in.txt.gz"])
-def test_a_file_gives_one_line_per_line(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(translator_module, "CHUNK", 2)
-    data = b"\xef\xbb\xbf" + RAW.encode()
-    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-    out = tmp_path / "new" / "out.txt"
-    assert translate_file(echo(), GREEDY, str(tmp_path / name), str(out)) == 6
-    assert out.read_bytes() == ANSWER.encode()
-    assert [path.name for path in out.parent.iterdir()] == ["out.txt"]
+def test_a_stream_of_no_lines_at_a_time_is_refused():
+    with pytest.raises(UserError, match="chunk=0 is out of range; it must be at least 1"):
+        next(echo().stream(["der"], GREEDY, chunk=0))
 
 
-def give_standard_input(monkeypatch, data):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="latin-1"))
-
-
-def test_standard_input_goes_to_standard_output(monkeypatch, capfdbinary):
-    monkeypatch.setattr(translator_module, "CHUNK", 4)
-    give_standard_input(monkeypatch, b"\xef\xbb\xbf" + RAW.encode())
-    assert translate_file(echo(), GREEDY, "-", "-") == 6
-    assert capfdbinary.readouterr().out == ANSWER.encode()
-
-
-def test_line_numbers_run_on_across_chunks(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(translator_module, "CHUNK", 2)
-    give_standard_input(monkeypatch, b"der\nder\nder\nder\nder hund heim\n")
-    with caplog.at_level(logging.INFO):
-        translate_file(echo(max_pieces=2), GREEDY, "-", str(tmp_path / "out"))
-    assert "Line 5 has 3 pieces" in caplog.text
-    assert "Translated 5 lines; 0 hypotheses were cut at the length cap" in caplog.text
-
-
-def test_an_empty_input_gives_an_empty_file(tmp_path, monkeypatch):
-    give_standard_input(monkeypatch, b"")
-    assert translate_file(echo(), GREEDY, "-", str(tmp_path / "out")) == 0
-    assert (tmp_path / "out").read_bytes() == b""
-
-
-@pytest.mark.parametrize("from_file", [True, False])
-def test_bad_bytes_are_refused_by_line_and_leave_the_old_file(tmp_path, monkeypatch, from_file):
-    monkeypatch.setattr(translator_module, "CHUNK", 1)
-    out = tmp_path / "out.txt"
-    out.write_text("before\n", encoding="utf-8")
-    data = b"der\nhund\nl\xe4uft\n"
-    (tmp_path / "in.txt").write_bytes(data)
-    give_standard_input(monkeypatch, data)
-    source = str(tmp_path / "in.txt") if from_file else "-"
-    with pytest.raises(UserError, match=r"line 3, byte 2: 0xe4 is\s+not valid UTF-8; convert"):
-        translate_file(echo(), GREEDY, source, str(out))
-    assert out.read_text(encoding="utf-8") == "before\n"
-    assert {path.name for path in tmp_path.iterdir()} == {"in.txt", "out.txt"}
-
-
-def test_an_absent_input_and_an_unwritable_output_are_refused(tmp_path, monkeypatch):
-    with pytest.raises(UserError, match=r"no file .*absent\.txt"):
-        translate_file(echo(), GREEDY, str(tmp_path / "absent.txt"), str(tmp_path / "out"))
-    give_standard_input(monkeypatch, b"der\n")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"out cannot be written .*choose another file"):
-        translate_file(echo(), GREEDY, "-", str(tmp_path / "file" / "out"))
+def test_a_bar_counts_every_line_of_a_stream(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    sentences = ["hund", "", "der hund", "\t", "heim"]
+    bars = echo().stream(sentences, GREEDY, chunk=2, progress=True, total=5)
+    assert len(list(bars)) == 5
+    shown = capsys.readouterr().err
+    assert shown.count("\n") == 1
+    assert "5/5" in shown
+    assert "sentence/s" in shown
+    list(echo().stream(sentences, GREEDY, chunk=2))
+    assert capsys.readouterr().err == ""
 
 
 def test_begin_is_no_word_of_the_text():

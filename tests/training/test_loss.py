@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional
 
 from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
-from seq2seq.data.batching import Batch
+from seq2seq.data.batching import Batch, blank_batch
 from seq2seq.data.vocabulary import PAD
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.loss import batch_loss, output_loss, perplexity
@@ -50,6 +50,16 @@ def test_equals_pytorchs_cross_entropy_over_real_tokens(model, smoothing):
         label_smoothing=smoothing,
     )
     torch.testing.assert_close(batch_loss(model, batch, smoothing).smoothed, expected)
+
+
+def test_a_blank_batch_has_neither_loss_nor_gradient(model):
+    """Yet every parameter has one: processes that exchange gradients wait for each."""
+    loss = batch_loss(model.train(), blank_batch(), 0.1)
+    loss.smoothed.backward()
+    assert loss.smoothed == loss.negative_log_likelihood == 0
+    for parameter in model.parameters():
+        assert parameter.grad is not None
+        assert not parameter.grad.any()
 
 
 def test_likelihood_is_unsmoothed_and_summed_token_by_token(model):

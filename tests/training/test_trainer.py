@@ -101,10 +101,10 @@ def test_a_run_cut_short_ends_like_one_that_was_not(folder, monkeypatch, cut):
 
     update, made = Updater.update, itertools.count()
 
-    def until_the_cut(self, batches):
+    def until_the_cut(self, batches, tokens):
         if next(made) == cut + 2:  # two updates after the last checkpoint
             raise PowerCutError
-        return update(self, batches)
+        return update(self, batches, tokens)
 
     monkeypatch.setattr(Updater, "update", until_the_cut)
     with pytest.raises(PowerCutError):
@@ -126,10 +126,10 @@ def test_a_signal_ends_the_sitting_after_the_update_and_nothing_is_lost(
     other = dataclasses.replace(config, output=str(folder / "other"))
     update, made = Updater.update, itertools.count(1)
 
-    def stopping(self, batches):
+    def stopping(self, batches, tokens):
         if next(made) == 7:
             signal.raise_signal(number)
-        return update(self, batches)
+        return update(self, batches, tokens)
 
     monkeypatch.setattr(Updater, "update", stopping)
     with pytest.raises(Interrupted, match="Stopped after update 7, which is saved in") as stop:
@@ -151,11 +151,11 @@ def test_a_second_ctrl_c_stops_at_once(folder, monkeypatch):
     config = reversal_experiment(folder, validate_every=5)
     update, made = Updater.update, itertools.count(1)
 
-    def stopping(self, batches):
+    def stopping(self, batches, tokens):
         if next(made) == 7:
             signal.raise_signal(signal.SIGINT)
             signal.raise_signal(signal.SIGINT)
-        return update(self, batches)
+        return update(self, batches, tokens)
 
     monkeypatch.setattr(Updater, "update", stopping)
     with pytest.raises(KeyboardInterrupt):

@@ -1,0 +1,73 @@
+"""Which source word each target word comes from, by where the model looked.
+
+Shape letters beside those of the model: I words of the source, J words of the target.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from seq2seq.data.tokenization import Tokenizer
+from seq2seq.decoding.hypothesis import Hypothesis
+
+Link = tuple[int, int]
+"""A source word and a target word, both counted from 0."""
+
+
+def word_weights(
+    weights: Float[Tensor, "T S"], source_words: Sequence[int], target_words: Sequence[int]
+) -> Float[Tensor, "J I"]:
+    """The soft alignment: how much of its attention each target word gave to each source word.
+
+    The mean over a target word's pieces, and the sum over a source word's: a row sums to 1 less
+    what went to the end of the sentence.
+
+    Args:
+        weights: a row for each target piece, a column for each source piece; the columns beyond
+            ``source_words``, such as that of the end of the sentence, are left out.
+        source_words: the word of each source piece, see :meth:`Tokenizer.words`.
+        target_words: the word of each target piece; without gaps, like the other.
+    """
+    to_source = _membership(source_words)
+    to_target = _membership(target_words)
+    merged = to_target.T @ weights[:, : len(source_words)] @ to_source
+    return merged / to_target.sum(dim=0)[:, None]
+
+
+def strongest_links(weights: Float[Tensor, "J I"]) -> list[Link]:
+    """The hard alignment: each target word's source word of the largest weight.
+
+    The first of equals; in the order of the target. There are none where the source has no words.
+    """
+    if not weights.numel():
+        return []
+    return [(source, target) for target, source in enumerate(weights.argmax(dim=1).tolist())]
+
+
+def align(hypothesis: Hypothesis, source: Tokenizer, target: Tokenizer) -> list[Link]:
+    """The links of a translation, which knows its ``attention`` unless it is that of a blank line.
+
+    Args:
+        hypothesis: the translation.
+        source: what cut the source. SentencePiece's pieces are merged to the words between spaces;
+            each piece of the other tokenizers is a word.
+        target: what cut the target.
+    """
+    if hypothesis.attention is None or not hypothesis.text.strip():
+        return []
+    source_words = source.words(hypothesis.source_pieces[:-1])  # without the end of the sentence
+    target_words = target.words(hypothesis.pieces)
+    return strongest_links(word_weights(hypothesis.attention, source_words, target_words))
+
+
+def pharaoh(links: Sequence[Link]) -> str:
+    """Links as text, ``0-0 2-1 1-2``: source word - target word, as alignment tools write them."""
+    return " ".join(f"{source}-{target}" for source, target in links)
+
+
+def _membership(words: Sequence[int]) -> Float[Tensor, "P W"]:
+    """1 where a piece is a part of a word, else 0."""
+    count = max(words, default=-1) + 1
+    return torch.eye(count)[torch.tensor(words, dtype=torch.long)]

@@ -1,0 +1,130 @@
+"""A text translated line by line: a file or standard input, to files or standard output."""
+
+import contextlib
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tqdm.contrib.logging import logging_redirect_tqdm
+
+from seq2seq.config import TranslateConfig
+from seq2seq.data.text import LineWriter, count_lines, decode_lines, read_lines
+from seq2seq.decoding.alignment import align, pharaoh
+from seq2seq.decoding.hypothesis import Hypothesis
+from seq2seq.decoding.translator import Translator
+from seq2seq.errors import UserError
+
+logger = logging.getLogger(__name__)
+
+Describe = Callable[[int, Hypothesis], list[str]]
+"""The lines that an output gets for an input line: its number from 0, and its translation."""
+
+
+def translate_text(translator: Translator, config: TranslateConfig) -> int:
+    """Translate ``config.input`` in order, in constant memory, and return the number of lines.
+
+    A file appears whole or not at all, but what was written before a Ctrl-C stays in
+    ``<file>.part``. To standard output, lines are written chunk by chunk.
+
+    Raises:
+        UserError: the text cannot be read, or is not UTF-8; an output cannot be written, or two of
+            them would share standard output; the model has no attention to make alignments of.
+    """
+    _refuse_mixture(config)
+    require_attention(translator, config)
+    lines, total = _open_input(config.input)
+    files = list(config.outputs.values())
+    found = translator.stream(
+        lines,
+        config.decoding,
+        attention=config.alignments is not None,
+        chunk=config.chunk,
+        progress=not ("-" in files and sys.stdout.isatty()),  # there, the text itself shows it
+        total=total,
+    )
+    describes = _describes(translator)
+    done = capped = 0
+    with contextlib.ExitStack() as stack, logging_redirect_tqdm():
+        outputs = [
+            (stack.enter_context(_open_output(file)), describes[key])
+            for key, file in config.outputs.items()
+        ]
+        try:
+            for hypothesis in found:
+                for write, describe in outputs:
+                    for line in describe(done, hypothesis):
+                        write(line)
+                done += 1
+                capped += hypothesis.capped
+                if done % config.chunk == 0:
+                    sys.stdout.buffer.flush()
+        except KeyboardInterrupt:
+            parts = [f"{file}.part" for file in files if file != "-"]
+            where = f"; they are in {' and '.join(parts)}" if parts and done else ""
+            logger.warning("Interrupted after %d lines%s.", done, where)
+            raise
+    logger.info("Translated %d lines; %d hypotheses were cut at the length cap", done, capped)
+    return done
+
+
+def require_attention(translator: Translator, config: TranslateConfig) -> None:
+    """Refuse alignments of a model that has no attention."""
+    if config.alignments is not None and not translator.model.attends:
+        raise UserError(
+            "A model without attention has no alignments; leave out alignments, or take a "
+            "checkpoint of a model with attention."
+        )
+
+
+def _n_best_lines(number: int, hypothesis: Hypothesis) -> list[str]:
+    """The lines of an n-best list, best first: ``number ||| text ||| score``.
+
+    The text is between the first ``|||`` and the last, whatever it holds.
+    """
+    every = [hypothesis, *hypothesis.alternatives]
+    return [f"{number} ||| {each.text} ||| {each.score:.6f}" for each in every]
+
+
+def _describes(translator: Translator) -> dict[str, Describe]:
+    """How each output of the config tells of a translation, one input line at a time."""
+    source, target = translator.source.tokenizer, translator.target.tokenizer
+    return {
+        "hypotheses": lambda _, hypothesis: [hypothesis.text],
+        "n_best_list": _n_best_lines,
+        "alignments": lambda _, hypothesis: [pharaoh(align(hypothesis, source, target))],
+    }
+
+
+def _refuse_mixture(config: TranslateConfig) -> None:
+    mixed = [key for key, file in config.outputs.items() if file == "-"]
+    if len(mixed) > 1:
+        raise UserError(
+            f"{' and '.join(mixed)} cannot share standard output; give a file to all but one of "
+            "them, or null to write none."
+        )
+
+
+def _open_input(source: str) -> tuple[Iterator[str], int | None]:
+    """The lines, and how many there are, where that can be known beforehand."""
+    if source == "-":
+        return decode_lines(sys.stdin.buffer, "Standard input"), None
+    path = Path(source)
+    # Counting also finds a bad byte now, not after hours. A named pipe can be read only once.
+    return read_lines(path), count_lines(path) if path.is_file() else None
+
+
+@contextlib.contextmanager
+def _open_output(file: str) -> Iterator[Callable[[str], None]]:
+    """What writes a line to it."""
+    if file != "-":
+        with LineWriter(Path(file), keep_interrupted=True) as writer:
+            yield writer.write
+        return
+    yield _write_standard_output
+    sys.stdout.buffer.flush()
+
+
+def _write_standard_output(line: str) -> None:
+    # Bytes: on Windows, the text layer would change encoding and line ends.
+    sys.stdout.buffer.write(line.encode("utf-8") + b"\n")

@@ -1,0 +1,181 @@
+"""``translate`` at a terminal, in a pipe that closes, at a Ctrl-C, and on a long text."""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tiny_translator import save_tiny
+
+SCRIPT = str(Path(__file__).resolve().parent.parent / "scripts" / "translate.py")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name != "posix", reason="signals and terminals of POSIX"),
+]
+# Makes the terminal that is its standard input its own, then becomes the script.
+AT_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
+    "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    return save_tiny(tmp_path_factory.mktemp("tiny") / "tiny")
+
+
+@pytest.fixture
+def interruptible():
+    """What is started in the background ignores Ctrl-C, and so would what it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def started(checkpoint, *arguments, program=(SCRIPT,), **streams):
+    """The script; it does not outlive the block."""
+    script = subprocess.Popen(
+        [sys.executable, *program, f"checkpoint={checkpoint}", "decoding=greedy", *arguments],
+        env={**os.environ, "PYTHONWARNINGS": "error", "TERM": "dumb"},
+        **streams,
+    )
+    with script:
+        try:
+            yield script
+            script.wait(300)
+        finally:
+            script.kill()
+
+
+def test_a_slow_pipe_is_answered_at_once_and_ctrl_c_keeps_the_files(
+    checkpoint, tmp_path, interruptible
+):
+    links = tmp_path / "links"
+    running = started(
+        checkpoint,
+        "chunk=1",
+        f"alignments={links}",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with running as script:
+        for _ in range(3):
+            script.stdin.write(b"a dog\n")
+            script.stdin.flush()
+            assert script.stdout.readline()
+        time.sleep(2)  # it has told of the third line, and waits for a fourth
+        script.send_signal(signal.SIGINT)
+        said = script.stderr.read().decode()
+    assert script.returncode == 130
+    assert said == f"Interrupted after 3 lines; they are in {links}.part.\n"
+    assert Path(f"{links}.part").read_text().count("\n") == 3
+    assert not links.exists()
+
+
+def test_a_closed_pipe_ends_quietly(checkpoint, tmp_path):
+    text = tmp_path / "text"
+    text.write_text("a dog barks\n" * 20_000)
+    running = started(
+        checkpoint, "chunk=1", f"input={text}", stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    with running as script:
+        assert script.stdout.readline()
+        script.stdout.close()
+        assert script.stderr.read() == b""
+    assert script.returncode == 0
+
+
+def test_a_prompt_translates_what_is_typed(checkpoint):
+    terminal, other_end = os.openpty()
+    running = started(
+        checkpoint,
+        "alignments=-",
+        "decoding.beam=2",
+        "decoding.n_best=2",
+        program=("-c", AT_TERMINAL, SCRIPT),
+        stdin=other_end,
+        stdout=other_end,
+        stderr=other_end,
+        start_new_session=True,
+    )
+
+    def answer(keys=b"", until=b"en> "):
+        os.write(terminal, keys)
+        shown, end = b"", time.monotonic() + 300
+        while until not in shown:
+            assert time.monotonic() < end, shown
+            if select.select([terminal], [], [], 1)[0]:
+                shown += os.read(terminal, 4_096)
+        return shown.decode("utf-8", "replace")
+
+    with running as script:
+        os.close(other_end)
+        assert "Ctrl-D ends" in answer()
+        shown = answer("a dog bàrks 😀\n".encode()).splitlines()
+        scores = [float(line.split()[0]) for line in shown[1:3]]
+        assert scores == sorted(scores, reverse=True)
+        assert shown[3].split()[0] == "links"
+        assert "-0 " in shown[3]
+        answer(b"half a line", until=b"line")
+        assert answer(b"\x03") == "\r\nen> "
+        assert answer(b"\n") == "\r\nen> "
+        assert "links" in answer(b"not \xff UTF-8\n")
+        os.write(terminal, b"\x04")
+        assert script.wait(300) == 0
+    os.close(terminal)
+
+
+def test_a_ctrl_c_on_an_empty_line_ends_the_prompt(checkpoint):
+    terminal, other_end = os.openpty()
+    running = started(
+        checkpoint,
+        program=("-c", AT_TERMINAL, SCRIPT),
+        stdin=other_end,
+        stdout=other_end,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with running as script:
+        os.close(other_end)
+        shown = b""
+        while b"en> " not in shown:
+            shown += os.read(terminal, 4_096)
+        os.write(terminal, b"\x03")
+        assert script.wait(300) == 0
+        assert script.stderr.read().count(b"\n") == 1
+    os.close(terminal)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads the memory from /proc")
+def test_a_long_text_takes_no_more_memory_than_a_short_one(checkpoint, tmp_path):
+    text = tmp_path / "text"
+    text.write_text("".join(f"the dog{' barks' * (n % 9)} {n}\n" for n in range(20_000)))
+    running = started(
+        checkpoint,
+        "decoding.max_length=6",
+        "chunk=1000",
+        f"input={text}",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+
+    def resident():
+        pages = int(Path(f"/proc/{script.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    with running as script:
+        early, late = 0.0, 0.0
+        for number, _ in enumerate(script.stdout, start=1):
+            if number == 4_000:
+                early = resident()
+            if number == 18_000:
+                late = resident()
+    assert number == 20_000
+    assert late < early + 100

@@ -1,0 +1,59 @@
+"""A real model of random weights, too small to be good at anything, and what it reads."""
+
+from functools import cache
+from pathlib import Path
+
+import torch
+from test_checkpoint import CPU, experiment
+
+from seq2seq.checkpoint import save_checkpoint
+from seq2seq.config import AttentionConfig, ExperimentConfig
+from seq2seq.data.codec import TextCodec
+from seq2seq.data.tokenization import SentencePieceTokenizer
+from seq2seq.data.vocabulary import Vocabulary
+from seq2seq.decoding.translator import Translator
+from seq2seq.model.translation import TranslationModel
+
+SENTENCES = ["a dog barks at the dog", "the cat sees a barking dog", "cats and dogs bark, 😀 ña"]
+SHARPNESS = 3.0
+"""How much larger weights are than at the start of a training, so that scores lie far apart."""
+
+
+@cache
+def tiny_codec() -> TextCodec:
+    """Subwords of the sentences."""
+    model = SentencePieceTokenizer.train_model(SENTENCES, 50, "the sentences")
+    tokenizer = SentencePieceTokenizer("en", model)
+    pieces = tokenizer.pieces[4:]
+    return TextCodec(tokenizer, Vocabulary(pieces, [1] * len(pieces)))
+
+
+def tiny_config(kind: str) -> ExperimentConfig:
+    """Lines are cut after 20 pieces."""
+    config = experiment()
+    config.model.attention = AttentionConfig(kind=kind, size=5)
+    return config
+
+
+def tiny_model(kind: str) -> TranslationModel:
+    """Always the same weights."""
+    torch.manual_seed(1)
+    size = len(tiny_codec().vocabulary)
+    model = TranslationModel(tiny_config(kind).model, size, size)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(SHARPNESS)
+    return model
+
+
+@cache
+def tiny_translator(kind: str = "additive") -> Translator:
+    """In float32, on the processor."""
+    return Translator(tiny_model(kind), tiny_codec(), tiny_codec(), CPU, torch.float32, 20)
+
+
+def save_tiny(folder: Path) -> Path:
+    """The model with attention, as a checkpoint."""
+    config, codec = tiny_config("additive"), tiny_codec()
+    save_checkpoint(folder, tiny_model("additive"), config, codec, codec, None, {"update": 1})
+    return folder

@@ -1,0 +1,241 @@
+"""Several processes that train together end like one, and like one they can be cut short."""
+
+import dataclasses
+import functools
+import itertools
+import json
+import math
+import multiprocessing
+import os
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from reversal import reversal_experiment, write_reversal_corpus
+
+from seq2seq.checkpoint import load_checkpoint
+from seq2seq.config import ExperimentConfig
+from seq2seq.data.preparation import prepare
+from seq2seq.errors import UserError
+from seq2seq.training import distributed, updater
+from seq2seq.training.distributed import ALONE, Ranks, joined
+from seq2seq.training.interruption import Interrupted
+from seq2seq.training.loss import batch_loss
+from seq2seq.training.run_folder import RunFolder
+from seq2seq.training.trainer import Trainer
+from seq2seq.training.updater import Updater
+
+CLOCK = ("seconds", "tokens_per_second", "waiting_for_data")
+Event = Callable[[], None]
+
+# Children of a process that has imported all of it already start within milliseconds.
+context = multiprocessing.get_context("forkserver")
+context.set_forkserver_preload(["seq2seq.training.trainer", "test_distributed"])
+
+
+def train(config: ExperimentConfig, ranks: Ranks = ALONE) -> RunFolder:
+    torch.set_num_threads(1)
+    data = prepare(config.corpus, config.tokenization, Path(config.data))
+    return Trainer(config, data, ranks).run()
+
+
+def sitting(config: ExperimentConfig, rank: int, size: int, port: int, event: Event | None) -> None:
+    """What one of ``size`` processes does; to the last of them something happens."""
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank)}
+    os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
+    if event is not None and rank == size - 1:
+        event()
+    try:
+        with joined(config.training.device) as ranks:
+            train(config, ranks)
+    except (UserError, Interrupted) as error:
+        raise SystemExit(getattr(error, "status", 1)) from None
+
+
+def together(config: ExperimentConfig, size: int, event: Event | None = None) -> list[int | None]:
+    """Train in ``size`` processes; their exit statuses."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    children = [
+        context.Process(target=sitting, args=(config, rank, size, port, event))
+        for rank in range(size)
+    ]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(120)
+    return [child.exitcode for child in children]
+
+
+def signalled(number: int, update: int) -> None:
+    """Let this process get a signal when it is about to make an update."""
+    original, made = Updater.update, itertools.count(1)
+
+    def stopping(self, batches, tokens):
+        if next(made) == update:
+            signal.raise_signal(number)
+        return original(self, batches, tokens)
+
+    Updater.update = stopping
+
+
+def spoiled(after: int) -> None:
+    """Let this process's loss be no number once, after so many passes."""
+    passes = itertools.count()
+
+    def spoiling(model, batch, smoothing, scale=1.0):
+        loss = batch_loss(model, batch, smoothing, scale)
+        worse = math.nan if next(passes) == after else 1.0
+        return loss._replace(negative_log_likelihood=loss.negative_log_likelihood * worse)
+
+    updater.batch_loss = spoiling
+
+
+def tensors(run: RunFolder) -> dict[str, torch.Tensor]:
+    """Of the newest checkpoint; random generators included."""
+    checkpoint = load_checkpoint(run.newest()[0], torch.device("cpu"))
+    return {**checkpoint.model.state_dict(), **checkpoint.rng}
+
+
+def metrics(run: RunFolder) -> list[dict]:
+    entries = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in entry.items() if k not in CLOCK} for entry in entries]
+
+
+def require_equal(found: RunFolder, expected: RunFolder) -> None:
+    ours, theirs = tensors(found), tensors(expected)
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    assert metrics(found) == metrics(expected)
+
+
+def without_dropout(config: ExperimentConfig) -> ExperimentConfig:
+    return dataclasses.replace(config, model=dataclasses.replace(config.model, dropout=0.0))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_reversal_corpus(tmp_path / "corpus")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("size", "kind", "settings"),
+    [
+        (2, "additive", {"batch_size": 34}),  # the last batch is a short one
+        (2, "fixed", {"batch_size": 17, "accumulate": 2}),
+        (2, "additive", {"batch_size": 150, "batch_unit": "tokens"}),
+        (3, "additive", {"batch_size": 33}),  # the last batch has 2 pairs
+    ],
+)
+def test_several_processes_make_the_updates_of_one(folder, size, kind, settings):
+    config = without_dropout(reversal_experiment(folder, kind, log_every=1, **settings))
+    one = train(config)
+    other = dataclasses.replace(config, output=str(folder / "other"))
+    assert together(other, size) == [0] * size
+    several = RunFolder(other)
+    for mine, theirs in zip(metrics(one), metrics(several), strict=True):
+        assert theirs["kind"] == mine["kind"]
+        assert theirs["loss"] == pytest.approx(mine["loss"], abs=1e-5)
+    expected, found = tensors(one), tensors(several)
+    for name in expected.keys() - {"cpu"}:
+        torch.testing.assert_close(found[name], expected[name], atol=1e-4, rtol=1e-4)
+    progress = one.record()["progress"]
+    assert several.record()["progress"]["target_tokens"] == progress["target_tokens"]
+    assert (one.record()["processes"], several.record()["processes"]) == (1, size)
+
+
+def test_a_signal_to_one_stops_all_and_nothing_is_lost(folder):
+    """Three processes with dropout: each has random numbers of its own, which go on, too."""
+    config = reversal_experiment(folder, batch_size=17, accumulate=2, log_every=3, max_epochs=1)
+    assert together(config, 3) == [0, 0, 0]
+    other = dataclasses.replace(config, output=str(folder / "other"))
+    assert together(other, 3, functools.partial(signalled, signal.SIGINT, 4)) == [130] * 3
+    assert RunFolder(other).newest()[0].name == "interim-4"
+    assert RunFolder(other).record()["status"] == "interrupted"
+    assert together(other, 3) == [0, 0, 0]
+    require_equal(RunFolder(other), RunFolder(config))
+    states = load_checkpoint(RunFolder(config).newest()[0], torch.device("cpu")).rng
+    assert states.keys() == {"cpu", "rank-1.cpu", "rank-2.cpu"}
+    assert not torch.equal(states["cpu"], states["rank-1.cpu"])
+
+
+def test_a_killed_process_ends_the_others_and_the_run_goes_on(folder):
+    config = reversal_experiment(folder, save_minutes=0.0, max_epochs=1)
+    assert together(config, 2) == [0, 0]
+    other = dataclasses.replace(config, output=str(folder / "other"))
+    event = functools.partial(signalled, signal.SIGKILL, 7)
+    assert together(other, 2, event) == [1, -signal.SIGKILL]
+    assert RunFolder(other).newest()[0].name in ("interim-5", "interim-6")
+    assert together(other, 2) == [0, 0]
+    require_equal(RunFolder(other), RunFolder(config))
+
+
+def test_a_run_goes_on_in_another_number_of_processes(folder, caplog):
+    config = reversal_experiment(folder)
+    assert together(config, 2, functools.partial(signalled, signal.SIGTERM, 5)) == [0, 0]
+    assert train(config).finished
+    assert "processes was 2 and is now 1" in caplog.text
+
+
+def test_an_update_that_is_not_finite_in_one_process_is_skipped_in_all(folder):
+    config = reversal_experiment(folder)
+    assert together(config, 2, functools.partial(spoiled, 4)) == [0, 0]
+    run = RunFolder(config)
+    assert run.record()["progress"]["skipped"] == 1
+    assert all(tensor.isfinite().all() for tensor in tensors(run).values())
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_shares_are_equal_but_for_one_item_and_come_back_in_order(size):
+    for count in (0, 1, 4, 7, 15):
+        items = list(range(count))
+        shares = [items[Ranks(rank, size).share] for rank in range(size)]
+        assert max(map(len, shares)) - min(map(len, shares)) <= 1
+        assert sorted(itertools.chain(*shares)) == items
+
+        class Gathered(Ranks):
+            def gather(self, value, shares=shares):
+                assert value == [-item for item in shares[self.rank]]
+                return [[-item for item in share] for share in shares]
+
+        ranks = Gathered(size - 1, size)
+        assert ranks.divided(lambda part: [-item for item in part], items) == [-i for i in items]
+
+
+def test_processes_that_are_not_about_to_do_the_same_are_refused():
+    class Two(Ranks):
+        def gather(self, value):
+            return [value, {**value, "seed": 2}]
+
+    Two(0, 2).require_alike({"text": "a"})
+    with pytest.raises(UserError, match="seed is 1 in process 0 and 2 in process 1; all proc"):
+        Two(0, 2).require_alike({"text": "a", "seed": 1})
+
+
+def test_more_processes_than_gpus_are_refused(monkeypatch):
+    monkeypatch.setattr(distributed, "choose_device", lambda name: torch.device("cuda"))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    for name, value in (("WORLD_SIZE", 2), ("RANK", 1), ("LOCAL_WORLD_SIZE", 2)):
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.setattr(distributed, "speaks", lambda: True)
+    with (
+        pytest.raises(UserError, match="2 processes were started on a machine with 1 GPUs"),
+        joined("auto"),
+    ):
+        pass
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
+def test_two_gpus_make_the_updates_of_one(folder):
+    config = without_dropout(reversal_experiment(folder, log_every=1, device="cuda"))
+    one = train(config)
+    other = dataclasses.replace(config, output=str(folder / "other"))
+    assert together(other, 2) == [0, 0]
+    for mine, theirs in zip(metrics(one), metrics(RunFolder(other)), strict=True):
+        assert theirs["loss"] == pytest.approx(mine["loss"], abs=1e-5)
