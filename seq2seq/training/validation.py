@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Int64
+from jaxtyping import Int
 
 from seq2seq.config import DecodingConfig, TrainingConfig
 from seq2seq.data.batching import BatchPlan, collate
@@ -116,7 +116,7 @@ class Validator:
         return sum(likelihoods) / int((self.data.valid.target_lengths + 1).sum())
 
     @torch.no_grad()
-    def _likelihoods(self, batches: Sequence[Int64[np.ndarray, "_"]]) -> list[float]:
+    def _likelihoods(self, batches: Sequence[Int[np.ndarray, "_"]]) -> list[float]:
         likelihoods = []
         for indices in batches:
             batch = collate(self.data.valid, indices)
