@@ -126,8 +126,11 @@ def run_folder(folder: Path, broken: Any) -> None:
     run = RunFolder(trainer.config)
     run.path = Path(folder / "run")
     run.path.mkdir()
-    for file in ("config.json", "run.json", "metrics.jsonl"):
+    for file in ("config.json", "metrics.jsonl"):
         shutil.copy(trainer.folder.path / file, run.path / file)
+    record = trainer.folder.record()  # what it says of the machine differs from one to another
+    kept = {key: record[key] for key in ("status", "system", "seed", "data_sha256")}
+    (run.path / "run.json").write_text(json.dumps(kept), encoding="utf-8")
     content = (run.path / name).read_bytes()
     if name.endswith("l"):
         first, rest = content.split(b"\n", 1)

@@ -94,7 +94,7 @@ def test_the_python_example_runs(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("folder", "page"), [("", README), ("docs", PERFORMANCE)])
+@pytest.mark.parametrize(("folder", "page"), [("", README), *(("docs", page) for page in PAGES)])
 def test_every_file_a_page_links_to_exists(folder, page):
     links = re.findall(r"\]\((?!http)([^)#]+)\)", page)
     assert links

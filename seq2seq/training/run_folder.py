@@ -11,7 +11,7 @@ from typing import Any
 from seq2seq.checkpoint import newest_checkpoints
 from seq2seq.config import ExperimentConfig, flatten, to_json
 from seq2seq.errors import UserError
-from seq2seq.files import write_json
+from seq2seq.files import JSON_BYTES, parse_json, read_plain, write_json
 from seq2seq.sealed_folder import remove
 
 try:
@@ -132,13 +132,8 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             write_json(path, mine)
             return
-        try:
-            theirs = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
-            raise UserError(
-                f"{path} is not JSON; move the folder {self.path} away or choose another "
-                "experiment name."
-            ) from None
+        mend = f"move the folder {self.path} away or choose another experiment name"
+        theirs = _read_object(path, mend)
         if differences := _differences(identity(theirs), identity(mine)):
             more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
             raise UserError(
@@ -149,6 +144,7 @@ class RunFolder:
     def require_text(self, hashes: dict[str, str]) -> None:
         """Refuse to go on with another text than the run began with; see PreparedData.hashes."""
         earlier = self.record().get("data_sha256", hashes)
+        earlier = earlier if isinstance(earlier, dict) else {}
         for name, digest in hashes.items():
             if earlier.get(name) != digest:
                 raise UserError(
@@ -161,13 +157,18 @@ class RunFolder:
         path = self.path / "run.json"
         if not path.exists():
             return {}
-        try:
-            return json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
-            raise UserError(
-                f"{path} is not JSON; delete it to train this run again from its last checkpoint."
-            ) from None
+        return _read_object(path, "delete it to train this run again from its last checkpoint")
 
     def write_record(self, record: dict[str, Any]) -> None:
         """Replace the run record."""
         write_json(self.path / "run.json", record)
+
+
+def _read_object(path: Path, mend: str) -> dict[str, Any]:
+    try:
+        data = parse_json(read_plain(path, JSON_BYTES))
+    except ValueError:
+        data = None
+    if not isinstance(data, dict):
+        raise UserError(f"{path} is not JSON; {mend}.")
+    return data
