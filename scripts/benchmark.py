@@ -1,18 +1,27 @@
-"""Time training by several paths to the same update, in turns, on random text of fixed shape."""
+"""Time training by several paths to the same update, or translation, in turns."""
 
 from launch import launch
 
-from seq2seq.benchmark.benchmark import benchmark, benchmark_peers
+from seq2seq.benchmark.benchmark import benchmark
+from seq2seq.benchmark.beside_peers import benchmark_peer_translation, benchmark_peers
+from seq2seq.benchmark.search_memory import benchmark_search_memory
+from seq2seq.benchmark.translation import benchmark_translation
 from seq2seq.config import BenchmarkConfig
 
 
 def main(config: BenchmarkConfig) -> None:
-    """Print each size's table as soon as it is measured, or that of the peers."""
-    if config.peers:
+    """Print each size's table as soon as it is measured, or the one that is asked for instead."""
+    if config.peers_translate:
+        print(benchmark_peer_translation(config))
+    elif config.peers:
         print(benchmark_peers(config))
-        return
-    for measured in benchmark(config):
-        print(measured.markdown)
+    elif config.checkpoint is not None:
+        print(benchmark_translation(config).markdown)
+    elif config.search_sizes:
+        print(benchmark_search_memory(config).markdown)
+    else:
+        for measured in benchmark(config):
+            print(measured.markdown)
 
 
 if __name__ == "__main__":

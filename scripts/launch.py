@@ -9,6 +9,7 @@ import dataclasses
 import logging
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +32,9 @@ from omegaconf.errors import (
 
 from seq2seq import config as schema
 from seq2seq.errors import UserError
+from seq2seq.training.interruption import Interrupted
+
+log = logging.getLogger(__name__)
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 SCHEMAS: dict[str, type] = {
@@ -72,10 +76,13 @@ def compose_config(name: str, overrides: list[str]) -> Any:
     try:
         composed = _compose(name, overrides)
         config = _to_dataclass(composed, name)
-        if chosen := OmegaConf.select(composed, "system", default=None):
+        if "systems" in composed and (chosen := composed.system):
             decided = list(composed.systems[chosen])
             _refuse_overruled(overrides, decided, f"system={chosen} decides it")
             config = _to_dataclass(_compose(name, [*overrides, *decided]), name)
+        if isinstance(config, schema.EvaluateConfig) and config.beams is not None:
+            reason = "beams=[...] decides it, one search for each width"
+            _refuse_overruled(overrides, ["decoding", "decoding.beam"], reason)
         return config
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_sentence(error, name)) from None
@@ -85,7 +92,8 @@ def compose_systems(config: schema.ExperimentConfig) -> list[schema.ExperimentCo
     """Inside a launched script: its config once more for each seed and system of the experiment."""
     overrides = list(HydraConfig.get().overrides.task)
     runs_all = "reproduce runs every system, with each of seeds=[...] and beams=[...]"
-    _refuse_overruled(overrides, ["seed", "system", "decoding", "decoding.beam"], runs_all)
+    decided = ["seed", "system", "decoding", "decoding.beam", "decoding.sample"]
+    _refuse_overruled(overrides, decided, runs_all)
     return [
         compose_config("reproduce", [*overrides, f"seed={seed}", f"system={system}"])
         for seed in config.seeds
@@ -192,7 +200,8 @@ def _keys(name: str) -> list[str]:
 def launch(name: str, stage: Callable[[Any], None]) -> None:
     """Run ``stage`` with the dataclass of config ``name``: the whole life of a script.
 
-    A UserError ends the script with its one sentence and status 1, an interrupt with status 130.
+    A UserError ends the script with its one sentence and status 1, an interrupt with status 130, a
+    training that SIGTERM stopped with 0.
     """
     register_schemas()
     arguments = get_args_parser().parse_args()
@@ -209,6 +218,9 @@ def launch(name: str, stage: Callable[[Any], None]) -> None:
             stage(compose_config(name, list(HydraConfig.get().overrides.task)))
         except UserError as error:
             sys.exit(f"error: {error}")
+        except Interrupted as stop:
+            log.info("%s To go on: %s", stop, shlex.join(["python", *sys.argv]))
+            sys.exit(stop.status)
         except KeyboardInterrupt:
             sys.exit(130)
         except BrokenPipeError:  # whoever read standard output has had enough

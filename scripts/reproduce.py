@@ -20,28 +20,28 @@ def main(config: ExperimentConfig) -> None:
     runs = compose_systems(config)
     for run in runs:  # before hours go into the first, no other may be refused its folder
         RunFolder(run).claim()
-    folders: dict[tuple[str, int], list[str]] = {}
+    folders: dict[tuple[str, str], list[str]] = {}
     for run in runs:
         data = prepare(run.corpus, run.tokenization, Path(run.data))
         folder = Trainer(run, data).run()
-        for beam in config.beams:
-            settings = EvaluateConfig(
-                checkpoint=str(folder.best),
-                decoding=config.search(beam),
-                evaluation=config.evaluation,
-                data=config.data,
-                directory=config.corpus.directory,
-                device=config.training.device,
-                precision=config.training.precision,
-            )
-            for evaluation in evaluate(settings):
-                key = evaluation.record["test_set"], beam
-                folders.setdefault(key, []).append(str(evaluation.directory))
+        settings = EvaluateConfig(
+            checkpoint=str(folder.best),
+            decoding=config.decoding,
+            evaluation=config.evaluation,
+            beams=config.beams,
+            data=config.data,
+            directory=config.corpus.directory,
+            device=config.training.device,
+            precision=config.training.precision,
+        )
+        for evaluation in evaluate(settings):
+            key = evaluation.record["test_set"], evaluation.record["search"]
+            folders.setdefault(key, []).append(str(evaluation.directory))
     root = Path(config.output) / config.name / "comparison"
-    for (test_set, beam), evaluations in folders.items():
+    for (test_set, search), evaluations in folders.items():
         side_by_side = CompareConfig(
             evaluations=evaluations,
-            output=str(root / f"{test_set}-{config.search(beam).name}"),
+            output=str(root / f"{test_set}-{search}"),
             evaluation=config.evaluation,
             baseline=config.baseline,
         )

@@ -119,14 +119,13 @@ def save_checkpoint(
 
 
 def newest_checkpoints(run: Path) -> list[Path]:
-    """The checkpoints ``update-<n>`` of a run folder, newest first."""
-    found = (run / "checkpoints").glob("update-*")
-    numbers = {
-        int(number): path
-        for path in found
-        if (number := path.name.removeprefix("update-")).isdecimal() and locate(path)
-    }
-    return [path for _, path in sorted(numbers.items(), reverse=True)]
+    """The checkpoints ``update-<n>`` and ``interim-<n>`` of a run folder, newest first."""
+    found = []
+    for folder in (run / "checkpoints").glob("*-*"):
+        kind, _, number = folder.name.partition("-")
+        if kind in ("update", "interim") and number.isdecimal() and locate(folder):
+            found.append((int(number), kind, folder))
+    return [folder for _, _, folder in sorted(found, reverse=True)]
 
 
 def find_checkpoint(path: Path) -> Path:

@@ -1,8 +1,9 @@
 """Which processor computes, and in which precision."""
 
+import contextlib
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
@@ -49,6 +50,20 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
 def mixed_precision(device: torch.device, precision: torch.dtype) -> torch.autocast:
     """A context in which matrix products use ``precision``; float32 changes nothing."""
     return torch.autocast(device.type, precision, enabled=precision != torch.float32)
+
+
+@contextlib.contextmanager
+def deterministic(wanted: bool) -> Iterator[None]:
+    """A context in which PyTorch refuses operations that may give other bits when repeated."""
+    before = torch.are_deterministic_algorithms_enabled()
+    if wanted:
+        # What cuBLAS wants to know before its first product.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
 
 
 def _has_fast_bfloat16(device: torch.device) -> bool:

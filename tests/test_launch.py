@@ -62,6 +62,20 @@ def test_a_source_without_its_reference_is_refused():
         compose_config("evaluate", ["checkpoint=x", "source=y"])
 
 
+@pytest.mark.parametrize("override", ["decoding.beam=3", "decoding=greedy"])
+def test_a_width_that_beams_would_undo_is_refused(override):
+    with pytest.raises(UserError, match=f"{override} would have no effect: beams=") as refused:
+        compose_config("evaluate", ["checkpoint=x", "beams=[1,5]", override])
+    assert "\n" not in str(refused.value)
+
+
+def test_the_system_of_given_text_is_only_a_name():
+    config = compose_config(
+        "evaluate", ["hypotheses=h", "source=s", "reference=r", "system=attention", "output=o"]
+    )
+    assert (config.system, config.checkpoint) == ("attention", None)
+
+
 def test_the_chosen_system_decides_over_the_rest_of_the_command_line():
     config = compose_config("train", ["system=no-attention", "model.embedding=8"])
     assert isinstance(config, ExperimentConfig)

@@ -187,6 +187,8 @@ def test_prepare_is_found_by_train(tmp_path):
         ("train", ["corpus=files", "corpus.directory=nowhere"], "nowhere"),
         ("translate", ["checkpoint=nowhere"], "error: There is no checkpoint at nowhere"),
         ("evaluate", ["checkpoint=nowhere"], "error: There is no checkpoint at nowhere"),
+        ("evaluate", ["checkpoint=x", "hypotheses=y"], "is scored without a model, so checkpoint"),
+        ("reproduce", ["decoding.sample=true"], "decoding.sample=true would have no effect"),
         ("compare", ["evaluations=[nowhere]"], "error: There is no evaluation folder nowhere"),
         ("publish", ["comparisons=[nowhere]", "document=none.md"], "There is no document none.md"),
     ],

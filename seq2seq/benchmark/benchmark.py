@@ -1,9 +1,7 @@
-"""The stage ``benchmark``: how fast training is, by several paths and beside other toolkits."""
+"""The stage ``benchmark``: how fast training is, by several paths to the same update."""
 
 import logging
-import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -11,22 +9,12 @@ import torch
 from seq2seq.benchmark.measure import product_rate, time_in_turns
 from seq2seq.benchmark.memory import measure_memory
 from seq2seq.benchmark.paths import PATHS, Workload
-from seq2seq.benchmark.peers import (
-    PEERS,
-    PRECISIONS,
-    PeerSetting,
-    compare_with_peers,
-    comparison_markdown,
-)
 from seq2seq.benchmark.report import Benchmark, PathTimes
 from seq2seq.benchmark.shares import staged_update
 from seq2seq.benchmark.sizes import SIZES
 from seq2seq.config import BenchmarkConfig, require_choice
-from seq2seq.data.corpora import obtain
 from seq2seq.device import choose_device
-from seq2seq.errors import UserError
-from seq2seq.files import write_json, write_whole
-from seq2seq.record import describe_environment, environment_record
+from seq2seq.record import environment_record
 
 log = logging.getLogger(__name__)
 
@@ -49,38 +37,6 @@ def benchmark(config: BenchmarkConfig) -> Iterator[Benchmark]:
         table = measured.write(Path(config.output))
         log.info("Table and timings: %s, %s", table, table.with_suffix(".json"))
         yield measured
-
-
-def benchmark_peers(config: BenchmarkConfig) -> str:
-    """Train other toolkits and this one on the same text in turns; write and return the table.
-
-    Raises:
-        UserError: a peer or its Python does not exist, a program failed, or there is no text.
-    """
-    for name in config.peers:  # before anything is downloaded
-        require_choice("peers", name, list(PEERS))
-    python = Path(config.peers_python or sys.executable)
-    if not python.is_file():
-        raise UserError(
-            f"There is no {python}; give peers_python=... the Python of the peers' environment."
-        )
-    setting = PeerSetting(
-        updates=config.peer_updates,
-        threads=config.threads or torch.get_num_threads(),
-        seed=config.seed,
-    )
-    folder = Path(config.output)
-    corpus = obtain(config.corpus, Path(config.data))
-    comparison = compare_with_peers(
-        config.peers, corpus, folder / "peers", python, setting, PRECISIONS, config.alternations
-    )
-    environment = environment_record(torch.device("cpu"))
-    table = comparison_markdown(comparison) + f"- {describe_environment(environment)}\n"
-    write_whole(folder / "peers.md", table.encode())
-    runs = [asdict(run) for run in comparison.runs]
-    write_json(folder / "peers.json", {"runs": runs, "environment": environment})
-    log.info("Table and timings: %s, %s", folder / "peers.md", folder / "peers.json")
-    return table
 
 
 def _measure(size: str, config: BenchmarkConfig, device: torch.device) -> Benchmark:

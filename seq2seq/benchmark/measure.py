@@ -1,4 +1,4 @@
-"""The time of whole updates, the paths taking turns.
+"""The time of whole updates, or of other work, the paths taking turns.
 
 A machine drifts: another program wakes up, a processor warms up and slows down. Paths that take
 turns within one run meet the same conditions, so that their ratio holds where a figure in
@@ -31,7 +31,11 @@ def synchronize(device: torch.device) -> None:
 
 
 def time_in_turns(
-    paths: Mapping[str, Callable[[], None]], updates: int, alternations: int, device: torch.device
+    paths: Mapping[str, Callable[[], object]],
+    updates: int,
+    alternations: int,
+    device: torch.device,
+    warm_up: int = WARM_UP,
 ) -> dict[str, list[list[float]]]:
     """Seconds of each update: for each path one list per round.
 
@@ -40,9 +44,10 @@ def time_in_turns(
         updates: of one path before it is the next one's turn.
         alternations: rounds.
         device: what the paths compute on.
+        warm_up: updates of each path before the first round.
     """
     for update in paths.values():
-        for _ in range(WARM_UP):
+        for _ in range(warm_up):
             update()
     seconds: dict[str, list[list[float]]] = {name: [] for name in paths}
     for _ in range(alternations):

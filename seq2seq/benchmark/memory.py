@@ -1,9 +1,11 @@
-"""The most memory that training by one path ever holds, in a process of its own."""
+"""The most memory that training by one path, or other work, ever holds, in a process of its own."""
 
 import multiprocessing
 import re
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,28 +26,45 @@ class Memory(NamedTuple):
     """On a CPU the process's largest resident size, Python and PyTorch included; on CUDA the
     largest sum of the tensors that PyTorch held."""
     beyond_pytorch: float
-    """The part of it that is the model's and not the program's: on a CPU, what came on top of a
+    """The part of it that is the work's and not the program's: on a CPU, what came on top of a
     first run at size ``tiny``, by which all code has been loaded."""
 
 
 def measure_memory(path: str, workload: Workload) -> Memory | None:
-    """Peak memory of a few updates; None for a CPU on a system without ``/proc``.
+    """Peak memory of a few updates; None for a CPU on a system without ``/proc``."""
+    tiny = replace(workload, size=SIZES["tiny"])
+    return measure_peak(
+        partial(_train, path, tiny), partial(_train, path, workload), workload.device
+    )
 
-    The process is a fresh one, with as many threads as this one uses: in this one, what another
-    path has needed and given back would count too.
+
+def measure_peak(
+    first: Callable[[], None], work: Callable[[], None], device: torch.device
+) -> Memory | None:
+    """Peak memory of ``work`` on ``device``; None for a CPU on a system without ``/proc``.
+
+    The process is a fresh one, with as many threads as this one uses: in this one, what other work
+    has needed and given back would count too. Both functions travel there by pickling.
+
+    Args:
+        first: the same at a size that hardly counts; it loads all code, before anything counts.
+        work: what is measured.
+        device: what both compute on.
     """
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max_workers=1, mp_context=context) as pool:
-        return pool.submit(_measure_here, path, workload, torch.get_num_threads()).result()
+        return pool.submit(_measure_here, first, work, device, torch.get_num_threads()).result()
 
 
-def _measure_here(path: str, workload: Workload, threads: int) -> Memory | None:
+def _measure_here(
+    first: Callable[[], None], work: Callable[[], None], device: torch.device, threads: int
+) -> Memory | None:
     torch.set_num_threads(threads)
-    _train(path, replace(workload, size=SIZES["tiny"]))
+    first()
     before = _resident("VmRSS")
-    _train(path, workload)
-    if workload.device.type == "cuda":
-        peak = torch.cuda.max_memory_allocated(workload.device) / 1e6
+    work()
+    if device.type == "cuda":
+        peak = torch.cuda.max_memory_allocated(device) / 1e6
         return Memory(peak, peak)
     after = _resident("VmHWM")
     return None if before is None or after is None else Memory(after, after - before)

@@ -79,7 +79,7 @@ def _project_update(training: ProjectTraining) -> dict[str, float]:
     watch.lap(RECURRENCE)
     _backward_into(encoded, known)
     watch.lap(ENCODER)
-    clipped_step(training.optimizer, training.config.clip_norm)
+    clipped_step(training.optimizer, training.config.clip_norm, loss.negative_log_likelihood)
     training.optimizer.zero_grad(set_to_none=True)
     watch.lap(OPTIMIZER)
     return watch.seconds

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from seq2seq.config.checks import nearest, require_choice, require_range
-from seq2seq.config.corpus import CorpusConfig, Multi30kCorpus, TokenizationConfig
+from seq2seq.config.corpus import CorpusConfig, TokenizationConfig
 from seq2seq.config.evaluation import DecodingConfig, EvaluationConfig
 from seq2seq.config.model import ModelConfig
 from seq2seq.config.training import TrainingConfig
@@ -51,13 +52,9 @@ class ExperimentConfig:
                 )
         for beam in self.beams:
             require_range("beams", beam, 1)
-            self.search(beam)  # refuses settings that do not go with this width
+            replace(self.decoding, beam=beam)  # refuses settings that do not go with this width
         _require_distinct("seeds", self.seeds)
         _require_distinct("beams", self.beams)
-
-    def search(self, beam: int) -> DecodingConfig:
-        """The search of this experiment with another beam width."""
-        return replace(self.decoding, beam=beam)
 
 
 @dataclass(kw_only=True)
@@ -114,16 +111,25 @@ class TranslateConfig:
 
 @dataclass(kw_only=True)
 class EvaluateConfig:
-    """``evaluate``: a checkpoint's translations of a test set, scored by source length."""
+    """``evaluate``: translations of a test set, a checkpoint's or a file's, scored by length."""
 
-    checkpoint: str
-    """Checkpoint folder, or a run folder (its best checkpoint is taken)."""
     decoding: DecodingConfig
     evaluation: EvaluationConfig
+    checkpoint: str | None = None
+    """Checkpoint folder, or a run folder (its best checkpoint is taken)."""
     more_checkpoints: list[str] = field(default_factory=list)
     """Others to translate together with it, as an ensemble; their vocabularies are the same."""
     average: bool = False
     """Make one model of the mean of their weights instead; for checkpoints of one training."""
+    beams: list[int] | None = None
+    """Search with each of these beam widths, 1 being greedy; null for ``decoding.beam`` alone."""
+    no_unk: bool = False
+    """Search once more without <unk>, and print both columns of Bahdanau et al. 2014, Table 1; for
+    vocabularies of words."""
+    hypotheses: str | None = None
+    """Translations to score without a model, one per line of ``source``; instead of checkpoint."""
+    system: str | None = None
+    """What to call whoever wrote ``hypotheses``."""
     test_sets: list[str] | None = None
     """Names of test sets of the corpus the model was trained on; null for all of them."""
     directory: str | None = None
@@ -144,6 +150,18 @@ class EvaluateConfig:
     def __post_init__(self) -> None:
         require_choice("device", self.device, ("auto", "cpu", "cuda"))
         require_choice("precision", self.precision, ("auto", "fp32", "bf16"))
+        if self.checkpoint is None and self.hypotheses is None:
+            raise UserError(
+                "checkpoint is not set; give checkpoint=FOLDER to translate with a model, or "
+                "hypotheses=FILE to score translations that are there already."
+            )
+        if self.hypotheses is not None:
+            self._require_text_alone()
+        elif self.system is not None:
+            raise UserError(
+                "system names whoever wrote hypotheses=FILE, and a checkpoint has its own name; "
+                "leave system out."
+            )
         _require_company(self.average, self.more_checkpoints)
         if (self.source is None) != (self.reference is None):
             raise UserError("source and reference go together; give both, or neither.")
@@ -151,6 +169,56 @@ class EvaluateConfig:
             raise UserError(
                 "source is a text of your own: leave out test_sets and directory, which speak of "
                 "the corpus."
+            )
+        if self.no_unk and self.decoding.forbid_unknown:
+            raise UserError(
+                "no_unk=true compares a search that may write <unk> with one that may not; leave "
+                "out decoding.forbid_unknown."
+            )
+        if self.beams is not None:
+            for beam in self.beams:
+                require_range("beams", beam, 1)
+            _require_distinct("beams", self.beams)
+            if self.decoding.sample:
+                raise UserError("beams are widths of searches; leave it out where decoding.sample.")
+        self.searches()  # refuses settings that do not go with these widths
+
+    def searches(self) -> list[DecodingConfig]:
+        """Every search asked for; with ``no_unk``, each is followed by its like without <unk>."""
+        searches = []
+        for beam in self.beams or [self.decoding.beam]:
+            search = replace(self.decoding, beam=beam)
+            searches.append(search)
+            if self.no_unk:
+                searches.append(replace(search, forbid_unknown=True))
+        return searches
+
+    def _require_text_alone(self) -> None:
+        """Refuse what does not go with a file of hypotheses, and ask for what does."""
+        beside_the_point = {
+            "checkpoint": self.checkpoint is not None,
+            "more_checkpoints": bool(self.more_checkpoints),
+            "average": self.average,
+            "beams": self.beams is not None,
+            "no_unk": self.no_unk,
+            "decoding": self.decoding != DecodingConfig(),
+            "test_sets": self.test_sets is not None,
+            "directory": self.directory is not None,
+        }
+        for key, given in beside_the_point.items():
+            if given:
+                raise UserError(
+                    f"hypotheses={self.hypotheses} is scored without a model, so {key} does not "
+                    "go with it; leave one of the two out."
+                )
+        for key in ("source", "reference", "system", "output"):
+            if getattr(self, key) is None:
+                raise UserError(f"hypotheses={self.hypotheses} needs {key}=...; give it too.")
+        # The name becomes a part of a folder's.
+        if not self.system or self.system != Path(self.system).name:
+            raise UserError(
+                f"system={self.system} is no name; give a word or two without slashes, such as "
+                "system=moses."
             )
 
 
@@ -207,7 +275,7 @@ class PublishConfig:
 
 @dataclass(kw_only=True)
 class BenchmarkConfig:
-    """``benchmark``: how fast training is, by several paths to the same update."""
+    """``benchmark``: how fast training is, by several paths to the same update; or translation."""
 
     sizes: list[str] = field(default_factory=lambda: ["m"])
     """tiny | m | m30 | l: models and batches to time (``seq2seq/benchmark/sizes.py``)."""
@@ -234,19 +302,58 @@ class BenchmarkConfig:
     """Python of the environment that the peers are installed in; null for the one that runs."""
     peer_updates: int = 200
     """Updates of each program that are timed, a multiple of 20; 20 more come first."""
-    corpus: CorpusConfig = field(default_factory=Multi30kCorpus)
-    """The text that the peers are trained on."""
+    corpus: CorpusConfig
+    """The text that the peers are trained on, and ``checkpoint`` translates."""
     data: str = "data"
     """Folder for corpora."""
+    checkpoint: str | None = None
+    """Checkpoint folder, or run folder, whose translation of ``corpus`` to time instead of
+    ``sizes``."""
+    test_set: str | None = None
+    """Name of the test set that ``checkpoint`` translates; null for the first of ``corpus``."""
+    beams: list[int] = field(default_factory=lambda: [1, 5])
+    """Widths of the searches; 1 is greedy search."""
+    batch_sizes: list[int] = field(default_factory=lambda: [1, 64])
+    """Sentences that ``checkpoint`` translates together; the rest is timed at the largest."""
+    most_batches: int = 100
+    """Batches that ``checkpoint`` translates in a turn at most: of a set with more of them every
+    second sentence is taken, or every third, and so on."""
+    search_sizes: list[str] = field(default_factory=list)
+    """tiny | m | m30 | l: models, their weights random, to measure the memory of searches with,
+    instead of timing ``sizes``."""
+    peers_translate: bool = False
+    """Time the peers' translation instead of their training."""
+    peer_training: int = 1000
+    """Updates that each model is trained for before it translates, a multiple of 20. The models are
+    kept, and trained once."""
 
     def __post_init__(self) -> None:
         require_choice("attention", self.attention, ("additive", "fixed"))
         require_choice("device", self.device, ("auto", "cpu", "cuda"))
-        for name in ("updates", "alternations", "threads"):
+        for name in ("updates", "alternations", "threads", "most_batches"):
             require_range(name, getattr(self, name), 1)
         require_range("seed", self.seed, 0)
         _require_distinct("sizes", self.sizes)
         _require_distinct("paths", self.paths)
+        _require_distinct("beams", self.beams)
+        _require_distinct("batch_sizes", self.batch_sizes)
+        for name in ("beams", "batch_sizes"):
+            for value in getattr(self, name):
+                require_range(name, value, 1)
+        if self.peer_training < 40 or self.peer_training % 20:
+            raise UserError(
+                f"peer_training={self.peer_training} must be a multiple of 20, and at least 40."
+            )
+        if self.peers_translate and not self.peers:
+            raise UserError("peers_translate=true names no peers; give peers=[...].")
+        given = {
+            "checkpoint": self.checkpoint is not None,
+            "peers": bool(self.peers),
+            "search_sizes": bool(self.search_sizes),
+        }
+        if sum(given.values()) > 1:
+            both = " and ".join(name for name, there in given.items() if there)
+            raise UserError(f"{both} are benchmarks of their own; give one of them at a time.")
 
 
 def _require_distinct(name: str, values: Sequence[object]) -> None:

@@ -81,6 +81,12 @@ class TrainingConfig:
     """auto (cuda when there is one) | cpu | cuda."""
     dev_bleu_sentences: int = 500
     """Dev sentences translated greedily at each validation for BLEU by length; 0 for none."""
+    max_skipped: int = 10
+    """Updates with a loss or gradient that is not finite are skipped; more of them end training."""
+    deterministic: bool = False
+    """Refuse operations that may give other bits when repeated; for CUDA, a CPU has none."""
+    save_minutes: float = 10.0
+    """Minutes after which the state is saved between two validations."""
     keep: int = 2
     """Newest checkpoints kept, beside the best one: to fall back to, or to average."""
     log_every: int = 50
@@ -99,6 +105,8 @@ class TrainingConfig:
         for name in ("validate_every", "patience", "keep", "log_every"):
             require_range(f"training.{name}", getattr(self, name), 1)
         require_range("training.clip_norm", self.clip_norm, 0)
+        require_range("training.max_skipped", self.max_skipped, 0)
+        require_range("training.save_minutes", self.save_minutes, 0)
         require_range("training.dev_bleu_sentences", self.dev_bleu_sentences, 0)
         require_range("training.label_smoothing", self.label_smoothing, 0, 0.99)
         if self.measure == "bleu" and self.dev_bleu_sentences < 1:

@@ -1,51 +1,138 @@
-"""The stage ``evaluate``: a checkpoint's translations of test sets, scored by source length."""
+"""The stage ``evaluate``: translations of test sets, scored by source length."""
 
 import json
 import logging
+import math
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import DecodingConfig, EvaluateConfig, ExperimentConfig, FilesCorpus
 from seq2seq.data.corpora import ParallelText, obtain
-from seq2seq.data.text import content_digest, read_lines
+from seq2seq.data.text import content_digest
+from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation, read_evaluation, write_evaluation
-from seq2seq.evaluation.scores import Translations
+from seq2seq.evaluation.given import evaluate_given, read_aligned
+from seq2seq.evaluation.references import score_references
+from seq2seq.evaluation.scores import ReferenceScores, Translations
 from seq2seq.record import environment_record
 
 log = logging.getLogger(__name__)
 
 
 def evaluate(config: EvaluateConfig) -> list[Evaluation]:
-    """Translate and score each test set asked for; one folder each, ``<test set>-<search>``.
+    """Translate and score each test set asked for, or score the translations given.
 
-    Several checkpoints are evaluated as one system, in the run folder of the first.
-
-    A folder that already holds these translations (same checkpoint, text, search, precision and
-    kind of device) is not translated again; it is scored again where the settings differ.
+    With a checkpoint, each search of each test set has a folder, ``<test set>-<search>``; they are
+    returned test set by test set, in the order of ``EvaluateConfig.searches``. Several checkpoints
+    are evaluated as one system, in the run folder of the first. A folder that already holds these
+    translations (same checkpoint, text, search, precision and kind of device) is not translated
+    again; it is scored again where the settings differ, and completed where the version that wrote
+    it did not score references.
 
     Raises:
-        UserError: no such checkpoint, test set or text, or texts that do not align.
+        UserError: no such checkpoint, test set or text, checkpoints that do not go together, texts
+            that do not align, or ``no_unk`` for a model of subwords.
     """
-    device = choose_device(config.device)
-    checkpoint, *others = [
-        load_checkpoint(Path(path), device)
-        for path in (config.checkpoint, *config.more_checkpoints)
-    ]
-    translator = Translator.of([checkpoint, *others], config.precision, config.average)
+    if config.hypotheses is not None:
+        return [evaluate_given(config)]
+    subject = _Subject.load(config)
+    if config.no_unk and isinstance(subject.translator.source.tokenizer, SentencePieceTokenizer):
+        raise UserError(
+            f"no_unk=true is for vocabularies of words, and {subject.checkpoint.directory} cuts "
+            "text into subwords, which leave no word unknown; leave no_unk out."
+        )
     if config.output is None:
-        output = _run_folder(checkpoint.directory) / "evaluations"
+        output = _run_folder(subject.checkpoint.directory) / "evaluations"
     else:
         output = Path(config.output)
-    return [
-        _evaluate_one(config, translator, checkpoint, others, name, texts, output)
-        for name, texts in _test_sets(config, checkpoint.config).items()
-    ]
+    evaluations = []
+    for name, texts in _test_sets(config, subject.checkpoint.config).items():
+        test_set = _TestSet(name, texts, subject.translator, config.decoding.batch_size)
+        evaluations += [
+            _evaluate_search(config, subject, test_set, search, output)
+            for search in config.searches()
+        ]
+    return evaluations
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What is evaluated: a checkpoint, or several as one system."""
+
+    translator: Translator
+    checkpoint: Checkpoint
+    others: list[Checkpoint]
+    together: list[str]
+    """How several are called beside one: ``ensemble2``, ``average3``; else nothing."""
+
+    @classmethod
+    def load(cls, config: EvaluateConfig) -> "_Subject":
+        assert config.checkpoint is not None  # the config sees to it
+        device = choose_device(config.device)
+        paths = config.checkpoint, *config.more_checkpoints
+        first, *others = [load_checkpoint(Path(path), device) for path in paths]
+        translator = Translator.of([first, *others], config.precision, config.average)
+        kind = "average" if config.average else "ensemble"
+        return cls(translator, first, others, [f"{kind}{len(paths)}"] if others else [])
+
+    def identity(self, search: DecodingConfig, texts: ParallelText) -> dict[str, Any]:
+        """What translations depend on; all else may differ between two equal evaluations."""
+        identity = {
+            "checkpoint_sha256": self.checkpoint.sha256,
+            "source_sha256": content_digest(texts.source),
+            "reference_sha256": content_digest(texts.target),
+            "search": _search(search),
+            "precision": str(self.translator.precision).removeprefix("torch."),
+            "device": self.translator.device.type,
+        }
+        if self.together:
+            identity["together"] = [*self.together, *(other.sha256 for other in self.others)]
+        return identity
+
+    def record(self, search: DecodingConfig) -> dict[str, Any]:
+        """Who translates, and how."""
+        trained = self.checkpoint.config
+        return {
+            "experiment": trained.name,
+            "system": "-".join([trained.system, *self.together]),
+            "seed": trained.seed,
+            "corpus": trained.corpus.kind,
+            "search": search.name,
+            "checkpoint": str(self.checkpoint.directory),
+            "config": asdict(replace(trained, decoding=search)),
+            "training": _training_record(self.checkpoint.directory),
+            "parameters": self.translator.model.parameter_counts(),
+            **environment_record(self.translator.device),
+        }
+
+
+class _TestSet:
+    """A text and its references; what all searches of it share is made once, if it is needed."""
+
+    def __init__(
+        self, name: str, texts: ParallelText, translator: Translator, batch_size: int
+    ) -> None:
+        self.name = name
+        self.texts = texts
+        self._translator = translator
+        self._batch_size = batch_size
+
+    @cached_property
+    def lines(self) -> tuple[list[str], list[str]]:
+        """Sources and references."""
+        return read_aligned(self.texts.source, self.texts.target)
+
+    @cached_property
+    def reference_scores(self) -> ReferenceScores:
+        """What the model says of the references."""
+        return score_references(self._translator, *self.lines, self._batch_size)
 
 
 def _run_folder(checkpoint: Path) -> Path:
@@ -87,79 +174,57 @@ def _test_sets(config: EvaluateConfig, trained: ExperimentConfig) -> dict[str, P
     return {name: tests[name] for name in config.test_sets}
 
 
-def _evaluate_one(
+def _evaluate_search(
     config: EvaluateConfig,
-    translator: Translator,
-    checkpoint: Checkpoint,
-    others: list[Checkpoint],
-    name: str,
-    texts: ParallelText,
+    subject: _Subject,
+    test_set: _TestSet,
+    search: DecodingConfig,
     output: Path,
 ) -> Evaluation:
-    together = _together(config)
-    directory = output / "-".join([name, config.decoding.name, *together])
-    identity = _identity(config, translator, checkpoint, texts)
-    if together:
-        identity["together"] = [*together, *(other.sha256 for other in others)]
+    """One search of one test set: read from its folder as far as it is there, else made."""
+    directory = output / "-".join([test_set.name, search.name, *subject.together])
+    identity = subject.identity(search, test_set.texts)
     if (directory / "scores.json").exists():
-        evaluation = read_evaluation(directory)
-        if _with_defaults(evaluation.record.get("identity")) == identity:
+        found = read_evaluation(directory)
+        if _with_defaults(found.record.get("identity")) == identity:
             log.info("%s is already evaluated.", directory)
-            if evaluation.scores.settings == config.evaluation:
-                return evaluation
-            return write_evaluation(
-                directory, evaluation.texts, config.evaluation, evaluation.record
-            )
-    sources, references = list(read_lines(texts.source)), list(read_lines(texts.target))
-    if len(sources) != len(references):
-        raise UserError(
-            f"{texts.source} has {len(sources)} lines, {texts.target} has {len(references)}; "
-            "give files that are aligned line by line."
-        )
+            texts = found.texts
+            if texts.reference_scores is None:
+                texts = replace(texts, reference_scores=test_set.reference_scores)
+            elif found.scores.settings == config.evaluation:
+                return found
+            return write_evaluation(directory, texts, config.evaluation, found.record)
+    sources, references = test_set.lines
     started = time.monotonic()
-    hypotheses = translator.translate(sources, config.decoding, progress=True)
+    hypotheses = subject.translator.translate(sources, search, progress=True)
     seconds = time.monotonic() - started
-    trained = checkpoint.config
-    record = {
-        "experiment": trained.name,
-        "system": "-".join([trained.system, *together]),
-        "seed": trained.seed,
-        "corpus": trained.corpus.kind,
-        "test_set": name,
-        "search": config.decoding.name,
-        "identity": identity,
-        "checkpoint": str(checkpoint.directory),
-        "config": asdict(replace(trained, decoding=config.decoding)),
-        "training": _training_record(checkpoint.directory),
-        "parameters": translator.model.parameter_counts(),
-        "seconds": round(seconds, 2),
-        "sentences_per_second": round(len(sources) / seconds, 1),
-        **environment_record(translator.device),
-    }
     translations = Translations(
         sources,
         references,
         [hypothesis.text for hypothesis in hypotheses],
         [hypothesis.capped for hypothesis in hypotheses],
         [hypothesis.score for hypothesis in hypotheses],
+        test_set.reference_scores,
     )
+    record = {
+        **subject.record(search),
+        "test_set": test_set.name,
+        "identity": identity,
+        "seconds": round(seconds, 2),
+        "sentences_per_second": round(len(sources) / seconds, 1),
+    }
     evaluation = write_evaluation(directory, translations, config.evaluation, record)
+    overall = evaluation.scores.overall
     log.info(
-        "%s: BLEU %.2f, %.0f sentences/s, into %s",
-        name,
-        evaluation.scores.overall.bleu or 0.0,
+        "%s, %s: BLEU %.2f, perplexity %.2f, %.0f sentences/s, into %s",
+        test_set.name,
+        search.name,
+        overall.bleu or 0.0,
+        overall.perplexity or math.nan,
         len(sources) / seconds,
         directory,
     )
     return evaluation
-
-
-def _together(config: EvaluateConfig) -> list[str]:
-    """How several checkpoints are called beside one: ``ensemble2``, ``average3``; else nothing."""
-    if not config.more_checkpoints:
-        return []
-    kind = "average" if config.average else "ensemble"
-    return [f"{kind}{1 + len(config.more_checkpoints)}"]
 
 
 def _with_defaults(identity: Any) -> Any:
@@ -174,17 +239,3 @@ def _search(decoding: DecodingConfig) -> dict[str, Any]:
     search = asdict(decoding)
     del search["batch_size"]
     return search
-
-
-def _identity(
-    config: EvaluateConfig, translator: Translator, checkpoint: Checkpoint, texts: ParallelText
-) -> dict[str, Any]:
-    """What the translations depend on; everything else may differ between two equal evaluations."""
-    return {
-        "checkpoint_sha256": checkpoint.sha256,
-        "source_sha256": content_digest(texts.source),
-        "reference_sha256": content_digest(texts.target),
-        "search": _search(config.decoding),
-        "precision": str(translator.precision).removeprefix("torch."),
-        "device": translator.device.type,
-    }

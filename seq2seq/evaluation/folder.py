@@ -3,7 +3,8 @@
 sources.txt, references.txt, hypotheses.txt
     one sentence a line, aligned; an empty hypothesis is an empty line
 sentences.json
-    what the search said of each hypothesis: ``capped`` and ``log_probabilities``
+    what the search said of each hypothesis, ``capped`` and ``log_probabilities``, and what the
+    model said of each reference, ``reference_scores``
 scores.json
     scores by length, signatures and settings, the record of how the hypotheses came about, and
     the SHA-256 of the four files above; it is written last
@@ -20,7 +21,7 @@ from seq2seq.config import EvaluationConfig, from_json
 from seq2seq.data.text import content_digest, read_lines, write_lines
 from seq2seq.errors import UserError
 from seq2seq.evaluation.lengths import LengthScore, Scores, score_texts
-from seq2seq.evaluation.scores import Signatures, Translations, signatures
+from seq2seq.evaluation.scores import ReferenceScores, Signatures, Translations, signatures
 from seq2seq.files import encode_json, write_json
 
 SOURCES, REFERENCES, HYPOTHESES = "sources.txt", "references.txt", "hypotheses.txt"
@@ -41,7 +42,7 @@ class Evaluation:
 
     def scored_with(self, config: EvaluationConfig) -> Scores:
         """Scores under other settings than the stored ones; computed only where they differ."""
-        if (self.scores.settings, self.scores.signatures) == (config, signatures()):
+        if (self.scores.settings, self.scores.signatures) == (config, signatures(config.ter)):
             return self.scores
         return score_texts(self.texts, config)
 
@@ -67,9 +68,11 @@ def write_evaluation(
         None if value is None or not math.isfinite(value) else float(value)
         for value in texts.log_probabilities
     ]
+    said = texts.reference_scores
     sentences = {
         "capped": [bool(flag) for flag in texts.capped],
         "log_probabilities": log_probabilities,
+        "reference_scores": None if said is None else dataclasses.asdict(said),
     }
     content = {"format": FORMAT, **dataclasses.asdict(scores), "record": record}
     encode_json(content)  # a record that cannot be written must not cost the folder its old scores
@@ -126,12 +129,14 @@ def read_evaluation(directory: Path) -> Evaluation:
 
     sentences = _read_json(directory / SENTENCES)
     try:
+        said = sentences.get("reference_scores")  # folders of earlier versions have none
         texts = Translations(
             sources=columns[SOURCES],
             references=columns[REFERENCES],
             hypotheses=columns[HYPOTHESES],
             capped=list(sentences["capped"]),
             log_probabilities=list(sentences["log_probabilities"]),
+            reference_scores=None if said is None else ReferenceScores(**said),
         )
     except (KeyError, TypeError) as error:
         raise _damaged(directory / SENTENCES, f"{type(error).__name__}: {error}") from None
@@ -145,6 +150,7 @@ def _scores(content: dict[str, Any], where: str) -> Scores:
         empty_sources=int(content["empty_sources"]),
         signatures=Signatures(**content["signatures"]),
         settings=from_json(EvaluationConfig, content["settings"], where),
+        known=LengthScore(**known) if (known := content.get("known")) else None,
     )
 
 

@@ -1,5 +1,6 @@
 """Scores by source length: the buckets of Bahdanau, Cho & Bengio 2014, Figure 2, with intervals."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from jaxtyping import Bool, Int
 from seq2seq.config import EvaluationConfig
 from seq2seq.data.text import word_count
 from seq2seq.evaluation.scores import (
+    ReferenceScores,
     Signatures,
     Translations,
     bleu,
@@ -16,6 +18,8 @@ from seq2seq.evaluation.scores import (
     brevity_ratio,
     chrf,
     signatures,
+    ter,
+    ter_counts,
 )
 from seq2seq.evaluation.significance import bleu_interval
 
@@ -23,6 +27,7 @@ FEW = 100
 """A row of fewer sentences is marked: its score moves too much to conclude from."""
 
 ALL = "all"
+KNOWN = "no unknown words"
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class LengthScore:
     """The score of one bucket, or of the whole test set; the scores of no sentences are None."""
 
     words: str
-    """Source length: ``11-20``, ``61+`` or ``all``."""
+    """Source length: ``11-20`` or ``61+``; ``all``, or ``no unknown words``."""
     sentences: int
     few: bool
     """Fewer than 100 sentences."""
@@ -42,8 +47,15 @@ class LengthScore:
     chrf: float | None
     brevity_ratio: float | None
     """Hypothesis tokens / reference tokens."""
-    capped: int
-    """Hypotheses that the search cut at its length limit."""
+    capped: int | None
+    """Hypotheses that the search cut at its length limit; None where nobody knows."""
+    ter: float | None = None
+    """Edits per 100 words of the references; None, too, where it is not asked for."""
+    loss: float | None = None
+    """Negative log-likelihood per piece of the references, their ends included, in nats; pairs with
+    a blank side have no part in it. None, too, where no model was asked."""
+    perplexity: float | None = None
+    """exp(loss)."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,9 @@ class Scores:
     """Source lines without a word; they count in the first bucket."""
     signatures: Signatures
     settings: EvaluationConfig
+    known: LengthScore | None = None
+    """The sentences without an unknown word on either side, as in Bahdanau et al. 2014, Table 1;
+    None where that is not known, or all of them."""
 
 
 def bucket_labels(edges: Sequence[int]) -> list[str]:
@@ -84,14 +99,17 @@ def bucket_members(
 def score_texts(texts: Translations, config: EvaluationConfig) -> Scores:
     """Score a translated test set as a whole and by source length."""
     counts = bleu_counts(texts.hypotheses, texts.references)
+    edits = ter_counts(texts.hypotheses, texts.references) if config.ter else None
     words = source_words(texts.sources)
 
     def score(label: str, members: Bool[np.ndarray, "N"]) -> LengthScore:
         chosen = np.flatnonzero(members)
         if not len(chosen):
-            return LengthScore(label, 0, True, None, None, None, None, None, 0)
+            capped = 0 if texts.capped else None
+            return LengthScore(label, 0, True, None, None, None, None, None, capped)
         sums = counts[chosen].sum(axis=0)
         low, high = bleu_interval(counts[None, chosen], config)
+        loss = _loss(texts.reference_scores, chosen)
         return LengthScore(
             words=label,
             sentences=len(chosen),
@@ -101,13 +119,39 @@ def score_texts(texts: Translations, config: EvaluationConfig) -> Scores:
             bleu_high=high,
             chrf=chrf([texts.hypotheses[i] for i in chosen], [texts.references[i] for i in chosen]),
             brevity_ratio=brevity_ratio(sums),
-            capped=sum(texts.capped[i] for i in chosen),
+            capped=sum(texts.capped[i] for i in chosen) if texts.capped else None,
+            ter=None if edits is None else ter(edits[chosen].sum(axis=0)),
+            loss=loss,
+            perplexity=None if loss is None else _perplexity(loss),
         )
 
+    said = texts.reference_scores
+    known = np.array(said.known) if said is not None and said.known is not None else None
     return Scores(
         overall=score(ALL, np.ones(len(texts), dtype=bool)),
         buckets=[score(*bucket) for bucket in bucket_members(words, config.edges).items()],
         empty_sources=int(np.count_nonzero(words == 0)),
-        signatures=signatures(),
+        signatures=signatures(config.ter),
         settings=config,
+        known=None if known is None or known.all() else score(KNOWN, known),
     )
+
+
+def _loss(said: ReferenceScores | None, chosen: Int[np.ndarray, "M"]) -> float | None:
+    """Per piece, over sentences that have pieces; None where there are none, or one is infinite."""
+    if said is None:
+        return None
+    scored = [i for i in chosen if said.pieces[i]]
+    log_probabilities = [said.log_probabilities[i] for i in scored]
+    finite = [value for value in log_probabilities if value is not None]
+    if not scored or len(finite) < len(scored):
+        return None
+    return -math.fsum(finite) / sum(said.pieces[i] for i in scored)
+
+
+def _perplexity(loss: float) -> float | None:
+    """None where it is more than a number of 64 bits can hold."""
+    try:
+        return math.exp(loss)
+    except OverflowError:
+        return None

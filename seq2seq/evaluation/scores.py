@@ -1,8 +1,8 @@
-"""Corpus BLEU and chrF of translations, by sacreBLEU, and the sums that BLEU is made of.
+"""Corpus BLEU, chrF and TER of translations, by sacreBLEU, and the sums they are made of.
 
 Corpus BLEU (Papineni et al. 2002) is a function of ten counts summed over sentences. Keeping the
 counts of each sentence makes the score of any subset, or of any resample, one sum away; that is
-what scores by length and significance tests are built on.
+what scores by length and significance tests are built on. Corpus TER (Snover et al. 2006) has two.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float, Int, Num
-from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics import BLEU, CHRF, TER
 
 from seq2seq.errors import UserError
 
@@ -20,27 +20,48 @@ n-grams of 1 to 4 tokens, hypothesis n-grams of 1 to 4 tokens."""
 
 
 @dataclass(frozen=True)
+class ReferenceScores:
+    """What a model says of a test set's references, line by line."""
+
+    log_probabilities: list[float | None]
+    """Of the whole reference, its end included, given the source, in nats; None where that is no
+    finite number."""
+    pieces: list[int]
+    """Pieces of the reference, its end counted; 0 where a side is blank and nothing was scored."""
+    known: list[bool] | None
+    """Whether neither side holds an unknown word; None for a vocabulary of subwords."""
+
+
+@dataclass(frozen=True)
 class Translations:
-    """A translated test set, line by line: detokenised text, and what the search said of it."""
+    """A translated test set, line by line: detokenised text, and what the model said of it."""
 
     sources: list[str]
     references: list[str]
     hypotheses: list[str]
     """May hold empty lines: a system that says nothing is scored as such."""
     capped: list[bool]
-    """True where the search stopped at its length limit."""
+    """True where the search stopped at its length limit; an empty list where nobody knows."""
     log_probabilities: list[float | None] = field(default_factory=list)
     """The search's own score of each hypothesis; None or an empty list where it has none."""
+    reference_scores: ReferenceScores | None = None
+    """None for text that no model was asked about."""
 
     def __post_init__(self) -> None:
         counts = {
             "sources": len(self.sources),
             "references": len(self.references),
             "hypotheses": len(self.hypotheses),
-            "capped flags": len(self.capped),
         }
+        if self.capped:
+            counts["capped flags"] = len(self.capped)
         if self.log_probabilities:
             counts["log-probabilities"] = len(self.log_probabilities)
+        if (said := self.reference_scores) is not None:
+            counts["scores of references"] = len(said.log_probabilities)
+            counts["counts of their pieces"] = len(said.pieces)
+            if said.known is not None:
+                counts["flags of known words"] = len(said.known)
         if len(set(counts.values())) > 1:
             listed = ", ".join(f"{count} {name}" for name, count in counts.items())
             raise UserError(f"The texts of a test set must agree line by line, but got {listed}.")
@@ -57,16 +78,18 @@ class Signatures:
 
     bleu: str
     chrf: str
+    ter: str | None = None
+    """None where TER is not asked for."""
 
 
-def signatures() -> Signatures:
-    """Signatures of the BLEU (13a tokens, cased) and chrF that this package reports."""
-    metrics = BLEU(), CHRF()
+def signatures(ter: bool = False) -> Signatures:
+    """Signatures of what is reported: BLEU (13a tokens, cased), chrF and, if asked for, TER."""
+    metrics = BLEU(), CHRF(), TER()
     for metric in metrics:
         # sacreBLEU knows the number of references, part of the signature, after scoring only.
         metric.corpus_score(["one"], [["one"]])
-    bleu_metric, chrf_metric = metrics
-    return Signatures(str(bleu_metric.get_signature()), str(chrf_metric.get_signature()))
+    bleu_said, chrf_said, ter_said = (str(metric.get_signature()) for metric in metrics)
+    return Signatures(bleu_said, chrf_said, ter_said if ter else None)
 
 
 def bleu_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Int[np.ndarray, "N 10"]:
@@ -105,3 +128,24 @@ def brevity_ratio(sums: Num[np.ndarray, "10"]) -> float:
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     """Corpus chrF2 (Popović 2015), 0 to 100."""
     return float(CHRF().corpus_score(list(hypotheses), [list(references)]).score)
+
+
+def ter_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Float[np.ndarray, "N 2"]:
+    """Count what each sentence adds to corpus TER: edits and reference words.
+
+    Slow for long sentences; see ``EvaluationConfig.ter``.
+    """
+    metric = TER()
+    counts = np.zeros((len(hypotheses), 2))
+    for row, hypothesis, reference in zip(counts, hypotheses, references, strict=True):
+        score = metric.corpus_score([hypothesis], [[reference]])
+        row[:] = [score.num_edits, score.ref_length]
+    return counts
+
+
+def ter(sums: Float[np.ndarray, "2"]) -> float:
+    """Corpus TER, in edits per 100 reference words (so 0 is best), from the sums of its counts."""
+    edits, words = sums.tolist()
+    if not words:
+        return 100.0 if edits else 0.0
+    return 100.0 * edits / words

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from seq2seq.config import EvaluationConfig, flatten, nearest
+from seq2seq.config import EvaluationConfig, flatten
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation
+from seq2seq.evaluation.groups import agreed, baseline_first, group_by_system
 from seq2seq.evaluation.lengths import (
     ALL,
     FEW,
@@ -36,8 +37,9 @@ logger = logging.getLogger(__name__)
 
 BESIDE_THE_POINT = (
     "name", "system", "systems", "baseline", "seed", "seeds", "beams", "data", "output",
+    "evaluation",
 )  # fmt: skip
-"""Config keys that name a run rather than shape it."""
+"""Config keys that name a run, or say how it is judged, rather than shape it."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +57,12 @@ class SystemRow:
     by_seed: list[float]
     """Corpus BLEU of each seed, in the order of ``System.seeds``."""
     chrf: float | None
-    """Mean over seeds, like the two below."""
+    """Mean over seeds, like the three below."""
     brevity_ratio: float | None
-    capped: float
+    capped: float | None
+    """None where nobody knows, as of text that was given."""
+    ter: float | None
+    """None where it is not asked for."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,8 @@ class Comparison:
     gaps: list[Gap]
     """One for each system but the baseline, in the order of ``systems``."""
     config_differences: dict[str, dict[str, list[Any]]]
-    """Config key -> system -> its values, for keys whose value is not the same everywhere."""
+    """Config key -> system -> its values, for keys whose value is not the same everywhere. Systems
+    whose records hold no config are left out."""
     signatures: Signatures
     settings: EvaluationConfig
 
@@ -137,8 +143,8 @@ def compare_systems(
     """
     for other in evaluations[1:]:
         _require_same_test_set(evaluations[0], other)
-    groups = _group(evaluations)
-    names = _baseline_first(groups, baseline)
+    groups = group_by_system(evaluations)
+    names = baseline_first(groups, baseline)
 
     # Nothing below depends on the order of the evaluations.
     texts = evaluations[0].texts
@@ -170,9 +176,9 @@ def compare_systems(
         )
     first = scores[names[0]][0]
     return Comparison(
-        corpus=_agreed(evaluations, "corpus"),
-        test_set=_agreed(evaluations, "test_set"),
-        search=_agreed(evaluations, "search"),
+        corpus=agreed(evaluations, "corpus"),
+        test_set=agreed(evaluations, "test_set"),
+        search=agreed(evaluations, "search"),
         sentences=len(texts),
         empty_sources=first.empty_sources,
         systems=systems,
@@ -205,55 +211,6 @@ def _require_same_test_set(one: Evaluation, other: Evaluation) -> None:
                 )
 
 
-def _group(evaluations: Sequence[Evaluation]) -> dict[str, dict[int | None, Evaluation]]:
-    """System -> seed -> evaluation, seeds rising."""
-    several_experiments = len({_said(e, "experiment") for e in evaluations}) > 1
-    several_searches = len({_said(e, "search") for e in evaluations}) > 1
-    groups: dict[str, dict[int | None, Evaluation]] = {}
-    for evaluation in evaluations:
-        name = _said(evaluation, "system") or evaluation.directory.resolve().name
-        if several_experiments and (experiment := _said(evaluation, "experiment")):
-            name = f"{experiment}/{name}"
-        if several_searches and (search := _said(evaluation, "search")):
-            name = f"{name} ({search})"
-        seed = evaluation.record.get("seed")
-        seed = seed if isinstance(seed, int) else None
-        group = groups.setdefault(name, {})
-        if seed in group:
-            which = "without a seed" if seed is None else f"with seed {seed}"
-            raise UserError(
-                f"{group[seed].directory} and {evaluation.directory} are both of system {name} "
-                f"{which}; name one of them only."
-            )
-        group[seed] = evaluation
-    by_seed = {
-        name: dict(sorted(group.items(), key=lambda item: (item[0] is not None, item[0] or 0)))
-        for name, group in groups.items()
-    }
-    return by_seed
-
-
-def _baseline_first(groups: Mapping[str, Any], baseline: str | None) -> list[str]:
-    names = list(groups)
-    first = names[0] if baseline is None else baseline
-    if first not in groups:
-        raise UserError(
-            f"baseline={baseline} is none of the systems compared; "
-            f"nearest valid: {nearest(first, names)}."
-        )
-    return [first, *sorted(name for name in names if name != first)]
-
-
-def _said(evaluation: Evaluation, key: str) -> str | None:
-    value = evaluation.record.get(key)
-    return value if isinstance(value, str) and value else None
-
-
-def _agreed(evaluations: Sequence[Evaluation], key: str) -> str | None:
-    said = {_said(evaluation, key) for evaluation in evaluations}
-    return said.pop() if len(said) == 1 else None
-
-
 def _row(
     scores: Sequence[LengthScore],
     counts: Int[np.ndarray, "K N 10"],
@@ -276,7 +233,8 @@ def _row(
         by_seed=[score.bleu for score in scores if score.bleu is not None],
         chrf=mean("chrf"),
         brevity_ratio=mean("brevity_ratio"),
-        capped=float(np.mean([score.capped for score in scores])),
+        capped=mean("capped"),
+        ter=mean("ter"),
     )
 
 
@@ -314,8 +272,9 @@ def _config_differences(
     groups: Mapping[str, Mapping[int | None, Evaluation]],
 ) -> dict[str, dict[str, list[Any]]]:
     flat = {
-        name: [_settings(evaluation) for evaluation in group.values()]
+        name: settings
         for name, group in groups.items()
+        if any(settings := [_settings(evaluation) for evaluation in group.values()])
     }
     keys = sorted({key for configs in flat.values() for config in configs for key in config})
     differences = {}

@@ -16,7 +16,7 @@ def findings(comparison: Comparison) -> list[str]:
             growth_in_words(gap, comparison.settings.confidence),
         ]
     for system in comparison.systems:
-        if system.overall.capped > NOTABLE_CAP_SHARE * comparison.sentences:
+        if (system.overall.capped or 0) > NOTABLE_CAP_SHARE * comparison.sentences:
             found.append(
                 f"{system.name}: the search cut {system.overall.capped:.4g} of "
                 f"{comparison.sentences:,} hypotheses at its length limit, which costs them BLEU."

@@ -35,6 +35,7 @@ from typing import Any
 from seq2seq.config import EvaluationConfig, PublishConfig, from_json
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation, read_evaluation
+from seq2seq.evaluation.given import GIVEN
 from seq2seq.evaluation.systems import compare_systems
 from seq2seq.files import write_whole
 from seq2seq.record import describe_environment
@@ -62,7 +63,9 @@ def publish(config: PublishConfig) -> None:
     pictures: dict[Path, bytes] = {}
     for folder in map(Path, config.comparisons):
         evaluations, baseline, settings = _read_comparison(folder)
-        experiment = str(evaluations[0].record.get("experiment"))
+        experiment = next(
+            (name for e in evaluations if (name := e.record.get("experiment"))), "none"
+        )
         marks = f"<!-- results:{experiment}/{folder.name} -->", "<!-- /results -->"
         picture = Path(config.pictures) / f"{experiment}-{folder.name}.png"
         comparison = compare_systems(evaluations, baseline, settings)
@@ -165,6 +168,9 @@ def provenance(evaluations: Sequence[Evaluation]) -> list[str]:
     lines, settings = [], []
     for evaluation in evaluations:
         record = evaluation.record
+        if record.get("search") == GIVEN:
+            lines.append(f"{record.get('system')}: translations that were given.")
+            continue
         training: dict[str, Any] = record.get("training") or {}
         progress = training.get("progress", {})
         minutes = progress.get("seconds", 0.0) / 60

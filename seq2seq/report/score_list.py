@@ -16,9 +16,8 @@ def score_list_markdown(evaluations: Sequence[Evaluation]) -> str:
     notes = [
         f"Brackets: {settings.confidence:.0%} bootstrap interval over the sentences "
         f"({settings.bootstrap:,} resamples), the trained models held fixed.",
-        *(
-            signature_note(signature.bleu, signature.chrf)
-            for signature in dict.fromkeys(e.scores.signatures for e in evaluations)
+        *dict.fromkeys(
+            signature_note(e.scores.signatures.bleu, e.scores.signatures.chrf) for e in evaluations
         ),
         *dict.fromkeys(describe_environment(evaluation.record) for evaluation in evaluations),
     ]

@@ -4,16 +4,18 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
+from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import FEW, LengthScore, Scores
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
 from seq2seq.evaluation.systems import Comparison, SystemRow
 
 DAGGER = "†"
+CAP_NOTE = "Hit the cap: hypotheses cut at the search's length limit."
 
 COLUMNS = (
     *("system", "seeds", "words", "sentences", "few"),
     *("bleu", "bleu_low", "bleu_high", "bleu_seed_low", "bleu_seed_high"),
-    *("chrf", "brevity_ratio", "capped"),
+    *("chrf", "ter", "brevity_ratio", "capped"),
     *("baseline", "gap", "gap_low", "gap_high", "p_bootstrap", "p_randomization"),
 )
 """Of the CSV."""
@@ -26,24 +28,67 @@ def heading(comparison: Comparison) -> str:
 
 
 def scores_markdown(scores: Scores) -> str:
-    """One evaluation by source length, with the sacreBLEU signatures below."""
-    rows = [
-        [
-            _label(row),
-            f"{row.sentences:,}",
-            interval_text(row),
-            _number(row.chrf, 1),
-            _number(row.brevity_ratio, 2),
-            f"{row.capped:,}",
-        ]
-        for row in (*scores.buckets, scores.overall)
-    ]
-    header = ["source words", "n", "BLEU", "chrF", "brevity", "hit the cap"]
+    """One evaluation by source length, with the sacreBLEU signatures below.
+
+    TER, cap hits, the loss and the sentences without an unknown word are shown where known.
+    """
+    shown = [*scores.buckets, scores.overall, *([scores.known] if scores.known else [])]
+    columns = {
+        "source words": [_label(row) for row in shown],
+        "n": [f"{row.sentences:,}" for row in shown],
+        "BLEU": [interval_text(row) for row in shown],
+        "chrF": [_number(row.chrf, 1) for row in shown],
+    }
+    if scores.overall.ter is not None:
+        columns["TER"] = [_number(row.ter, 1) for row in shown]
+    columns["brevity"] = [_number(row.brevity_ratio, 2) for row in shown]
+    if scores.overall.capped is not None:
+        columns["hit the cap"] = [_number(row.capped, 0) for row in shown]
+    if any(row.loss is not None for row in shown):
+        columns["loss"] = [_number(row.loss, 3) for row in shown]
+        columns["perplexity"] = [_number(row.perplexity, 2) for row in shown]
     notes = _interval_notes(scores.settings.confidence, scores.settings.bootstrap)
-    if any(row.few for row in scores.buckets):
+    if "hit the cap" in columns:
+        notes.append(CAP_NOTE)
+    if "loss" in columns:
+        notes.append(
+            "Loss: negative log-likelihood of the references in nats per piece, the end of the "
+            "sentence included; comparable between models of one vocabulary. Perplexity: its exp."
+        )
+    if any(row.few for row in shown):
         notes.append(_few_note())
-    notes.append(signature_note(scores.signatures.bleu, scores.signatures.chrf))
-    return markdown_table(header, rows) + "\n" + "".join(f"- {note}\n" for note in notes)
+    signed = scores.signatures
+    notes.append(signature_note(signed.bleu, signed.chrf, signed.ter))
+    rows = zip(*columns.values(), strict=True)
+    return markdown_table(list(columns), rows) + "\n" + "".join(f"- {note}\n" for note in notes)
+
+
+def unknown_words_markdown(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> str:
+    """BLEU as in Bahdanau, Cho & Bengio 2014, Table 1: all sentences, and those of known words.
+
+    Args:
+        pairs: a search of a test set, and the same search with ``<unk>`` forbidden. The second is
+            shown on the sentences of which neither side holds a word unknown to the model.
+    """
+    rows = []
+    for search, without_unknown in pairs:
+        scores = without_unknown.scores
+        known = scores.known or scores.overall  # where each word is known, these are all sentences
+        rows.append(
+            [
+                escaped(f"{search.record['test_set']}, {search.record['search']}"),
+                f"{search.scores.overall.sentences:,}",
+                interval_text(search.scores.overall),
+                f"{known.sentences:,}",
+                interval_text(known),
+            ]
+        )
+    notes = [
+        "All: BLEU of every sentence. No UNK: BLEU of the sentences of which neither source nor "
+        "reference holds an unknown word, by a search that may not write one.",
+    ]
+    table = markdown_table(["test set, search", "n", "All", "n known", "No UNK"], rows)
+    return table + "\n" + "".join(f"- {note}\n" for note in notes)
 
 
 def comparison_markdown(comparison: Comparison, findings: Sequence[str]) -> str:
@@ -90,6 +135,7 @@ def comparison_csv(comparison: Comparison) -> str:
                     min(row.by_seed, default=None),
                     max(row.by_seed, default=None),
                     row.chrf,
+                    row.ter,
                     row.brevity_ratio,
                     row.capped,
                     gap.baseline if gap else None,
@@ -125,15 +171,18 @@ def bleu_table(comparison: Comparison) -> str:
 
 def _detail_table(comparison: Comparison, several: bool) -> str:
     header = ["source words"]
-    for quantity in ("chrF", "brevity", "hit the cap"):
+    with_ter = any(system.overall.ter is not None for system in comparison.systems)
+    for quantity in ("chrF", *(["TER"] if with_ter else []), "brevity", "hit the cap"):
         header += [f"{quantity} {escaped(system.name)}" for system in comparison.systems]
     rows = []
     for index, row in enumerate(comparison.systems[0].rows):
         of_systems = [system.rows[index] for system in comparison.systems]
         cells = [_label(row)]
         cells += [_number(other.chrf, 1) for other in of_systems]
+        if with_ter:
+            cells += [_number(other.ter, 1) for other in of_systems]
         cells += [_number(other.brevity_ratio, 2) for other in of_systems]
-        cells += [f"{other.capped:,.{1 if several else 0}f}" for other in of_systems]
+        cells += [_number(other.capped, 1 if several else 0) for other in of_systems]
         rows.append(cells)
     return markdown_table(header, rows)
 
@@ -141,7 +190,7 @@ def _detail_table(comparison: Comparison, several: bool) -> str:
 def _notes(comparison: Comparison, several: bool) -> list[str]:
     """How to read the tables: every sentence that applies to this comparison."""
     settings = comparison.settings
-    notes = _interval_notes(settings.confidence, settings.bootstrap)
+    notes = [*_interval_notes(settings.confidence, settings.bootstrap), CAP_NOTE]
     if several:
         notes.append(
             "Scores are means over seeds; parentheses give the lowest and the highest seed, which "
@@ -173,7 +222,8 @@ def _notes(comparison: Comparison, several: bool) -> list[str]:
             for key, values in comparison.config_differences.items()
         )
         notes.append(f"The configurations differ in {listed}.")
-    return [*notes, signature_note(comparison.signatures.bleu, comparison.signatures.chrf)]
+    signed = comparison.signatures
+    return [*notes, signature_note(signed.bleu, signed.chrf, signed.ter)]
 
 
 def _interval_notes(confidence: float, resamples: int) -> list[str]:
@@ -182,7 +232,6 @@ def _interval_notes(confidence: float, resamples: int) -> list[str]:
         f"Brackets: {confidence:.0%} bootstrap interval over the sentences of the row "
         f"({resamples:,} resamples), the trained models held fixed.",
         "Brevity: tokens said per token of the reference.",
-        "Hit the cap: hypotheses cut at the search's length limit.",
     ]
 
 
@@ -190,9 +239,10 @@ def _few_note() -> str:
     return f"{DAGGER} fewer than {FEW} sentences: too few to conclude from."
 
 
-def signature_note(bleu: str, chrf: str) -> str:
+def signature_note(bleu: str, chrf: str, ter: str | None = None) -> str:
     """How the scores were computed, in sacreBLEU's words."""
-    return f"BLEU: sacreBLEU `{bleu}`. chrF: sacreBLEU `{chrf}`."
+    note = f"BLEU: sacreBLEU `{bleu}`. chrF: sacreBLEU `{chrf}`."
+    return note if ter is None else f"{note} TER (lower is better): sacreBLEU `{ter}`."
 
 
 def _label(row: LengthScore | SystemRow) -> str:
@@ -210,7 +260,7 @@ def interval_text(row: LengthScore | SystemRow) -> str:
 
 
 def _number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
+    return "–" if value is None else f"{value:,.{digits}f}"
 
 
 def escaped(text: str) -> str:

@@ -1,9 +1,9 @@
 """The update rule and the learning rate over time."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from seq2seq.config import OptimizerConfig
@@ -29,28 +29,41 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
     return torch.optim.SGD(parameters, lr=rate, momentum=config.momentum, weight_decay=decay)
 
 
-def clipped_step(optimizer: torch.optim.Optimizer, limit: float) -> Float[Tensor, ""]:
-    """One step along the gradient, scaled down to a norm of ``limit`` (0: as it is).
+class ClippedStep(NamedTuple):
+    """What a step was like; on the device until someone asks."""
 
-    Returns the norm before clipping (Pascanu et al. 2013). The fused Adam divides by a
-    ``grad_scale`` as it reads the gradient; for the others a pass over all gradients does it.
+    norm: Float[Tensor, ""]
+    """Of the gradient, before clipping."""
+    taken: Bool[Tensor, ""]
+    """False where the loss or the gradient was not finite: parameters and moments are as before."""
+
+
+def clipped_step(
+    optimizer: torch.optim.Optimizer, limit: float, loss: Float[Tensor, ""]
+) -> ClippedStep:
+    """One step along the gradient of ``loss``, scaled down to a norm of ``limit`` (0: as it is).
+
+    Clipping is by norm (Pascanu et al. 2013). The fused Adam divides by a ``grad_scale`` as it
+    reads the gradient, and does nothing where ``found_inf`` is set, without asking the device; for
+    the others a pass over all gradients, and a question, do it.
     """
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     norm = torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
-    if limit and isinstance(optimizer, torch.optim.Adam) and optimizer.defaults["fused"]:
+    taken = norm.isfinite() & loss.isfinite()
+    if isinstance(optimizer, torch.optim.Adam) and optimizer.defaults["fused"]:
         # Where torch.amp.GradScaler leaves them for the step, and takes them away again.
         fused: Any = optimizer
-        fused.grad_scale = (norm / limit).clamp(min=1).float()
-        fused.found_inf = torch.zeros_like(fused.grad_scale)
+        fused.grad_scale = (norm / limit if limit else torch.ones_like(norm)).clamp(min=1).float()
+        fused.found_inf = (~taken).float()
         try:
             fused.step()
         finally:
             del fused.grad_scale, fused.found_inf
-        return norm
-    if limit:
-        torch.nn.utils.clip_grads_with_norm_(parameters, limit, norm)
-    optimizer.step()
-    return norm
+    elif taken:
+        if limit:
+            torch.nn.utils.clip_grads_with_norm_(parameters, limit, norm)
+        optimizer.step()
+    return ClippedStep(norm, taken)
 
 
 class LearningRate:

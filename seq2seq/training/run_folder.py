@@ -1,7 +1,10 @@
 """The folder of one training run: whose it is, its record, where its checkpoints lie."""
 
+import contextlib
 import json
 import logging
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,11 @@ from seq2seq.config import ExperimentConfig, flatten, to_json
 from seq2seq.errors import UserError
 from seq2seq.files import write_json
 from seq2seq.sealed_folder import remove
+
+try:
+    import fcntl
+except ImportError:  # Windows: two trainings of one folder must not be started
+    fcntl = None  # type: ignore[assignment]
 
 log = logging.getLogger(__name__)
 
@@ -23,8 +31,14 @@ NOT_PART_OF_A_RUN = (
     "beams",
     "decoding",
     "evaluation",
+    "corpus.directory",  # the text itself is compared, by its hashes
+    "corpus.mirror",
+    "tokenization.workers",
+    "training.device",
     "training.keep",
     "training.log_every",
+    "training.max_skipped",
+    "training.save_minutes",
     "training.tensorboard",
 )
 
@@ -57,20 +71,53 @@ class RunFolder:
         return self.path / "checkpoints" / "best"
 
     def checkpoint(self, update: int) -> Path:
-        """Where the state after ``update`` updates is kept."""
+        """Where the state after the validation at ``update`` is kept."""
         return self.path / "checkpoints" / f"update-{update}"
+
+    def interim(self, update: int) -> Path:
+        """Where the state at ``update``, between two validations, is kept."""
+        return self.path / "checkpoints" / f"interim-{update}"
 
     def newest(self) -> list[Path]:
         """The checkpoints that training can go on from, newest first."""
         return newest_checkpoints(self.path)
 
     def prune(self, keep: int) -> None:
-        """Delete all but the ``keep`` newest checkpoints, and what cut-off writing left.
+        """Delete what is no longer needed, and what cut-off writing left.
 
-        The best checkpoint is not among these.
+        Stay: the best checkpoint, the ``keep`` newest of those made at validations, and the newest
+        one, if that was made in between.
         """
-        for folder in (*self.newest()[keep:], *(self.path / "checkpoints").glob("update-*.part")):
+        newest = self.newest()
+        validated = [folder for folder in newest if folder.name.startswith("update-")]
+        needed = {*newest[:1], *validated[:keep]}
+        cut_off = (self.path / "checkpoints").glob("*-*.part")
+        for folder in (*(folder for folder in newest if folder not in needed), *cut_off):
             remove(folder)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from training in this folder, however this one ends.
+
+        Raises:
+            UserError: one of them does; the sentence names its process id.
+        """
+        with (self.path / "lock").open("a+", encoding="utf-8") as lock:
+            try:
+                if fcntl is not None:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.seek(0)
+                raise UserError(
+                    f"{self.path} is being trained by process {lock.read().strip()}; wait for it, "
+                    "stop it, or choose another name=, seed= or output=."
+                ) from None
+            except OSError:  # some network file systems know no locks
+                log.warning("No locks in %s: do not start two trainings of it at once", self.path)
+            lock.truncate(0)
+            lock.write(str(os.getpid()))
+            lock.flush()
+            yield
 
     @property
     def finished(self) -> bool:
@@ -81,23 +128,33 @@ class RunFolder:
         """Take the folder for this config; refuse one that holds a run of another config."""
         path = self.path / "config.json"
         mine = json.loads(json.dumps(to_json(self.config)))
-        if path.exists():
-            try:
-                theirs = json.loads(path.read_text(encoding="utf-8"))
-            except ValueError:
-                raise UserError(
-                    f"{path} is not JSON; move the folder {self.path} away or choose another "
-                    "experiment name."
-                ) from None
-            if differences := _differences(identity(theirs), identity(mine)):
-                more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
-                raise UserError(
-                    f"{self.path} holds a run of another config: {differences[0]}{more}; choose "
-                    "another name=, seed= or output=, or move that folder away."
-                )
+        if not path.exists():
+            self.path.mkdir(parents=True, exist_ok=True)
+            write_json(path, mine)
             return
-        self.path.mkdir(parents=True, exist_ok=True)
-        write_json(path, mine)
+        try:
+            theirs = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            raise UserError(
+                f"{path} is not JSON; move the folder {self.path} away or choose another "
+                "experiment name."
+            ) from None
+        if differences := _differences(identity(theirs), identity(mine)):
+            more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
+            raise UserError(
+                f"{self.path} holds a run of another config: {differences[0]}{more}; choose "
+                "another name=, seed= or output=, or move that folder away."
+            )
+
+    def require_text(self, hashes: dict[str, str]) -> None:
+        """Refuse to go on with another text than the run began with; see PreparedData.hashes."""
+        earlier = self.record().get("data_sha256", hashes)
+        for name, digest in hashes.items():
+            if earlier.get(name) != digest:
+                raise UserError(
+                    f"{self.path} was trained on another text: {name} has changed since; restore "
+                    "it, choose another name=, seed= or output=, or move that folder away."
+                )
 
     def record(self) -> dict[str, Any]:
         """The run record so far; empty before the first update."""

@@ -3,9 +3,8 @@
 import logging
 import math
 import time
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -13,52 +12,26 @@ from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from seq2seq.allocator import freed_memory_kept
-from seq2seq.checkpoint import (
-    capture_rng,
-    load_checkpoint,
-    load_optimizer,
-    restore_rng,
-    save_checkpoint,
-)
 from seq2seq.config import ExperimentConfig
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.dataset import PreparedData
-from seq2seq.device import choose_device, choose_precision
+from seq2seq.device import choose_device, choose_precision, deterministic
 from seq2seq.errors import UserError
 from seq2seq.model.kernels import choose_kernels
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import environment_record
-from seq2seq.training.metrics import Metrics, Window
+from seq2seq.training.interruption import Interrupted, Interruption
+from seq2seq.training.journal import Journal
+from seq2seq.training.metrics import Metrics
 from seq2seq.training.optimization import LearningRate, build_optimizer
+from seq2seq.training.progress import Progress
 from seq2seq.training.run_folder import RunFolder
+from seq2seq.training.saves import Saves
 from seq2seq.training.updater import Updater
 from seq2seq.training.validation import Validator
+from seq2seq.training.window import Window
 
 log = logging.getLogger(__name__)
-
-
-@dataclass
-class Progress:
-    """Where training stands; all of it is in every checkpoint."""
-
-    update: int = 0
-    """Updates made."""
-    epoch: int = 0
-    """Epochs completed."""
-    position: int = 0
-    """Updates made in the epoch under way."""
-    best_measure: float = -math.inf
-    """Best dev measure so far, higher is better."""
-    best_update: int = 0
-    """The update that reached it."""
-    validated_update: int = 0
-    """The update of the latest validation."""
-    stale: int = 0
-    """Validations since the best."""
-    seconds: float = 0.0
-    """Wall time spent training, validations included, over all sittings."""
-    target_tokens: int = 0
-    """Target tokens trained on, ends of sentence included."""
 
 
 class Trainer:
@@ -85,29 +58,43 @@ class Trainer:
         self.validator = Validator(
             self.model, data, config.training, config.evaluation.edges, self.device, self.precision
         )
+        self.saves = Saves(
+            self.folder, config, data, self.model, self.optimizer, self.rate, self._conditions()
+        )
         self.progress = Progress()
+        self.window = Window()
         self._epoch_length = len(self._groups(0))
 
     def run(self) -> RunFolder:
         """Train until max_epochs, max_updates or patience; return the finished run folder.
 
         Raises:
-            UserError: the folder holds a run of another config, the loss exploded, or a
-                checkpoint cannot be read or written.
+            UserError: the folder holds a run of another config, or another process trains it; the
+                numbers are no longer finite, or a checkpoint cannot be read or written.
+            Interrupted: a signal asked to stop; everything is saved.
         """
         self.folder.claim()
+        self.folder.require_text(self.data.hashes)
         if self.folder.finished:
             log.info("%s is already trained; nothing to do.", self.folder.path)
             return self.folder
+        exact = deterministic(self.config.training.deterministic)
+        with self.folder.locked(), Interruption() as interruption, exact:
+            self._train(interruption)
+        return self.folder
+
+    def _train(self, interruption: Interruption) -> None:
         self.metrics = Metrics(self.folder.path, self.config.training.tensorboard)
+        self.skipped = Journal(self.folder.path / "skipped.jsonl")
         self.environment = environment_record(self.device)  # of the code that runs, not of later
         self._continue()
         self._write_record("running")
         self._log_start()
         self._clock = time.monotonic() - self.progress.seconds
+        self._saved = time.monotonic()
         with logging_redirect_tqdm(), self._bar() as bar, freed_memory_kept():
             while not (reason := self._end()):
-                self._epoch(bar)
+                self._epoch(bar, interruption)
         if self.progress.validated_update < self.progress.update:  # cut off by max_updates
             self._validate()
         self._write_record("finished", reason)
@@ -119,38 +106,43 @@ class Trainer:
             self.progress.best_update,
             self.folder.best,
         )
-        return self.folder
 
     # -- one epoch, one update -------------------------------------------------------------------
 
-    def _epoch(self, bar: tqdm) -> None:
+    def _epoch(self, bar: tqdm, interruption: Interruption) -> None:
         """Make the updates that remain of the epoch under way."""
         training, progress = self.config.training, self.progress
         groups = self._groups(progress.epoch)
-        window = Window()
         while progress.position < len(groups) and not self._end():
             rate = self.rate.apply(progress.update + 1)
-            clock = time.monotonic()
-            batches = [collate(self.data.train, pairs) for pairs in groups[progress.position]]
-            window.wait(time.monotonic() - clock)
-            window.add(*self.updater.update(batches))
-            progress.update += 1
-            progress.position += 1
-            progress.target_tokens += window.last_tokens
+            self._update(groups[progress.position])
             bar.update()
             epoch_ends = progress.position == len(groups)
             if progress.update % training.log_every == 0 or epoch_ends:
-                self._log_updates(window, rate, bar)
-                window = Window()
+                self._log_updates(rate, bar)
             if epoch_ends:
                 progress.epoch += 1
                 progress.position = 0
             every = training.validate_every
             if (progress.update % every == 0) if every else epoch_ends:
                 self._validate()
-                window = Window()
+            if interruption.heard is not None:
+                self._stop(interruption.heard)
+            if time.monotonic() - self._saved > 60 * training.save_minutes:
+                self._save_interim()
             if epoch_ends:
                 return
+
+    def _update(self, group: list[np.ndarray]) -> None:
+        """Make one update from these batches of pairs."""
+        clock = time.monotonic()
+        batches = [collate(self.data.train, pairs) for pairs in group]
+        self.window.wait(time.monotonic() - clock)
+        update = self.updater.update(batches)
+        self.progress.update += 1
+        self.progress.position += 1
+        self.progress.target_tokens += update.tokens
+        self.window.add(self.progress.update, update, np.concatenate(group))
 
     def _groups(self, epoch: int) -> list[list[np.ndarray]]:
         """The epoch's batches, as many together as make one update."""
@@ -163,11 +155,13 @@ class Trainer:
     def _validate(self) -> None:
         """Measure the dev set, keep the best checkpoint, save the newest."""
         progress = self.progress
+        self._settle()
+        self.window = Window()
         validation = self.validator.run()
-        self._require_finite("dev loss", validation.loss)
+        self._require_finite(validation.loss)
         progress.validated_update = progress.update
         measure = validation.measure(self.config.training.measure)
-        improved = measure > progress.best_measure
+        improved = progress.best_measure is None or measure > progress.best_measure
         self.rate.after_validation(improved)
         if improved:
             progress.best_measure, progress.best_update = measure, progress.update
@@ -187,55 +181,36 @@ class Trainer:
             " (best)" if improved else "",
         )
         if improved:
-            self._save(self.folder.best)
-        self._save(self.folder.checkpoint(progress.update))
-        self.folder.prune(self.config.training.keep)
+            self.saves.save_best(progress)
+        self.saves.save_validated(progress)
+        self._saved = time.monotonic()
         self._write_record("running")
+        self.window = Window()  # validating is no part of the time that the next updates take
 
-    def _save(self, directory: Path) -> None:
-        state = {
-            "progress": asdict(self.progress),
-            "learning_rate": self.rate.state(),
-        }
-        save_checkpoint(
-            directory,
-            self.model,
-            self.config,
-            self.data.source,
-            self.data.target,
-            self.optimizer.state_dict(),
-            state,
-            capture_rng(),
+    def _save_interim(self) -> None:
+        self._settle()
+        self.progress.seconds = time.monotonic() - self._clock
+        self.saves.save_interim(self.progress, self.window)
+        self._saved = time.monotonic()
+
+    def _stop(self, number: int) -> NoReturn:
+        """End this sitting as a signal asked for."""
+        if self.progress.validated_update < self.progress.update:
+            self._save_interim()
+        self._write_record("interrupted")
+        self.metrics.close()
+        raise Interrupted(
+            number,
+            f"Stopped after update {self.progress.update}, which is saved in {self.folder.path}.",
         )
 
     def _continue(self) -> None:
-        """Go on from the newest whole checkpoint of this run, when there is one.
-
-        Raises:
-            UserError: there are checkpoints, but none is whole; the sentence is of the newest.
-        """
-        refusals = []
-        for folder in self.folder.newest():
-            try:
-                self._restore(folder)
-            except UserError as error:
-                log.warning("%s Trying the checkpoint before it.", error)
-                refusals.append(error)
-            else:
-                log.info("Continuing %s from update %d.", self.folder.path, self.progress.update)
-                return
-        if refusals:
-            raise refusals[0]
-        self.metrics.rewind(0)
-
-    def _restore(self, folder: Path) -> None:
-        checkpoint = load_checkpoint(folder, self.device)
-        load_optimizer(folder, self.optimizer)
-        self.model.load_state_dict(checkpoint.model.state_dict())
-        self.progress = Progress(**checkpoint.state["progress"])
-        self.rate.restore(checkpoint.state["learning_rate"])
-        restore_rng(checkpoint.rng)
+        """Go on from the newest checkpoint of this run, when there is one."""
+        if (restored := self.saves.restore(self.device)) is not None:
+            self.progress, self.window = restored
+            log.info("Continuing %s from update %d.", self.folder.path, self.progress.update)
         self.metrics.rewind(self.progress.update)
+        self.skipped.rewind(self.progress.update)
 
     def _end(self) -> str | None:
         """Why training is over; None while it is not."""
@@ -248,11 +223,33 @@ class Trainer:
             return f"max_updates={training.max_updates}"
         return None
 
-    def _require_finite(self, what: str, value: float) -> None:
-        """End a training that has exploded before its weights reach a checkpoint."""
-        if not math.isfinite(value):
+    def _settle(self) -> None:
+        """Count the updates that were skipped, and name their pairs; end where there are many."""
+        failures = self.window.settle()
+        if not failures:
+            return
+        self.progress.skipped += len(failures)
+        for update, pairs in failures:
+            lines = self.data.train.line_numbers[pairs].tolist()
+            self.skipped.add({"update": update, "lines": lines})
+        log.warning(
+            "%d update(s) skipped, since loss or gradient was not finite; their lines: %s",
+            len(failures),
+            self.skipped.path,
+        )
+        if self.progress.skipped > self.config.training.max_skipped:
             raise UserError(
-                f"The {what} became {value} by update {self.progress.update}; train again under "
+                f"{self.progress.skipped} updates had no finite loss or gradient, more than "
+                f"training.max_skipped={self.config.training.max_skipped}; their lines are "
+                f"listed in {self.skipped.path}. Train again under another name= with a lower "
+                "training.optimizer.learning_rate or more training.optimizer.warmup_updates."
+            )
+
+    def _require_finite(self, loss: float) -> None:
+        """End a training that has exploded before its weights reach a checkpoint."""
+        if not math.isfinite(loss):
+            raise UserError(
+                f"The dev loss became {loss} by update {self.progress.update}; train again under "
                 "another name= with a lower training.optimizer.learning_rate or more "
                 "training.optimizer.warmup_updates."
             )
@@ -276,20 +273,22 @@ class Trainer:
             dynamic_ncols=True,
         )
 
-    def _log_updates(self, window: Window, rate: float, bar: tqdm) -> None:
-        entry = window.entry()
-        self._require_finite("loss", entry["loss"])
-        self._require_finite("gradient norm", entry["gradient_norm"])
+    def _log_updates(self, rate: float, bar: tqdm) -> None:
+        self._settle()
+        entry = self.window.entry()
+        self.window = Window()
         where = {"kind": "train", "update": self.progress.update, "epoch": self._epochs()}
         self.metrics.add({**where, **entry, "learning_rate": rate})
-        bar.set_postfix(loss=f"{entry['loss']:.3f}", tokens_s=f"{entry['tokens_per_second']:.0f}")
+        loss = "none" if entry["loss"] is None else f"{entry['loss']:.4f}"
+        speed = f"{entry['tokens_per_second']:,.0f}"
+        bar.set_postfix(loss=loss, tokens_s=speed)
         if bar.disable:
             log.info(
-                "update %d of at most %d: loss %.4f, %.0f target tokens/s",
+                "update %d of at most %d: loss %s, %s target tokens/s",
                 self.progress.update,
                 bar.total,
-                entry["loss"],
-                entry["tokens_per_second"],
+                loss,
+                speed,
             )
 
     def _log_start(self) -> None:
@@ -309,6 +308,16 @@ class Trainer:
             self.folder.path,
         )
 
+    def _conditions(self) -> dict[str, str]:
+        """What the numbers depend on, besides the config and the data."""
+        return {
+            "device": self.device.type,
+            "precision": str(self.precision).removeprefix("torch."),
+            "kernels": choose_kernels(self.device, torch.float32, self.precision).name,
+            "threads": str(torch.get_num_threads()),
+            "torch": torch.__version__,
+        }
+
     def _write_record(self, status: str, reason: str | None = None) -> None:
         record: dict[str, Any] = {
             "status": status,
@@ -317,14 +326,12 @@ class Trainer:
             "system": self.config.system,
             "seed": self.config.seed,
             "parameters": self.model.parameter_counts(),
-            "precision": str(self.precision).removeprefix("torch."),
-            "kernels": choose_kernels(self.device, torch.float32, self.precision).name,
+            "precision": self.saves.conditions["precision"],
+            "kernels": self.saves.conditions["kernels"],
             "training_pairs": len(self.data.train),
             "skipped_pairs": self.data.skipped,
             "data_sha256": self.data.hashes,
             "progress": asdict(self.progress),
             **self.environment,
         }
-        if record["progress"]["best_update"] == 0:
-            record["progress"]["best_measure"] = None  # minus infinity is not JSON
         self.folder.write_record(record)

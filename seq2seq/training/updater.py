@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from seq2seq.config import TrainingConfig
@@ -21,6 +21,8 @@ class Update(NamedTuple):
     """Summed over the target tokens, in nats."""
     gradient_norm: Float[Tensor, ""]
     """Before clipping."""
+    taken: Bool[Tensor, ""]
+    """False where loss or gradient was not finite, and the update therefore skipped."""
     tokens: int
     """Target tokens, ends of sentence included."""
 
@@ -54,6 +56,6 @@ class Updater:
                 )
             loss.smoothed.backward()
             likelihood += loss.negative_log_likelihood
-        norm = clipped_step(self.optimizer, self.config.clip_norm)
+        norm, taken = clipped_step(self.optimizer, self.config.clip_norm, likelihood)
         self.optimizer.zero_grad(set_to_none=True)
-        return Update(likelihood, norm, tokens)
+        return Update(likelihood, norm, taken, tokens)

@@ -5,17 +5,27 @@ import sys
 
 import pytest
 import torch
+from launch import compose_config
 
-from seq2seq.benchmark.benchmark import benchmark, benchmark_peers
+from seq2seq.benchmark.benchmark import benchmark
+from seq2seq.benchmark.beside_peers import benchmark_peers
 from seq2seq.benchmark.memory import Memory
 from seq2seq.benchmark.paths import PATHS
 from seq2seq.benchmark.peers import PeerComparison
 from seq2seq.benchmark.peers.process import Speed, TimedRun
 from seq2seq.benchmark.peers.text import PeerText
-from seq2seq.config import BenchmarkConfig
+from seq2seq.config import BenchmarkConfig, Multi30kCorpus
 from seq2seq.errors import UserError
 
-SMALL = {"sizes": ["tiny"], "updates": 2, "alternations": 3, "device": "cpu", "threads": 1}
+CORPUS = Multi30kCorpus()
+SMALL = {
+    "sizes": ["tiny"],
+    "updates": 2,
+    "alternations": 3,
+    "device": "cpu",
+    "threads": 1,
+    "corpus": CORPUS,
+}
 
 
 @pytest.mark.parametrize(("attention", "name"), [("additive", "tiny"), ("fixed", "tiny-fixed")])
@@ -54,7 +64,7 @@ def test_an_unknown_name_is_refused_before_anything_runs(tmp_path, given, messag
 def test_peers_that_are_not_installed_are_named_and_this_program_is_timed(tmp_path, monkeypatch):
     """The stage from config to files; the programs have tests of their own."""
     monkeypatch.setattr(
-        "seq2seq.benchmark.benchmark.compare_with_peers",
+        "seq2seq.benchmark.beside_peers.compare_with_peers",
         lambda peers, corpus, work, python, setting, precisions, rounds: PeerComparison(
             setting,
             PeerText(tmp_path, "de", "en", 29_000, 400_000, (7, 8)),
@@ -63,9 +73,13 @@ def test_peers_that_are_not_installed_are_named_and_this_program_is_timed(tmp_pa
             [f"{peers[0]} is not installed under {python}; {rounds} rounds of {setting.updates}."],
         ),
     )
-    monkeypatch.setattr("seq2seq.benchmark.benchmark.obtain", lambda corpus, data: None)
+    monkeypatch.setattr("seq2seq.benchmark.beside_peers.obtain", lambda corpus, data: None)
     config = BenchmarkConfig(
-        peers=["eole"], peers_python=sys.executable, alternations=2, output=str(tmp_path)
+        peers=["eole"],
+        peers_python=sys.executable,
+        alternations=2,
+        corpus=CORPUS,
+        output=str(tmp_path),
     )
     table = benchmark_peers(config)
     assert "1,234" in table
@@ -85,6 +99,18 @@ def test_peers_that_are_not_installed_are_named_and_this_program_is_timed(tmp_pa
 def test_a_comparison_that_cannot_be_made_is_refused_before_a_download(
     tmp_path, monkeypatch, given, message
 ):
-    monkeypatch.setattr("seq2seq.benchmark.benchmark.obtain", lambda *_: pytest.fail("obtained"))
+    monkeypatch.setattr("seq2seq.benchmark.beside_peers.obtain", lambda *_: pytest.fail("obtained"))
     with pytest.raises(UserError, match=message):
-        benchmark_peers(BenchmarkConfig(**given, output=str(tmp_path)))
+        benchmark_peers(BenchmarkConfig(**given, corpus=CORPUS, output=str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        ("multi30k", []),
+        ("grammar", ["corpus=grammar"]),
+        ("files", ["corpus=files", "corpus.source=de", "corpus.target=en"]),
+    ],
+)
+def test_the_corpus_may_be_of_any_kind(kind, given):
+    assert compose_config("benchmark", given).corpus.kind == kind

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 import torch
 from launch import compose_config
+from peer_corpus import write_corpus
 
 from seq2seq.benchmark.peers import (
     PEERS,
@@ -26,11 +27,8 @@ from seq2seq.benchmark.peers.ours import Ours
 from seq2seq.benchmark.peers.process import Probe, Speed, TimedRun, probe, run, steady_speed
 from seq2seq.benchmark.peers.text import PeerText, write_text
 from seq2seq.benchmark.peers.toolkit import Reading, Toolkit
-from seq2seq.data.corpora import Corpus, ParallelText
+from seq2seq.data.corpora import Corpus
 from seq2seq.errors import UserError
-
-SOURCE = ["Ein Hund läuft.", "Ein  Mann, ein Hund", "", "Zwei Männer laufen."] * 3
-TARGET = ["A dog runs.", "A man, a dog", "Nothing.", "Two men run."] * 3
 
 REPORTS = {
     "opennmt": "[2024-05-01 10:00:00,123 INFO] Step 40/  220; acc: 11.1; ppl: 590.2; xent: 6.4; "
@@ -49,17 +47,6 @@ SIZES = {
     "seq2seq": "attention: 11,302,184 parameters (encoder 3,065,856, decoder 8,236,328)",
 }
 PROGRAMS: dict[str, Toolkit] = {**PEERS, "seq2seq": Ours()}
-
-
-def write_corpus(folder: Path) -> Corpus:
-    def write(name: str) -> ParallelText:
-        paths = folder / f"{name}.de", folder / f"{name}.en"
-        for path, lines in zip(paths, (SOURCE, TARGET), strict=True):
-            path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-        return ParallelText(*paths)
-
-    folder.mkdir(parents=True)
-    return Corpus("files", "de", "en", write("train"), write("valid"), {"test": write("test")})
 
 
 @pytest.fixture
@@ -181,18 +168,22 @@ def test_joeynmt_finds_bfloat16_in_its_parsed_config(monkeypatch):
         autocast: dict
 
     seen = []
-    training = ModuleType("joeynmt.training")
-    training.parse_global_args = lambda config, rank: Parsed(config["seed"] + rank, {})
+    training, prediction = ModuleType("joeynmt.training"), ModuleType("joeynmt.prediction")
+    for module in (training, prediction):  # each has imported the function by name
+        module.parse_global_args = lambda config, rank: Parsed(config["seed"] + rank, {})
     package = ModuleType("joeynmt")
-    package.training = training
+    package.training, package.prediction = training, prediction
     program = ModuleType("joeynmt.__main__")
-    program.main = lambda: seen.append(training.parse_global_args({"seed": 4}, rank=1))
-    for module in (package, training, program):
+    program.main = lambda: seen.extend(
+        module.parse_global_args({"seed": 4}, rank=1) for module in (training, prediction)
+    )
+    for module in (package, training, prediction, program):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(joeynmt.AUTOCAST_ON_CPU, {})
-    assert seen[0].seed == 5
-    with torch.autocast(**seen[0].autocast):
-        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.bfloat16
+    assert [parsed.seed for parsed in seen] == [5, 5]
+    for parsed in seen:
+        with torch.autocast(**parsed.autocast):
+            assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.bfloat16
 
 
 # -- what they say ---------------------------------------------------------------------------------
@@ -224,13 +215,11 @@ def test_speed_is_tokens_over_time_after_the_warm_up():
             steady_speed(lacking, setting, "it")
 
 
-class Pretender(Toolkit):
+class Pretender(Ours):
     """Prints what its setting says, after as many seconds, then ends with a status."""
 
-    name = "seq2seq"
     package = "torch"
     module = "json"
-    report, size = Ours.report, Ours.size
     status = 0
 
     def command(self, text, setting, precision, folder):

@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 from reversal import reversal_experiment, write_reversal_corpus
+from sacrebleu.metrics import BLEU
 
-from seq2seq.checkpoint import newest_checkpoints
+from seq2seq.checkpoint import load_checkpoint, newest_checkpoints
 from seq2seq.config import DecodingConfig, EvaluateConfig, EvaluationConfig
 from seq2seq.data.preparation import prepare
+from seq2seq.data.tokenization import WhitespaceTokenizer
+from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.evaluation.evaluate import evaluate
+from seq2seq.evaluation.folder import read_evaluation, write_evaluation
 from seq2seq.training.trainer import Trainer
 
 SETTINGS = EvaluationConfig(edges=[2, 4], bootstrap=100)
@@ -87,6 +91,84 @@ def test_several_checkpoints_are_one_system_of_another_name(run):
     assert alone.directory.name == "test-greedy"
     with pytest.raises(UserError, match="needs more than one checkpoint"):
         settings(run, average=True)
+
+
+def test_greedy_and_beam_are_one_call_and_one_model(run, monkeypatch, tmp_path):
+    loaded = []
+    load = load_checkpoint
+    monkeypatch.setattr(
+        "seq2seq.evaluation.evaluate.load_checkpoint",
+        lambda *arguments: loaded.append(arguments) or load(*arguments),
+    )
+    together = evaluate(settings(run, beams=[1, 3], output=str(tmp_path / "both")))
+    assert len(loaded) == 1
+    assert [e.record["search"] for e in together] == ["greedy", "beam3"]
+    for evaluation, beam in zip(together, (1, 3), strict=True):
+        search = DecodingConfig(beam=beam)
+        (alone,) = evaluate(settings(run, decoding=search, output=str(tmp_path / "alone")))
+        assert alone.directory.name == evaluation.directory.name
+        assert (alone.texts, alone.scores) == (evaluation.texts, evaluation.scores)
+
+
+def test_a_folder_of_before_references_were_scored_is_completed_not_translated(run, monkeypatch):
+    (whole,) = evaluate(settings(run))
+    path = whole.directory
+    old = dataclasses.replace(whole.texts, reference_scores=None)
+    write_evaluation(path, old, SETTINGS, whole.record)
+    with monkeypatch.context() as patch:
+        patch.setattr(Translator, "translate", lambda *_, **__: pytest.fail("translated again"))
+        (again,) = evaluate(settings(run))
+        assert again == whole
+        assert read_evaluation(path) == whole
+        before = (path / "scores.json").stat().st_mtime_ns
+        evaluate(settings(run))
+        assert (path / "scores.json").stat().st_mtime_ns == before
+        (scored,) = evaluate(settings(run, evaluation=dataclasses.replace(SETTINGS, ter=True)))
+        assert scored.scores.overall.ter > 0
+
+
+@pytest.fixture
+def strange(tmp_path) -> dict[str, str]:
+    """Text of one's own with words that the toy vocabulary lacks in lines 2 and 3."""
+    (tmp_path / "own.src").write_text("a b\na zebra c\nc d\nb\n", encoding="utf-8")
+    (tmp_path / "own.ref").write_text("B A\nC A\nDEER C\nB\n", encoding="utf-8")
+    names = {"source": "own.src", "reference": "own.ref", "output": "out"}
+    return {key: str(tmp_path / name) for key, name in names.items()}
+
+
+def test_both_columns_of_table_1_come_from_two_searches(run, strange):
+    ordinary, without = evaluate(settings(run, no_unk=True, **strange))
+    assert ordinary.directory.name == "own.src-greedy"
+    assert without.directory.name == "own.src-greedy-no-unk"
+    assert without.record["config"]["decoding"]["forbid_unknown"]
+    assert not any("<unk>" in line for line in without.texts.hypotheses)
+    for evaluation in (ordinary, without):
+        assert evaluation.texts.reference_scores.known == [True, False, False, True]
+        row = evaluation.scores.known
+        assert row.sentences == 2
+        chosen = [evaluation.texts.hypotheses[i] for i in (0, 3)]
+        expected = BLEU().corpus_score(chosen, [["B A", "B"]]).score
+        assert row.bleu == pytest.approx(expected)
+    again = evaluate(settings(run, no_unk=True, **strange))
+    assert again == [ordinary, without]
+
+
+def test_no_unk_of_a_model_of_subwords_is_refused(run, monkeypatch):
+    monkeypatch.setattr("seq2seq.evaluation.evaluate.SentencePieceTokenizer", WhitespaceTokenizer)
+    with pytest.raises(
+        UserError, match=r"no_unk=true is for vocabularies of words, and .*leave no"
+    ):
+        evaluate(settings(run, no_unk=True))
+
+
+def test_checkpoints_of_other_vocabularies_are_no_ensemble(run, tmp_path):
+    corpus = write_reversal_corpus(tmp_path / "corpus")
+    text = (corpus / "train.source").read_text(encoding="utf-8")
+    (corpus / "train.source").write_text(text.replace("a", "x"), encoding="utf-8")
+    config = reversal_experiment(tmp_path, max_updates=1)
+    other = Trainer(config, prepare(config.corpus, config.tokenization, tmp_path / "data")).run()
+    with pytest.raises(UserError, match="do not cut the source text into the same pieces, so"):
+        evaluate(settings(run, more_checkpoints=[str(other.path)]))
 
 
 def test_text_of_ones_own_keeps_every_line(run, tmp_path):

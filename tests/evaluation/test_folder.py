@@ -7,10 +7,11 @@ import pytest
 from synthetic_translations import evaluated, translated
 
 from seq2seq.config import EvaluationConfig
+from seq2seq.data.text import content_digest
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import read_evaluation, write_evaluation
 from seq2seq.evaluation.lengths import score_texts
-from seq2seq.evaluation.scores import Translations
+from seq2seq.evaluation.scores import ReferenceScores, Translations
 
 SETTINGS = EvaluationConfig(bootstrap=100)
 
@@ -32,6 +33,34 @@ def test_an_evaluation_survives_the_disk(tmp_path, texts):
     assert read.texts == replace(texts, log_probabilities=[-1.25, None, None])
     assert read.scores == written.scores == score_texts(texts, SETTINGS)
     assert read.record == {"system": "größer"}
+
+
+def test_scores_of_references_survive_the_disk(tmp_path, texts):
+    said = ReferenceScores([-7.5, None, -2.0], [3, 0, 4], [True, True, False])
+    settings = replace(SETTINGS, ter=True)
+    written = write_evaluation(tmp_path, replace(texts, reference_scores=said), settings, {})
+    read = read_evaluation(tmp_path)
+    assert read.texts.reference_scores == said
+    assert read.scores == written.scores
+    assert read.scores.known.sentences == 2
+    assert read.scored_with(settings) is read.scores
+
+
+def test_a_folder_of_before_references_were_scored_still_reads(tmp_path, texts):
+    write_evaluation(tmp_path, texts, SETTINGS, {})
+    sentences = json.loads((tmp_path / "sentences.json").read_text(encoding="utf-8"))
+    del sentences["reference_scores"]
+    (tmp_path / "sentences.json").write_text(json.dumps(sentences), encoding="utf-8")
+    scores = json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))
+    scores["sha256"]["sentences.json"] = content_digest(tmp_path / "sentences.json")
+    del scores["known"], scores["settings"]["ter"], scores["signatures"]["ter"]
+    for row in (scores["overall"], *scores["buckets"]):
+        del row["ter"], row["loss"], row["perplexity"]
+    (tmp_path / "scores.json").write_text(json.dumps(scores), encoding="utf-8")
+    read = read_evaluation(tmp_path)
+    assert read.texts.reference_scores is None
+    assert read.scored_with(SETTINGS) is read.scores
+    assert read.scores == score_texts(texts, SETTINGS)
 
 
 def test_the_files_are_plain_text_line_by_line(tmp_path, texts):

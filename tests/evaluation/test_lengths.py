@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from seq2seq.evaluation.lengths import (
     score_texts,
     source_words,
 )
-from seq2seq.evaluation.scores import Translations
+from seq2seq.evaluation.scores import ReferenceScores, Translations
 
 SETTINGS = EvaluationConfig(bootstrap=200)
 
@@ -99,3 +100,77 @@ def test_scores_repeat_and_follow_the_seed():
     other = score_texts(texts, replace(SETTINGS, seed=2))
     assert other.overall.bleu == again.overall.bleu
     assert other.overall.bleu_low != again.overall.bleu_low
+
+
+def test_ter_is_sacrebleus_on_each_bucket_and_only_where_asked_for():
+    texts = translated({4: 12, 15: 8}, lambda length: 0.7)
+    assert score_texts(texts, SETTINGS).overall.ter is None
+    scores = score_texts(texts, replace(SETTINGS, ter=True))
+    for row, length in ((scores.buckets[0], 4), (scores.buckets[1], 15), (scores.overall, None)):
+        chosen = [i for i, s in enumerate(texts.sources) if length in (None, len(s.split()))]
+        hypotheses = [texts.hypotheses[i] for i in chosen]
+        references = [[texts.references[i] for i in chosen]]
+        expected = sacrebleu.TER().corpus_score(hypotheses, references).score
+        assert row.ter == pytest.approx(expected)
+    assert scores.buckets[2].ter is None
+    assert scores.signatures.ter is not None
+
+
+def scored_references(**changes: object) -> Translations:
+    """Sentences of 4, 4, 15, 15 and 0 words; the last is blank and has no pieces."""
+    said = ReferenceScores(
+        log_probabilities=[-8.0, -1.5, -30.0, -2.25, None],
+        pieces=[5, 6, 16, 17, 0],
+        known=[True, False, True, False, True],
+    )
+    texts = translated({4: 2, 15: 2, 0: 1}, lambda length: 0.9)
+    return replace(texts, reference_scores=replace(said, **changes))
+
+
+def test_loss_and_perplexity_are_per_piece_of_each_bucket():
+    texts = scored_references()
+    scores = score_texts(texts, SETTINGS)
+    said = texts.reference_scores
+    for row, lengths in ((scores.buckets[0], (0, 4)), (scores.buckets[1], (15,))):
+        total = pieces = 0
+        for source, value, count in zip(
+            texts.sources, said.log_probabilities, said.pieces, strict=True
+        ):
+            if len(source.split()) in lengths and count:
+                total, pieces = total - value, pieces + count
+        assert row.loss == pytest.approx(total / pieces)
+        assert row.perplexity == pytest.approx(math.exp(total / pieces))
+    assert scores.overall.loss == pytest.approx(41.75 / 44)
+    assert scores.buckets[2].loss is None
+    assert score_texts(replace(texts, reference_scores=None), SETTINGS).overall.loss is None
+
+
+def test_an_infinite_loss_is_not_averaged_away():
+    texts = scored_references(log_probabilities=[-8.0, None, -30.0, -20000.0, None])
+    scores = score_texts(texts, SETTINGS)
+    assert scores.overall.loss is scores.buckets[0].loss is None
+    assert scores.buckets[1].loss == pytest.approx(20030 / 33)
+    assert scores.buckets[1].perplexity == pytest.approx(math.exp(20030 / 33))
+    huge = scored_references(log_probabilities=[-8.0, -1.0, -30.0, -40000.0, None])
+    assert score_texts(huge, SETTINGS).buckets[1].perplexity is None
+
+
+def test_sentences_without_an_unknown_word_have_a_row():
+    texts = scored_references()
+    row = score_texts(texts, SETTINGS).known
+    chosen = [0, 2, 4]
+    hypotheses = [texts.hypotheses[i] for i in chosen]
+    expected = sacrebleu.BLEU().corpus_score(hypotheses, [[texts.references[i] for i in chosen]])
+    assert (row.words, row.sentences) == ("no unknown words", 3)
+    assert row.bleu == pytest.approx(expected.score)
+    assert row.loss == pytest.approx(38 / 21)
+    assert score_texts(scored_references(known=[True] * 5), SETTINGS).known is None
+    assert score_texts(scored_references(known=None), SETTINGS).known is None
+    assert score_texts(scored_references(known=[False] * 5), SETTINGS).known.bleu is None
+
+
+def test_cap_hits_of_text_that_was_given_are_not_known():
+    texts = replace(translated({4: 3}, lambda length: 1.0), capped=[])
+    scores = score_texts(texts, SETTINGS)
+    assert scores.overall.capped is None
+    assert scores.buckets[-1].capped is None

@@ -6,12 +6,15 @@ from hypothesis import strategies as st
 
 from seq2seq.errors import UserError
 from seq2seq.evaluation.scores import (
+    ReferenceScores,
     Translations,
     bleu,
     bleu_counts,
     brevity_ratio,
     chrf,
     signatures,
+    ter,
+    ter_counts,
 )
 
 SENTENCE = st.lists(st.sampled_from(["a", "b", "Cat", "dog's", "it,", "42."]), max_size=9).map(
@@ -73,6 +76,27 @@ def test_signatures_say_how_and_with_which_version():
         said.bleu == f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{sacrebleu.__version__}"
     )
     assert said.chrf.startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:")
+
+
+@given(PAIRS)
+@settings(max_examples=100, deadline=None)
+def test_ter_of_summed_counts_is_sacrebleus_corpus_ter(pairs):
+    hypotheses, references = [h for h, _ in pairs], [r for _, r in pairs]
+    expected = sacrebleu.TER().corpus_score(hypotheses, [references]).score
+    assert ter(ter_counts(hypotheses, references).sum(axis=0)) == pytest.approx(expected, abs=1e-9)
+
+
+def test_ter_is_signed_where_it_is_asked_for():
+    assert signatures().ter is None
+    said = signatures(ter=True)
+    assert said.ter.startswith("nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:no|version:")
+    assert (said.bleu, said.chrf) == (signatures().bleu, signatures().chrf)
+
+
+def test_scores_of_references_go_line_by_line():
+    said = ReferenceScores([-1.0], [2], None)
+    with pytest.raises(UserError, match="2 hypotheses, 1 scores of references, 1 counts of"):
+        Translations(["a", "b"], ["a", "b"], ["a", "b"], [], reference_scores=said)
 
 
 def test_texts_of_different_length_are_refused():

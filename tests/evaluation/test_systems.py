@@ -7,6 +7,7 @@ from synthetic_translations import evaluated, translated
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.errors import UserError
+from seq2seq.evaluation.lengths import score_texts
 from seq2seq.evaluation.systems import compare_systems
 
 SETTINGS = EvaluationConfig(bootstrap=100)
@@ -125,6 +126,51 @@ def test_config_differences_are_found_and_names_of_runs_are_not_among_them(tmp_p
         "fixed": [0.1],
         "additive": [0.1, 0.2],
     }
+
+
+def given(directory, texts, system: str, **record: object):
+    record = {"experiment": None, "corpus": None, "search": "given", "test_set": "x.en", **record}
+    return evaluated(directory, replace(texts, capped=[]), system, None, **record)
+
+
+def test_text_that_was_given_stands_beside_systems_without_changing_their_names(evaluations):
+    texts = translated(LENGTHS, good, seed=9)
+    other = given(evaluations[0].directory.parent / "other", texts, "other")
+    config = {"model": {"attention": {"kind": "fixed"}}}
+    ours = [replace(e, record={**e.record, "config": config}) for e in evaluations]
+    for order in ([*ours, other], [other, *ours]):
+        comparison = compare_systems(order, "fixed", SETTINGS)
+        assert [system.name for system in comparison.systems] == ["fixed", "additive", "other"]
+        assert (comparison.corpus, comparison.test_set, comparison.search) == (
+            "grammar",
+            "test",
+            "beam5",
+        )
+        assert comparison.config_differences == {}
+        assert comparison.systems[2].overall.capped is None
+    alone = compare_systems([other], None, SETTINGS)
+    assert (alone.test_set, alone.search) == ("x.en", "given")
+
+
+def test_text_that_was_given_is_no_seed_of_a_system_of_that_name(tmp_path, evaluations):
+    other = given(tmp_path / "given", translated(LENGTHS, good, seed=9), "fixed")
+    assert refusal([*evaluations, other]) == (
+        f"{tmp_path / 'given'} is text that was given and {tmp_path / 'fixed' / '1'} is not, but "
+        "both are of system fixed; evaluate the given text again under another system=NAME."
+    )
+
+
+def test_ter_is_compared_where_it_is_asked_for(tmp_path):
+    evaluations = [
+        evaluated(tmp_path / str(seed), translated({5: 10}, good, seed), "fixed", seed)
+        for seed in (1, 2)
+    ]
+    assert compare_systems(evaluations, "fixed", SETTINGS).systems[0].overall.ter is None
+    settings = replace(SETTINGS, ter=True)
+    comparison = compare_systems(evaluations, "fixed", settings)
+    expected = [score_texts(e.texts, settings).overall.ter for e in evaluations]
+    assert comparison.systems[0].overall.ter == pytest.approx(np.mean(expected))
+    assert comparison.signatures.ter is not None
 
 
 def refusal(evaluations, baseline=None) -> str:

@@ -9,7 +9,7 @@ from synthetic_benchmark import synthetic_benchmark
 
 from seq2seq.config import CompareConfig, EvaluationConfig, PublishConfig
 from seq2seq.errors import UserError
-from seq2seq.evaluation.folder import write_evaluation
+from seq2seq.evaluation.folder import read_evaluation, write_evaluation
 from seq2seq.evaluation.scores import Translations
 from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
 from seq2seq.report.comparison import compare
@@ -74,6 +74,26 @@ def test_the_marked_part_is_filled_and_the_rest_untouched(tmp_path, comparison):
 
     publish(config)  # a second time changes nothing
     assert document.read_text(encoding="utf-8") == text
+
+
+def test_text_that_was_given_is_published_as_such(tmp_path, comparison):
+    ours = read_evaluation(tmp_path / "attention")
+    texts = replace(ours.texts, capped=[])
+    record = {"experiment": None, "system": "moses", "seed": None, "search": "given"}
+    write_evaluation(tmp_path / "moses", texts, SETTINGS, record)
+    folders = [str(tmp_path / "moses"), str(tmp_path / "attention")]
+    compare(CompareConfig(evaluations=folders, output=str(comparison), evaluation=SETTINGS))
+    document = tmp_path / "README.md"
+    document.write_text(MARKS, encoding="utf-8")
+    publish(
+        PublishConfig(
+            comparisons=[str(comparison)], document=str(document), pictures=str(tmp_path / "docs")
+        )
+    )
+    text = document.read_text(encoding="utf-8")
+    assert "- moses: translations that were given.\n" in text
+    assert "4,321 parameters" in text
+    assert text.count("Hardware:") == 1
 
 
 def test_a_document_without_the_mark_is_refused_and_kept(tmp_path, comparison):

@@ -2,15 +2,18 @@ import csv
 import io
 from dataclasses import replace
 
-from synthetic_translations import translated
+from synthetic_translations import evaluated, translated
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.lengths import score_texts
+from seq2seq.evaluation.scores import ReferenceScores
+from seq2seq.evaluation.systems import compare_systems
 from seq2seq.report.tables import (
     comparison_csv,
     comparison_markdown,
     heading,
     scores_markdown,
+    unknown_words_markdown,
 )
 
 
@@ -140,3 +143,60 @@ def test_the_table_of_one_evaluation():
     assert rows[6] == ["61+ †", "0", "–", "–", "–", "0"]
     assert rows[-1][0] == "all"
     assert scores.signatures.bleu in text
+
+
+def test_columns_appear_where_they_hold_something():
+    texts = translated({5: 4, 15: 3}, lambda n: 0.9)
+    settings = EvaluationConfig(bootstrap=100, ter=True)
+    said = ReferenceScores([-12.0] * 7, [6] * 7, [True] * 5 + [False] * 2)
+    scores = score_texts(replace(texts, reference_scores=said), settings)
+    text = scores_markdown(scores)
+    header, *rows = markdown_rows(text, 0)
+    assert header == [
+        "source words", "n", "BLEU", "chrF", "TER", "brevity", "hit the cap", "loss", "perplexity",
+    ]  # fmt: skip
+    assert rows[0][4] == f"{scores.buckets[0].ter:.1f}"
+    assert rows[0][7:] == ["2.000", "7.39"]
+    assert rows[4][7:] == ["–", "–"]
+    assert rows[-2][0] == "all †"
+    assert rows[-1][:2] == ["no unknown words †", "5"]
+    assert scores.signatures.ter in text
+    assert "Loss: negative log-likelihood" in text
+
+    given = scores_markdown(score_texts(replace(texts, capped=[]), EvaluationConfig(bootstrap=100)))
+    assert markdown_rows(given, 0)[0] == ["source words", "n", "BLEU", "chrF", "brevity"]
+    assert "cap" not in given
+
+
+def test_table_1_has_all_sentences_and_those_of_known_words(tmp_path):
+    texts = translated({5: 4, 15: 3}, lambda n: 0.9)
+    said = ReferenceScores([-12.0] * 7, [6] * 7, [True] * 5 + [False] * 2)
+    pair = [
+        evaluated(tmp_path / search, replace(texts, reference_scores=scores), "x", search=search)
+        for search, scores in (("beam5", said), ("beam5-no-unk", said))
+    ]
+    header, row = markdown_rows(unknown_words_markdown([(pair[0], pair[1])]), 0)
+    assert header == ["test set, search", "n", "All", "n known", "No UNK"]
+    known = pair[1].scores.known
+    assert row[:2] + row[3:4] == ["test, beam5", "7", "5"]
+    assert row[4] == f"{known.bleu:.1f} [{known.bleu_low:.1f}, {known.bleu_high:.1f}]"
+    said = replace(said, known=[True] * 7)
+    whole = evaluated(tmp_path / "whole", replace(texts, reference_scores=said), "x")
+    row = markdown_rows(unknown_words_markdown([(whole, whole)]), 0)[1]
+    assert row[3] == "7"
+    assert row[4] == row[2]
+
+
+def test_a_comparison_shows_ter_and_what_nobody_knows(tmp_path):
+    texts = translated({5: 4, 15: 3}, lambda n: 0.9)
+    ours = evaluated(tmp_path / "ours", texts, "ours")
+    given = evaluated(tmp_path / "given", replace(texts, capped=[]), "given", None, search="given")
+    settings = EvaluationConfig(bootstrap=100, ter=True)
+    comparison = compare_systems([ours, given], "ours", settings)
+    header, row, *_ = markdown_rows(comparison_markdown(comparison, []), 1)
+    shown = dict(zip(header, row, strict=True))
+    assert shown["TER ours"] == shown["TER given"] == f"{comparison.systems[0].rows[0].ter:.1f}"
+    assert (shown["hit the cap ours"], shown["hit the cap given"]) == ("0", "–")
+    lines = list(csv.DictReader(io.StringIO(comparison_csv(comparison))))
+    assert float(lines[0]["ter"]) == comparison.systems[0].rows[0].ter
+    assert lines[8]["capped"] == ""

@@ -74,12 +74,39 @@ def test_clipping_equals_pytorchs_own_before_a_plain_step(kind, limit):
             gradient = size * torch.randn(parameters[0].shape)
             for parameter in parameters:
                 parameter.grad = gradient.clone()
-        norm = clipped_step(optimizers[0], limit)
+        norm, taken = clipped_step(optimizers[0], limit, torch.tensor(1.0))
+        assert taken
         expected = torch.nn.utils.clip_grad_norm_(models[1].parameters(), limit or float("inf"))
         optimizers[1].step()
         torch.testing.assert_close(norm, expected)
     for mine, theirs in zip(*(model.parameters() for model in models), strict=True):
         torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.parametrize("limit", [0.0, 1.0])
+@pytest.mark.parametrize("kind", ["adam", "adadelta", "sgd"])
+@pytest.mark.parametrize(
+    ("gradient", "loss"), [(torch.nan, 1.0), (torch.inf, 1.0), (1.0, torch.nan)]
+)
+def test_a_step_that_is_not_finite_changes_nothing(kind, limit, gradient, loss):
+    torch.manual_seed(0)
+    models = [torch.nn.Linear(3, 2) for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    optimizers = [build_optimizer(model, OptimizerConfig(kind=kind)) for model in models]
+
+    def step(which: int, size: float, loss: float) -> bool:
+        for parameter in models[which].parameters():
+            parameter.grad = torch.ones_like(parameter)
+        models[which].weight.grad[0, 0] = size
+        return bool(clipped_step(optimizers[which], limit, torch.tensor(loss)).taken)
+
+    for which in (0, 1):
+        assert step(which, 2.0, 1.0)
+    assert not step(0, gradient, loss)
+    for which in (0, 1):
+        assert step(which, 3.0, 1.0)
+    for mine, theirs in zip(*(model.parameters() for model in models), strict=True):
+        assert torch.equal(mine, theirs)
 
 
 def test_a_clipped_step_leaves_nothing_for_the_next_one():
@@ -96,11 +123,11 @@ def test_a_clipped_step_leaves_nothing_for_the_next_one():
                 parameter.grad = gradient.clone()
 
     give(50.0)
-    clipped_step(optimizers[0], 0.5)
+    clipped_step(optimizers[0], 0.5, torch.tensor(1.0))
     torch.nn.utils.clip_grad_norm_(models[1].parameters(), 0.5)
     optimizers[1].step()
     give(3.0)
-    clipped_step(optimizers[0], 0.0)
+    clipped_step(optimizers[0], 0.0, torch.tensor(1.0))
     optimizers[1].step()
     give(2.0)
     for optimizer in optimizers:

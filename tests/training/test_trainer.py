@@ -4,6 +4,8 @@ import dataclasses
 import itertools
 import json
 import math
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,12 @@ from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.batching import collate
 from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
-from seq2seq.model.kernels import torch_only
+from seq2seq.model.kernels import choose_kernels, torch_only
 from seq2seq.model.kernels.native import load_native
+from seq2seq.training.interruption import Interrupted
+from seq2seq.training.loss import batch_loss
 from seq2seq.training.run_folder import RunFolder
+from seq2seq.training.saves import Saves
 from seq2seq.training.trainer import Trainer
 from seq2seq.training.updater import Updater
 from seq2seq.training.validation import Validator
@@ -109,6 +114,100 @@ def test_a_run_cut_short_ends_like_one_that_was_not(folder, monkeypatch, cut):
     expected, found = weights(whole), weights(resumed)
     assert all(torch.equal(expected[name], found[name]) for name in expected)
     assert metrics(resumed) == metrics(whole)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_sitting_after_the_update_and_nothing_is_lost(
+    folder, monkeypatch, number
+):
+    """Stopped between two lines of metrics, between two validations, with two micro-batches."""
+    config = reversal_experiment(folder, validate_every=5, accumulate=2, log_every=3)
+    whole = train(config)
+    other = dataclasses.replace(config, output=str(folder / "other"))
+    update, made = Updater.update, itertools.count(1)
+
+    def stopping(self, batches):
+        if next(made) == 7:
+            signal.raise_signal(number)
+        return update(self, batches)
+
+    monkeypatch.setattr(Updater, "update", stopping)
+    with pytest.raises(Interrupted, match="Stopped after update 7, which is saved in") as stop:
+        train(other)
+    assert stop.value.status == (130 if number == signal.SIGINT else 0)
+    assert signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL)
+    run = RunFolder(other)
+    assert run.newest()[0].name == "interim-7"
+    assert run.record()["status"] == "interrupted"
+    monkeypatch.undo()
+    resumed = train(other)
+    expected, found = weights(whole), weights(resumed)
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    assert metrics(resumed) == metrics(whole)
+    assert [path.name for path in run.newest()] == ["update-10", "update-5"]
+
+
+def test_a_second_ctrl_c_stops_at_once(folder, monkeypatch):
+    config = reversal_experiment(folder, validate_every=5)
+    update, made = Updater.update, itertools.count(1)
+
+    def stopping(self, batches):
+        if next(made) == 7:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+        return update(self, batches)
+
+    monkeypatch.setattr(Updater, "update", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        train(config)
+    assert RunFolder(config).newest()[0].name == "update-5"
+
+
+def test_the_state_is_saved_between_validations_and_that_changes_no_number(folder):
+    config = reversal_experiment(folder)
+    whole = train(config)
+    other = dataclasses.replace(
+        reversal_experiment(folder, save_minutes=0.0), output=str(folder / "other")
+    )
+    often = train(other)
+    expected, found = weights(whole), weights(often)
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    assert metrics(often) == metrics(whole)
+
+
+def test_two_trainings_of_one_folder_are_refused(folder):
+    config = reversal_experiment(folder)
+    run = RunFolder(config)
+    run.claim()
+    with (
+        run.locked(),
+        pytest.raises(UserError, match=rf"is being trained by process {os.getpid()};"),
+    ):
+        train(config)
+    assert train(config).finished
+
+
+def test_going_on_with_another_text_is_refused(folder, monkeypatch):
+    config = reversal_experiment(folder)
+    run = train(config)
+    record = run.record()
+    run.write_record({**record, "status": "running"})
+    text = folder / "corpus" / "train.target"
+    text.write_text(text.read_text().replace("A", "Z", 1))
+    with pytest.raises(UserError, match=r"was trained on another text: train\.target has changed"):
+        train(config)
+
+
+def test_going_on_under_other_conditions_is_said(folder, caplog):
+    config = reversal_experiment(folder)
+    run = train(config)
+    run.write_record({**run.record(), "status": "running"})
+    with torch_only():
+        train(config)
+    native = "kernels was native and is now torch"
+    assert (
+        native in caplog.text or choose_kernels(CPU, torch.float32, torch.float32).name == "torch"
+    )
 
 
 def test_the_newest_checkpoints_and_the_best_are_kept(folder):
@@ -206,17 +305,45 @@ def test_bfloat16_trains_to_about_the_same_loss(folder):
     assert losses[1] == pytest.approx(losses[0], rel=0.01)
 
 
-def test_a_loss_that_explodes_is_one_sentence(folder, monkeypatch):
+def spoil(monkeypatch, *pairs: int) -> None:
+    """Make the loss of every batch with one of these pairs no number."""
+
+    def spoiled(model, batch, smoothing, scale=1.0):
+        loss = batch_loss(model, batch, smoothing, scale)
+        worse = math.nan if set(pairs) & set(batch.indices.tolist()) else 1.0
+        return loss._replace(
+            smoothed=loss.smoothed * worse,
+            negative_log_likelihood=loss.negative_log_likelihood * worse,
+        )
+
+    monkeypatch.setattr("seq2seq.training.updater.batch_loss", spoiled)
+
+
+def test_updates_that_are_not_finite_are_skipped_counted_and_their_lines_named(folder, monkeypatch):
+    spoil(monkeypatch, 17)
     config = reversal_experiment(folder)
-    update = Updater.update
+    run = train(config)
+    record = run.record()
+    assert record["status"] == "finished"
+    assert record["progress"]["skipped"] == 2  # once an epoch
+    listed = [json.loads(line) for line in (run.path / "skipped.jsonl").read_text().splitlines()]
+    data = prepare(config.corpus, config.tokenization, Path(config.data))
+    for entry in listed:
+        assert data.train.line_numbers[17] in entry["lines"]
+        assert len(entry["lines"]) == 20
+    trained = [e for e in metrics(run) if e["kind"] == "train"]
+    assert sum(e["skipped"] for e in trained) == 2
+    assert all(math.isfinite(e["loss"]) for e in trained)
+    assert all(torch.isfinite(w).all() for w in weights(run).values())
 
-    def exploding(self, batches):
-        result = update(self, batches)
-        return result._replace(negative_log_likelihood=result.negative_log_likelihood * math.nan)
 
-    monkeypatch.setattr(Updater, "update", exploding)
-    with pytest.raises(UserError, match=r"The loss became nan by update 5; train again"):
-        train(config)
+def test_too_many_updates_that_are_not_finite_are_one_sentence(folder, monkeypatch):
+    spoil(monkeypatch, *range(0, 200, 3))
+    match = (
+        r"updates had no finite loss or gradient, more than training\.max_skipped=3; their lines"
+    )
+    with pytest.raises(UserError, match=match):
+        train(reversal_experiment(folder, max_skipped=3))
 
 
 def test_cuda_where_there_is_none_is_one_sentence(folder):
@@ -259,13 +386,13 @@ def test_the_record_follows_the_training(folder, monkeypatch):
     """Whoever looks while it runs sees how far it has come."""
     config = reversal_experiment(folder)
     seen = []
-    save = Trainer._save
+    save = Saves.save_validated
 
-    def looking(self, name):
+    def looking(self, progress):
         seen.append(self.folder.record())
-        save(self, name)
+        save(self, progress)
 
-    monkeypatch.setattr(Trainer, "_save", looking)
+    monkeypatch.setattr(Saves, "save_validated", looking)
     train(config)
     assert seen[-1]["status"] == "running"
     assert seen[-1]["progress"]["update"] == 10

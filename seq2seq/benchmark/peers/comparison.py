@@ -15,6 +15,7 @@ from seq2seq.benchmark.peers.process import TimedRun, probe, run
 from seq2seq.benchmark.peers.setting import PeerSetting
 from seq2seq.benchmark.peers.text import PeerText, write_text
 from seq2seq.benchmark.peers.toolkit import Toolkit
+from seq2seq.benchmark.peers.translation import Program
 from seq2seq.config import require_choice, require_range
 from seq2seq.data.corpora import Corpus
 
@@ -55,6 +56,33 @@ class PeerComparison:
         ]
 
 
+def find_programs(peers: Sequence[str], python: Path) -> tuple[list[Program], list[str]]:
+    """This project and those of ``peers`` that are installed; a sentence for each that is not.
+
+    Args:
+        peers: names of :data:`PEERS`.
+        python: interpreter of the environment in which the peers are installed. This project runs
+            with the one that runs now.
+
+    Raises:
+        UserError: a name is unknown, or the interpreter cannot be started.
+    """
+    for name in peers:
+        require_choice("peers", name, list(PEERS))
+    programs, left_out = [], []
+    for toolkit, interpreter in [
+        (Ours(), Path(sys.executable)),
+        *((PEERS[name], python.absolute()) for name in dict.fromkeys(peers)),
+    ]:
+        found = probe(toolkit, interpreter)
+        if found.reason:
+            log.info("%s", found.reason)
+            left_out.append(found.reason)
+        else:
+            programs.append(Program(toolkit, interpreter, found.versions))
+    return programs, left_out
+
+
 def compare_with_peers(
     peers: Sequence[str],
     corpus: Corpus,
@@ -79,31 +107,17 @@ def compare_with_peers(
     Raises:
         UserError: a name is unknown, the text is too short, or a program failed.
     """
-    for name in peers:
-        require_choice("peers", name, list(PEERS))
     for precision in precisions:
         require_choice("precisions", precision, PRECISIONS)
     require_range("rounds", rounds, 1)
-    programs: list[tuple[Toolkit, Path]] = []
-    versions: dict[str, dict[str, str]] = {}
-    left_out: list[str] = []
-    for toolkit, interpreter in [
-        (Ours(), Path(sys.executable)),
-        *((PEERS[name], python.absolute()) for name in dict.fromkeys(peers)),
-    ]:
-        found = probe(toolkit, interpreter)
-        if found.reason:
-            log.info("%s", found.reason)
-            left_out.append(found.reason)
-        else:
-            programs.append((toolkit, interpreter))
-            versions[toolkit.name] = found.versions
+    programs, left_out = find_programs(peers, python)
+    versions = {program.toolkit.name: program.versions for program in programs}
     text = write_text(corpus, work / "text", setting.min_frequency)
     text.require_epoch(setting.total_updates, setting.batch_size)
     runs = []
     for number in range(1, rounds + 1):
         for precision in precisions:
-            for toolkit, interpreter in programs:
+            for toolkit, interpreter, _ in programs:
                 timed = run(toolkit, interpreter, text, setting, precision, number, work)
                 log.info(
                     "round %d of %d, %s, %s: %.0f target tokens/s",

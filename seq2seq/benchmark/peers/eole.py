@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from seq2seq.benchmark.peers.setting import PeerSetting
+from seq2seq.benchmark.peers.setting import PeerSearch, PeerSetting
 from seq2seq.benchmark.peers.text import PeerText
 from seq2seq.benchmark.peers.toolkit import Toolkit, write_config
 
@@ -16,6 +16,10 @@ class Eole(Toolkit):
     module = "eole.bin.main"
     report = re.compile(r"Step +(?P<update>\d+)/.*; +\d+/ *(?P<rate>\d+) tok/s")
     size = re.compile(r"\* number of parameters: (?P<parameters>\d+)")
+    # The first step of each batch, encoder included, has a line of its own where it is timed.
+    search_time = re.compile(
+        r"(Step 0 time|prediction time including all) \(s\): (?P<seconds>[\d.]+)"
+    )
 
     def command(
         self, text: PeerText, setting: PeerSetting, precision: str, folder: Path
@@ -72,3 +76,19 @@ class Eole(Toolkit):
             },
         }
         return ["-m", self.module, "train", "-config", write_config(folder / "config.yaml", config)]
+
+    def translate_command(
+        self, text: PeerText, setting: PeerSetting, search: PeerSearch, model: Path, folder: Path
+    ) -> list[str]:
+        """See :meth:`Toolkit.translate_command`."""
+        return [
+            *("-m", self.module, "predict"),
+            *("-model_path", str((model / "model").absolute())),
+            *("-src", str(text.path("test", text.source))),
+            *("-output", str((folder / self.hypotheses).absolute())),
+            *("-beam_size", str(search.beam)),
+            *("-batch_size", str(search.batch_size)),
+            *("-max_length", str(search.max_length)),
+            *("-compute_dtype", search.precision),
+            "-report_time",
+        ]

@@ -2,8 +2,9 @@
 
 import re
 from pathlib import Path
+from typing import ClassVar
 
-from seq2seq.benchmark.peers.setting import PeerSetting
+from seq2seq.benchmark.peers.setting import PeerSearch, PeerSetting
 from seq2seq.benchmark.peers.text import PeerText
 from seq2seq.benchmark.peers.toolkit import Toolkit, write_config
 
@@ -16,6 +17,13 @@ main()
 """Its only mixed precision is for CUDA. This points the autocast block around its forward pass and
 loss at the CPU, and starts its own command line. One autocast around the whole program would not
 do: the casts of the weights are kept until its end, so that updates would never reach the model."""
+TRANSLATION_ON_CPU = """
+import torch
+from onmt.bin.translate import main
+with torch.autocast("cpu", torch.bfloat16):
+    main()
+"""
+"""It translates in half precision on CUDA only. Without updates, one autocast around all does."""
 
 
 class OpenNMT(Toolkit):
@@ -26,6 +34,10 @@ class OpenNMT(Toolkit):
     module = "onmt.bin.train"
     report = re.compile(r"Step +(?P<update>\d+)/.*; +\d+/ *(?P<rate>\d+) tok/s")
     size = re.compile(r"\* number of parameters: (?P<parameters>\d+)")
+    search_time = re.compile(r"Total translation time \(s\): (?P<seconds>[\d.]+)")
+    environment: ClassVar = {
+        "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"
+    }  # its checkpoint holds objects
 
     def command(
         self, text: PeerText, setting: PeerSetting, precision: str, folder: Path
@@ -69,3 +81,20 @@ class OpenNMT(Toolkit):
         if precision == "bf16":
             return ["-c", AUTOCAST_ON_CPU, *arguments]
         return ["-m", self.module, *arguments]
+
+    def translate_command(
+        self, text: PeerText, setting: PeerSetting, search: PeerSearch, model: Path, folder: Path
+    ) -> list[str]:
+        """See :meth:`Toolkit.translate_command`."""
+        arguments = [
+            *("-model", str((model / f"model_step_{setting.total_updates}.pt").absolute())),
+            *("-src", str(text.path("test", text.source))),
+            *("-output", str((folder / self.hypotheses).absolute())),
+            *("-beam_size", str(search.beam)),
+            *("-batch_size", str(search.batch_size)),
+            *("-max_length", str(search.max_length)),
+            "-report_time",
+        ]
+        if search.precision == "bf16":
+            return ["-c", TRANSLATION_ON_CPU, *arguments]
+        return ["-m", "onmt.bin.translate", *arguments]

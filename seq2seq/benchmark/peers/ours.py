@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import seq2seq
-from seq2seq.benchmark.peers.setting import PeerSetting
+from seq2seq.benchmark.peers.setting import PeerSearch, PeerSetting
 from seq2seq.benchmark.peers.text import PeerText
 from seq2seq.benchmark.peers.toolkit import Toolkit
 
@@ -12,13 +12,14 @@ SCRIPT = Path(seq2seq.__file__).resolve().parent.parent / "scripts" / "train.py"
 
 
 class Ours(Toolkit):
-    """Trains by ``scripts/train.py``."""
+    """Trains by ``scripts/train.py``, translates by ``Translator``."""
 
     name = "seq2seq"
     package = "seq2seq"
     module = "seq2seq.training.trainer"
     report = re.compile(r"update (?P<update>\d+) of at most .* (?P<rate>\d+) target tokens/s")
     size = re.compile(r"(?P<parameters>[\d,]+) parameters \(")
+    search_time = re.compile(r"^translated \d+ lines in (?P<seconds>[\d.]+) s")
 
     def command(
         self, text: PeerText, setting: PeerSetting, precision: str, folder: Path
@@ -49,7 +50,27 @@ class Ours(Toolkit):
             f"training.max_updates={setting.total_updates}",
             f"training.log_every={setting.warm_up}",
             "training.dev_bleu_sentences=0",
+            "training.optimizer.decay=constant",  # and no end before the last update: as the peers
+            "training.patience=1000",
+            "training.max_epochs=1000",
             f"seed={setting.seed}",
             f"data='{(folder / 'data').absolute()}'",
             f"output='{(folder / 'runs').absolute()}'",
+        ]
+
+    def translate_command(
+        self, text: PeerText, setting: PeerSetting, search: PeerSearch, model: Path, folder: Path
+    ) -> list[str]:
+        """See :meth:`Toolkit.translate_command`."""
+        run = model / "runs" / "peer" / "attention" / f"seed-{setting.seed}"
+        checkpoint = run / "checkpoints" / f"update-{setting.total_updates}"
+        return [
+            *("-m", "seq2seq.benchmark.peers.timed_translation"),
+            *("--checkpoint", str(checkpoint.absolute())),
+            *("--source", str(text.path("test", text.source))),
+            *("--output", str((folder / self.hypotheses).absolute())),
+            *("--beam", str(search.beam)),
+            *("--batch-size", str(search.batch_size)),
+            *("--max-length", str(search.max_length)),
+            *("--precision", "auto" if search.precision == "bf16" else search.precision),
         ]

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import time
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -93,15 +92,40 @@ def run(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     arguments = toolkit.command(text, setting, precision, folder)
-    readings: list[tuple[Reading, float]] = []
-    parameters: int | None = None
-    last: deque[str] = deque(maxlen=1)
+    lines = execute(toolkit, python, arguments, folder, setting.threads, log)
+    readings = [(reading, clock) for line, clock in lines if (reading := toolkit.read_report(line))]
+    sizes = [size for line, _ in lines if (size := toolkit.read_size(line))]
+    speed = steady_speed(readings, setting, f"{toolkit.name} ({log})")
+    shutil.rmtree(folder)
+    return TimedRun(toolkit.name, precision, number, speed, sizes[0] if sizes else None)
+
+
+def execute(
+    toolkit: Toolkit, python: Path, arguments: list[str], folder: Path, threads: int, log: Path
+) -> list[tuple[str, float]]:
+    """Run a program of ``toolkit`` in ``folder``: its output, line by line, with arrival times.
+
+    Args:
+        toolkit: whose program it is.
+        python: interpreter.
+        arguments: of the interpreter.
+        folder: the process's working folder.
+        threads: for PyTorch.
+        log: file that the output is written to as it comes.
+
+    Returns:
+        Each line and the second of this process's monotonic clock at which it came.
+
+    Raises:
+        UserError: the program ended with an error.
+    """
+    lines: list[tuple[str, float]] = []
     with (
         log.open("w", encoding="utf-8") as record,
         subprocess.Popen(
             [str(python), *arguments],
             cwd=folder,
-            env=_environment(setting.threads),
+            env=_environment(threads) | toolkit.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -112,22 +136,17 @@ def run(
         assert process.stdout is not None  # it is a pipe
         try:
             for line in process.stdout:
-                clock = time.monotonic()
+                lines.append((line, time.monotonic()))
                 record.write(line)
-                last.append(line.strip())
-                if reading := toolkit.read_report(line):
-                    readings.append((reading, clock))
-                parameters = parameters or toolkit.read_size(line)
         except BaseException:
             process.kill()
             raise
     if process.returncode:
+        last = lines[-1][0].strip() if lines else "it said nothing"
         raise UserError(
-            f"{toolkit.name} ended with status {process.returncode} ({''.join(last)}); see {log}."
+            f"{toolkit.name} ended with status {process.returncode} ({last}); see {log}."
         )
-    speed = steady_speed(readings, setting, f"{toolkit.name} ({log})")
-    shutil.rmtree(folder)
-    return TimedRun(toolkit.name, precision, number, speed, parameters)
+    return lines
 
 
 def steady_speed(

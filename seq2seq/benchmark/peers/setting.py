@@ -1,4 +1,4 @@
-"""What every toolkit is told alike: the model's size, the update, the length of a run."""
+"""What every toolkit is told alike: the model, the update, the length of a run, the search."""
 
 from dataclasses import dataclass
 
@@ -50,3 +50,17 @@ class PeerSetting:
     def total_updates(self) -> int:
         """Updates of a run, those of the warm-up included."""
         return self.warm_up + self.updates
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeerSearch:
+    """One search, in terms that all toolkits share; what ends it and ranks it is each one's own."""
+
+    beam: int
+    """1 is greedy search."""
+    precision: str
+    """fp32 | bf16."""
+    batch_size: int = 64
+    """Sentences translated together."""
+    max_length: int = 60
+    """Most words of a translation, for models that have not learnt to end one."""

@@ -4,6 +4,8 @@ import statistics
 
 from seq2seq.benchmark.peers.comparison import PeerComparison
 from seq2seq.benchmark.peers.ours import Ours
+from seq2seq.benchmark.peers.setting import PeerSetting
+from seq2seq.benchmark.peers.text import PeerText
 from seq2seq.report.tables import markdown_table
 
 HEADER = [
@@ -30,9 +32,25 @@ def notes(comparison: PeerComparison) -> list[str]:
         f"Target tokens per second of the whole training program, ends of sentence counted and "
         f"padding not, over {setting.updates} updates after {setting.warm_up} of warm-up; median "
         f"of {rounds} rounds in turns; ratios within a round, median and range.",
+        describe_text(text),
+        *describe_models(setting),
+        describe_versions(comparison.versions),
+        *comparison.left_out,
+    ]
+
+
+def describe_text(text: PeerText) -> str:
+    """One sentence on what all programs trained on."""
+    return (
         f"Text: {text.pairs:,} pairs {text.source}-{text.target}, "
         f"{text.target_tokens / text.pairs:.1f} target tokens each; words "
-        f"{text.words[0]:,} and {text.words[1]:,}, specials not counted.",
+        f"{text.words[0]:,} and {text.words[1]:,}, specials not counted."
+    )
+
+
+def describe_models(setting: PeerSetting) -> list[str]:
+    """What the models have in common, and what they have not."""
+    return [
         f"Embedding {setting.embedding}, encoder {setting.hidden // 2} per direction, decoder "
         f"and attention {setting.hidden}; batch {setting.batch_size}, Adam, dropout "
         f"{setting.dropout:g}, label smoothing {setting.label_smoothing:g}, "
@@ -40,14 +58,16 @@ def notes(comparison: PeerComparison) -> list[str]:
         "The models are of one kind, not equal: in the peers attention follows the decoder's step "
         "(Luong's order), and their output layer reads as many units as the decoder has; here "
         "attention comes first (Bahdanau's), and the output layer reads as many as an embedding.",
-        "Versions: "
-        + "; ".join(
-            ", ".join(f"{package} {version}" for package, version in versions.items())
-            for versions in comparison.versions.values()
-        )
-        + ".",
-        *comparison.left_out,
     ]
+
+
+def describe_versions(versions: dict[str, dict[str, str]]) -> str:
+    """One line on what ran."""
+    each = (
+        ", ".join(f"{package} {version}" for package, version in found.items())
+        for found in versions.values()
+    )
+    return f"Versions: {'; '.join(each)}."
 
 
 def _rows(comparison: PeerComparison) -> list[list[str]]:

@@ -31,6 +31,10 @@ class PeerText:
         """The file ``<name>.<language>``, from the root of the file system."""
         return (self.folder / f"{name}.{language}").absolute()
 
+    def stem(self, name: str) -> Path:
+        """The same without the language, for programs that add it."""
+        return (self.folder / name).absolute()
+
     def require_epoch(self, updates: int, batch_size: int) -> None:
         """Refuse a run that needs more than one pass: between two, some toolkits read text anew."""
         most = self.pairs // batch_size

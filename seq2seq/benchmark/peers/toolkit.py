@@ -1,11 +1,11 @@
-"""One training program: the command that starts it, and the log lines that tell its speed."""
+"""One toolkit: the commands that start it, and the log lines that tell its speed."""
 
 import re
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from seq2seq.benchmark.peers.setting import PeerSetting
+from seq2seq.benchmark.peers.setting import PeerSearch, PeerSetting
 from seq2seq.benchmark.peers.text import PeerText
 from seq2seq.files import write_json
 
@@ -20,7 +20,7 @@ class Reading(NamedTuple):
 
 
 class Toolkit(ABC):
-    """A toolkit's training program, as this project starts and reads it."""
+    """A toolkit's training and translating, as this project starts and reads them."""
 
     name: ClassVar[str]
     """How ``peers=[...]`` calls it."""
@@ -32,6 +32,12 @@ class Toolkit(ABC):
     """Finds a report in the log, with groups ``update`` and ``rate``."""
     size: ClassVar[re.Pattern[str]]
     """Finds the count of parameters in the log, with group ``parameters``."""
+    search_time: ClassVar[re.Pattern[str]]
+    """Finds the time of a search in the log, with group ``seconds``; of several, the sum counts."""
+    hypotheses: ClassVar[str] = "output"
+    """Name of the file that :meth:`translate_command` leaves, a translation a line."""
+    environment: ClassVar[dict[str, str]] = {}
+    """What its processes need besides the environment of this one."""
 
     @abstractmethod
     def command(
@@ -45,6 +51,25 @@ class Toolkit(ABC):
             precision: ``fp32``, or ``bf16`` for products in bfloat16 under autocast.
             folder: an empty folder, for the config and for all that the program leaves behind.
         """
+
+    @abstractmethod
+    def translate_command(
+        self, text: PeerText, setting: PeerSetting, search: PeerSearch, model: Path, folder: Path
+    ) -> list[str]:
+        """Arguments to ``python`` that translate the test text into ``folder / hypotheses``.
+
+        Args:
+            text: its source side is translated.
+            setting: how the model was trained.
+            search: how to translate.
+            model: the folder that :meth:`command` was given, in which the program trained.
+            folder: an empty folder, for all that the program reads or leaves behind.
+        """
+
+    def read_search_time(self, line: str) -> float:
+        """Seconds that a line of the log tells of a search; 0 if it tells none."""
+        found = self.search_time.search(line)
+        return float(found["seconds"]) if found else 0.0
 
     def read_report(self, line: str) -> Reading | None:
         """What a line of the log says of the speed; None if it is no report."""

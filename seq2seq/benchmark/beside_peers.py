@@ -1,0 +1,102 @@
+"""The stage ``benchmark`` with ``peers``: training, or translation, beside other toolkits."""
+
+import logging
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from seq2seq.benchmark.peers import (
+    PEERS,
+    PRECISIONS,
+    PeerSearch,
+    PeerSetting,
+    compare_translations,
+    compare_with_peers,
+    comparison_markdown,
+    translation_markdown,
+)
+from seq2seq.config import BenchmarkConfig, require_choice
+from seq2seq.data.corpora import obtain
+from seq2seq.errors import UserError
+from seq2seq.files import write_json, write_whole
+from seq2seq.record import describe_environment, environment_record
+
+log = logging.getLogger(__name__)
+
+
+def benchmark_peers(config: BenchmarkConfig) -> str:
+    """Train other toolkits and this one on the same text in turns; write and return the table.
+
+    Raises:
+        UserError: a peer or its Python does not exist, a program failed, or there is no text.
+    """
+    python = _python(config)
+    setting = _setting(config, config.peer_updates)
+    folder = Path(config.output)
+    corpus = obtain(config.corpus, Path(config.data))
+    comparison = compare_with_peers(
+        config.peers, corpus, folder / "peers", python, setting, PRECISIONS, config.alternations
+    )
+    runs = [asdict(run) for run in comparison.runs]
+    return _write(folder, "peers", comparison_markdown(comparison), runs)
+
+
+def benchmark_peer_translation(config: BenchmarkConfig) -> str:
+    """Let other toolkits and this one translate the same text in turns; write, return the table.
+
+    Raises:
+        UserError: a peer or its Python does not exist, a program failed, or there is no text.
+    """
+    python = _python(config)
+    setting = _setting(config, config.peer_training - PeerSetting.warm_up)
+    searches = [
+        PeerSearch(beam=beam, precision=precision, batch_size=max(config.batch_sizes))
+        for precision in PRECISIONS
+        for beam in config.beams
+    ]
+    folder = Path(config.output)
+    corpus = obtain(config.corpus, Path(config.data))
+    comparison = compare_translations(
+        config.peers,
+        corpus,
+        folder / "peers-translation",
+        python,
+        setting,
+        searches,
+        config.alternations,
+    )
+    runs = [asdict(run) for run in comparison.runs]
+    return _write(folder, "peers-translation", translation_markdown(comparison), runs)
+
+
+def _python(config: BenchmarkConfig) -> Path:
+    """The peers' interpreter; refuses unknown peers, before anything is downloaded."""
+    for name in config.peers:
+        require_choice("peers", name, list(PEERS))
+    python = Path(config.peers_python or sys.executable)
+    if not python.is_file():
+        raise UserError(
+            f"There is no {python}; give peers_python=... the Python of the peers' environment."
+        )
+    return python
+
+
+def _setting(config: BenchmarkConfig, updates: int) -> PeerSetting:
+    return PeerSetting(
+        updates=updates,
+        threads=config.threads or torch.get_num_threads(),
+        seed=config.seed,
+    )
+
+
+def _write(folder: Path, name: str, table: str, runs: list[dict[str, Any]]) -> str:
+    """Write ``<name>.md`` and ``<name>.json``, with what they came about on; return the former."""
+    environment = environment_record(torch.device("cpu"))
+    table += f"- {describe_environment(environment)}\n"
+    write_whole(folder / f"{name}.md", table.encode())
+    write_json(folder / f"{name}.json", {"runs": runs, "environment": environment})
+    log.info("Table and timings: %s, %s", folder / f"{name}.md", folder / f"{name}.json")
+    return table

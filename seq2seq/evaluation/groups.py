@@ -1,0 +1,94 @@
+"""Which evaluations are of one system, and what it is called beside others."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from seq2seq.config import nearest
+from seq2seq.errors import UserError
+from seq2seq.evaluation.folder import Evaluation
+from seq2seq.evaluation.given import GIVEN
+
+
+def group_by_system(
+    evaluations: Sequence[Evaluation],
+) -> dict[str, dict[int | None, Evaluation]]:
+    """System -> seed -> evaluation, seeds rising.
+
+    Where experiments or searches differ, they become a part of the name. Text that was given has
+    neither, and keeps the name that it was given.
+
+    Raises:
+        UserError: two evaluations are of one system and seed, or a system that was given has the
+            name of another.
+    """
+    several_experiments = len(_all_said(evaluations, "experiment")) > 1
+    several_searches = len(_all_said(evaluations, "search")) > 1
+    groups: dict[str, dict[int | None, Evaluation]] = {}
+    for evaluation in evaluations:
+        name = _said(evaluation, "system") or evaluation.directory.resolve().name
+        if several_experiments and (experiment := _said(evaluation, "experiment")):
+            name = f"{experiment}/{name}"
+        if several_searches and (search := _said(evaluation, "search")) and search != GIVEN:
+            name = f"{name} ({search})"
+        seed = evaluation.record.get("seed")
+        seed = seed if isinstance(seed, int) else None
+        group = groups.setdefault(name, {})
+        if seed in group:
+            which = "without a seed" if seed is None else f"with seed {seed}"
+            raise UserError(
+                f"{group[seed].directory} and {evaluation.directory} are both of system {name} "
+                f"{which}; name one of them only."
+            )
+        group[seed] = evaluation
+    for name, group in groups.items():
+        given = [e.directory for e in group.values() if _is_given(e)]
+        others = [e.directory for e in group.values() if not _is_given(e)]
+        if given and others:
+            raise UserError(
+                f"{given[0]} is text that was given and {others[0]} is not, but both are of system "
+                f"{name}; evaluate the given text again under another system=NAME."
+            )
+    return {
+        name: dict(sorted(group.items(), key=lambda item: (item[0] is not None, item[0] or 0)))
+        for name, group in groups.items()
+    }
+
+
+def baseline_first(groups: Mapping[str, Any], baseline: str | None) -> list[str]:
+    """The names of ``groups``: the baseline, None for the first, then the others by name.
+
+    Raises:
+        UserError: no group has that name.
+    """
+    names = list(groups)
+    first = names[0] if baseline is None else baseline
+    if first not in groups:
+        raise UserError(
+            f"baseline={baseline} is none of the systems compared; "
+            f"nearest valid: {nearest(first, names)}."
+        )
+    return [first, *sorted(name for name in names if name != first)]
+
+
+def agreed(evaluations: Sequence[Evaluation], key: str) -> str | None:
+    """What the records say under ``key``; None where they do not say or do not agree.
+
+    Text that was given has no say beside translations by a model: it does not know the corpus, and
+    knows the test set by the name of a file.
+    """
+    voters = [e for e in evaluations if not _is_given(e)] or evaluations
+    said = {_said(evaluation, key) for evaluation in voters}
+    return said.pop() if len(said) == 1 else None
+
+
+def _all_said(evaluations: Sequence[Evaluation], key: str) -> set[str | None]:
+    return {_said(evaluation, key) for evaluation in evaluations if not _is_given(evaluation)}
+
+
+def _is_given(evaluation: Evaluation) -> bool:
+    return _said(evaluation, "search") == GIVEN
+
+
+def _said(evaluation: Evaluation, key: str) -> str | None:
+    value = evaluation.record.get(key)
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,38 @@
+"""A file of JSON objects, one a line, in the order of updates."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from seq2seq.files import write_whole
+
+
+class Journal:
+    """Lines that are added as training goes, and forgotten where it goes back."""
+
+    def __init__(self, path: Path) -> None:
+        """Keep the journal in ``path``, which is made with the first line."""
+        self.path = path
+
+    def rewind(self, update: int) -> None:
+        """Forget what was written after ``update``: those updates are made again."""
+        if self.path.exists():
+            kept = [entry for entry in self.read() if entry["update"] <= update]
+            write_whole(self.path, "".join(json.dumps(entry) + "\n" for entry in kept).encode())
+
+    def read(self) -> list[dict[str, Any]]:
+        """All entries; a line cut short by a crash is dropped."""
+        if not self.path.exists():
+            return []
+        entries = []
+        for line in self.path.read_text(encoding="utf-8").split("\n"):
+            try:
+                entries.append(json.loads(line))
+            except ValueError:
+                continue
+        return entries
+
+    def add(self, entry: dict[str, Any]) -> None:
+        """Append one entry; it has at least ``update``."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")

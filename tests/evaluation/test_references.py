@@ -1,0 +1,118 @@
+"""The loss of references against training's own, one sentence at a time."""
+
+import dataclasses
+import logging
+from pathlib import Path
+
+import pytest
+import torch
+from reversal import reversal_experiment, write_reversal_corpus
+
+from seq2seq.checkpoint import load_checkpoint
+from seq2seq.config import EvaluateConfig, ExperimentConfig
+from seq2seq.data.dataset import PreparedData
+from seq2seq.data.preparation import prepare
+from seq2seq.data.vocabulary import BOS, EOS
+from seq2seq.decoding.translator import Translator
+from seq2seq.evaluation.evaluate import evaluate
+from seq2seq.evaluation.references import score_references
+from seq2seq.model.translation import TranslationModel
+from seq2seq.training.trainer import Trainer
+from seq2seq.training.validation import Validator
+
+CPU = torch.device("cpu")
+SOURCES = ["a b c", "", "h", "b b a c d e f", "g"]
+REFERENCES = ["C B A", "A", "H H", "", "G"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> tuple[ExperimentConfig, PreparedData, list[Path]]:
+    """A toy experiment, its data, and two checkpoints of two trainings."""
+    folder = tmp_path_factory.mktemp("references")
+    write_reversal_corpus(folder / "corpus")
+    config = reversal_experiment(folder, max_updates=3)
+    data = prepare(config.corpus, config.tokenization, Path(config.data))
+    seeds = [dataclasses.replace(config, seed=seed) for seed in (1, 2)]
+    return config, data, [Trainer(seed, data).run().best for seed in seeds]
+
+
+@pytest.fixture
+def translator(trained) -> Translator:
+    return Translator.load(trained[2][0], "cpu", "fp32")
+
+
+def slow_log_probability(
+    models: list[TranslationModel], translator: Translator, source: str, reference: str
+) -> float:
+    """The sum over pieces of the log of the models' mean probability, by the training's forward."""
+    read = torch.tensor([[*translator.source.encode(source), EOS]])
+    said = [*translator.target.encode(reference), EOS]
+    probabilities = []
+    for model in models:
+        model.eval()
+        outputs = model(read, torch.tensor([read.shape[1]]), torch.tensor([[BOS, *said[:-1]]]))
+        probabilities.append(model.output(outputs[0]).softmax(dim=-1))
+    mean = torch.stack(probabilities).mean(dim=0)
+    return float(sum(mean[step, piece].log() for step, piece in enumerate(said)))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("batch_size", [1, 2, 64])
+def test_each_reference_has_the_log_probability_of_the_models_alone(trained, count, batch_size):
+    translator = Translator.load(trained[2][:count], "cpu", "fp32")
+    models = [load_checkpoint(path, CPU).model for path in trained[2][:count]]
+    found = score_references(translator, SOURCES, REFERENCES, batch_size)
+    assert found.pieces == [4, 0, 3, 0, 2]
+    for source, reference, value in zip(SOURCES, REFERENCES, found.log_probabilities, strict=True):
+        if source and reference:
+            expected = slow_log_probability(models, translator, source, reference)
+            assert value == pytest.approx(expected, abs=1e-4)
+        else:
+            assert value is None
+
+
+def test_words_out_of_the_vocabulary_are_marked_on_either_side(translator):
+    found = score_references(
+        translator, ["a b", "a z", "a b", "", "<unk>"], ["B A", "A", "B Z", "", "A"], 64
+    )
+    assert found.known == [True, False, False, True, False]
+    assert found.pieces == [3, 2, 3, 0, 2]
+
+
+def test_a_source_is_cut_where_translating_cuts_it(translator, caplog):
+    translator.max_pieces = 3
+    cut = score_references(translator, ["a b c d e"], ["E D C B A"], 64)
+    assert cut == score_references(translator, ["a b c"], ["E D C B A"], 64)
+    with caplog.at_level(logging.WARNING):
+        assert cut.pieces == [6]
+    assert not caplog.records  # translating has warned
+
+
+def test_the_model_is_asked_without_dropout_and_left_as_it_was(translator):
+    translator.model.train()
+    found = score_references(translator, SOURCES, REFERENCES, 2)
+    assert translator.model.training
+    translator.model.eval()
+    assert score_references(translator, SOURCES, REFERENCES, 2) == found
+
+
+def test_the_loss_of_the_dev_set_is_that_of_training(trained, tmp_path):
+    config, data, (path, _) = trained
+    settings = EvaluateConfig(
+        checkpoint=str(path),
+        decoding=dataclasses.replace(config.decoding, beam=1),
+        evaluation=config.evaluation,
+        source=str(data.corpus.valid.source),
+        reference=str(data.corpus.valid.target),
+        output=str(tmp_path),
+        device="cpu",
+        precision="fp32",
+    )
+    (evaluation,) = evaluate(settings)
+    validator = Validator(
+        load_checkpoint(path, CPU).model, data, config.training, [2, 4], CPU, torch.float32
+    )
+    expected = validator.run()
+    assert evaluation.scores.overall.loss == pytest.approx(expected.loss, abs=1e-4)
+    assert evaluation.scores.overall.perplexity == pytest.approx(expected.perplexity, rel=1e-4)
