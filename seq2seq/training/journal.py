@@ -1,6 +1,7 @@
 """A file of JSON objects, one a line, in the order of updates."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,11 @@ class Journal:
 
     def rewind(self, update: int) -> None:
         """Forget what was written after ``update``: those updates are made again."""
+        self._keep(lambda entry: entry["update"] <= update)
+
+    def _keep(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
         if self.writes and self.path.exists():
-            kept = [entry for entry in self.read() if entry["update"] <= update]
+            kept = [entry for entry in self.read() if wanted(entry)]
             write_whole(self.path, "".join(json.dumps(entry) + "\n" for entry in kept).encode())
 
     def read(self) -> list[dict[str, Any]]:

@@ -16,9 +16,15 @@ class Metrics(Journal):
         self.tensorboard = tensorboard and writes
         self.writer: Any = None
 
-    def rewind(self, update: int) -> None:
-        """Forget what was measured after ``update``, in TensorBoard too."""
+    def rewind(self, update: int, validated: int | None = None) -> None:
+        """Forget what was measured after ``update``, in TensorBoard too.
+
+        And validations after ``validated``, where that is given: the last one may have been cut off
+        when the updates before it were saved already.
+        """
         super().rewind(update)
+        if validated is not None:
+            self._keep(lambda entry: entry["kind"] == "train" or entry["update"] <= validated)
         if self.tensorboard:
             self.close()
             self.writer = _tensorboard_writer(self.path.parent, update + 1)

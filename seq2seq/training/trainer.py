@@ -234,7 +234,7 @@ class Trainer:
             self.progress, self.window = restored
             log.info("Continuing %s from update %d.", self.folder.path, self.progress.update)
         self.ranks.require_alike({"the newest checkpoint's update": self.progress.update})
-        self.metrics.rewind(self.progress.update)
+        self.metrics.rewind(self.progress.update, self.progress.validated_update)
         self.skipped.rewind(self.progress.update)
 
     def _end(self) -> str | None:

@@ -116,6 +116,25 @@ def test_a_run_cut_short_ends_like_one_that_was_not(folder, monkeypatch, cut):
     assert metrics(resumed) == metrics(whole)
 
 
+def test_a_last_validation_that_is_cut_off_is_not_counted_twice(folder, monkeypatch):
+    """The updates are saved by then; the dev loss is in the metrics, but in no checkpoint."""
+    config = reversal_experiment(folder, validate_every=4, max_updates=6, save_minutes=0.0)
+    whole = train(config)
+    other = dataclasses.replace(config, output=str(folder / "other"))
+    save = Saves.save_validated
+
+    def cut_off(self, progress):
+        if progress.update == 6:
+            raise KeyboardInterrupt
+        save(self, progress)
+
+    monkeypatch.setattr(Saves, "save_validated", cut_off)
+    with pytest.raises(KeyboardInterrupt):
+        train(other)
+    monkeypatch.undo()
+    assert metrics(train(other)) == metrics(whole)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_sitting_after_the_update_and_nothing_is_lost(
     folder, monkeypatch, number
