@@ -1,7 +1,8 @@
 """Malformed input of every kind: it is read, or refused in one sentence; nothing else is raised.
 
 ``docs/reliability.md`` tells what was tried, in rows that these tests write: run them with
-``WRITE_DOCS=1`` and one process after a change. Without it they check that the rows are theirs.
+``WRITE_DOCS=1`` and one process after a change. Without it they check that the rows are of the same
+examples. How many of these were refused is that run's: paths and times are a part of some files.
 """
 
 import os
@@ -26,17 +27,15 @@ PYTHON = ".".join(map(str, sys.version_info[:2]))
 VERSIONS = f"Python {PYTHON} and hypothesis {hypothesis.__version__}"
 
 
-def read_rows() -> tuple[dict[str, list[int]], str]:
-    """The table of the document, and the versions it was written with."""
+def read_rows() -> dict[str, list[int]]:
+    """The table of the document: tried, refused and read of each kind."""
     part = DOCUMENT.read_text(encoding="utf-8").split(START)[1].split(END)[0]
     rows = re.findall(r"^\| (.+?) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \|$", part, re.MULTILINE)
-    written = re.search(r"Written with (.*?)\.\n", part)
-    counts = {name: [int(n.replace(",", "")) for n in numbers] for name, *numbers in rows}
-    return counts, written[1] if written else ""
+    return {name: [int(n.replace(",", "")) for n in numbers] for name, *numbers in rows}
 
 
 def write_row(name: str, counts: list[int]) -> None:
-    rows, _ = read_rows()
+    rows = read_rows()
     rows[name] = counts
     ordered = {kind.name: rows.get(kind.name, [0, 0, 0]) for kind in KINDS}
     ordered[TOGETHER] = [sum(column) for column in zip(*ordered.values(), strict=True)]
@@ -85,16 +84,13 @@ def test_every_failure_is_one_sentence(kind, tmp_path, caplog):
     counts = try_all(kind, tmp_path)
     if os.environ.get("WRITE_DOCS"):
         write_row(kind.name, counts)
-    rows, versions = read_rows()
-    told = rows[kind.name]
-    if versions == VERSIONS:
-        assert counts == told, "run: WRITE_DOCS=1 python -m pytest tests/test_fuzz.py"
-    assert counts[0] == told[0]  # other versions draw other examples, as many
+    rows = read_rows()
+    assert counts[0] == rows[kind.name][0], "run: WRITE_DOCS=1 python -m pytest tests/test_fuzz.py"
     assert sum(counts[1:]) == counts[0]
 
 
 def test_the_document_tells_of_every_kind_and_of_enough_examples():
-    rows, _ = read_rows()
+    rows = read_rows()
     assert list(rows) == [*(kind.name for kind in KINDS), TOGETHER]
     columns = zip(*(rows[kind.name] for kind in KINDS), strict=True)
     assert rows[TOGETHER] == [sum(column) for column in columns]

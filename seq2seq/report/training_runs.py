@@ -46,7 +46,7 @@ def read_training_run(folder: Path) -> TrainingRun:
         UserError: it holds no training run, or a damaged one.
     """
     record = _read(folder, "run.json")
-    if record.get("status") not in ("finished", "running"):
+    if record.get("status") not in ("finished", "running", "interrupted"):
         raise UserError(
             f"run.json in {folder} is not the record of a training run; was it altered?"
         )

@@ -31,10 +31,19 @@ def write_run(folder: Path, losses: list[float], precision: str = "fp32", **reco
         "git_commit": "0123456789abcdef",
         "git_modified": False,
     }
-    entries: list[dict[str, object]] = [{"kind": "validation", "loss": loss} for loss in losses]
+    entries: list[dict[str, object]] = [
+        {"kind": "validation", "update": update, "loss": loss}
+        for update, loss in enumerate(losses, start=1)
+    ]
     for speed, waited in ((100.4, 0.5), (9_000.0, 0.01), (2_000.0, 0.02)):
         entries.append(
-            {"kind": "train", "loss": 9.0, "tokens_per_second": speed, "waiting_for_data": waited}
+            {
+                "kind": "train",
+                "update": 1,
+                "loss": 9.0,
+                "tokens_per_second": speed,
+                "waiting_for_data": waited,
+            }
         )
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(to_json(config)))
