@@ -19,11 +19,11 @@ COMMANDS = [
     for block in re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
     for line in block.strip().split("\n")
 ]
-PAGES = [
+PERFORMANCE, SCALING = (
     (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("performance.md", "scaling.md")
-]
+)
 # Minutes and other toolkits: composed here; the benchmark's tests run it at its smallest.
-BENCHMARKS = re.findall(r"^python scripts/benchmark.*$", "\n".join(PAGES), re.MULTILINE)
+BENCHMARKS = re.findall(r"^python scripts/benchmark.*$", f"{PERFORMANCE}\n{SCALING}", re.MULTILINE)
 SCRIPT = re.compile(r"python scripts/(\w+)\.py([^|]*)")
 # Their text is downloaded: composed here, run by hand and in the tests of each corpus.
 DOWNLOADED = ("multi30k", "europarl")
@@ -94,7 +94,9 @@ def test_the_python_example_runs(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("folder", "page"), [("", README), ("docs", PERFORMANCE)])
+@pytest.mark.parametrize(
+    ("folder", "page"), [("", README), ("docs", PERFORMANCE), ("docs", SCALING)]
+)
 def test_every_file_a_page_links_to_exists(folder, page):
     links = re.findall(r"\]\((?!http)([^)#]+)\)", page)
     assert links
