@@ -19,9 +19,7 @@ COMMANDS = [
     for block in re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
     for line in block.strip().split("\n")
 ]
-PAGES = [
-    (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("performance.md", "scaling.md")
-]
+PAGES = [page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob("*.md"))]
 # Minutes and other toolkits: composed here; the benchmark's tests run it at its smallest.
 BENCHMARKS = re.findall(r"^python scripts/benchmark.*$", "\n".join(PAGES), re.MULTILINE)
 SCRIPT = re.compile(r"python scripts/(\w+)\.py([^|]*)")

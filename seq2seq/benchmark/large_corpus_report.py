@@ -45,7 +45,6 @@ class CorpusRun:
 class Growth(NamedTuple):
     """What each further pair costs, between the smallest and the largest corpus measured."""
 
-    prepare_seconds: float
     prepare_bytes: float
     """Of ``prepare``'s own memory."""
     epoch_bytes: float
@@ -80,7 +79,6 @@ class LargeCorpus:
         if more == 0:
             return None
         return Growth(
-            (last.prepare_seconds - first.prepare_seconds) / more,
             1e6 * (last.prepare_peak.own - first.prepare_peak.own) / more,
             1e6 * (last.epoch_peak.own - first.epoch_peak.own) / more,
             last.prepare_peak.own,
@@ -127,23 +125,24 @@ class LargeCorpus:
             "disk; up to three times as much while it is made.",
         ]
         if self.load is not None:
-            notes.append(f"Load of the machine before the run: {self.load:.1f}.")
+            notes.append(
+                f"Load of the machine before the first corpus: {self.load:.1f} processes at a "
+                "time; with others at work beside it, the times are longer than need be."
+            )
         return notes
 
     def _on_paper(self, growth: Growth) -> str:
         """What the corpus of Bahdanau et al. 2014 would take, from the figures above."""
         last = max(self.runs, key=lambda run: run.pairs)
-        header = ["on paper", "pairs", "words a side", "text GB", "encoded GB", "prepare hours"]
-        header += ["prepare, its own MB", "one epoch, its own MB"]
+        header = ["on paper", "pairs", "words a side", "text GB", "encoded GB"]
+        header += ["prepare, hours", "prepare, its own MB", "one epoch, its own MB"]
         rows = []
         for name, (pairs, words) in PAPER.items():
             scale, more = words / last.words[1], pairs - last.pairs
-            # In pairs of the length measured; learning the tokenisation takes no longer.
-            seconds = last.prepare_seconds + growth.prepare_seconds * (scale - 1) * last.pairs
             figures = [
                 scale * last.text_bytes / 1e9,
                 scale * last.encoded_bytes / 1e9,
-                seconds / 3600,
+                scale * last.prepare_seconds / 3600,
             ]
             memory = [
                 growth.prepare_own + max(0.0, growth.prepare_bytes) * more / 1e6,
@@ -153,10 +152,11 @@ class LargeCorpus:
             cells += [f"{figure:,.0f}" for figure in memory]
             rows.append([name, f"{pairs:,}", f"{words:,}", *cells])
         notes = [
-            "Text, encoded text and time grow with the words, memory with the pairs: each further "
-            f"one takes {growth.prepare_bytes:.1f} bytes of prepare's own memory (none, if that is "
-            f"negative) and {growth.epoch_bytes:.1f} of an epoch's, by the smallest and the "
-            "largest corpus above.",
+            "Text, encoded text and hours are those of the largest corpus above, by the words; the "
+            "hours are too many in that learning subwords takes no longer. Memory grows with the "
+            f"pairs: each further one takes {growth.prepare_bytes:.1f} bytes of prepare's own "
+            f"(none where that is not above 0) and {growth.epoch_bytes:.1f} of an epoch's, by the "
+            "smallest and the largest corpus above.",
             "Not in these figures: new text brings new words, and `tokenization=moses` or "
             "`whitespace` keeps every distinct one in memory until the vocabulary is made.",
         ]
