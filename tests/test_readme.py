@@ -95,6 +95,6 @@ def test_the_python_example_runs(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(("folder", "page"), [("", README), *(("docs", page) for page in PAGES)])
 def test_every_file_a_page_links_to_exists(folder, page):
     links = re.findall(r"\]\((?!http)([^)#]+)\)", page)
-    assert links
+    assert links or folder  # the README has some, a page of docs/ may have none
     for link in links:
         assert (ROOT / folder / link).exists(), link
