@@ -19,6 +19,11 @@ def score_list_markdown(evaluations: Sequence[Evaluation]) -> str:
         *dict.fromkeys(
             signature_note(e.scores.signatures.bleu, e.scores.signatures.chrf) for e in evaluations
         ),
+        *dict.fromkeys(
+            f"Trained: {describe_environment(trained, trained.get('precision'))}"
+            for trained in (evaluation.record.get("training") for evaluation in evaluations)
+            if trained
+        ),
         *dict.fromkeys(describe_environment(evaluation.record) for evaluation in evaluations),
     ]
     return markdown_table(header, rows) + "\n" + "\n".join(f"- {note}" for note in notes)

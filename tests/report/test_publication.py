@@ -226,7 +226,8 @@ def write_scores(folder: Path, search: str, hypotheses: list[str], **record: obj
 def test_scores_go_where_the_call_names_them(tmp_path):
     document = tmp_path / "README.md"
     document.write_text("<!-- scores:toy -->\n<!-- /scores:toy -->\n", encoding="utf-8")
-    perfect = write_scores(tmp_path / "a", "greedy", ["v w x y z"] * 4, seed=3)
+    trained = {"command": ["train.py", "seed=3", "corpus.directory=/secret"], "precision": "int3"}
+    perfect = write_scores(tmp_path / "a", "greedy", ["v w x y z"] * 4, seed=3, training=trained)
     half = write_scores(
         tmp_path / "b", "beam5", ["v w x y", "no", "v w x y z", ""], sentences_per_second=1234.5
     )
@@ -246,6 +247,8 @@ def test_scores_go_where_the_call_names_them(tmp_path):
     text = document.read_text(encoding="utf-8")
     assert "nrefs:1|case:mixed" in text
     assert text.count("Command: `python scripts/evaluate.py a=b`") == 1
+    assert text.count("- Trained: Command: `python scripts/train.py seed=3`.") == 1
+    assert "int3" in text
 
 
 def test_scores_of_different_test_sets_do_not_stand_in_one_table(tmp_path):
