@@ -4,6 +4,7 @@ Hydra fills these from ``configs/``; a checkpoint keeps them as JSON. Nothing el
 knows where a value came from, and every module is built from its own group only.
 """
 
+from seq2seq.config.benchmark import BenchmarkConfig
 from seq2seq.config.checks import (
     nearest,
     require_choice,
@@ -34,7 +35,6 @@ from seq2seq.config.serialization import (
     to_json,
 )
 from seq2seq.config.stages import (
-    BenchmarkConfig,
     CompareConfig,
     EvaluateConfig,
     ExperimentConfig,

@@ -33,3 +33,9 @@ def require_range(key: str, value: float | None, low: float, high: float = float
         if high == float("inf"):
             bounds = f"at least {low:g}" if not value > low else "less than 2**63"
         raise UserError(f"{key}={value} is out of range; it must be {bounds}.")
+
+
+def require_distinct(name: str, values: Sequence[object]) -> None:
+    """Refuse an empty list, and one that names a value twice."""
+    if not values or len(set(values)) < len(values):
+        raise UserError(f"{name}={list(values)} must name at least one value, and none twice.")

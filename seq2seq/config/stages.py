@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from seq2seq.config.checks import nearest, require_choice, require_range
+from seq2seq.config.checks import nearest, require_choice, require_distinct, require_range
 from seq2seq.config.corpus import CorpusConfig, TokenizationConfig
 from seq2seq.config.evaluation import DecodingConfig, EvaluationConfig
 from seq2seq.config.model import ModelConfig
@@ -53,8 +53,8 @@ class ExperimentConfig:
         for beam in self.beams:
             require_range("beams", beam, 1)
             replace(self.decoding, beam=beam)  # refuses settings that do not go with this width
-        _require_distinct("seeds", self.seeds)
-        _require_distinct("beams", self.beams)
+        require_distinct("seeds", self.seeds)
+        require_distinct("beams", self.beams)
 
 
 @dataclass(kw_only=True)
@@ -178,7 +178,7 @@ class EvaluateConfig:
         if self.beams is not None:
             for beam in self.beams:
                 require_range("beams", beam, 1)
-            _require_distinct("beams", self.beams)
+            require_distinct("beams", self.beams)
             if self.decoding.sample:
                 raise UserError("beams are widths of searches; leave it out where decoding.sample.")
         self.searches()  # refuses settings that do not go with these widths
@@ -271,105 +271,6 @@ class PublishConfig:
                     raise UserError(
                         f"{key} names no folder for {name}; give {key}={{{name}:[...]}}."
                     )
-
-
-@dataclass(kw_only=True)
-class BenchmarkConfig:
-    """``benchmark``: how fast training is, by several paths to the same update; or translation."""
-
-    sizes: list[str] = field(default_factory=lambda: ["m"])
-    """tiny | m | m30 | l: models and batches to time (``seq2seq/benchmark/sizes.py``)."""
-    paths: list[str] = field(default_factory=lambda: ["naive", "fast"])
-    """Ways to train, compared with the first (``seq2seq/benchmark/paths.py``)."""
-    attention: str = "additive"
-    """additive | fixed."""
-    updates: int = 3
-    """Updates of one path before it is the next one's turn."""
-    alternations: int = 5
-    """Turns of each path."""
-    threads: int | None = None
-    """Processor threads; null for as many as PyTorch takes by itself."""
-    device: str = "auto"
-    """auto (cuda when there is one) | cpu | cuda."""
-    seed: int = 1
-    """Seed of weights, ids and dropout."""
-    output: str = "outputs/benchmark"
-    """Folder for the tables and the raw timings."""
-    peers: list[str] = field(default_factory=list)
-    """joeynmt | opennmt | eole: other toolkits to train on ``corpus`` in turns with this one,
-    ``alternations`` times, instead of timing ``sizes``."""
-    peers_python: str | None = None
-    """Python of the environment that the peers are installed in; null for the one that runs."""
-    peer_updates: int = 200
-    """Updates of each program that are timed, a multiple of 20; 20 more come first."""
-    corpus: CorpusConfig
-    """The text that the peers are trained on, and ``checkpoint`` translates."""
-    data: str = "data"
-    """Folder for corpora."""
-    checkpoint: str | None = None
-    """Checkpoint folder, or run folder, whose translation of ``corpus`` to time instead of
-    ``sizes``."""
-    test_set: str | None = None
-    """Name of the test set that ``checkpoint`` translates; null for the first of ``corpus``."""
-    beams: list[int] = field(default_factory=lambda: [1, 5])
-    """Widths of the searches; 1 is greedy search."""
-    batch_sizes: list[int] = field(default_factory=lambda: [1, 64])
-    """Sentences that ``checkpoint`` translates together; the rest is timed at the largest."""
-    most_batches: int = 100
-    """Batches that ``checkpoint`` translates in a turn at most: of a set with more of them every
-    second sentence is taken, or every third, and so on."""
-    search_sizes: list[str] = field(default_factory=list)
-    """tiny | m | m30 | l: models, their weights random, to measure the memory of searches with,
-    instead of timing ``sizes``."""
-    peers_translate: bool = False
-    """Time the peers' translation instead of their training."""
-    peer_training: int = 1000
-    """Updates that each model is trained for before it translates, a multiple of 20. The models are
-    kept, and trained once."""
-    pairs: list[int] = field(default_factory=list)
-    """Pairs of ``corpus``, read over and over, to prepare and to go through once in batches of the
-    largest of ``batch_sizes``, for time and memory, instead of timing ``sizes``."""
-    tokenization: TokenizationConfig = field(
-        default_factory=lambda: TokenizationConfig(kind="sentencepiece", vocabulary_size=8000)
-    )
-    """How ``pairs`` are cut."""
-
-    def __post_init__(self) -> None:
-        require_choice("attention", self.attention, ("additive", "fixed"))
-        require_choice("device", self.device, ("auto", "cpu", "cuda"))
-        for name in ("updates", "alternations", "threads", "most_batches"):
-            require_range(name, getattr(self, name), 1)
-        require_range("seed", self.seed, 0)
-        _require_distinct("sizes", self.sizes)
-        _require_distinct("paths", self.paths)
-        _require_distinct("beams", self.beams)
-        _require_distinct("batch_sizes", self.batch_sizes)
-        for name in ("beams", "batch_sizes"):
-            for value in getattr(self, name):
-                require_range(name, value, 1)
-        if self.peer_training < 40 or self.peer_training % 20:
-            raise UserError(
-                f"peer_training={self.peer_training} must be a multiple of 20, and at least 40."
-            )
-        if self.peers_translate and not self.peers:
-            raise UserError("peers_translate=true names no peers; give peers=[...].")
-        for pairs in self.pairs:
-            require_range("pairs", pairs, 1)
-        given = {
-            "checkpoint": self.checkpoint is not None,
-            "peers": bool(self.peers),
-            "search_sizes": bool(self.search_sizes),
-            "pairs": bool(self.pairs),
-        }
-        if sum(given.values()) > 1:
-            both = " and ".join(name for name, there in given.items() if there)
-            raise UserError(f"{both} are benchmarks of their own; give one of them at a time.")
-
-
-def _require_distinct(name: str, values: Sequence[object]) -> None:
-    """Refuse an empty list, and one that names a value twice."""
-    if not values or len(set(values)) < len(values):
-        raise UserError(f"{name}={list(values)} must name at least one value, and none twice.")
 
 
 def _require_company(average: bool, more_checkpoints: Sequence[str]) -> None:
