@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from table_model import PIECES, TableModel, cap_of, next_step, pad, random_sentences
+from table_model import PIECES, TableModel, cap_of, greedy, next_step, pad, random_sentences
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, PAD, UNK
@@ -61,14 +61,7 @@ def test_pieces_come_as_often_as_they_should(options):
 def test_one_piece_to_draw_from_is_greedy():
     model, sentence = TableModel(seed=4), [4, 6, 5, EOS]
     [[found]] = sample(model, *pad([sentence]), replace(CONFIG, top_k=1), [1])
-    greedy = []
-    while len(greedy) < cap_of(sentence, CONFIG):
-        scores, _ = next_step(model, sentence, greedy)
-        scores[PAD] = scores[BOS] = -math.inf
-        if (piece := scores.index(max(scores))) == EOS:
-            break
-        greedy.append(piece)
-    assert found.ids == greedy
+    assert found.ids == greedy(model, sentence, CONFIG)
 
 
 def test_company_order_and_number_of_samples_change_nothing():

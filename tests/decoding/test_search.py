@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from table_model import PIECES, TableModel, cap_of, next_step, pad, random_sentences
+from table_model import PIECES, TableModel, cap_of, greedy, next_step, pad, random_sentences
 
 from seq2seq.config import (
     AttentionConfig,
@@ -159,14 +159,7 @@ def test_beam_one_is_the_greedy_loop():
     model = TableModel(seed=4)
     sentences = random_sentences(20, seed=4)
     for sentence, found in zip(sentences, best(model, sentences, config), strict=True):
-        greedy = []
-        while len(greedy) < cap_of(sentence, config):
-            scores, _ = next_step(model, sentence, greedy)
-            scores[PAD] = scores[BOS] = -math.inf
-            if (piece := scores.index(max(scores))) == EOS:
-                break
-            greedy.append(piece)
-        assert found.ids == greedy
+        assert found.ids == greedy(model, sentence, config)
 
 
 def test_the_cap_counts_source_pieces_without_eos():
@@ -195,9 +188,9 @@ def test_an_ended_hypothesis_is_preferred_to_a_likelier_unfinished_one():
     config = DecodingConfig(beam=2, max_ratio=1, max_extra=3)
     [found] = best(model, [[4, EOS]], config)
     assert not found.capped
-    [greedy] = best(model, [[4, EOS]], replace(config, beam=1))
-    assert greedy.capped
-    assert greedy.score > found.score
+    [narrow] = best(model, [[4, EOS]], replace(config, beam=1))
+    assert narrow.capped
+    assert narrow.score > found.score
 
 
 def test_padding_and_begin_are_never_written_and_unknown_may_be():

@@ -1,29 +1,25 @@
-"""The training loop: what it leaves behind, when it ends, and that it can be cut short."""
+"""The training loop: what it leaves behind, and when it ends."""
 
 import dataclasses
-import itertools
 import json
 import math
 import os
-import signal
 from pathlib import Path
 
 import pytest
 import torch
 from reversal import reversal_experiment, write_reversal_corpus
+from small_training import metrics, train, weights
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.batching import collate
 from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
-from seq2seq.model.kernels import choose_kernels, torch_only
+from seq2seq.model.kernels import torch_only
 from seq2seq.model.kernels.native import load_native
-from seq2seq.training.interruption import Interrupted
-from seq2seq.training.loss import batch_loss
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.saves import Saves
 from seq2seq.training.trainer import Trainer
-from seq2seq.training.updater import Updater
 from seq2seq.training.validation import Validator
 
 CPU = torch.device("cpu")
@@ -33,22 +29,6 @@ CPU = torch.device("cpu")
 def folder(tmp_path: Path) -> Path:
     write_reversal_corpus(tmp_path / "corpus")
     return tmp_path
-
-
-def train(config):
-    data = prepare(config.corpus, config.tokenization, Path(config.data))
-    return Trainer(config, data).run()
-
-
-def weights(run) -> dict[str, torch.Tensor]:
-    return load_checkpoint(run.newest()[0], CPU).model.state_dict()
-
-
-def metrics(run) -> list[dict]:
-    """All entries without what depends on the clock."""
-    entries = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
-    clock = ("seconds", "tokens_per_second", "waiting_for_data")
-    return [{k: v for k, v in entry.items() if k not in clock} for entry in entries]
 
 
 def test_a_run_leaves_config_record_metrics_and_checkpoints(folder):
@@ -89,111 +69,6 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(folder):
     assert not all(torch.equal(first[name], other[name]) for name in first)
 
 
-@pytest.mark.parametrize("cut", [10, 15])
-def test_a_run_cut_short_ends_like_one_that_was_not(folder, monkeypatch, cut):
-    """Dropout, moments, batch order, schedule and metrics all go on where they were."""
-    config = reversal_experiment(folder, validate_every=5)
-    whole = train(config)
-    other = dataclasses.replace(config, output=str(folder / "other"))
-
-    class PowerCutError(Exception):
-        pass
-
-    update, made = Updater.update, itertools.count()
-
-    def until_the_cut(self, batches, tokens):
-        if next(made) == cut + 2:  # two updates after the last checkpoint
-            raise PowerCutError
-        return update(self, batches, tokens)
-
-    monkeypatch.setattr(Updater, "update", until_the_cut)
-    with pytest.raises(PowerCutError):
-        train(other)
-    monkeypatch.undo()
-    resumed = train(other)
-    expected, found = weights(whole), weights(resumed)
-    assert all(torch.equal(expected[name], found[name]) for name in expected)
-    assert metrics(resumed) == metrics(whole)
-
-
-def test_a_last_validation_that_is_cut_off_is_not_counted_twice(folder, monkeypatch):
-    """The updates are saved by then; the dev loss is in the metrics, but in no checkpoint."""
-    config = reversal_experiment(folder, validate_every=4, max_updates=6, save_minutes=0.0)
-    whole = train(config)
-    other = dataclasses.replace(config, output=str(folder / "other"))
-    save = Saves.save_validated
-
-    def cut_off(self, progress):
-        if progress.update == 6:
-            raise KeyboardInterrupt
-        save(self, progress)
-
-    monkeypatch.setattr(Saves, "save_validated", cut_off)
-    with pytest.raises(KeyboardInterrupt):
-        train(other)
-    monkeypatch.undo()
-    assert metrics(train(other)) == metrics(whole)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_sitting_after_the_update_and_nothing_is_lost(
-    folder, monkeypatch, number
-):
-    """Stopped between two lines of metrics, between two validations, with two micro-batches."""
-    config = reversal_experiment(folder, validate_every=5, accumulate=2, log_every=3)
-    whole = train(config)
-    other = dataclasses.replace(config, output=str(folder / "other"))
-    update, made = Updater.update, itertools.count(1)
-
-    def stopping(self, batches, tokens):
-        if next(made) == 7:
-            signal.raise_signal(number)
-        return update(self, batches, tokens)
-
-    monkeypatch.setattr(Updater, "update", stopping)
-    with pytest.raises(Interrupted, match="Stopped after update 7, which is saved in") as stop:
-        train(other)
-    assert stop.value.status == (130 if number == signal.SIGINT else 0)
-    assert signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL)
-    run = RunFolder(other)
-    assert run.newest()[0].name == "interim-7"
-    assert run.record()["status"] == "interrupted"
-    monkeypatch.undo()
-    resumed = train(other)
-    expected, found = weights(whole), weights(resumed)
-    assert all(torch.equal(expected[name], found[name]) for name in expected)
-    assert metrics(resumed) == metrics(whole)
-    assert [path.name for path in run.newest()] == ["update-10", "update-5"]
-
-
-def test_a_second_ctrl_c_stops_at_once(folder, monkeypatch):
-    config = reversal_experiment(folder, validate_every=5)
-    update, made = Updater.update, itertools.count(1)
-
-    def stopping(self, batches, tokens):
-        if next(made) == 7:
-            signal.raise_signal(signal.SIGINT)
-            signal.raise_signal(signal.SIGINT)
-        return update(self, batches, tokens)
-
-    monkeypatch.setattr(Updater, "update", stopping)
-    with pytest.raises(KeyboardInterrupt):
-        train(config)
-    assert RunFolder(config).newest()[0].name == "update-5"
-
-
-def test_the_state_is_saved_between_validations_and_that_changes_no_number(folder):
-    config = reversal_experiment(folder)
-    whole = train(config)
-    other = dataclasses.replace(
-        reversal_experiment(folder, save_minutes=0.0), output=str(folder / "other")
-    )
-    often = train(other)
-    expected, found = weights(whole), weights(often)
-    assert all(torch.equal(expected[name], found[name]) for name in expected)
-    assert metrics(often) == metrics(whole)
-
-
 def test_two_trainings_of_one_folder_are_refused(folder):
     config = reversal_experiment(folder)
     run = RunFolder(config)
@@ -214,51 +89,6 @@ def test_going_on_with_another_text_is_refused(folder, monkeypatch):
     text = folder / "corpus" / "train.target"
     text.write_text(text.read_text().replace("A", "Z", 1))
     with pytest.raises(UserError, match=r"was trained on another text: train\.target has changed"):
-        train(config)
-
-
-def test_going_on_under_other_conditions_is_said(folder, caplog):
-    config = reversal_experiment(folder)
-    run = train(config)
-    run.write_record({**run.record(), "status": "running"})
-    with torch_only():
-        train(config)
-    native = "kernels was native and is now torch"
-    assert (
-        native in caplog.text or choose_kernels(CPU, torch.float32, torch.float32).name == "torch"
-    )
-
-
-def test_the_newest_checkpoints_and_the_best_are_kept(folder):
-    config = reversal_experiment(folder, validate_every=5, keep=3)
-    run = train(config)
-    names = sorted(path.name for path in (run.path / "checkpoints").iterdir())
-    assert names == ["best", "update-10", "update-15", "update-20"]
-
-
-def test_a_damaged_newest_checkpoint_costs_the_way_from_the_one_before(folder, caplog):
-    config = reversal_experiment(folder, validate_every=5, max_updates=15)
-    whole = train(config)
-    expected, lines = weights(whole), metrics(whole)
-    record = whole.record()
-    whole.write_record({**record, "status": "running"})  # as if it had been cut off at the end
-    damaged = whole.checkpoint(15) / "optimizer.safetensors"
-    damaged.write_bytes(damaged.read_bytes()[:-1])
-    resumed = train(config)
-    assert "optimizer.safetensors in" in caplog.text
-    assert "Trying the checkpoint before it." in caplog.text
-    found = weights(resumed)
-    assert all(torch.equal(expected[name], found[name]) for name in expected)
-    assert metrics(resumed) == lines
-
-
-def test_a_run_without_a_whole_checkpoint_is_not_begun_anew_over_it(folder):
-    config = reversal_experiment(folder, validate_every=5)
-    run = train(config)
-    run.write_record({**run.record(), "status": "running"})
-    for checkpoint in run.newest():
-        (checkpoint / "state.json").write_text("{}")
-    with pytest.raises(UserError, match=r"state\.json in .*update-20 is altered"):
         train(config)
 
 
@@ -322,47 +152,6 @@ def test_bfloat16_trains_to_about_the_same_loss(folder):
         [e["loss"] for e in metrics(run) if e["kind"] == "validation"] for run in (exact, mixed)
     ]
     assert losses[1] == pytest.approx(losses[0], rel=0.01)
-
-
-def spoil(monkeypatch, *pairs: int) -> None:
-    """Make the loss of every batch with one of these pairs no number."""
-
-    def spoiled(model, batch, smoothing, scale=1.0):
-        loss = batch_loss(model, batch, smoothing, scale)
-        worse = math.nan if set(pairs) & set(batch.indices.tolist()) else 1.0
-        return loss._replace(
-            smoothed=loss.smoothed * worse,
-            negative_log_likelihood=loss.negative_log_likelihood * worse,
-        )
-
-    monkeypatch.setattr("seq2seq.training.updater.batch_loss", spoiled)
-
-
-def test_updates_that_are_not_finite_are_skipped_counted_and_their_lines_named(folder, monkeypatch):
-    spoil(monkeypatch, 17)
-    config = reversal_experiment(folder)
-    run = train(config)
-    record = run.record()
-    assert record["status"] == "finished"
-    assert record["progress"]["skipped"] == 2  # once an epoch
-    listed = [json.loads(line) for line in (run.path / "skipped.jsonl").read_text().splitlines()]
-    data = prepare(config.corpus, config.tokenization, Path(config.data))
-    for entry in listed:
-        assert data.train.line_numbers[17] in entry["lines"]
-        assert len(entry["lines"]) == 20
-    trained = [e for e in metrics(run) if e["kind"] == "train"]
-    assert sum(e["skipped"] for e in trained) == 2
-    assert all(math.isfinite(e["loss"]) for e in trained)
-    assert all(torch.isfinite(w).all() for w in weights(run).values())
-
-
-def test_too_many_updates_that_are_not_finite_are_one_sentence(folder, monkeypatch):
-    spoil(monkeypatch, *range(0, 200, 3))
-    match = (
-        r"updates had no finite loss or gradient, more than training\.max_skipped=3; their lines"
-    )
-    with pytest.raises(UserError, match=match):
-        train(reversal_experiment(folder, max_skipped=3))
 
 
 def test_cuda_where_there_is_none_is_one_sentence(folder):

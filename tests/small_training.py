@@ -1,0 +1,28 @@
+"""A training in a few seconds, and what came of it, for tests."""
+
+import json
+from pathlib import Path
+
+import torch
+
+from seq2seq.checkpoint import load_checkpoint
+from seq2seq.data.preparation import prepare
+from seq2seq.training.trainer import Trainer
+
+CPU = torch.device("cpu")
+
+
+def train(config):
+    data = prepare(config.corpus, config.tokenization, Path(config.data))
+    return Trainer(config, data).run()
+
+
+def weights(run) -> dict[str, torch.Tensor]:
+    return load_checkpoint(run.newest()[0], CPU).model.state_dict()
+
+
+def metrics(run) -> list[dict]:
+    """All entries without what depends on the clock."""
+    entries = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    clock = ("seconds", "tokens_per_second", "waiting_for_data")
+    return [{k: v for k, v in entry.items() if k not in clock} for entry in entries]

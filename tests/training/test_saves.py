@@ -1,0 +1,126 @@
+"""Checkpoints of a training: what is kept, and going on from it as if nothing had happened."""
+
+import dataclasses
+import itertools
+from pathlib import Path
+
+import pytest
+import torch
+from reversal import reversal_experiment, write_reversal_corpus
+from small_training import metrics, train, weights
+
+from seq2seq.errors import UserError
+from seq2seq.model.kernels import choose_kernels, torch_only
+from seq2seq.training.saves import Saves
+from seq2seq.training.updater import Updater
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_reversal_corpus(tmp_path / "corpus")
+    return tmp_path
+
+
+@pytest.mark.parametrize("cut", [10, 15])
+def test_a_run_cut_short_ends_like_one_that_was_not(folder, monkeypatch, cut):
+    """Dropout, moments, batch order, schedule and metrics all go on where they were."""
+    config = reversal_experiment(folder, validate_every=5)
+    whole = train(config)
+    other = dataclasses.replace(config, output=str(folder / "other"))
+
+    class PowerCutError(Exception):
+        pass
+
+    update, made = Updater.update, itertools.count()
+
+    def until_the_cut(self, batches, tokens):
+        if next(made) == cut + 2:  # two updates after the last checkpoint
+            raise PowerCutError
+        return update(self, batches, tokens)
+
+    monkeypatch.setattr(Updater, "update", until_the_cut)
+    with pytest.raises(PowerCutError):
+        train(other)
+    monkeypatch.undo()
+    resumed = train(other)
+    expected, found = weights(whole), weights(resumed)
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    assert metrics(resumed) == metrics(whole)
+
+
+def test_a_last_validation_that_is_cut_off_is_not_counted_twice(folder, monkeypatch):
+    """The updates are saved by then; the dev loss is in the metrics, but in no checkpoint."""
+    config = reversal_experiment(folder, validate_every=4, max_updates=6, save_minutes=0.0)
+    whole = train(config)
+    other = dataclasses.replace(config, output=str(folder / "other"))
+    save = Saves.save_validated
+
+    def cut_off(self, progress):
+        if progress.update == 6:
+            raise KeyboardInterrupt
+        save(self, progress)
+
+    monkeypatch.setattr(Saves, "save_validated", cut_off)
+    with pytest.raises(KeyboardInterrupt):
+        train(other)
+    monkeypatch.undo()
+    assert metrics(train(other)) == metrics(whole)
+
+
+def test_the_state_is_saved_between_validations_and_that_changes_no_number(folder):
+    config = reversal_experiment(folder)
+    whole = train(config)
+    other = dataclasses.replace(
+        reversal_experiment(folder, save_minutes=0.0), output=str(folder / "other")
+    )
+    often = train(other)
+    expected, found = weights(whole), weights(often)
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    assert metrics(often) == metrics(whole)
+
+
+def test_going_on_under_other_conditions_is_said(folder, caplog):
+    config = reversal_experiment(folder)
+    run = train(config)
+    run.write_record({**run.record(), "status": "running"})
+    with torch_only():
+        train(config)
+    native = "kernels was native and is now torch"
+    assert (
+        native in caplog.text or choose_kernels(CPU, torch.float32, torch.float32).name == "torch"
+    )
+
+
+def test_the_newest_checkpoints_and_the_best_are_kept(folder):
+    config = reversal_experiment(folder, validate_every=5, keep=3)
+    run = train(config)
+    names = sorted(path.name for path in (run.path / "checkpoints").iterdir())
+    assert names == ["best", "update-10", "update-15", "update-20"]
+
+
+def test_a_damaged_newest_checkpoint_costs_the_way_from_the_one_before(folder, caplog):
+    config = reversal_experiment(folder, validate_every=5, max_updates=15)
+    whole = train(config)
+    expected, lines = weights(whole), metrics(whole)
+    record = whole.record()
+    whole.write_record({**record, "status": "running"})  # as if it had been cut off at the end
+    damaged = whole.checkpoint(15) / "optimizer.safetensors"
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    resumed = train(config)
+    assert "optimizer.safetensors in" in caplog.text
+    assert "Trying the checkpoint before it." in caplog.text
+    found = weights(resumed)
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    assert metrics(resumed) == lines
+
+
+def test_a_run_without_a_whole_checkpoint_is_not_begun_anew_over_it(folder):
+    config = reversal_experiment(folder, validate_every=5)
+    run = train(config)
+    run.write_record({**run.record(), "status": "running"})
+    for checkpoint in run.newest():
+        (checkpoint / "state.json").write_text("{}")
+    with pytest.raises(UserError, match=r"state\.json in .*update-20 is altered"):
+        train(config)
