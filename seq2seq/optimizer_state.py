@@ -77,7 +77,7 @@ def _join_memory(
     if not isinstance(scalars, dict):
         raise ValueError("its settings are no settings")
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    wanted = MEMORY[type(optimizer)]
+    (wanted,) = (names for kind, names in MEMORY.items() if isinstance(optimizer, kind))
     memory: dict[int, dict[str, Any]] = {}
     for key, value in {**scalars, **tensors}.items():
         index, _, name = key.partition(".")

@@ -257,6 +257,7 @@ class _AttentionScan(torch.autograd.Function):
                 else:
                     d_queries[t] = d_query
                     d_hidden += d_queries[t] @ ask
+            del across  # where the most memory is held
             operands = joined[:-1].flatten(0, 1)
             d_weight = d_gates.flatten(0, 1).t() @ operands
             d_query_weight = None

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from seq2seq.allocator import return_idle_memory
 from seq2seq.config import TrainingConfig
 from seq2seq.data.batching import Batch, blank_batch
 from seq2seq.device import mixed_precision
@@ -75,6 +76,7 @@ class Updater:
         self.ranks.add_up(likelihood)
         norm, taken = clipped_step(self.optimizer, self.config.clip_norm, likelihood)
         self.optimizer.zero_grad(set_to_none=True)
+        return_idle_memory()
         return Update(likelihood, norm, taken, tokens)
 
     def _loss(self, batch: Batch, scale: float) -> BatchLoss:

@@ -1,5 +1,8 @@
 """Learning-rate schedules by their formulas, and that each optimizer learns."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -68,7 +71,10 @@ def test_clipping_equals_pytorchs_own_before_a_plain_step(kind, limit):
     torch.manual_seed(0)
     models = [torch.nn.Linear(3, 2) for _ in range(2)]
     models[1].load_state_dict(models[0].state_dict())
-    optimizers = [build_optimizer(model, OptimizerConfig(kind=kind)) for model in models]
+    config = OptimizerConfig(kind=kind)
+    optimizers = [build_optimizer(model, config) for model in models]
+    if kind == "adam":
+        optimizers[1] = torch.optim.Adam(models[1].parameters(), lr=config.learning_rate)
     for size in (1.0, 7.0):
         for parameters in zip(*(model.parameters() for model in models), strict=True):
             gradient = size * torch.randn(parameters[0].shape)
@@ -134,3 +140,21 @@ def test_a_clipped_step_leaves_nothing_for_the_next_one():
         optimizer.step()
     for mine, theirs in zip(*(model.parameters() for model in models), strict=True):
         torch.testing.assert_close(mine, theirs, atol=1e-6, rtol=1e-6)
+
+
+def test_adam_leaves_pytorchs_compiler_alone():
+    """It is two seconds and 150 MB; other optimizers may load it."""
+    program = """
+import sys, torch
+from seq2seq.config import OptimizerConfig
+from seq2seq.training.optimization import build_optimizer, clipped_step
+layer = torch.nn.Linear(2, 1)
+optimizer = build_optimizer(layer, OptimizerConfig())
+layer(torch.ones(1, 2)).sum().backward()
+clipped_step(optimizer, 1.0, torch.ones(()))
+optimizer.zero_grad()
+optimizer.load_state_dict(optimizer.state_dict())
+print("torch._dynamo" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr
