@@ -11,6 +11,7 @@ from seq2seq.config import DecoderConfig
 from seq2seq.model.attention import Attention, FixedContext, ScoredAttention
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded
+from seq2seq.model.kernels import choose_kernels
 from seq2seq.model.precision import product_type, widen
 from seq2seq.model.recurrence import AlignmentInput, attention_scan, plain_scan
 
@@ -36,6 +37,20 @@ def lstm_cell(
     i, f, g, o = gates.chunk(4, dim=1)
     cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
     return o.sigmoid() * cell.tanh(), cell
+
+
+def _advance_cell(
+    inputs: Float[Tensor, "R G"], product: Float[Tensor, "R G"], cell: Float[Tensor, "R H"]
+) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
+    """:func:`lstm_cell` of the two parts' sum; by a kernel where no gradient is wanted."""
+    if torch.is_grad_enabled():
+        return lstm_cell(widen(inputs + product), cell)
+    gates = torch.empty_like(product, dtype=cell.dtype)
+    hidden, after = cell.new_empty(cell.shape), cell.new_empty(cell.shape)
+    narrow = product.new_empty(cell.shape)
+    kernels = choose_kernels(cell.device, cell.dtype, product.dtype)
+    kernels.cell(inputs.contiguous(), product, cell.contiguous(), gates, after, hidden, narrow)
+    return hidden, after
 
 
 class Decoder(nn.Module):
@@ -102,8 +117,8 @@ class Decoder(nn.Module):
         W = 1.
         """
         context, weights = self.attention(state.hidden[-1], keys, encoded)
-        gates = input_gates + self.state_gates(torch.cat([context, state.hidden[0]], dim=1))
-        hidden, cell = lstm_cell(widen(gates), state.cell[0])
+        product = self.state_gates(torch.cat([context, state.hidden[0]], dim=1))
+        hidden, cell = _advance_cell(input_gates, product, state.cell[0])
         hiddens, cells = [hidden], [cell]
         for layer, upper in enumerate(self.upper_gates, start=1):
             gates = upper(torch.cat([self.dropout(hidden), state.hidden[layer]], dim=1))

@@ -118,6 +118,9 @@ class Trainer:
             self.progress.best_update,
             self.folder.best,
         )
+        (number,) = self.ranks.highest(interruption.heard or 0)
+        if number:  # it came too late to stop this training, but what follows should not begin
+            raise Interrupted(number, f"Stopped; {self.folder.path} is trained to its end.")
 
     # -- one epoch, one update -------------------------------------------------------------------
 

@@ -66,3 +66,22 @@ def test_a_second_ctrl_c_stops_at_once(folder, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         train(config)
     assert RunFolder(config).newest()[0].name == "update-5"
+
+
+def test_a_signal_in_the_last_update_still_ends_the_sitting(folder, monkeypatch):
+    """Whoever asked to stop does not want the evaluation that would come next."""
+    config = reversal_experiment(folder, validate_every=5)
+    update, made = Updater.update, itertools.count(1)
+
+    def stopping(self, batches, tokens):
+        if next(made) == 10:
+            signal.raise_signal(signal.SIGINT)
+        return update(self, batches, tokens)
+
+    monkeypatch.setattr(Updater, "update", stopping)
+    with pytest.raises(Interrupted) as stop:
+        train(config)
+    assert stop.value.status == 130
+    monkeypatch.undo()
+    train(config)
+    assert RunFolder(config).record()["status"] == "finished"
