@@ -25,7 +25,8 @@ class Constraints:
 
         The end stays open, whatever ``min_length`` says, where nothing else is left to write.
         """
-        logits[:, self.banned] = NEVER
+        for piece in self.banned:
+            logits[:, piece] = NEVER
         if self.ngram:
             self._ban_repeats(logits, written)
         if written.shape[1] < self.min_length:

@@ -72,10 +72,11 @@ class AdditiveAttention(ScoredAttention):
         self, query: Float[Tensor, "R H"], keys: Float[Tensor, "N S A"], encoded: Encoded
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """Context and weights for one target step; weights are 0 at padding and sum to 1."""
-        projected = widen(self.query(query))
+        projected = self.query(query)
+        narrow, projected = projected.dtype, widen(projected)
         with torch.autocast(query.device.type, enabled=False):
             if not torch.is_grad_enabled():
-                return self._attend_by_kernels(projected, keys, encoded)
+                return self._attend_by_kernels(projected, keys, encoded, narrow)
             by_hypothesis = projected.unflatten(0, (len(keys), -1))
             scores = torch.tanh(keys[:, None] + by_hypothesis[:, :, None]) @ self.score
             weights = scores.masked_fill(~encoded.mask[:, None], float("-inf")).softmax(dim=2)
@@ -83,13 +84,18 @@ class AdditiveAttention(ScoredAttention):
         return context.flatten(0, 1), weights.flatten(0, 1)
 
     def _attend_by_kernels(
-        self, projected: Float[Tensor, "R A"], keys: Float[Tensor, "N S A"], encoded: Encoded
+        self,
+        projected: Float[Tensor, "R A"],
+        keys: Float[Tensor, "N S A"],
+        encoded: Encoded,
+        narrow: torch.dtype,
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """The same numbers, by operations that know no gradient."""
+        """The same numbers by operations that know no gradient; a context for products alone."""
         rows, (_, positions, width) = len(projected), encoded.memory.shape
         weights = keys.new_empty(rows, positions)
         context = keys.new_empty(rows, width)
-        kernels = choose_kernels(keys.device, keys.dtype, keys.dtype)
+        shown = keys.new_empty(rows, width, dtype=narrow)
+        kernels = choose_kernels(keys.device, keys.dtype, narrow)
         kernels.additive_scores(
             keys.contiguous(),
             projected.contiguous(),
@@ -97,8 +103,8 @@ class AdditiveAttention(ScoredAttention):
             encoded.mask.contiguous(),
             weights,
         )
-        kernels.attend(weights, encoded.memory.contiguous(), context, context)
-        return context, weights
+        kernels.attend(weights, encoded.memory.contiguous(), context, shown)
+        return shown, weights
 
 
 class FixedContext(nn.Module):

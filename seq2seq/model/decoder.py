@@ -20,11 +20,12 @@ class DecoderState(NamedTuple):
     """What one step hands to the next."""
 
     hidden: Float[Tensor, "L R H"]
+    """In search, from the first step on, in the type of the products."""
     cell: Float[Tensor, "L R H"]
 
     def select(self, rows: Int[Tensor, "Q"]) -> "DecoderState":
         """The hypotheses at ``rows``, in that order; a row may be named more than once."""
-        return DecoderState(self.hidden[:, rows], self.cell[:, rows])
+        return DecoderState(self.hidden.index_select(1, rows), self.cell.index_select(1, rows))
 
 
 def lstm_cell(
@@ -42,7 +43,10 @@ def lstm_cell(
 def _advance_cell(
     inputs: Float[Tensor, "R G"], product: Float[Tensor, "R G"], cell: Float[Tensor, "R H"]
 ) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
-    """:func:`lstm_cell` of the two parts' sum; by a kernel where no gradient is wanted."""
+    """:func:`lstm_cell` of the two parts' sum; by a kernel where no gradient is wanted.
+
+    The kernel's hidden state has the type of the products: nothing but products reads it there.
+    """
     if torch.is_grad_enabled():
         return lstm_cell(widen(inputs + product), cell)
     gates = torch.empty_like(product, dtype=cell.dtype)
@@ -50,7 +54,7 @@ def _advance_cell(
     narrow = product.new_empty(cell.shape)
     kernels = choose_kernels(cell.device, cell.dtype, product.dtype)
     kernels.cell(inputs.contiguous(), product, cell.contiguous(), gates, after, hidden, narrow)
-    return hidden, after
+    return narrow, after
 
 
 class Decoder(nn.Module):

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <limits>
 #include <vector>
+#include <vector>
 
 namespace {
 
@@ -213,42 +214,52 @@ void log_sums(extent rows, extent words, const T* logits, float* sums) {
     }
 }
 
-// The `count` largest of each row, falling; of equals, the first. A row is read in blocks: nearly
-// all of them hold nothing larger than what has been found, which one comparison tells.
+// The `count` largest of each row, falling; of equals, the first. The maxima of blocks come first:
+// the count-th largest of them bounds what can be found, and few blocks hold as much.
 template <typename T>
 void largest(extent rows, extent words, extent count, const T* logits, float* values,
              extent* places) {
-    const extent block = 64;
+    const extent block = 64, blocks = (words + block - 1) / block;
     const float never = -std::numeric_limits<float>::infinity();
-#pragma omp parallel for schedule(static)
-    for (extent row = 0; row < rows; ++row) {
-        const T* l = logits + row * words;
-        float* value = values + row * count;
-        extent* place = places + row * count;
-        auto insert = [&](float x, extent v, extent kept) {
-            extent slot = kept;
-            for (; slot > 0 && x > value[slot - 1]; --slot) {
-                if (slot == count) continue;
-                value[slot] = value[slot - 1];
-                place[slot] = place[slot - 1];
-            }
-            if (slot == count) return;
-            value[slot] = x;
-            place[slot] = v;
-        };
-        for (extent v = 0; v < count; ++v) {
-            float x = wide(l[v]);
-            insert(x == x ? x : never, v, v);  // what is no number is never chosen
-        }
-        for (extent start = count; start < words; start += block) {
-            extent end = start + block < words ? start + block : words;
-            float top = never;
+#pragma omp parallel
+    {
+        std::vector<float> tops(blocks);
+#pragma omp for schedule(static)
+        for (extent row = 0; row < rows; ++row) {
+            const T* l = logits + row * words;
+            float* value = values + row * count;
+            extent* place = places + row * count;
+            extent kept = 0;
+            auto insert = [&](float x, extent v) {
+                extent slot = kept;
+                for (; slot > 0 && x > value[slot - 1]; --slot) {
+                    if (slot == count) continue;
+                    value[slot] = value[slot - 1];
+                    place[slot] = place[slot - 1];
+                }
+                if (slot == count) return;
+                value[slot] = x;
+                place[slot] = v;
+                if (kept < count) ++kept;
+            };
+            for (extent b = 0; b < blocks; ++b) {
+                extent end = (b + 1) * block < words ? (b + 1) * block : words;
+                float top = never;
 #pragma omp simd reduction(max : top)
-            for (extent v = start; v < end; ++v) top = wide(l[v]) > top ? wide(l[v]) : top;
-            if (!(top > value[count - 1])) continue;
-            for (extent v = start; v < end; ++v) {
-                float x = wide(l[v]);
-                if (x > value[count - 1]) insert(x, v, count);
+                for (extent v = b * block; v < end; ++v) top = wide(l[v]) > top ? wide(l[v]) : top;
+                tops[b] = top;
+                insert(top, b);
+            }
+            float bound = kept == count ? value[count - 1] : never;
+            kept = 0;
+            for (extent b = 0; b < blocks; ++b) {
+                if (tops[b] < bound) continue;
+                extent end = (b + 1) * block < words ? (b + 1) * block : words;
+                for (extent v = b * block; v < end; ++v) {
+                    float x = wide(l[v]);
+                    if (x >= bound) insert(x, v);
+                    else if (bound == never) insert(never, v);  // what is no number comes last
+                }
             }
         }
     }
