@@ -8,6 +8,7 @@ zeroed at its first touch. Memory that is kept has its pages already.
 import ctypes
 import os
 import platform
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -23,10 +24,11 @@ KEEPING = {MMAP_THRESHOLD: 32 * MEGABYTE, TRIM_THRESHOLD: (1 << 31) - 1, TOP_PAD
 and gives nothing back before 2 GB lie idle at its end."""
 USUAL = {MMAP_THRESHOLD: 32 * MEGABYTE, TRIM_THRESHOLD: 64 * MEGABYTE, TOP_PAD: 128 * 1024}
 """What glibc arrives at by itself in a program that frees arrays of 32 MB."""
-ALL = 1 << 30
-"""A process that has more than this in use and idle together keeps nothing between updates. The
-holes between arrays that live on would otherwise grow; and updates of so large a model take so long
-that fetching their memory again hardly counts."""
+IDLE = 400 * 1000 * 1000
+"""More bytes than this are not kept: holes between arrays that live on would go on growing, most of
+all where every batch has another shape."""
+SECONDS = 3.0
+"""Between two returns, so that fetching the memory again hardly counts."""
 
 
 @contextmanager
@@ -44,22 +46,30 @@ def freed_memory_kept() -> Iterator[None]:
 
 
 def return_idle_memory() -> None:
-    """Give freed memory back to the system if there is more than :data:`ALL` in use and idle.
+    """Give freed memory back to the system if it has come to more than :data:`IDLE`.
 
-    Changes nothing where :func:`freed_memory_kept` does not, or where glibc is older than 2.33.
+    Does so at most once in :data:`SECONDS`. Changes nothing where :func:`freed_memory_kept` does
+    not, or where glibc is older than 2.33.
     """
     library = _glibc()
     if library is None or not hasattr(library, "mallinfo2"):
         return
-    library.mallinfo2.restype = _MallocInfo
-    info = library.mallinfo2()
-    if info.uordblks + info.hblkhd + info.fordblks > ALL:
-        library.malloc_trim(ctypes.c_size_t(0))
+    if _Return.next <= time.monotonic():
+        library.mallinfo2.restype = _MallocInfo
+        if library.mallinfo2().fordblks > IDLE:
+            library.malloc_trim(ctypes.c_size_t(0))
+            _Return.next = time.monotonic() + SECONDS
+
+
+class _Return:
+    """Of the process, as its memory is."""
+
+    next = 0.0
+    """Not before this time, by the monotonic clock."""
 
 
 class _MallocInfo(ctypes.Structure):
-    """struct mallinfo2 of malloc.h, in bytes: ``uordblks`` and, mapped one by one, ``hblkhd`` are
-    in use, ``fordblks`` is idle."""
+    """struct mallinfo2 of malloc.h; ``fordblks`` is what lies idle, in bytes."""
 
     _fields_ = [
         (name, ctypes.c_size_t)
