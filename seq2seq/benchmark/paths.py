@@ -78,7 +78,7 @@ class ProjectTraining:
 
     @property
     def kernel_name(self) -> str:
-        """Which kernels this machine has for this path: native | torch."""
+        """Which kernels this machine has for this path: native | triton | torch."""
         with self.kernels():
             return choose_kernels(self.device, torch.float32, self.precision).name
 

@@ -141,8 +141,8 @@ class TokenizationConfig:
     joint: bool = False
     """One subword model over both languages instead of one per side (sentencepiece)."""
     max_pieces: int = 250
-    """Training pairs with more pieces on a side are left out; longer lines to translate are cut
-    with a warning."""
+    """Training and dev pairs with more pieces on a side are left out; longer lines to translate are
+    cut with a warning."""
     workers: int | None = None
     """Processes that tokenise; null for one per core."""
 

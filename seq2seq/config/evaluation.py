@@ -1,9 +1,25 @@
 """How translations are searched for and scored."""
 
+import dataclasses
 from dataclasses import dataclass, field
 
 from seq2seq.config.checks import require_choice, require_range
 from seq2seq.errors import UserError
+
+SEARCH_NAMES = {
+    "length_penalty": "gnmt",
+    "length_normalization": "norm",
+    "coverage_penalty": "coverage",
+    "max_ratio": "ratio",
+    "max_extra": "extra",
+    "max_length": "max",
+    "min_length": "min",
+    "no_repeat_ngram": "no-repeat",
+    "forbid_unknown": "no-unk",
+    "replace_unknown": "replaced",
+}
+"""What a search is called for, beside its beam, where the setting is not the usual one."""
+SAMPLING_NAMES = {"temperature": "temperature", "top_k": "top-k", "top_p": "top-p", "seed": "seed"}
 
 
 @dataclass(kw_only=True)
@@ -79,18 +95,20 @@ class DecodingConfig:
 
     @property
     def name(self) -> str:
-        """How folders and tables call this search: ``greedy``, ``beam5-no-unk``, ``sample``."""
+        """How folders and tables call this search: ``greedy``, ``beam5-no-unk``, ``sample-seed2``.
+
+        Searches that may find something else are called something else, so that none takes
+        another's place.
+        """
+        usual = {field.name: field.default for field in dataclasses.fields(self)}
         search = "greedy" if self.beam == 1 else f"beam{self.beam}"
-        if self.sample:
-            search = "sample"
-        options = {
-            "gnmt": self.length_penalty == "gnmt",
-            "coverage": self.coverage_penalty > 0,
-            "no-repeat": self.no_repeat_ngram > 0,
-            "no-unk": self.forbid_unknown,
-            "replaced": self.replace_unknown,
-        }
-        return "-".join([search, *(name for name, chosen in options.items() if chosen)])
+        words = ["sample" if self.sample else search]
+        names = SAMPLING_NAMES if self.sample else {}
+        for key, word in {**SEARCH_NAMES, **names}.items():
+            value = getattr(self, key)
+            if value != usual[key]:
+                words.append(word if isinstance(value, bool | str) else f"{word}{value:g}")
+        return "-".join(words)
 
 
 @dataclass(kw_only=True)
@@ -115,5 +133,6 @@ class EvaluationConfig:
                 f"evaluation.edges={list(self.edges)} must be rising positive numbers of words, "
                 "such as [10, 20, 30]."
             )
+        require_range("evaluation.seed", self.seed, 0)
         require_range("evaluation.bootstrap", self.bootstrap, 100)
         require_range("evaluation.confidence", self.confidence, 0.5, 0.999)

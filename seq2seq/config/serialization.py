@@ -61,7 +61,8 @@ def from_json(schema: type[T], data: Any, where: str) -> T:
             values[key] = from_json(typing.cast(type, hint), value, where)
         elif not _fits(value, hint):
             raise UserError(
-                f"{where}: config key {key!r} holds {reprlib.repr(value)}, not a {hint}."
+                f"{where}: config key {key!r} holds {reprlib.repr(value)}, not a "
+                f"{getattr(hint, '__name__', hint)}."
             )
         else:
             values[key] = value

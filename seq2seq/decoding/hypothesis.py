@@ -18,6 +18,8 @@ class Hypothesis:
     """Running text on one line; empty for a blank source."""
     score: float
     """What hypotheses rank by: log-probability by length (see ``DecodingConfig``)."""
+    log_probability: float
+    """Of all pieces and the end, in nats."""
     pieces: list[str]
     """What the text was made of, without EOS."""
     capped: bool
@@ -31,7 +33,7 @@ class Hypothesis:
     """The others of the ``n_best``, best first (samples: in the order drawn)."""
 
 
-NOTHING = Hypothesis("", 0.0, [], False)
+NOTHING = Hypothesis("", 0.0, 0.0, [], False)
 
 
 def make_hypothesis(
@@ -61,6 +63,7 @@ def make_hypothesis(
     return Hypothesis(
         text,
         result.score,
+        result.log_probability,
         pieces,
         result.capped,
         [] if weights is None else source_pieces,

@@ -203,7 +203,7 @@ def _evaluate_search(
         references,
         [hypothesis.text for hypothesis in hypotheses],
         [hypothesis.capped for hypothesis in hypotheses],
-        [hypothesis.score for hypothesis in hypotheses],
+        [hypothesis.log_probability for hypothesis in hypotheses],
         test_set.reference_scores,
     )
     record = {

@@ -43,7 +43,7 @@ class Translations:
     capped: list[bool]
     """True where the search stopped at its length limit; an empty list where nobody knows."""
     log_probabilities: list[float | None] = field(default_factory=list)
-    """The search's own score of each hypothesis; None or an empty list where it has none."""
+    """Of each hypothesis, in nats; None or an empty list where nobody knows."""
     reference_scores: ReferenceScores | None = None
     """None for text that no model was asked about."""
 

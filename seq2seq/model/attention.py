@@ -1,7 +1,7 @@
 """What the decoder sees of the source at each step: the one component under study.
 
 Every kind is a module with two methods: ``keys`` (once per sentence) and ``forward`` (once per
-target step). Nothing of a sentence is kept in the module.
+target step); those whose weights are a softmax say a little more of themselves. Nothing of a sentence is kept in the module.
 
 Shape letters beside the encoder's: search has N sentences and R = N x W queries, W hypotheses of
 each, sentence by sentence. Keys, memory and mask stay those of the sentences. Training has W = 1.
@@ -13,7 +13,7 @@ plain loop. A kind that takes the softmax of a score becomes a :class:`ScoredAtt
 the score and its gradient as a :class:`~seq2seq.model.score.Score`, and gets the fast recurrence.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 
 import torch
 from jaxtyping import Float
@@ -26,7 +26,7 @@ from seq2seq.model.precision import widen
 from seq2seq.model.score import AdditiveScore, Score
 
 
-class ScoredAttention(nn.Module):
+class ScoredAttention(nn.Module, ABC):
     """A kind whose weights are the softmax of a score that knows its own gradient."""
 
     query: nn.Linear | None

@@ -20,7 +20,7 @@ class DecoderState(NamedTuple):
     """What one step hands to the next."""
 
     hidden: Float[Tensor, "L R H"]
-    """In search, from the first step on, in the type of the products."""
+    """In search that of a single layer is, from the first step on, in the type of the products."""
     cell: Float[Tensor, "L R H"]
 
     def select(self, rows: Int[Tensor, "Q"]) -> "DecoderState":
@@ -45,7 +45,7 @@ def _advance_cell(
 ) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
     """:func:`lstm_cell` of the two parts' sum; by a kernel where no gradient is wanted.
 
-    The kernel's hidden state has the type of the products: nothing but products reads it there.
+    There the hidden state has the type of the products, which are what reads it.
     """
     if torch.is_grad_enabled():
         return lstm_cell(widen(inputs + product), cell)

@@ -133,13 +133,15 @@ class Trainer:
             self._update(groups[progress.position])
             bar.update()
             epoch_ends = progress.position == len(groups)
-            if progress.update % training.log_every == 0 or epoch_ends:
+            every = training.validate_every
+            validates = progress.update % every == 0 if every else epoch_ends
+            logs = progress.update % training.log_every == 0
+            if logs or validates or epoch_ends or self._end():
                 self._log_updates(rate, bar)
             if epoch_ends:
                 progress.epoch += 1
                 progress.position = 0
-            every = training.validate_every
-            if (progress.update % every == 0) if every else epoch_ends:
+            if validates:
                 self._validate()
             number, due = self.ranks.highest(
                 interruption.heard or 0,
@@ -225,7 +227,7 @@ class Trainer:
             self._save_interim()
         self._write_record("interrupted")
         self.metrics.close()
-        self.ranks.highest()  # none ends before the first has written: torchrun would end that too
+        self.ranks.highest(0)  # none ends before the first has written: torchrun would end that too
         raise Interrupted(
             number,
             f"Stopped after update {self.progress.update}, which is saved in {self.folder.path}.",

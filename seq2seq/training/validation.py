@@ -52,7 +52,7 @@ class Validation:
         return self.bleu
 
     def require_finite(self, update: int) -> None:
-        """End a training that has exploded before its weights reach a checkpoint."""
+        """End a training that has exploded, before its weights are kept as validated ones."""
         if not math.isfinite(self.loss):
             raise UserError(
                 f"The dev loss became {self.loss} by update {update}; train again under "

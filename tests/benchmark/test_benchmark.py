@@ -93,7 +93,7 @@ def test_peers_that_are_not_installed_are_named_and_this_program_is_timed(tmp_pa
     [
         ({"peers": ["openmt"]}, "peers=openmt is not a valid choice; nearest valid: opennmt"),
         ({"peers": ["eole"], "peers_python": "no/python"}, r"There is no no/python; give peers_py"),
-        ({"peers": ["eole"], "peer_updates": 30}, "updates=30 must be a multiple of warm_up=20"),
+        ({"peers": ["eole"], "peer_updates": 30}, "peer_updates=30 must be a multiple of 20"),
     ],
 )
 def test_a_comparison_that_cannot_be_made_is_refused_before_a_download(

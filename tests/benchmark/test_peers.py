@@ -91,7 +91,7 @@ def test_text_is_lower_cased_words_without_pairs_that_lack_a_side(text):
 def test_settings_that_no_toolkit_could_follow_are_refused(text):
     with pytest.raises(UserError, match=r"hidden=5 must be even"):
         PeerSetting(hidden=5)
-    with pytest.raises(UserError, match=r"updates=30 must be a multiple of warm_up=20"):
+    with pytest.raises(UserError, match=r"peer_updates=30 must be a multiple of 20"):
         PeerSetting(updates=30)
     text.require_epoch(updates=4, batch_size=2)
     with pytest.raises(UserError, match=r"are 5, but one pass over .* is 4 updates"):

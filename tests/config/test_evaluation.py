@@ -2,7 +2,7 @@
 
 import pytest
 
-from seq2seq.config import DecodingConfig
+from seq2seq.config import DecodingConfig, EvaluationConfig
 from seq2seq.errors import UserError
 
 
@@ -39,8 +39,16 @@ def test_samples_are_not_bound_by_the_beam():
         ({}, "beam5"),
         ({"beam": 1}, "greedy"),
         ({"sample": True}, "sample"),
+        ({"sample": True, "seed": 2, "top_p": 0.9}, "sample-top-p0.9-seed2"),
         ({"forbid_unknown": True, "length_penalty": "gnmt"}, "beam5-gnmt-no-unk"),
+        ({"length_normalization": 0.0, "max_length": 40}, "beam5-norm0-max40"),
+        ({"batch_size": 7, "seed": 2}, "beam5"),
     ],
 )
 def test_the_name_of_a_search(settings, name):
     assert DecodingConfig(**settings).name == name
+
+
+def test_a_negative_seed_of_the_resampling_is_refused_before_anything_is_translated():
+    with pytest.raises(UserError, match=r"evaluation.seed=-1 is out of range"):
+        EvaluationConfig(seed=-1)

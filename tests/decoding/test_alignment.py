@@ -69,7 +69,13 @@ def test_subwords_vote_together():
         ]
     )
     hypothesis = Hypothesis(
-        "barking dog", 0.0, ["▁bark", "ing", "▁dog"], False, ["▁der", "▁hu", "nd", "</s>"], weights
+        "barking dog",
+        0.0,
+        0.0,
+        ["▁bark", "ing", "▁dog"],
+        False,
+        ["▁der", "▁hu", "nd", "</s>"],
+        weights,
     )
     assert align(hypothesis, SUBWORDS, SUBWORDS) == [(1, 0), (0, 1)]
     assert align(hypothesis, WORDS, WORDS) == [(0, 0), (1, 1), (0, 2)]
@@ -78,9 +84,9 @@ def test_subwords_vote_together():
 
 def test_a_blank_line_has_no_links():
     assert align(NOTHING, SUBWORDS, SUBWORDS) == []
-    spaces = Hypothesis("", 0.0, ["▁"], False, ["▁a", "</s>"], torch.tensor([[0.5, 0.5]]))
+    spaces = Hypothesis("", 0.0, 0.0, ["▁"], False, ["▁a", "</s>"], torch.tensor([[0.5, 0.5]]))
     assert align(spaces, SUBWORDS, SUBWORDS) == []
-    nothing_written = Hypothesis("", 0.0, [], False, ["▁a", "</s>"], torch.zeros(0, 2))
+    nothing_written = Hypothesis("", 0.0, 0.0, [], False, ["▁a", "</s>"], torch.zeros(0, 2))
     assert align(nothing_written, SUBWORDS, SUBWORDS) == []
     assert pharaoh([]) == ""
 

@@ -95,7 +95,7 @@ def test_blank_lines_give_empty_hypotheses_and_never_reach_the_model():
     translator = echo()
     found = translator.translate(["", "hund", "  \t ", "\u00a0"], GREEDY)
     assert [hypothesis.text for hypothesis in found] == ["", "hund", "", ""]
-    assert found[0] == Hypothesis("", 0.0, [], False)
+    assert found[0] == Hypothesis("", 0.0, 0.0, [], False)
     assert translator.model.batches == [[2]]
     assert translator.translate([], GREEDY) == []
 

@@ -69,14 +69,25 @@ def test_an_evaluation_is_not_made_twice_but_another_is(run):
 
 def test_an_evaluation_of_before_a_setting_existed_holds_with_its_default(run):
     (first,) = evaluate(settings(run))
-    content = json.loads((first.directory / "scores.json").read_text(encoding="utf-8"))
+    path = first.directory / "scores.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
     del content["record"]["identity"]["search"]["coverage_penalty"]
-    (first.directory / "scores.json").write_text(json.dumps(content), encoding="utf-8")
-    before = (first.directory / "scores.json").stat().st_mtime_ns
+    path.write_text(json.dumps(content), encoding="utf-8")
+    before = path.stat().st_mtime_ns
     evaluate(settings(run))
-    assert (first.directory / "scores.json").stat().st_mtime_ns == before
-    evaluate(settings(run, decoding=DecodingConfig(beam=1, max_length=3)))
-    assert (first.directory / "scores.json").stat().st_mtime_ns > before
+    assert path.stat().st_mtime_ns == before
+    content["record"]["identity"]["search"]["coverage_penalty"] = 0.5
+    path.write_text(json.dumps(content), encoding="utf-8")
+    before = path.stat().st_mtime_ns
+    evaluate(settings(run))
+    assert path.stat().st_mtime_ns > before
+
+
+def test_searches_that_may_differ_do_not_replace_each_other(run):
+    searches = [DecodingConfig(beam=1), DecodingConfig(beam=1, max_length=3)]
+    searches += [DecodingConfig(sample=True, seed=seed) for seed in (1, 2)]
+    folders = {evaluate(settings(run, decoding=search))[0].directory for search in searches}
+    assert len(folders) == len(searches)
 
 
 def test_several_checkpoints_are_one_system_of_another_name(run):

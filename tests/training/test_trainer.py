@@ -31,6 +31,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.parametrize(
+    ("cut", "logged"), [({}, [7, 8, 10, 14, 16, 20]), ({"max_updates": 9}, [7, 8, 9])]
+)
+def test_no_update_is_missing_in_the_log(folder, cut, logged):
+    """Validations, the ends of epochs and the last update close what is averaged, too."""
+    run = train(reversal_experiment(folder, log_every=7, validate_every=8, **cut))
+    assert [e["update"] for e in metrics(run) if e["kind"] == "train"] == logged
+
+
 def test_a_run_leaves_config_record_metrics_and_checkpoints(folder):
     run = train(reversal_experiment(folder))
     record = json.loads((run.path / "run.json").read_text())

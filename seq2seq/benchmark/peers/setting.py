@@ -42,7 +42,7 @@ class PeerSetting:
             raise UserError(f"hidden={self.hidden} must be even: each direction gets half of it.")
         if self.updates % self.warm_up:
             raise UserError(
-                f"updates={self.updates} must be a multiple of warm_up={self.warm_up}, after which "
+                f"peer_updates={self.updates} must be a multiple of {self.warm_up}, after which "
                 "each program reports."
             )
 

@@ -1,8 +1,9 @@
 """The few operations that a training step spends its time in, in plain PyTorch.
 
 They are the definition, and what runs wherever nothing faster is at hand. :class:`NativeKernels`
-(a processor) and :class:`TritonKernels` (CUDA) replace them one for one. Results go into arrays
-that the caller owns, since fresh large ones cost page faults; the plain ones still make some.
+(a processor) replaces them one for one, :class:`TritonKernels` (CUDA) all but those of search.
+Results go into arrays that the caller owns, since fresh large ones cost page faults; the plain ones
+still make some.
 
 Shape letters as in the encoder: B batch, S source positions, H hidden, G = 4 H gates, M memory
 width, A attention width, V vocabulary, N rows. Search has R = N x W rows for N sentences, W
