@@ -1,7 +1,8 @@
 """What the decoder sees of the source at each step: the one component under study.
 
 Every kind is a module with two methods: ``keys`` (once per sentence) and ``forward`` (once per
-target step); those whose weights are a softmax say a little more of themselves. Nothing of a sentence is kept in the module.
+target step); those whose weights are a softmax say a little more of themselves. Nothing of a
+sentence is kept in the module.
 
 Shape letters beside the encoder's: search has N sentences and R = N x W queries, W hypotheses of
 each, sentence by sentence. Keys, memory and mask stay those of the sentences. Training has W = 1.
