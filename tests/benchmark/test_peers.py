@@ -11,6 +11,8 @@ import pytest
 import torch
 from launch import compose_config
 from peer_corpus import write_corpus
+from reversal import reversal_experiment, write_reversal_corpus
+from small_training import train
 
 from seq2seq.benchmark.peers import (
     PEERS,
@@ -38,7 +40,7 @@ REPORTS = {
     "503/1999 tok/s;     21 sec;",
     "joeynmt": "2024-05-01 10:00:00,123 - INFO - joeynmt.training - Epoch   1, Step:       40, "
     "Batch Loss:     4.851134, Batch Acc: 0.102553, Tokens per Sec:     1999, Lr: 0.001000",
-    "seq2seq": "update 40 of at most 220: loss 6.3715, 1999 target tokens/s",
+    "seq2seq": "update 40 of at most 220: loss 6.3715, 1,999 target tokens/s",
 }
 SIZES = {
     "opennmt": "[2024-05-01 10:00:00,123 INFO] * number of parameters: 11302184",
@@ -215,6 +217,16 @@ def test_speed_is_tokens_over_time_after_the_warm_up():
             steady_speed(lacking, setting, "it")
 
 
+def test_the_trainers_own_log_is_read(tmp_path, caplog):
+    """The lines above could be out of date for this project, whose log changes with its code."""
+    write_reversal_corpus(tmp_path / "corpus")
+    with caplog.at_level("INFO"):
+        train(reversal_experiment(tmp_path, log_every=5, max_updates=10))
+    readings = [Ours().read_report(line) for line in caplog.messages]
+    assert [reading.update for reading in readings if reading is not None] == [5, 10]
+    assert [size for line in caplog.messages if (size := Ours().read_size(line))]
+
+
 class Pretender(Ours):
     """Prints what its setting says, after as many seconds, then ends with a status."""
 
@@ -225,7 +237,7 @@ class Pretender(Ours):
     def command(self, text, setting, precision, folder):
         (folder / "left-behind").touch()
         lines = [SIZES["seq2seq"], *(
-            f"update {update} of at most 9: loss 1, {100 * update} target tokens/s"
+            f"update {update} of at most 9: loss 1, {100 * update:,} target tokens/s"
             for update in range(setting.warm_up, setting.total_updates + 1, setting.warm_up)
         )]  # fmt: skip
         code = (

@@ -17,7 +17,7 @@ class Ours(Toolkit):
     name = "seq2seq"
     package = "seq2seq"
     module = "seq2seq.training.trainer"
-    report = re.compile(r"update (?P<update>\d+) of at most .* (?P<rate>\d+) target tokens/s")
+    report = re.compile(r"update (?P<update>\d+) of at most .* (?P<rate>[\d,]+) target tokens/s")
     size = re.compile(r"(?P<parameters>[\d,]+) parameters \(")
     search_time = re.compile(r"^translated \d+ lines in (?P<seconds>[\d.]+) s")
 

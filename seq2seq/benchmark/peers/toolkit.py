@@ -74,7 +74,7 @@ class Toolkit(ABC):
     def read_report(self, line: str) -> Reading | None:
         """What a line of the log says of the speed; None if it is no report."""
         if found := self.report.search(line):
-            return Reading(int(found["update"]), float(found["rate"]))
+            return Reading(int(found["update"]), float(found["rate"].replace(",", "")))
         return None
 
     def read_size(self, line: str) -> int | None:
