@@ -214,9 +214,8 @@ void log_sums(extent rows, extent words, const T* logits, float* sums) {
 }
 
 // The `count` largest of each row, falling; of equals, the first. The maxima of blocks come first:
-// the count-th largest of them bounds what can be found, and few blocks hold as much. (Until it is
-// known, `values` and `places` hold the maxima and their blocks.) (Until it is
-// known, `values` and `places` hold the maxima and their blocks.)
+// the count-th largest of them bounds what can be found, and few blocks hold as much. Until it is
+// known, `values` and `places` hold maxima and their blocks.
 template <typename T>
 void largest(extent rows, extent words, extent count, const T* logits, float* values,
              extent* places) {
