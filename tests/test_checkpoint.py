@@ -21,7 +21,6 @@ from small_checkpoint import (
     train,
 )
 
-from seq2seq import sealed_folder
 from seq2seq.checkpoint import (
     capture_rng,
     find_checkpoint,
@@ -31,7 +30,6 @@ from seq2seq.checkpoint import (
     restore_rng,
 )
 from seq2seq.config import DecodingConfig
-from seq2seq.data.codec import TextCodec
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 
@@ -289,82 +287,6 @@ def test_paths_without_a_checkpoint_are_refused_in_a_sentence(tmp_path):
         load_checkpoint(tmp_path / "nowhere", CPU)
     with pytest.raises(UserError, match=r"is neither a checkpoint \(it has no manifest\.json\) no"):
         load_checkpoint(tmp_path, CPU)
-
-
-def test_a_save_replaces_the_old_checkpoint_and_leaves_nothing_beside_it(tmp_path):
-    for update in (1, 2):
-        save(tmp_path / "last", state={"update": update})
-    assert [path.name for path in tmp_path.iterdir()] == ["last"]
-    assert load_checkpoint(tmp_path / "last", CPU).state == {"update": 2}
-
-
-@pytest.mark.parametrize("operations", range(5))
-def test_a_crash_anywhere_in_the_swap_leaves_a_whole_checkpoint(tmp_path, monkeypatch, operations):
-    class PowerCutError(BaseException):
-        pass
-
-    left = [operations]
-
-    def until_the_power_is_cut(operation):
-        def run(*arguments, **settings):
-            if left[0] == 0:
-                raise PowerCutError
-            left[0] -= 1
-            return operation(*arguments, **settings)
-
-        return run
-
-    # In turn: clear .part, clear .old, rename the folder to .old, rename .part, delete .old.
-    save(tmp_path / "last", state={"update": 1})
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", until_the_power_is_cut(Path.rename))
-        patch.setattr(sealed_folder.shutil, "rmtree", until_the_power_is_cut(shutil.rmtree))
-        with pytest.raises(PowerCutError):
-            save(tmp_path / "last", state={"update": 2})
-    survivor = load_checkpoint(tmp_path / "last", CPU)
-    assert survivor.state == {"update": 2 if operations == 4 else 1}
-    save(tmp_path / "last", state={"update": 3})
-    assert load_checkpoint(tmp_path / "last", CPU).state == {"update": 3}
-    assert [path.name for path in tmp_path.iterdir()] == ["last"]
-
-
-def test_a_failing_disk_keeps_the_old_checkpoint_and_says_so(tmp_path, monkeypatch):
-    save(tmp_path / "last", state={"update": 1})
-
-    def full(self, directory, side):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(TextCodec, "save", full)
-    with pytest.raises(UserError, match=r"last cannot be written .*No space left .* is kept: free"):
-        save(tmp_path / "last", state={"update": 2})
-    assert load_checkpoint(tmp_path / "last", CPU).state == {"update": 1}
-    assert [path.name for path in tmp_path.iterdir()] == ["last"]
-
-
-def test_a_folder_of_something_else_is_never_replaced(tmp_path):
-    (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
-    with pytest.raises(UserError, match=r"thesis exists and was not written by seq2seq"):
-        save(tmp_path / "thesis")
-    assert (tmp_path / "thesis" / "chapter.txt").exists()
-    (tmp_path / "empty").mkdir()
-    save(tmp_path / "empty")
-    assert load_checkpoint(tmp_path / "empty", CPU).state == {"update": 1}
-
-
-def test_a_checkpoint_replaced_while_it_is_read_is_read_anew(tmp_path, monkeypatch):
-    save(tmp_path / "last", state={"update": 1})
-    load, times = TextCodec.load.__func__, []
-
-    def load_slowly(cls, directory, side):
-        times.append(side)
-        if len(times) == 1:
-            save(tmp_path / "last", state={"update": 2})
-        return load(cls, directory, side)
-
-    monkeypatch.setattr(TextCodec, "load", classmethod(load_slowly))
-    assert load_checkpoint(tmp_path / "last", CPU).state == {"update": 2}
-    assert times == ["source", "target"] * 2
 
 
 def test_random_states_come_back(tmp_path):

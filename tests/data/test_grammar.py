@@ -1,59 +1,25 @@
-"""The embedded corpus: is it German, is it aligned, is it the same each time?"""
+"""The sentences of the embedded grammar: are they German, are they aligned?"""
 
 import random
 from collections import Counter, defaultdict
-from itertools import islice, pairwise
-from pathlib import Path
+from itertools import pairwise
 
 import pytest
-
-from seq2seq.config import GrammarCorpus
-from seq2seq.data.grammar import SentencePair, lexicon, sentence, training_pairs, write_corpus
-from seq2seq.data.grammar.forms import Verb
-
-
-def listed(text: str) -> set[str]:
-    return set(text.split())
-
-
-# What a textbook says, apart from the code under test.
-GENDERS = {
-    **dict.fromkeys(listed("Hund Mann Arzt König Vogel Fuchs Tisch Brief Hut Mantel Stuhl"), "m"),
-    **dict.fromkeys(listed("Ring Garten Park Laden Bahnhof Wald"), "m"),
-    **dict.fromkeys(listed("Frau Katze Krankenschwester Schwester Mutter Tante Königin"), "f"),
-    **dict.fromkeys(listed("Kuh Eule Lampe Tasche Flasche Uhr Zeitung Schule Kirche Stadt"), "f"),
-    **dict.fromkeys(listed("Kind Baby Pferd Schwein Buch Bild Auto Hemd Boot Haus Dorf"), "n"),
-    **dict.fromkeys(listed("Hotel Krankenhaus Schloss"), "n"),
-    **dict.fromkeys(listed("Hunde Männer Ärzte Könige Vögel Füchse Tische Briefe Hüte"), "p"),
-    **dict.fromkeys(listed("Katzen Frauen Tanten Kühe Uhren Kinder Babys Bücher Häuser"), "p"),
-    **dict.fromkeys(listed("Hunden Männern Ärzten Kindern Büchern Häusern Lehrern"), "p"),
-}
-# Determiner and adjective ending, by case: nominative, accusative, dative.
-AGREEMENT = {
-    "m": ["der e", "den en", "dem en", "ein er", "einen en", "einem en"],
-    "f": ["die e", "die e", "der en", "eine e", "eine e", "einer en"],
-    "n": ["das e", "das e", "dem en", "ein es", "ein es", "einem en"],
-    "p": ["die en", "die en", "den en"],
-}
-CASES = ["nominative", "accusative", "dative"]
-PREPOSITIONS = {
-    **dict.fromkeys(("mit", "bei", "aus", "von", "gegenüber", "hinter", "neben", "vor"), "dative"),
-    **dict.fromkeys(("ohne", "durch", "um", "gegen", "über", "auf", "an"), "accusative"),
-}
-RELATIVE = {"who", "whom", "which", "that"}
-RELATIVE_FORMS = {"m": "der den dem", "f": "die der", "n": "das dem", "p": "die denen"}
-ADJECTIVES = listed(
-    "klein groß winzig riesig schwer alt jung neu müd hungrig schmutzig schön berühmt wunderbar "
-    "freundlich klug seltsam hässlich blau grün schwarz deutsch russisch englisch französisch"
+from textbook import (
+    ADJECTIVES,
+    AGREEMENT,
+    CASES,
+    DICTIONARY,
+    GENDERS,
+    PREPOSITION_WORDS,
+    PREPOSITIONS,
+    RELATIVE,
+    RELATIVE_FORMS,
+    listed,
 )
-DICTIONARY = {
-    "dog": {"Hund"}, "cats": {"Katzen"}, "men": {"Männer", "Männern"}, "boy": {"Junge", "Jungen"},
-    "he": {"er"}, "they": {"sie"}, "seven": {"sieben"}, "because": {"weil"}, "Monday": {"Montag"},
-    "and": {"und"}, "often": {"oft"}, "whether": {"ob"}, "must": {"muss", "müssen"},
-    "calls": {"ruft", "an", "anruft"}, "called": {"hat", "haben", "angerufen"},
-    "arrived": {"ist", "sind", "angekommen"}, "gives": {"gibt", "zurück", "zurückgibt"},
-    "was": {"war"},
-}  # fmt: skip
+
+from seq2seq.data.grammar import SentencePair, lexicon, sentence
+from seq2seq.data.grammar.forms import Verb
 
 
 def draw(seed: int, count: int, shortest: int, longest: int) -> list[SentencePair]:
@@ -65,20 +31,6 @@ def draw(seed: int, count: int, shortest: int, longest: int) -> list[SentencePai
 @pytest.fixture(scope="module")
 def pairs() -> list[SentencePair]:
     return draw(7, 1_200, 4, 60)
-
-
-SMALL = GrammarCorpus(train=1_500, valid=60, test_per_bucket=12, max_words=35)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("grammar") / "new"
-    write_corpus(SMALL, folder)
-    return folder
-
-
-def read(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
 def linked(pair: SentencePair) -> list[tuple[int, str, int, str]]:
@@ -366,87 +318,6 @@ class TestAlignment:
                 total += 1
                 crossing += any((i - k) * (j - m) < 0 for k, m in pair.links)
         assert crossing > 0.35 * total
-
-
-class TestWriteCorpus:
-    def test_files_are_parallel(self, folder: Path) -> None:
-        names = {path.name for path in folder.iterdir()}
-        splits = ("train", "valid", "test")
-        assert names == {f"{split}.{end}" for split in splits for end in ("en", "de", "align")}
-        for split, count in zip(splits, (1_500, 60, 48), strict=True):
-            columns = [read(folder / f"{split}.{end}") for end in ("en", "de", "align")]
-            assert [len(column) for column in columns] == [count] * 3
-            for english, german, links in zip(*columns, strict=True):
-                for link in links.split():
-                    i, j = map(int, link.split("-"))
-                    assert i < len(english.split())
-                    assert j < len(german.split())
-
-    def test_lengths(self, folder: Path) -> None:
-        test = Counter((len(line.split()) - 1) // 10 for line in read(folder / "test.en"))
-        assert test == {0: 12, 1: 12, 2: 12, 3: 12}
-        assert max(len(line.split()) for line in read(folder / "test.en")) <= 35
-        train = [len(line.split()) for line in read(folder / "train.en")]
-        assert set(train) == set(range(4, 36))
-        short = sum(length <= 10 for length in train)
-        long = sum(length > 28 for length in train)
-        assert 1.5 * long < short < 4 * long
-
-    def test_default_training_lengths(self) -> None:
-        sample = islice(training_pairs(GrammarCorpus(), "train"), 1_500)
-        lengths = [len(pair.source.split()) for pair in sample]
-        assert 21 < sum(lengths) / len(lengths) < 26
-        assert 20 < sum(length > 60 for length in lengths) < 100
-
-    def test_splits_are_disjoint(self, tmp_path: Path) -> None:
-        # At most ten words: the same short sentences come up again and must be turned away.
-        config = GrammarCorpus(train=4_000, valid=300, test_per_bucket=300, max_words=10)
-        write_corpus(config, tmp_path)
-        train, valid, test = (read(tmp_path / f"{s}.en") for s in ("train", "valid", "test"))
-        assert len(set(test)) == len(test) == 300
-        assert len(set(valid)) == len(valid) == 300
-        assert not set(train) & set(test)
-        assert not set(train) & set(valid)
-        assert not set(valid) & set(test)
-
-    def test_same_bytes_for_the_same_seed_only(self, folder: Path, tmp_path: Path) -> None:
-        write_corpus(SMALL, tmp_path / "again")
-        for path in folder.iterdir():
-            assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
-        other = GrammarCorpus(seed=2, train=1_500, valid=60, test_per_bucket=12, max_words=35)
-        write_corpus(other, tmp_path / "other")
-        for path in folder.iterdir():
-            assert (tmp_path / "other" / path.name).read_bytes() != path.read_bytes()
-
-    def test_more_training_text_extends_less(self, folder: Path, tmp_path: Path) -> None:
-        config = GrammarCorpus(train=300, valid=60, test_per_bucket=12, max_words=35)
-        write_corpus(config, tmp_path)
-        assert read(tmp_path / "train.en") == read(folder / "train.en")[:300]
-        for name in ("test.en", "test.de", "test.align", "valid.en"):
-            assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
-
-    def test_german_to_english(self, tmp_path: Path) -> None:
-        config = GrammarCorpus(
-            source="de", target="en", train=300, valid=20, test_per_bucket=10, max_words=25
-        )
-        write_corpus(config, tmp_path)
-        german, english = read(tmp_path / "test.de"), read(tmp_path / "test.en")
-        assert Counter((len(line.split()) - 1) // 10 for line in german) == {0: 10, 1: 10, 2: 10}
-        assert max(len(line.split()) for line in german) <= 25
-        for source, target, links in zip(
-            german, english, read(tmp_path / "test.align"), strict=True
-        ):
-            words = {
-                (source.split()[i], target.split()[j])
-                for i, j in (map(int, link.split("-")) for link in links.split())
-            }
-            assert (".", ".") in words
-            assert all(g in DICTIONARY[e] for g, e in words if e in DICTIONARY)
-
-
-PREPOSITION_WORDS = listed(
-    "with near from of opposite behind beside without through around against at for after"
-)
 
 
 def all_verbs() -> list[Verb]:

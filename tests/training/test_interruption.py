@@ -21,6 +21,19 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def signal_in_update(which: int, monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:
+    """Let these signals come while an update is made."""
+    update, made = Updater.update, itertools.count(1)
+
+    def disturbed(self, batches, tokens):
+        if next(made) == which:
+            for number in numbers:
+                signal.raise_signal(number)
+        return update(self, batches, tokens)
+
+    monkeypatch.setattr(Updater, "update", disturbed)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_sitting_after_the_update_and_nothing_is_lost(
     folder, monkeypatch, number
@@ -29,14 +42,7 @@ def test_a_signal_ends_the_sitting_after_the_update_and_nothing_is_lost(
     config = reversal_experiment(folder, validate_every=5, accumulate=2, log_every=3)
     whole = train(config)
     other = dataclasses.replace(config, output=str(folder / "other"))
-    update, made = Updater.update, itertools.count(1)
-
-    def stopping(self, batches, tokens):
-        if next(made) == 7:
-            signal.raise_signal(number)
-        return update(self, batches, tokens)
-
-    monkeypatch.setattr(Updater, "update", stopping)
+    signal_in_update(7, monkeypatch, number)
     with pytest.raises(Interrupted, match="Stopped after update 7, which is saved in") as stop:
         train(other)
     assert stop.value.status == (130 if number == signal.SIGINT else 0)
@@ -54,15 +60,7 @@ def test_a_signal_ends_the_sitting_after_the_update_and_nothing_is_lost(
 
 def test_a_second_ctrl_c_stops_at_once(folder, monkeypatch):
     config = reversal_experiment(folder, validate_every=5)
-    update, made = Updater.update, itertools.count(1)
-
-    def stopping(self, batches, tokens):
-        if next(made) == 7:
-            signal.raise_signal(signal.SIGINT)
-            signal.raise_signal(signal.SIGINT)
-        return update(self, batches, tokens)
-
-    monkeypatch.setattr(Updater, "update", stopping)
+    signal_in_update(7, monkeypatch, signal.SIGINT, signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         train(config)
     assert RunFolder(config).newest()[0].name == "update-5"
@@ -71,14 +69,7 @@ def test_a_second_ctrl_c_stops_at_once(folder, monkeypatch):
 def test_a_signal_in_the_last_update_still_ends_the_sitting(folder, monkeypatch):
     """Whoever asked to stop does not want the evaluation that would come next."""
     config = reversal_experiment(folder, validate_every=5)
-    update, made = Updater.update, itertools.count(1)
-
-    def stopping(self, batches, tokens):
-        if next(made) == 10:
-            signal.raise_signal(signal.SIGINT)
-        return update(self, batches, tokens)
-
-    monkeypatch.setattr(Updater, "update", stopping)
+    signal_in_update(10, monkeypatch, signal.SIGINT)
     with pytest.raises(Interrupted) as stop:
         train(config)
     assert stop.value.status == 130
