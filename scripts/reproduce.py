@@ -7,6 +7,7 @@ from launch import compose_systems, launch
 
 from seq2seq.config import CompareConfig, EvaluateConfig, ExperimentConfig
 from seq2seq.data.preparation import prepare
+from seq2seq.device import choose_device
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.report.comparison import compare
 from seq2seq.training.run_folder import RunFolder
@@ -17,6 +18,7 @@ log = logging.getLogger(__name__)
 
 def main(config: ExperimentConfig) -> None:
     """Each stage finds what an earlier call has finished and does not do it again."""
+    choose_device(config.training.device)  # one that is not there is refused before all work
     runs = compose_systems(config)
     for run in runs:  # before hours go into the first, no other may be refused its folder
         RunFolder(run).claim()

@@ -42,7 +42,7 @@ def run(
         capture_output=True,
         encoding="utf-8",
         timeout=240,
-        env={**os.environ, "PYTHONWARNINGS": warnings},
+        env={**os.environ, "PYTHONWARNINGS": warnings, "CUDA_VISIBLE_DEVICES": ""},
     )
     if ok:
         assert done.returncode == 0, done.stderr
@@ -192,6 +192,8 @@ def test_prepare_is_found_by_train(tmp_path):
     [
         ("train", ["training.epochs=3"], "error: training.epochs is not a config key of train"),
         ("train", ["corpus=files", "corpus.directory=nowhere"], "nowhere"),
+        ("train", ["training.device=cuda"], "sees no CUDA device on this machine"),
+        ("reproduce", ["training.device=cuda"], "sees no CUDA device on this machine"),
         ("translate", ["checkpoint=nowhere"], "error: There is no checkpoint at nowhere"),
         ("evaluate", ["checkpoint=nowhere"], "error: There is no checkpoint at nowhere"),
         ("evaluate", ["checkpoint=x", "hypotheses=y"], "is scored without a model, so checkpoint"),
