@@ -191,13 +191,3 @@ class BatchPlan:
                 ends.append(i)
                 start, widest = i, length
         return np.split(order, ends)
-
-
-def padding_share(pairs: EncodedPairs, plan: BatchPlan, epoch: int = 0) -> float:
-    """Share of padding among all cells, source and target, of an epoch's batches."""
-    real = cells = 0
-    for batch in plan.epoch(epoch):
-        for lengths in (pairs.source_lengths[batch], pairs.target_lengths[batch] + 1):
-            real += int(lengths.sum())
-            cells += len(batch) * int(lengths.max())
-    return 1 - real / cells

@@ -38,11 +38,6 @@ def open_bytes(path: Path) -> io.BufferedIOBase:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def open_text(path: Path) -> io.TextIOWrapper:
-    """Open a plain, .gz or .xz file as strict UTF-8 text whose lines end at "\\n" only."""
-    return io.TextIOWrapper(open_bytes(path), encoding="utf-8", newline="\n")  # type: ignore[arg-type]
-
-
 def read_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a plain, .gz or .xz file, see :func:`decode_lines`.
 
