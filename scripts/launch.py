@@ -52,16 +52,27 @@ SCHEMAS: dict[str, type] = {
     "benchmark": schema.BenchmarkConfig,
 }
 
+NAMED = {
+    "publish": ["runs", "scores"],
+    "compare": ["baselines"],
+    "evaluate": ["test_texts"],
+    "prepare": ["baselines", "test_texts"],
+    "train": ["baselines", "test_texts"],
+    "reproduce": ["baselines", "test_texts"],
+}
+"""Fields whose keys are names that the user gives."""
+
 
 def register_schemas() -> None:
     """Give Hydra the dataclasses, so that unknown keys and wrong types are refused."""
     store = ConfigStore.instance()
     for name, node in SCHEMAS.items():
         store.store(name=f"{name}_schema", node=node)
-    publish = OmegaConf.structured(schema.PublishConfig)
-    for named in (publish.runs, publish.scores):  # their keys are names that the user gives
-        OmegaConf.set_struct(named, False)
-    store.store(name="publish_schema", node=publish)
+    for name, fields in NAMED.items():
+        node = OmegaConf.structured(SCHEMAS[name])
+        for key in fields:
+            OmegaConf.set_struct(node[key], False)
+        store.store(name=f"{name}_schema", node=node)
     for name, corpus in schema.CORPORA.items():
         store.store(group="corpus", name=f"{name}_schema", node=corpus)
     store.store(group="tokenization", name="schema", node=schema.TokenizationConfig)

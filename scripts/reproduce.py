@@ -33,6 +33,7 @@ def main(config: ExperimentConfig) -> None:
             beams=config.beams,
             data=config.data,
             directory=config.corpus.directory,
+            test_texts=config.test_texts,
             device=config.training.device,
             precision=config.training.precision,
         )
@@ -46,6 +47,7 @@ def main(config: ExperimentConfig) -> None:
             output=str(root / f"{test_set}-{search}"),
             evaluation=config.evaluation,
             baseline=config.baseline,
+            baselines=config.baselines,
         )
         print(compare(side_by_side).markdown)
         print(f"Table and figure: {side_by_side.output}\n")

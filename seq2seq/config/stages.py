@@ -24,6 +24,8 @@ class ExperimentConfig:
     """Which of ``systems`` to train; ``reproduce`` runs them all."""
     baseline: str
     """The system without the component under study: the others are compared with it."""
+    baselines: dict[str, str] = field(default_factory=dict)
+    """System -> the system that it is compared with, where that is not ``baseline``."""
     corpus: CorpusConfig
     tokenization: TokenizationConfig
     model: ModelConfig
@@ -36,6 +38,9 @@ class ExperimentConfig:
     """``reproduce`` trains each system once with each of these."""
     beams: list[int] = field(default_factory=lambda: [1, 5])
     """``reproduce`` evaluates with each of these beam widths; each gets its table and figure."""
+    test_texts: dict[str, str] = field(default_factory=dict)
+    """Test sets beside the corpus's own, for ``reproduce``: name -> path of its two files without
+    their endings, which are the language codes."""
     data: str = "data"
     """Folder for corpora and encoded text."""
     output: str = "outputs"
@@ -44,7 +49,9 @@ class ExperimentConfig:
     def __post_init__(self) -> None:
         for seed in (self.seed, *self.seeds):
             require_range("seed", seed, 0)
-        for key, system in (("system", self.system), ("baseline", self.baseline)):
+        named = [("system", self.system), ("baseline", self.baseline)]
+        named += [("baselines", name) for pair in self.baselines.items() for name in pair]
+        for key, system in named:
             if system not in self.systems:
                 raise UserError(
                     f"{key}={system} is not a system of {self.name}; "
@@ -131,7 +138,12 @@ class EvaluateConfig:
     system: str | None = None
     """What to call whoever wrote ``hypotheses``."""
     test_sets: list[str] | None = None
-    """Names of test sets of the corpus the model was trained on; null for all of them."""
+    """Names of test sets of the corpus the model was trained on; null for all of them, [] for
+    none."""
+    test_texts: dict[str, str] = field(default_factory=dict)
+    """Test sets beside them: name -> path of its two files without their endings, which are the
+    language codes, such as newstest2014: texts/newstest2014 for newstest2014.en, newstest2014.fr.
+    """
     directory: str | None = None
     """Where the corpus's files are now; null for where they were in training."""
     source: str | None = None
@@ -165,10 +177,10 @@ class EvaluateConfig:
         _require_company(self.average, self.more_checkpoints)
         if (self.source is None) != (self.reference is None):
             raise UserError("source and reference go together; give both, or neither.")
-        if self.source is not None and (self.test_sets or self.directory):
+        if self.source is not None and (self.test_sets or self.test_texts or self.directory):
             raise UserError(
-                "source is a text of your own: leave out test_sets and directory, which speak of "
-                "the corpus."
+                "source is a text of your own: leave out test_sets, test_texts and directory, "
+                "which name others."
             )
         if self.no_unk and self.decoding.forbid_unknown:
             raise UserError(
@@ -203,6 +215,7 @@ class EvaluateConfig:
             "no_unk": self.no_unk,
             "decoding": self.decoding != DecodingConfig(),
             "test_sets": self.test_sets is not None,
+            "test_texts": bool(self.test_texts),
             "directory": self.directory is not None,
         }
         for key, given in beside_the_point.items():
@@ -233,6 +246,9 @@ class CompareConfig:
     evaluation: EvaluationConfig
     baseline: str | None = None
     """The system without the component under study; null for the first named."""
+    baselines: dict[str, str] = field(default_factory=dict)
+    """System -> the system that it is compared with, where that is not ``baseline``. One that others
+    are compared with is not compared itself."""
 
 
 @dataclass(kw_only=True)

@@ -70,6 +70,27 @@ def baseline_first(groups: Mapping[str, Any], baseline: str | None) -> list[str]
     return [first, *sorted(name for name in names if name != first)]
 
 
+def compared_with(names: Sequence[str], baselines: Mapping[str, str]) -> dict[str, str]:
+    """System -> the system it is measured against; without those that others are measured against.
+
+    Args:
+        names: all systems, first the one that the others are measured against by default.
+        baselines: where that is another one.
+
+    Raises:
+        UserError: ``baselines`` names a system that there is not.
+    """
+    for name in (name for pair in baselines.items() for name in pair):
+        if name not in names:
+            raise UserError(
+                f"baselines names {name}, which is none of the systems compared; "
+                f"nearest valid: {nearest(name, names)}."
+            )
+    against = {name: baselines.get(name, names[0]) for name in names}
+    measures = {names[0], *baselines.values()}
+    return {name: other for name, other in against.items() if name not in measures}
+
+
 def agreed(evaluations: Sequence[Evaluation], key: str) -> str | None:
     """What the records say under ``key``; None where they do not say or do not agree.
 

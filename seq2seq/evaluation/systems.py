@@ -15,7 +15,12 @@ from jaxtyping import Bool, Int
 from seq2seq.config import EvaluationConfig, flatten
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.groups import agreed, baseline_first, group_by_system
+from seq2seq.evaluation.groups import (
+    agreed,
+    baseline_first,
+    compared_with,
+    group_by_system,
+)
 from seq2seq.evaluation.lengths import (
     ALL,
     FEW,
@@ -36,8 +41,8 @@ from seq2seq.evaluation.significance import (
 logger = logging.getLogger(__name__)
 
 BESIDE_THE_POINT = (
-    "name", "system", "systems", "baseline", "seed", "seeds", "beams", "data", "output",
-    "evaluation",
+    "name", "system", "systems", "baseline", "baselines", "seed", "seeds", "beams", "test_texts",
+    "data", "output", "evaluation",
 )  # fmt: skip
 """Config keys that name a run, or say how it is judged, rather than shape it."""
 
@@ -119,7 +124,7 @@ class Comparison:
     empty_sources: int
     systems: list[System]
     gaps: list[Gap]
-    """One for each system but the baseline, in the order of ``systems``."""
+    """One for each system that no other is compared with, in the order of ``systems``."""
     config_differences: dict[str, dict[str, list[Any]]]
     """Config key -> system -> its values, for keys whose value is not the same everywhere. Systems
     whose records hold no config are left out."""
@@ -128,7 +133,10 @@ class Comparison:
 
 
 def compare_systems(
-    evaluations: Sequence[Evaluation], baseline: str | None, config: EvaluationConfig
+    evaluations: Sequence[Evaluation],
+    baseline: str | None,
+    config: EvaluationConfig,
+    baselines: Mapping[str, str] | None = None,
 ) -> Comparison:
     """Compare evaluations of one test set.
 
@@ -137,6 +145,7 @@ def compare_systems(
         baseline: name of the system the others are measured against; None for that of the first
             evaluation.
         config: buckets, resamples and their coverage.
+        baselines: system -> the system that it is measured against, where that is another.
 
     Raises:
         UserError: different test sets, two evaluations of one system and seed, or no such baseline.
@@ -145,6 +154,7 @@ def compare_systems(
         _require_same_test_set(evaluations[0], other)
     groups = group_by_system(evaluations)
     names = baseline_first(groups, baseline)
+    against = compared_with(names, baselines or {})
 
     # Nothing below depends on the order of the evaluations.
     texts = evaluations[0].texts
@@ -183,8 +193,9 @@ def compare_systems(
         empty_sources=first.empty_sources,
         systems=systems,
         gaps=[
-            _gap(names[0], name, counts, words, {**members, ALL: everything}, config)
-            for name in names[1:]
+            _gap(against[name], name, counts, words, {**members, ALL: everything}, config)
+            for name in names
+            if name in against
         ],
         config_differences=_config_differences({name: groups[name] for name in names}),
         signatures=first.signatures,

@@ -43,7 +43,7 @@ def compare(config: CompareConfig) -> ComparisonReport:
             "such as evaluations=[first/folder,second/folder]."
         )
     evaluations = [read_evaluation(Path(folder)) for folder in config.evaluations]
-    comparison = compare_systems(evaluations, config.baseline, config.evaluation)
+    comparison = compare_systems(evaluations, config.baseline, config.evaluation, config.baselines)
     said = findings(comparison)
     markdown = comparison_markdown(comparison, said)
     figures = render_length_figure(comparison)

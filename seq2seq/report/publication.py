@@ -32,7 +32,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from seq2seq.config import EvaluationConfig, PublishConfig, from_json
+from seq2seq.config import CompareConfig, EvaluationConfig, PublishConfig, from_json
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation, read_evaluation
 from seq2seq.evaluation.given import GIVEN
@@ -62,13 +62,15 @@ def publish(config: PublishConfig) -> None:
     text = document.read_text(encoding="utf-8")
     pictures: dict[Path, bytes] = {}
     for folder in map(Path, config.comparisons):
-        evaluations, baseline, settings = _read_comparison(folder)
+        evaluations, compared = _read_comparison(folder)
         experiment = next(
             (name for e in evaluations if (name := e.record.get("experiment"))), "none"
         )
         marks = f"<!-- results:{experiment}/{folder.name} -->", "<!-- /results -->"
         picture = Path(config.pictures) / f"{experiment}-{folder.name}.png"
-        comparison = compare_systems(evaluations, baseline, settings)
+        comparison = compare_systems(
+            evaluations, compared.baseline, compared.evaluation, compared.baselines
+        )
         pictures[picture] = render_length_figure(comparison)["png"]
         part = "\n".join(
             [
@@ -120,8 +122,8 @@ def _link(picture: Path, description: str, document: Path) -> str:
     return f"![{description}]({Path(os.path.relpath(picture, document.parent)).as_posix()})"
 
 
-def _read_comparison(folder: Path) -> tuple[list[Evaluation], str, EvaluationConfig]:
-    """The evaluations behind a comparison, the name of its baseline, its settings."""
+def _read_comparison(folder: Path) -> tuple[list[Evaluation], CompareConfig]:
+    """The evaluations behind a comparison, and how to make it again."""
     path = folder / "comparison.json"
     if not path.is_file():
         raise UserError(f"{folder} holds no finished comparison; run reproduce or compare first.")
@@ -129,11 +131,16 @@ def _read_comparison(folder: Path) -> tuple[list[Evaluation], str, EvaluationCon
         content = json.loads(path.read_text(encoding="utf-8"))
         systems = content["systems"]
         names = [name for system in systems for name in system["evaluations"]]
-        baseline, settings = systems[0]["name"], content["settings"]
+        compared = CompareConfig(
+            evaluations=names,
+            output=str(folder),
+            baseline=systems[0]["name"],
+            baselines={gap["system"]: gap["baseline"] for gap in content["gaps"]},
+            evaluation=from_json(EvaluationConfig, content["settings"], str(path)),
+        )
     except (ValueError, KeyError, IndexError, TypeError):
         raise UserError(f"{path} is damaged; run reproduce or compare again.") from None
-    evaluations = [read_evaluation(Path(name)) for name in names]
-    return evaluations, baseline, from_json(EvaluationConfig, settings, str(path))
+    return [read_evaluation(Path(name)) for name in names], compared
 
 
 def _read_evaluations(folders: Sequence[str]) -> list[Evaluation]:

@@ -198,7 +198,7 @@ def _notes(comparison: Comparison, several: bool) -> list[str]:
         )
     if comparison.gaps:
         notes.append(
-            f'Gap: BLEU minus that of "{comparison.systems[0].name}", with the interval of the '
+            f"Gap: BLEU minus that of {_measures(comparison)}, with the interval of the "
             "paired bootstrap. p: paired bootstrap (one-sided in effect) and two-sided paired "
             f"approximate randomisation, {settings.bootstrap:,} trials each, not corrected for "
             "the number of rows. Difference in differences, fixed in advance: gap above "
@@ -224,6 +224,14 @@ def _notes(comparison: Comparison, several: bool) -> list[str]:
         notes.append(f"The configurations differ in {listed}.")
     signed = comparison.signatures
     return [*notes, signature_note(signed.bleu, signed.chrf, signed.ter)]
+
+
+def _measures(comparison: Comparison) -> str:
+    """What the gaps are measured against: one system, or each gap's own."""
+    measures = {gap.baseline for gap in comparison.gaps}
+    if len(measures) == 1:
+        return f'"{measures.pop()}"'
+    return ", ".join(f'"{gap.baseline}" ({gap.system})' for gap in comparison.gaps)
 
 
 def _interval_notes(confidence: float, resamples: int) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.checkpoint import newest_checkpoints
-from seq2seq.config import ExperimentConfig, flatten, to_json
+from seq2seq.config import ExperimentConfig, flatten, from_json, to_json
 from seq2seq.errors import UserError
 from seq2seq.files import JSON_BYTES, parse_json, read_plain, write_json
 from seq2seq.sealed_folder import remove
@@ -27,8 +27,10 @@ NOT_PART_OF_A_RUN = (
     "output",
     "systems",
     "baseline",
+    "baselines",
     "seeds",
     "beams",
+    "test_texts",
     "decoding",
     "evaluation",
     "corpus.directory",  # the text itself is compared, by its hashes
@@ -47,6 +49,14 @@ def identity(config: dict[str, Any]) -> dict[str, Any]:
     """The part of a config, as JSON, that makes a run what it is, by dotted key."""
     kept = {key: value for key, value in config.items() if key not in NOT_PART_OF_A_RUN}
     return {key: value for key, value in flatten(kept).items() if key not in NOT_PART_OF_A_RUN}
+
+
+def _as_of_today(config: dict[str, Any], path: Path) -> dict[str, Any]:
+    """A config that an older version wrote: a setting that it did not know had its default."""
+    try:
+        return json.loads(json.dumps(to_json(from_json(ExperimentConfig, config, str(path)))))
+    except UserError:  # altered, or of a newer version: let the differences speak
+        return config
 
 
 def _differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
@@ -133,7 +143,7 @@ class RunFolder:
             write_json(path, mine)
             return
         mend = f"move the folder {self.path} away or choose another experiment name"
-        theirs = _read_object(path, mend)
+        theirs = _as_of_today(_read_object(path, mend), path)
         if differences := _differences(identity(theirs), identity(mine)):
             more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
             raise UserError(

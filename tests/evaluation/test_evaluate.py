@@ -235,3 +235,32 @@ def test_a_checkpoint_names_no_host_to_download_from(run, monkeypatch):
     trained.corpus = Multi30kCorpus(mirror="http://stranger.example/")
     with pytest.raises(Asked, match="None"):
         stage._test_sets(settings(run), trained)
+
+
+def test_a_text_beside_the_corpus_is_a_test_set_of_its_own(run, tmp_path):
+    corpus = load_checkpoint(run / "checkpoints" / "best", torch.device("cpu")).config.corpus
+    for language, text in ((corpus.source, "a b c\n"), (corpus.target, "c b a\n")):
+        (tmp_path / f"news.{language}").write_text(text * 3)
+    texts = {"news": str(tmp_path / "news")}
+    both = evaluate(settings(run, output=str(tmp_path / "out"), test_texts=texts))
+    assert [evaluation.directory.name for evaluation in both] == ["test-greedy", "news-greedy"]
+    (alone,) = evaluate(settings(run, output=str(tmp_path), test_texts=texts, test_sets=[]))
+    assert alone.texts == both[1].texts
+    assert alone.texts.references == ["c b a"] * 3
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ({"test": "{}/news"}, "test_texts names test, as corpus files does; give it another name"),
+        ({"news": "{}/olds"}, r"there is no .*/olds\.\w+, nor with \.gz or \.xz; give news=PATH"),
+        ({"a/b": "{}/news"}, "test_texts names a/b, which is no name"),
+    ],
+)
+def test_a_text_beside_the_corpus_has_a_name_and_two_files(run, tmp_path, texts, said):
+    corpus = load_checkpoint(run / "checkpoints" / "best", torch.device("cpu")).config.corpus
+    for language in (corpus.source, corpus.target):
+        (tmp_path / f"news.{language}").write_text("a b\n")
+    named = {name: path.format(tmp_path) for name, path in texts.items()}
+    with pytest.raises(UserError, match=said):
+        evaluate(settings(run, test_texts=named))

@@ -218,3 +218,24 @@ def test_an_unknown_baseline_is_refused_with_the_nearest(evaluations):
     assert refusal(evaluations, "fixt") == (
         "baseline=fixt is none of the systems compared; nearest valid: fixed."
     )
+
+
+def test_a_system_may_have_a_baseline_of_its_own(evaluations, tmp_path):
+    others = [
+        evaluated(tmp_path / name, translated(LENGTHS, quality, 3), name, 1)
+        for name, quality in (("fixed-30", forgetful), ("additive-30", good))
+    ]
+    own = {"additive-30": "fixed-30"}
+    comparison = compare_systems([*evaluations, *others], "fixed", SETTINGS, own)
+    assert [(gap.system, gap.baseline) for gap in comparison.gaps] == [
+        ("additive", "fixed"),
+        ("additive-30", "fixed-30"),
+    ]
+    alone = compare_systems(others, "fixed-30", SETTINGS)
+    assert comparison.gaps[1] == alone.gaps[0]
+
+
+@pytest.mark.parametrize("own", [{"additive": "fixt"}, {"addditive": "fixed"}])
+def test_a_baseline_of_its_own_must_be_among_the_systems(evaluations, own):
+    with pytest.raises(UserError, match="none of the systems compared; nearest valid: "):
+        compare_systems(evaluations, "fixed", SETTINGS, own)
