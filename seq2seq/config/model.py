@@ -8,17 +8,24 @@ from seq2seq.config.checks import require_choice, require_range
 WIDEST = 1_000_000
 DEEPEST = 100
 
+DIRECTIONS = ("both", "forward", "backward")
+ATTENTION_KINDS = ("additive", "fixed", "init_only", "uniform")
+
 
 @dataclass(kw_only=True)
 class EncoderConfig:
-    """The bidirectional LSTM that reads the source."""
+    """The LSTM that reads the source, in both directions unless told otherwise."""
 
     hidden: int = 256
     """Units per direction."""
     layers: int = 1
-    """Stacked bidirectional layers."""
+    """Stacked layers."""
+    directions: str = "both"
+    """both | forward (the paper's own baseline) | backward (from the last word to the first, as
+    Sutskever et al. 2014 feed a sentence)."""
 
     def __post_init__(self) -> None:
+        require_choice("model.encoder.directions", self.directions, DIRECTIONS)
         require_range("model.encoder.hidden", self.hidden, 1, WIDEST)
         require_range("model.encoder.layers", self.layers, 1, DEEPEST)
 
@@ -28,12 +35,13 @@ class AttentionConfig:
     """What the decoder sees of the source at each step: the one component under study."""
 
     kind: str = "additive"
-    """additive (Bahdanau et al. 2014) | fixed (the encoder's summary at every step)."""
+    """additive (Bahdanau et al. 2014) | fixed (the encoder's summary at every step) | init_only
+    (nothing: the summary only makes the first state) | uniform (the mean of all annotations)."""
     size: int = 512
-    """Width of the alignment model's hidden layer (n' in the paper); unused by ``fixed``."""
+    """Width of the alignment model's hidden layer (n' in the paper); ``additive`` alone has one."""
 
     def __post_init__(self) -> None:
-        require_choice("model.attention.kind", self.kind, ("additive", "fixed"))
+        require_choice("model.attention.kind", self.kind, ATTENTION_KINDS)
         require_range("model.attention.size", self.size, 1, WIDEST)
 
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seq2seq.config import DecoderConfig
-from seq2seq.model.attention import Attention, FixedContext, ScoredAttention
+from seq2seq.model.attention import Attention, ConstantContext, ScoredAttention
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded
 from seq2seq.model.kernels import choose_kernels
@@ -172,8 +172,10 @@ class Decoder(nn.Module):
         fast = self.fast and self.layers == 1
         if fast and isinstance(self.attention, ScoredAttention):
             hidden, context, weights = self._scan_scored(embedded, state, encoded, self.attention)
-        elif fast and isinstance(self.attention, FixedContext):
-            hidden, context, weights = self._scan_fixed(embedded, state, encoded)
+        elif fast and isinstance(self.attention, ConstantContext):
+            hidden, context, weights = self._scan_constant(
+                embedded, state, *self.attention.constant(encoded)
+            )
         else:
             hidden, context, weights = self._taped(embedded, state, encoded)
         return self.readout(hidden, embedded, context), weights
@@ -217,17 +219,20 @@ class Decoder(nn.Module):
             scan.weights.transpose(0, 1),
         )
 
-    def _scan_fixed(
-        self, embedded: Float[Tensor, "B T E"], state: DecoderState, encoded: Encoded
+    def _scan_constant(
+        self,
+        embedded: Float[Tensor, "B T E"],
+        state: DecoderState,
+        context: Float[Tensor, "B M"],
+        weights: Float[Tensor, "B S"],
     ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
         """The same for a context that never changes: its share of the gates is computed once."""
-        (batch, steps, _), memory_size = embedded.shape, encoded.memory.shape[2]
+        steps, memory_size = embedded.shape[1], context.shape[1]
         context_weight, hidden_weight = self.state_gates.weight.split(
             [memory_size, self.state_gates.in_features - memory_size], dim=1
         )
         inputs = self.input_gates(embedded.transpose(0, 1))
-        inputs = inputs + functional.linear(encoded.summary, context_weight)
+        inputs = inputs + functional.linear(context, context_weight)
         hidden = plain_scan(inputs, state.hidden[0], state.cell[0], hidden_weight)
-        context = encoded.summary[:, None].expand(batch, steps, memory_size)
-        weights = encoded.memory.new_zeros(batch, steps, encoded.memory.shape[1])
-        return hidden.transpose(0, 1), context, weights
+        repeated = [each[:, None].expand(-1, steps, -1) for each in (context, weights)]
+        return hidden.transpose(0, 1), repeated[0], repeated[1]

@@ -1,7 +1,7 @@
-"""The bidirectional LSTM that reads the source sentence.
+"""The LSTM that reads the source sentence, in both directions or in one.
 
 Shape letters, here and in the whole package: B batch, S source length, T target length,
-E embedding, H decoder hidden, M memory width (2 x encoder hidden), A attention width,
+E embedding, H decoder hidden, M memory width (encoder hidden x directions), A attention width,
 R readout width (in search: rows, one a hypothesis), V vocabulary, L decoder layers,
 G the four gates (4 x hidden).
 """
@@ -25,7 +25,7 @@ class Encoded(NamedTuple):
     mask: Bool[Tensor, "B S"]
     """True at real tokens."""
     summary: Float[Tensor, "B M"]
-    """The final states of both directions: the sentence squeezed through one fixed vector."""
+    """The final state of each direction: the sentence squeezed through one fixed vector."""
 
     def select(self, rows: Int[Tensor, "N"]) -> "Encoded":
         """The sentences at ``rows``, in that order; a row may be named more than once."""
@@ -55,22 +55,28 @@ class Encoder(nn.Module):
         \overleftarrow{h}_j = LSTM(\overleftarrow{h}_{j+1}, x_j), \quad
         h_j = [\overrightarrow{h}_j; \overleftarrow{h}_j]
 
-    (Bahdanau et al. 2014, section 3.2, with LSTM units.) Padding must not reach the backward
-    direction. Instead of packing the batch, which PyTorch runs several times slower on a CPU, each
-    sentence is reversed in place and read by a second forward LSTM: padding stays on the right,
-    after every real token, where it can change nothing. The result equals the packed one.
+    (Bahdanau et al. 2014, section 3.2, with LSTM units.) With one direction there is no other
+    half; position j stays that of the source's word j.
+
+    Padding must not reach the backward direction. Instead of packing the batch, which PyTorch runs
+    several times slower on a CPU, each sentence is reversed in place and read by a second forward
+    LSTM: padding stays on the right, after every real token, where it can change nothing. The
+    result equals the packed one.
     """
 
     def __init__(self, input_size: int, config: EncoderConfig, dropout: float) -> None:
         super().__init__()
-        self.memory_size = 2 * config.hidden
+        self.ahead = config.directions != "backward"
+        self.behind = config.directions != "forward"
+        self.memory_size = (self.ahead + self.behind) * config.hidden
         widths = [input_size] + [self.memory_size] * (config.layers - 1)
         self.forwards = nn.ModuleList(
-            nn.LSTM(width, config.hidden, batch_first=True) for width in widths
+            nn.LSTM(width, config.hidden, batch_first=True) for width in widths if self.ahead
         )
         self.backwards = nn.ModuleList(
-            nn.LSTM(width, config.hidden, batch_first=True) for width in widths
+            nn.LSTM(width, config.hidden, batch_first=True) for width in widths if self.behind
         )
+        self.layers = config.layers
         self.dropout = Dropout(dropout)
 
     def forward(self, embedded: Float[Tensor, "B S E"], lengths: Int[Tensor, "B"]) -> Encoded:
@@ -79,13 +85,21 @@ class Encoder(nn.Module):
         flip = flip_index(lengths, width)[:, :, None]
         mask = length_mask(lengths, width)
         layer_input = embedded
-        for left_to_right, right_to_left in zip(self.forwards, self.backwards, strict=True):
-            ahead, _ = left_to_right(layer_input)
-            flipped, _ = right_to_left(layer_input.gather(1, flip.expand_as(layer_input)))
-            behind = flipped.gather(1, flip.expand_as(flipped))
-            layer_input = self.dropout(widen(torch.cat([ahead, behind], dim=2)))
+        for layer in range(self.layers):
+            read = []
+            if self.ahead:
+                read.append(self.forwards[layer](layer_input)[0])
+            if self.behind:
+                backwards = layer_input.gather(1, flip.expand_as(layer_input))
+                flipped, _ = self.backwards[layer](backwards)
+                read.append(flipped.gather(1, flip.expand_as(flipped)))
+            layer_input = self.dropout(widen(torch.cat(read, dim=2)))
         memory = layer_input * mask[:, :, None]
-        ahead, behind = memory.chunk(2, dim=2)
-        rows = torch.arange(batch, device=lengths.device)
-        summary = torch.cat([ahead[rows, lengths - 1], behind[:, 0]], dim=1)
-        return Encoded(memory, mask, summary)
+        last = memory[torch.arange(batch, device=lengths.device), lengths - 1]
+        hidden = self.memory_size // (self.ahead + self.behind)
+        ends = []  # where each direction has read the whole sentence
+        if self.ahead:
+            ends.append(last[:, :hidden])
+        if self.behind:
+            ends.append(memory[:, 0, -hidden:])
+        return Encoded(memory, mask, torch.cat(ends, dim=1))

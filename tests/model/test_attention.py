@@ -6,7 +6,14 @@ import pytest
 import torch
 
 from seq2seq.config import AttentionConfig
-from seq2seq.model.attention import AdditiveAttention, FixedContext, build_attention
+from seq2seq.config.model import ATTENTION_KINDS
+from seq2seq.model.attention import (
+    AdditiveAttention,
+    FixedContext,
+    NoContext,
+    UniformAttention,
+    build_attention,
+)
 from seq2seq.model.encoder import Encoded, length_mask
 
 LENGTHS = torch.tensor([4, 1, 3])
@@ -60,12 +67,14 @@ def test_additive_equals_the_slow_loop(additive, encoded):
         torch.testing.assert_close(weights[row, :length], torch.tensor(slow_weights))
 
 
-@pytest.mark.parametrize("kind", ["additive", "fixed"])
+@pytest.mark.parametrize("kind", ATTENTION_KINDS)
 @pytest.mark.parametrize("learning", [True, False])
 def test_hypotheses_that_share_a_sentence_are_as_if_each_had_a_copy(
     kind, learning, additive, encoded
 ):
-    attention = additive if kind == "additive" else FixedContext()
+    attention = (
+        additive if kind == "additive" else build_attention(AttentionConfig(kind=kind), 5, 6)
+    )
     query, keys = torch.randn(12, 5), attention.keys(encoded.memory)
     copies = torch.arange(3).repeat_interleave(4)
     with torch.set_grad_enabled(learning):
@@ -128,6 +137,30 @@ def test_fixed_gives_the_summary_whatever_the_query(encoded):
     assert not list(attention.parameters())
 
 
-def test_the_config_names_the_kind():
-    assert isinstance(build_attention(AttentionConfig(kind="additive"), 5, 6), AdditiveAttention)
-    assert isinstance(build_attention(AttentionConfig(kind="fixed"), 5, 6), FixedContext)
+def test_init_only_gives_nothing(encoded):
+    attention = NoContext()
+    context, weights = attention(torch.randn(3, 5), attention.keys(encoded.memory), encoded)
+    assert context.shape == (3, 6)
+    assert context.abs().max() == weights.abs().max() == 0
+
+
+def test_uniform_gives_the_mean_of_real_positions(encoded):
+    attention = UniformAttention()
+    context, weights = attention(torch.randn(3, 5), attention.keys(encoded.memory), encoded)
+    for row, length in enumerate(LENGTHS.tolist()):
+        mean = sum(encoded.memory[row, position] for position in range(length)) / length
+        torch.testing.assert_close(context[row], mean)
+        assert weights[row].tolist() == pytest.approx([1 / length] * length + [0] * (4 - length))
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("additive", AdditiveAttention),
+        ("fixed", FixedContext),
+        ("init_only", NoContext),
+        ("uniform", UniformAttention),
+    ],
+)
+def test_the_config_names_the_kind(kind, expected):
+    assert isinstance(build_attention(AttentionConfig(kind=kind), 5, 6), expected)

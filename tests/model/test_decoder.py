@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from seq2seq.config import AttentionConfig, DecoderConfig
+from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.model.attention import build_attention
 from seq2seq.model.decoder import Decoder, lstm_cell
 from seq2seq.model.encoder import Encoded, length_mask
@@ -35,7 +36,7 @@ def test_cell_equals_pytorchs_lstm_cell():
     torch.testing.assert_close(lstm_cell(gates, cell), reference(x, (hidden, cell)))
 
 
-@pytest.mark.parametrize("kind", ["additive", "fixed"])
+@pytest.mark.parametrize("kind", ATTENTION_KINDS)
 @pytest.mark.parametrize(("layers", "readout"), [(1, "tanh"), (2, "maxout")])
 def test_unroll_equals_steps(encoded, kind, layers, readout):
     decoder = build(kind, layers, readout)

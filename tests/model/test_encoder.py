@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from seq2seq.config import EncoderConfig
+from seq2seq.config.model import DIRECTIONS
 from seq2seq.model.encoder import Encoder, flip_index, length_mask
 
 LENGTHS = torch.tensor([7, 1, 4, 6])
@@ -44,6 +45,24 @@ def test_equals_the_packed_bidirectional_lstm(embedded, layers):
     torch.testing.assert_close(encoded.summary, summary)
 
 
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("directions", ["forward", "backward"])
+def test_one_direction_equals_pytorchs_lstm_on_each_sentence(embedded, directions, layers):
+    encoder = Encoder(5, EncoderConfig(hidden=3, layers=layers, directions=directions), dropout=0.0)
+    read = encoder.forwards if directions == "forward" else encoder.backwards
+    encoded = encoder(embedded, LENGTHS)
+    assert encoder.memory_size == 3
+    for row, length in enumerate(LENGTHS.tolist()):
+        states = embedded[row, :length]
+        for lstm in read:
+            in_order = states if directions == "forward" else states.flip(0)
+            states = lstm(in_order)[0]
+            states = states if directions == "forward" else states.flip(0)
+        torch.testing.assert_close(encoded.memory[row, :length], states)
+        last = states[-1 if directions == "forward" else 0]
+        torch.testing.assert_close(encoded.summary[row], last)
+
+
 def test_gradients_equal_the_packed_ones(embedded):
     encoder = Encoder(5, EncoderConfig(hidden=3), dropout=0.0)
     weights = torch.randn(len(LENGTHS), 7, 6)
@@ -53,8 +72,9 @@ def test_gradients_equal_the_packed_ones(embedded):
     torch.testing.assert_close(mine.grad, theirs.grad)
 
 
-def test_padding_and_company_change_nothing(embedded):
-    encoder = Encoder(5, EncoderConfig(hidden=3, layers=2), dropout=0.0)
+@pytest.mark.parametrize("directions", DIRECTIONS)
+def test_padding_and_company_change_nothing(embedded, directions):
+    encoder = Encoder(5, EncoderConfig(hidden=3, layers=2, directions=directions), dropout=0.0)
     together = encoder(embedded, LENGTHS)
     noisy = embedded.clone()
     noisy[~length_mask(LENGTHS, 7)] = 1e3

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
+from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.model.encoder import length_mask
 from seq2seq.model.recurrence import AlignmentInput, attention_scan, plain_scan
 from seq2seq.model.score import AdditiveScore, Score
@@ -34,7 +35,7 @@ def outputs_and_gradients(kind, recurrence, dtype, autocast=False, dropout=0.0, 
     return outputs.detach(), gradients
 
 
-@pytest.mark.parametrize("kind", ["additive", "fixed"])
+@pytest.mark.parametrize("kind", ATTENTION_KINDS)
 def test_one_source_position_and_one_step_are_enough(kind):
     torch.manual_seed(0)
     config = ModelConfig(
@@ -53,7 +54,7 @@ def test_one_source_position_and_one_step_are_enough(kind):
     torch.testing.assert_close(*gradients, atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["additive", "fixed"])
+@pytest.mark.parametrize("kind", ATTENTION_KINDS)
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 @pytest.mark.parametrize(
     ("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5)], ids=["f64", "f32"]
@@ -67,7 +68,7 @@ def test_equals_the_plain_loop(kind, dropout, dtype, tolerance):
         torch.testing.assert_close(fast_gradients[name], gradient, atol=tolerance, rtol=0)
 
 
-@pytest.mark.parametrize("kind", ["additive", "fixed"])
+@pytest.mark.parametrize("kind", ATTENTION_KINDS)
 def test_bfloat16_gradients_stay_within_three_percent_of_exact_ones(kind):
     """Including W_a's at initialisation, which plain bfloat16 loses altogether."""
     _, exact = outputs_and_gradients(kind, "reference", torch.float32, widen=8)

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
+from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.data.vocabulary import PAD
 from seq2seq.model.translation import TranslationModel
 
@@ -24,7 +25,7 @@ def build(kind: str = "additive", tie: bool = True, initialization: str = "xavie
     return TranslationModel(config, source_size=11, target_size=13).eval()
 
 
-@pytest.mark.parametrize("kind", ["additive", "fixed"])
+@pytest.mark.parametrize("kind", ATTENTION_KINDS)
 def test_a_sentence_scores_the_same_in_any_company(kind):
     model = build(kind)
     together = model(SOURCE, LENGTHS, TARGET)
@@ -33,7 +34,7 @@ def test_a_sentence_scores_the_same_in_any_company(kind):
         torch.testing.assert_close(alone[0], together[row])
 
 
-@pytest.mark.parametrize("kind", ["additive", "fixed"])
+@pytest.mark.parametrize("kind", ATTENTION_KINDS)
 def test_steps_equal_forward(kind):
     model = build(kind)
     logits = model.logits(model(SOURCE, LENGTHS, TARGET))

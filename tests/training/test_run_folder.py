@@ -1,6 +1,7 @@
 """Who may use a run folder."""
 
 import dataclasses
+import json
 
 import pytest
 from reversal import reversal_experiment
@@ -28,6 +29,21 @@ def test_another_config_is_refused_and_nothing_is_lost(tmp_path):
     with pytest.raises(UserError, match=r"another config: model\.dropout was 0\.1 and is now 0\.3"):
         RunFolder(other).claim()
     assert (RunFolder(config).path / "config.json").read_bytes() == before
+
+
+def test_a_setting_that_an_older_version_did_not_know_had_its_default(tmp_path):
+    config = reversal_experiment(tmp_path)
+    folder = RunFolder(config)
+    folder.claim()
+    path = folder.path / "config.json"
+    older = json.loads(path.read_text())
+    assert older["model"]["decoder"].pop("tie_embedding") is True
+    path.write_text(json.dumps(older))
+    folder.claim()
+    decoder = dataclasses.replace(config.model.decoder, tie_embedding=False)
+    other = dataclasses.replace(config, model=dataclasses.replace(config.model, decoder=decoder))
+    with pytest.raises(UserError, match="tie_embedding was True and is now False"):
+        RunFolder(other).claim()
 
 
 def test_a_damaged_config_is_refused(tmp_path):
