@@ -53,7 +53,7 @@ SCHEMAS: dict[str, type] = {
 }
 
 NAMED = {
-    "publish": ["runs", "scores"],
+    "publish": ["runs", "scores", "curves"],
     "compare": ["baselines"],
     "evaluate": ["test_texts"],
     "prepare": ["baselines", "test_texts"],
@@ -110,15 +110,23 @@ def compose_config(name: str, overrides: list[str]) -> Any:
 
 
 def compose_systems(config: schema.ExperimentConfig) -> list[schema.ExperimentConfig]:
-    """Inside a launched script: its config once more for each seed and system of the experiment."""
+    """Inside a launched script: its config once more for each seed and system of the experiment.
+
+    A system may have ``seeds`` of its own among its overrides. The first seed of all comes first.
+    """
     overrides = list(HydraConfig.get().overrides.task)
     runs_all = "reproduce runs every system, with each of seeds=[...] and beams=[...]"
     decided = ["seed", "system", "decoding", "decoding.beam", "decoding.sample"]
     _refuse_overruled(overrides, decided, runs_all)
+    seeds = {
+        system: compose_config("reproduce", [*overrides, f"system={system}"]).seeds
+        for system in config.systems
+    }
     return [
         compose_config("reproduce", [*overrides, f"seed={seed}", f"system={system}"])
-        for seed in config.seeds
-        for system in config.systems
+        for seed in dict.fromkeys(seed for own in seeds.values() for seed in own)
+        for system, own in seeds.items()
+        if seed in own
     ]
 
 

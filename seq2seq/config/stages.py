@@ -271,17 +271,21 @@ class PublishConfig:
     scores: dict[str, list[str]] = field(default_factory=dict)
     """Tables of scores: name -> evaluation folders of one test set, in the order of the rows; each
     fills the part marked ``<!-- scores:<name> -->``."""
+    curves: dict[str, list[str]] = field(default_factory=dict)
+    """Figures of learning curves: name -> run folders, in the order of the legend; each fills the
+    part marked ``<!-- curves:<name> -->``."""
 
     def __post_init__(self) -> None:
-        if not (self.comparisons or self.benchmarks or self.runs or self.scores):
+        if not (self.comparisons or self.benchmarks or self.runs or self.scores or self.curves):
             raise UserError(
                 "There is nothing to publish; give comparisons=[...], benchmarks=[...], "
-                "runs={NAME:[...]} or scores={NAME:[...]}."
+                "runs={NAME:[...]}, scores={NAME:[...]} or curves={NAME:[...]}."
             )
         for table in self.benchmarks:
             if not table.endswith(".md"):
                 raise UserError(f"benchmarks names tables, such as m.md; {table} is none.")
-        for key, tables in (("runs", self.runs), ("scores", self.scores)):
+        named = {"runs": self.runs, "scores": self.scores, "curves": self.curves}
+        for key, tables in named.items():
             for name, folders in tables.items():
                 if not folders:
                     raise UserError(

@@ -1,5 +1,6 @@
 """Which evaluations are of one system, and what it is called beside others."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,6 +8,8 @@ from seq2seq.config import nearest
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.given import GIVEN
+
+_NUMBERS = re.compile(r"([0-9]+)")
 
 
 def group_by_system(
@@ -57,6 +60,8 @@ def group_by_system(
 def baseline_first(groups: Mapping[str, Any], baseline: str | None) -> list[str]:
     """The names of ``groups``: the baseline, None for the first, then the others by name.
 
+    Numbers in names are ordered as numbers: width-64 before width-128.
+
     Raises:
         UserError: no group has that name.
     """
@@ -67,7 +72,11 @@ def baseline_first(groups: Mapping[str, Any], baseline: str | None) -> list[str]
             f"baseline={baseline} is none of the systems compared; "
             f"nearest valid: {nearest(first, names)}."
         )
-    return [first, *sorted(name for name in names if name != first)]
+    return [first, *sorted((name for name in names if name != first), key=_by_numbers)]
+
+
+def _by_numbers(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in _NUMBERS.split(name)]
 
 
 def compared_with(names: Sequence[str], baselines: Mapping[str, str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from seq2seq.evaluation.systems import Comparison, compare_systems
 from seq2seq.files import write_json, write_whole
 from seq2seq.report.figures import render_length_figure
 from seq2seq.report.findings import findings
+from seq2seq.report.heatmap import MANY_SYSTEMS, render_heatmap
 from seq2seq.report.tables import comparison_csv, comparison_markdown
 
 logger = logging.getLogger(__name__)
@@ -31,7 +32,8 @@ def compare(config: CompareConfig) -> ComparisonReport:
     """Compare evaluation folders and write the report to ``config.output``.
 
     Writes table.md, table.csv, figure.png, figure.svg and, last, comparison.json with every number
-    of the other four. The order of ``config.evaluations`` matters for the default baseline alone.
+    of the others; for more than four systems also heatmap.png and heatmap.svg. The order of
+    ``config.evaluations`` matters for the default baseline alone.
 
     Raises:
         UserError: no folder named, a folder missing or damaged, different test sets, the same
@@ -46,14 +48,19 @@ def compare(config: CompareConfig) -> ComparisonReport:
     comparison = compare_systems(evaluations, config.baseline, config.evaluation, config.baselines)
     said = findings(comparison)
     markdown = comparison_markdown(comparison, said)
-    figures = render_length_figure(comparison)
+    figures = {
+        f"figure.{form}": picture for form, picture in render_length_figure(comparison).items()
+    }
+    if len(comparison.systems) > MANY_SYSTEMS:
+        pictures = render_heatmap(comparison).items()
+        figures |= {f"heatmap.{form}": picture for form, picture in pictures}
 
     output = Path(config.output)
     output.mkdir(parents=True, exist_ok=True)
     write_whole(output / "table.md", markdown.encode())
     write_whole(output / "table.csv", comparison_csv(comparison).encode())
-    for form, picture in figures.items():
-        write_whole(output / f"figure.{form}", picture)
+    for name, picture in figures.items():
+        write_whole(output / name, picture)
     numbers = {"format": 1, **dataclasses.asdict(comparison), "findings": said}
     write_json(output / "comparison.json", numbers)
     logger.info("Wrote table, figure and numbers to %s", output)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.typing import LineStyleType
 
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.evaluation.systems import Comparison, System, SystemRow
@@ -16,7 +17,15 @@ from seq2seq.report.style import COLOURS, DPI, FAINT, GRID, INK, WIDTH, render
 from seq2seq.report.tables import heading
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-LINES = ((0, (5, 2)), "-", (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)), (0, (8, 3)), "-")
+LINES: tuple[LineStyleType, ...] = (
+    (0, (5, 2)),
+    "-",
+    (0, (1, 1.4)),
+    (0, (6, 2, 1, 2)),
+    (0, (3, 1)),
+    (0, (8, 3)),
+    "-",
+)
 
 HEIGHT = 5.4
 """Inches: 16 to 9 with the width, a slide."""

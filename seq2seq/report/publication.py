@@ -22,6 +22,10 @@ name of its file::
     <!-- scores:multi30k -->
     (a table of scores, likewise)
     <!-- /scores:multi30k -->
+
+    <!-- curves:figure2 -->
+    (a figure of learning curves, likewise)
+    <!-- /curves:figure2 -->
 """
 
 import json
@@ -40,10 +44,12 @@ from seq2seq.evaluation.systems import compare_systems
 from seq2seq.files import write_whole
 from seq2seq.record import describe_environment
 from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
+from seq2seq.report.curves import render_curves
 from seq2seq.report.figures import render_length_figure
 from seq2seq.report.findings import findings
+from seq2seq.report.heatmap import MANY_SYSTEMS, render_heatmap
 from seq2seq.report.score_list import same_texts, score_list_markdown
-from seq2seq.report.tables import bleu_table
+from seq2seq.report.tables import bleu_table, gap_table
 from seq2seq.report.training_runs import read_training_run, training_runs_markdown
 
 log = logging.getLogger(__name__)
@@ -72,11 +78,20 @@ def publish(config: PublishConfig) -> None:
             evaluations, compared.baseline, compared.evaluation, compared.baselines
         )
         pictures[picture] = render_length_figure(comparison)["png"]
+        links = [
+            _link(picture, f"BLEU by source length, {experiment}, {folder.name}", document),
+            "",
+        ]
+        if len(comparison.systems) > MANY_SYSTEMS:
+            picture = picture.with_name(f"{picture.stem}-map.png")
+            pictures[picture] = render_heatmap(comparison)["png"]
+            named = f"BLEU by system and source length, {experiment}, {folder.name}"
+            links += [_link(picture, named, document), ""]
         part = "\n".join(
             [
-                _link(picture, f"BLEU by source length, {experiment}, {folder.name}", document),
-                "",
+                *links,
                 bleu_table(comparison),
+                *filter(None, [gap_table(comparison)]),
                 *(f"- {finding}" for finding in findings(comparison)),
                 *(f"- {line}" for line in provenance(evaluations)),
             ]
@@ -104,11 +119,17 @@ def publish(config: PublishConfig) -> None:
         text = replace_part(
             text, _marks(f"scores:{name}"), score_list_markdown(evaluations), document
         )
+    for name, folders in config.curves.items():
+        runs = [read_training_run(Path(folder)) for folder in folders]
+        picture = Path(config.pictures) / f"{name}-curves.png"
+        pictures[picture] = render_curves(runs)["png"]
+        link = _link(picture, f"Dev loss and dev BLEU by updates, {name}", document)
+        text = replace_part(text, _marks(f"curves:{name}"), link, document)
     for picture, content in pictures.items():
         picture.parent.mkdir(parents=True, exist_ok=True)
         write_whole(picture, content)
     write_whole(document, text.encode())
-    parts = (config.comparisons, config.benchmarks, config.runs, config.scores)
+    parts = (config.comparisons, config.benchmarks, config.runs, config.scores, config.curves)
     log.info("Wrote %d result(s) into %s", sum(map(len, parts)), document)
 
 
@@ -160,7 +181,9 @@ def replace_part(text: str, marks: tuple[str, str], part: str, document: Path) -
     start, end = marks
     # Up to the next end mark; another part's mark on the way means that this one has no end.
     pattern = re.compile(
-        re.escape(start) + r"\n(?:(?!<!-- (?:results|benchmark|runs|scores):).)*?" + re.escape(end),
+        re.escape(start)
+        + r"\n(?:(?!<!-- (?:results|benchmark|runs|scores|curves):).)*?"
+        + re.escape(end),
         re.DOTALL,
     )
     if not pattern.search(text):

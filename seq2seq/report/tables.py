@@ -12,6 +12,9 @@ from seq2seq.evaluation.systems import Comparison, SystemRow
 DAGGER = "†"
 CAP_NOTE = "Hit the cap: hypotheses cut at the search's length limit."
 
+MOST_GAPS = 2
+"""As many stand beside the scores by length; more have a table of their own."""
+
 COLUMNS = (
     *("system", "seeds", "words", "sentences", "few"),
     *("bleu", "bleu_low", "bleu_high", "bleu_seed_low", "bleu_seed_high"),
@@ -96,7 +99,9 @@ def comparison_markdown(comparison: Comparison, findings: Sequence[str]) -> str:
     several = any(len(system.seeds) > 1 for system in comparison.systems)
     lines = [f"# BLEU by source length: {heading(comparison)}", ""]
     lines += [f"- {finding}" for finding in findings]
-    lines += ["", bleu_table(comparison), _detail_table(comparison, several)]
+    gaps = gap_table(comparison)
+    lines += ["", bleu_table(comparison), *([gaps] if gaps else [])]
+    lines.append(_detail_table(comparison, several))
     lines += [f"- {note}" for note in _notes(comparison, several)]
     return "\n".join(lines) + "\n"
 
@@ -146,16 +151,20 @@ def comparison_csv(comparison: Comparison) -> str:
 
 
 def bleu_table(comparison: Comparison) -> str:
-    """BLEU of each system with its interval, and each gap to the baseline, by source length."""
+    """BLEU of each system with its interval, and each gap to its baseline, by source length.
+
+    More gaps than two have a table of their own, see :func:`gap_table`.
+    """
+    gaps = comparison.gaps if len(comparison.gaps) <= MOST_GAPS else []
     header = ["source words", "n"]
     header += [f"BLEU {escaped(system.name)}" for system in comparison.systems]
-    for gap in comparison.gaps:
+    for gap in gaps:
         header += [f"gap {escaped(gap.system)}", "p bootstrap", "p randomisation"]
     rows = []
     for index, row in enumerate(comparison.systems[0].rows):
         cells = [_label(row), f"{row.sentences:,}"]
         cells += [interval_text(system.rows[index]) for system in comparison.systems]
-        for gap in comparison.gaps:
+        for gap in gaps:
             paired = gap.rows[index].paired
             if paired is None:
                 cells += ["–", "–", "–"]
@@ -165,6 +174,35 @@ def bleu_table(comparison: Comparison) -> str:
                     f"{paired.p_bootstrap:.3f}",
                     f"{paired.p_randomization:.3f}",
                 ]
+        rows.append(cells)
+    return markdown_table(header, rows)
+
+
+def gap_table(comparison: Comparison) -> str:
+    """A row for each gap: over all sentences, and how it grows with length; empty for two or less.
+
+    These are the numbers of :func:`bleu_table` where there are too many gaps to stand beside them.
+    """
+    if len(comparison.gaps) <= MOST_GAPS:
+        return ""
+    header = ["gap", "minus", "all", "p bootstrap", "p randomisation"]
+    header += [f"up to {SHORT_WORDS} words", f"above {LONG_WORDS}", "difference in differences"]
+    rows = []
+    for gap in comparison.gaps:
+        paired, growth = gap.overall.paired, gap.difference_in_differences
+        assert paired is not None  # a test set has sentences
+        cells = [
+            escaped(gap.system),
+            escaped(gap.baseline),
+            f"{paired.gap:+.1f} [{paired.gap_low:+.1f}, {paired.gap_high:+.1f}]",
+            f"{paired.p_bootstrap:.3f}",
+            f"{paired.p_randomization:.3f}",
+        ]
+        if growth is None:
+            cells += ["–"] * 3
+        else:
+            cells += [f"{growth.short_gap:+.1f}", f"{growth.long_gap:+.1f}"]
+            cells.append(f"{growth.value:+.1f} [{growth.low:+.1f}, {growth.high:+.1f}]")
         rows.append(cells)
     return markdown_table(header, rows)
 

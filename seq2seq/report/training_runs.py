@@ -25,8 +25,12 @@ class TrainingRun:
     settings: dict[str, Any]
     """See :func:`seq2seq.training.run_folder.identity`."""
     record: dict[str, Any]
+    updates: list[int]
+    """Number of the update before each validation."""
     losses: list[float]
-    """Dev loss after each validation, in nats per target token."""
+    """Dev loss of each validation, in nats per target token."""
+    bleus: list[float | None]
+    """Greedy dev BLEU of each validation; None where it was not measured."""
     speeds: list[float]
     """Target tokens per second of each log entry."""
     waits: list[float]
@@ -52,10 +56,13 @@ def read_training_run(folder: Path) -> TrainingRun:
         )
     entries = Metrics(folder, tensorboard=False).read()
     train = [entry for entry in entries if entry["kind"] == "train"]
+    validations = [entry for entry in entries if entry["kind"] == "validation"]
     return TrainingRun(
         settings=identity(_read(folder, "config.json")),
         record=record,
-        losses=[entry["loss"] for entry in entries if entry["kind"] == "validation"],
+        updates=[entry["update"] for entry in validations],
+        losses=[entry["loss"] for entry in validations],
+        bleus=[entry.get("bleu") for entry in validations],
         speeds=[entry["tokens_per_second"] for entry in train],
         waits=[entry["waiting_for_data"] for entry in train if "waiting_for_data" in entry],
     )

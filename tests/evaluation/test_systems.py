@@ -7,6 +7,7 @@ from synthetic_translations import evaluated, translated
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.errors import UserError
+from seq2seq.evaluation.groups import baseline_first
 from seq2seq.evaluation.lengths import score_texts
 from seq2seq.evaluation.systems import compare_systems
 
@@ -239,3 +240,9 @@ def test_a_system_may_have_a_baseline_of_its_own(evaluations, tmp_path):
 def test_a_baseline_of_its_own_must_be_among_the_systems(evaluations, own):
     with pytest.raises(UserError, match="none of the systems compared; nearest valid: "):
         compare_systems(evaluations, "fixed", SETTINGS, own)
+
+
+def test_numbers_in_names_are_ordered_as_numbers():
+    groups = dict.fromkeys(["width-256", "width-1024", "attention", "width-64", "b"])
+    names = ["b", "attention", "width-64", "width-256", "width-1024"]
+    assert baseline_first(groups, "b") == names

@@ -267,7 +267,9 @@ def test_scores_of_different_test_sets_do_not_stand_in_one_table(tmp_path):
 
 
 def test_nothing_to_publish_is_refused():
-    with pytest.raises(UserError, match=r"give comparisons=.*, benchmarks=.*runs=.* or scores="):
+    with pytest.raises(
+        UserError, match=r"give comparisons=.*, benchmarks=.*runs=.*, scores=.* or curves="
+    ):
         PublishConfig(document="README.md", pictures="docs")
     with pytest.raises(UserError, match=r"runs names no folder for same; give runs=\{same:"):
         PublishConfig(runs={"same": []}, document="README.md", pictures="docs")
