@@ -25,6 +25,8 @@ BENCHMARKS = re.findall(r"^python scripts/benchmark.*$", "\n".join(PAGES), re.MU
 SCRIPT = re.compile(r"python scripts/(\w+)\.py([^|]*)")
 # Their text is downloaded: composed here, run by hand and in the tests of each corpus.
 DOWNLOADED = ("multi30k", "europarl")
+# Run at toy size by tests/test_experiments.py, which knows what can be made small of them.
+STUDY = ("figure2", "bottleneck_width", "controls")
 
 
 def toy(command: str) -> str:
@@ -67,7 +69,7 @@ def test_every_make_target_exists(target):
 def test_every_command_runs(tmp_path):
     write_reversal_corpus(tmp_path / "my_text")
     for command in COMMANDS:
-        if not SCRIPT.search(command) or any(name in command for name in DOWNLOADED):
+        if not SCRIPT.search(command) or any(name in command for name in DOWNLOADED + STUDY):
             continue
         done = subprocess.run(
             ["bash", "-o", "pipefail", "-c", toy(command)],
