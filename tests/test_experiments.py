@@ -119,7 +119,7 @@ def test_the_width_of_the_bottleneck_is_drawn_as_a_map(tmp_path):
     every, first = ["seed-1", "seed-2", "seed-3"], ["seed-1"]
     assert seeds == {
         **{"width-64": every, "width-128": first, "width-256": every, "width-512": first},
-        **{"width-1024": first, "attention-256": first},
+        **{"width-1024": first, "with-attention-256": first},
     }
     assert (root / "comparison" / "test-beam5" / "heatmap.png").exists()
     assert "difference in differences" in printed
