@@ -123,6 +123,9 @@ class EvaluationConfig:
     """Seed of the resampling."""
     confidence: float = 0.95
     """Coverage of the intervals."""
+    tokenize: str = "13a"
+    """How sacreBLEU cuts text for BLEU: 13a (what is usual) | none (at spaces alone, for text in
+    tokens) | intl | char."""
     ter: bool = False
     """Score TER (Snover et al. 2006) too. It is slow on long sentences: about 0.5 ms for one of ten
     words, 20 ms for forty, 75 ms for sixty and 250 ms for a hundred."""
@@ -133,6 +136,7 @@ class EvaluationConfig:
                 f"evaluation.edges={list(self.edges)} must be rising positive numbers of words, "
                 "such as [10, 20, 30]."
             )
+        require_choice("evaluation.tokenize", self.tokenize, ("13a", "none", "intl", "char"))
         require_range("evaluation.seed", self.seed, 0)
         require_range("evaluation.bootstrap", self.bootstrap, 100)
         require_range("evaluation.confidence", self.confidence, 0.5, 0.999)

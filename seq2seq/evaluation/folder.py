@@ -42,7 +42,8 @@ class Evaluation:
 
     def scored_with(self, config: EvaluationConfig) -> Scores:
         """Scores under other settings than the stored ones; computed only where they differ."""
-        if (self.scores.settings, self.scores.signatures) == (config, signatures(config.ter)):
+        signed = signatures(config.tokenize, config.ter)
+        if (self.scores.settings, self.scores.signatures) == (config, signed):
             return self.scores
         return score_texts(self.texts, config)
 

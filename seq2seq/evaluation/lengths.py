@@ -98,7 +98,7 @@ def bucket_members(
 
 def score_texts(texts: Translations, config: EvaluationConfig) -> Scores:
     """Score a translated test set as a whole and by source length."""
-    counts = bleu_counts(texts.hypotheses, texts.references)
+    counts = bleu_counts(texts.hypotheses, texts.references, config.tokenize)
     edits = ter_counts(texts.hypotheses, texts.references) if config.ter else None
     words = source_words(texts.sources)
 
@@ -131,7 +131,7 @@ def score_texts(texts: Translations, config: EvaluationConfig) -> Scores:
         overall=score(ALL, np.ones(len(texts), dtype=bool)),
         buckets=[score(*bucket) for bucket in bucket_members(words, config.edges).items()],
         empty_sources=int(np.count_nonzero(words == 0)),
-        signatures=signatures(config.ter),
+        signatures=signatures(config.tokenize, config.ter),
         settings=config,
         known=None if known is None or known.all() else score(KNOWN, known),
     )

@@ -82,9 +82,9 @@ class Signatures:
     """None where TER is not asked for."""
 
 
-def signatures(ter: bool = False) -> Signatures:
-    """Signatures of what is reported: BLEU (13a tokens, cased), chrF and, if asked for, TER."""
-    metrics = BLEU(), CHRF(), TER()
+def signatures(tokenize: str = "13a", ter: bool = False) -> Signatures:
+    """Signatures of what is reported: BLEU (cased), chrF and, if asked for, TER."""
+    metrics = BLEU(tokenize=tokenize), CHRF(), TER()
     for metric in metrics:
         # sacreBLEU knows the number of references, part of the signature, after scoring only.
         metric.corpus_score(["one"], [["one"]])
@@ -92,9 +92,14 @@ def signatures(ter: bool = False) -> Signatures:
     return Signatures(bleu_said, chrf_said, ter_said if ter else None)
 
 
-def bleu_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Int[np.ndarray, "N 10"]:
-    """Count what each sentence adds to corpus BLEU; see :data:`ORDER` for the columns."""
-    metric = BLEU()
+def bleu_counts(
+    hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
+) -> Int[np.ndarray, "N 10"]:
+    """Count what each sentence adds to corpus BLEU; see :data:`ORDER` for the columns.
+
+    ``tokenize`` is sacreBLEU's, see ``EvaluationConfig.tokenize``.
+    """
+    metric = BLEU(tokenize=tokenize)
     counts = np.zeros((len(hypotheses), 2 + 2 * ORDER), dtype=np.int64)
     for row, hypothesis, reference in zip(counts, hypotheses, references, strict=True):
         score = metric.corpus_score([hypothesis], [[reference]])

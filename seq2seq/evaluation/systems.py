@@ -167,7 +167,9 @@ def compare_systems(
     for name in names:
         logger.info("Scoring %s: %d evaluation(s)", name, len(groups[name]))
         counts[name] = {
-            seed: bleu_counts(evaluation.texts.hypotheses, evaluation.texts.references)
+            seed: bleu_counts(
+                evaluation.texts.hypotheses, evaluation.texts.references, config.tokenize
+            )
             for seed, evaluation in groups[name].items()
         }
         scores[name] = [evaluation.scored_with(config) for evaluation in groups[name].values()]

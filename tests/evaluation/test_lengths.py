@@ -174,3 +174,12 @@ def test_cap_hits_of_text_that_was_given_are_not_known():
     scores = score_texts(texts, SETTINGS)
     assert scores.overall.capped is None
     assert scores.buckets[-1].capped is None
+
+
+def test_text_in_tokens_may_be_scored_as_it_is():
+    texts = Translations(["a"], ["it 's four tokens ."], ["it's four tokens."], [False])
+    usual = score_texts(texts, EvaluationConfig(bootstrap=100))
+    as_it_is = score_texts(texts, EvaluationConfig(bootstrap=100, tokenize="none"))
+    assert "tok:13a" in usual.signatures.bleu
+    assert "tok:none" in as_it_is.signatures.bleu
+    assert usual.overall.bleu > as_it_is.overall.bleu

@@ -37,6 +37,17 @@ def test_bleu_of_summed_counts_is_sacrebleus_corpus_bleu(pairs):
     )
 
 
+@pytest.mark.parametrize("tokenize", ["13a", "none", "intl", "char"])
+def test_each_way_to_cut_text_is_sacrebleus(tokenize):
+    hypotheses = ["the cat's on the mat, isn't it ?", "a well-known cat , here  it sits."]
+    references = ["the cat is on the mat, isn't it?", "a well-known cat, here it sits ."]
+    metric = sacrebleu.BLEU(tokenize=tokenize)
+    counts = bleu_counts(hypotheses, references, tokenize)
+    expected = metric.corpus_score(hypotheses, [references]).score
+    assert float(bleu(counts.sum(axis=0))) == pytest.approx(expected, abs=1e-9)
+    assert f"|tok:{tokenize}|" in signatures(tokenize).bleu
+
+
 def test_bleu_scores_many_pools_at_once():
     counts = bleu_counts(
         ["the cat sat on the mat .", "", "a dog barked at me today"],
