@@ -61,6 +61,8 @@ NAMED = {
     "reproduce": ["baselines", "test_texts"],
 }
 """Fields whose keys are names that the user gives."""
+SCALED = ("figure2",)
+"""Experiments that come in the sizes of ``configs/scale``."""
 
 
 def register_schemas() -> None:
@@ -88,11 +90,14 @@ def compose_config(name: str, overrides: list[str]) -> Any:
     Where the config names ``systems``, the overrides of the chosen ``system`` are applied on top.
     Raises UserError for anything that Hydra or the schema refuses.
     """
+    _refuse_stray_scale(overrides)
     try:
         composed = _compose(name, overrides)
         config = _to_dataclass(composed, name)
         if "systems" in composed and (chosen := composed.system):
             decided = list(composed.systems[chosen])
+            if any(override.startswith("seeds=") for override in overrides):
+                decided = [other for other in decided if not other.startswith("seeds=")]
             _refuse_overruled(overrides, decided, f"system={chosen} decides it")
             config = _to_dataclass(_compose(name, [*overrides, *decided]), name)
         if isinstance(config, schema.EvaluateConfig) and config.beams is not None:
@@ -112,7 +117,8 @@ def compose_config(name: str, overrides: list[str]) -> Any:
 def compose_systems(config: schema.ExperimentConfig) -> list[schema.ExperimentConfig]:
     """Inside a launched script: its config once more for each seed and system of the experiment.
 
-    A system may have ``seeds`` of its own among its overrides. The first seed of all comes first.
+    A system may have ``seeds`` of its own among its overrides, for when none are asked for. The
+    first seed of all systems comes first.
     """
     overrides = list(HydraConfig.get().overrides.task)
     runs_all = "reproduce runs every system, with each of seeds=[...] and beams=[...]"
@@ -143,6 +149,16 @@ def first_job(overrides: list[str]) -> list[str]:
         for one, text in zip(parsed, overrides, strict=True)
         if not text.startswith(("hydra.", "hydra/"))
     ]
+
+
+def _refuse_stray_scale(overrides: list[str]) -> None:
+    """Refuse a scale of an experiment that has none: it would be another experiment, half of it."""
+    chosen = dict(override.partition("=")[::2] for override in overrides)
+    if chosen.get("scale", "null") != "null" and chosen.get("experiment") not in SCALED:
+        raise UserError(
+            f"scale={chosen['scale']} goes with experiment={' or '.join(SCALED)} alone; leave it "
+            "out."
+        )
 
 
 def _refuse_overruled(overrides: list[str], decided: list[str], reason: str) -> None:

@@ -9,6 +9,7 @@ from seq2seq.config import CompareConfig, EvaluateConfig, ExperimentConfig
 from seq2seq.data.preparation import prepare
 from seq2seq.device import choose_device
 from seq2seq.evaluation.evaluate import evaluate
+from seq2seq.evaluation.named_texts import find_test_texts
 from seq2seq.report.comparison import compare
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
@@ -20,6 +21,7 @@ def main(config: ExperimentConfig) -> None:
     """Each stage finds what an earlier call has finished and does not do it again."""
     choose_device(config.training.device)  # one that is not there is refused before all work
     runs = compose_systems(config)
+    find_test_texts(config.test_texts, config.corpus)
     for run in runs:  # before hours go into the first, no other may be refused its folder
         RunFolder(run).claim()
     folders: dict[tuple[str, str], list[str]] = {}

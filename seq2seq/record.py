@@ -26,7 +26,7 @@ PACKAGES = (
 )
 # Where files lie does not change a result, and is nobody else's business.
 WHEREABOUTS = re.compile(
-    r"(data|output|directory|peers_python|test_texts|test_texts\.\w+|corpus\.(directory|mirror|\w+_(source|target)))="
+    r"\+*(data|output|directory|peers_python|test_texts(\.[^=]+)?|corpus\.(directory|mirror|\w+_(source|target)))="
 )
 
 

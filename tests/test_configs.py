@@ -4,7 +4,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from launch import CONFIGS, SCHEMAS, compose_config
+from launch import CONFIGS, SCALED, SCHEMAS, compose_config
 
 GIVEN = {
     "translate": ["checkpoint=x"],
@@ -15,8 +15,6 @@ GIVEN = {
 ROOTS = sorted(path.stem for path in CONFIGS.glob("*.yaml") if path.stem != "pipeline")
 APART = {("bottleneck_width", "corpus")}
 """An experiment on the grammar alone: it sets how much of it is written."""
-SCALED = ("figure2",)
-"""Experiments that come in the sizes of ``configs/scale``."""
 GROUPS = {
     folder.name: sorted(path.stem for path in folder.glob("*.yaml"))
     for folder in sorted(CONFIGS.iterdir())

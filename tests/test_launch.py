@@ -22,6 +22,7 @@ REFUSED = {
     ("train", "training.precision=fp16"): r"training\.precision=fp16 .* bf16",
     ("train", "system=atention"): r"system=atention is not a system of quickstart; .* attention",
     ("train", "baseline=none"): r"baseline=none is not a system of quickstart",
+    ("reproduce", "scale=gpu"): r"scale=gpu goes with experiment=figure2 alone; leave it out",
     # a value of the wrong type, or out of range
     ("train", "training.max_epochs=many"): r"training\.max_epochs: Value 'many' of type 'str' "
     "could not be converted to Integer",

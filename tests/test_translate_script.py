@@ -56,8 +56,8 @@ def started(checkpoint, *arguments, program=(SCRIPT,), **streams):
 def wait_until_it_waits(script):
     """Return once the script sleeps: readline loses a Ctrl-C that comes while it still handles
     the key before, until the next key."""
-    stat = Path(f"/proc/{script.pid}/stat")
-    while True:
+    stat, end = Path(f"/proc/{script.pid}/stat"), time.monotonic() + 300
+    while time.monotonic() < end:
         time.sleep(0.1)
         if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "S":
             return

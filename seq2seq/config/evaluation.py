@@ -125,7 +125,7 @@ class EvaluationConfig:
     """Coverage of the intervals."""
     tokenize: str = "13a"
     """How sacreBLEU cuts text for BLEU: 13a (what is usual) | none (at spaces alone, for text in
-    tokens) | intl | char."""
+    tokens) | intl | char. Dev BLEU in training is always that of 13a."""
     ter: bool = False
     """Score TER (Snover et al. 2006) too. It is slow on long sentences: about 0.5 ms for one of ten
     words, 20 ms for forty, 75 ms for sixty and 250 ms for a hundred."""

@@ -10,15 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
-from seq2seq.config import (
-    CorpusConfig,
-    DecodingConfig,
-    EvaluateConfig,
-    ExperimentConfig,
-    FilesCorpus,
-)
+from seq2seq.config import DecodingConfig, EvaluateConfig, ExperimentConfig, FilesCorpus
 from seq2seq.data.corpora import ParallelText, obtain
-from seq2seq.data.folders import find_file
 from seq2seq.data.text import content_digest
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.decoding.translator import Translator
@@ -26,6 +19,7 @@ from seq2seq.device import choose_device
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation, read_evaluation, write_evaluation
 from seq2seq.evaluation.given import evaluate_given, read_aligned
+from seq2seq.evaluation.named_texts import find_test_texts
 from seq2seq.evaluation.references import score_references
 from seq2seq.evaluation.scores import ReferenceScores, Translations
 from seq2seq.record import environment_record
@@ -163,9 +157,7 @@ def _test_sets(config: EvaluateConfig, trained: ExperimentConfig) -> dict[str, P
     if config.source is not None and config.reference is not None:
         source = Path(config.source)
         return {source.name: ParallelText(source, Path(config.reference))}
-    texts = {
-        name: _beside(name, Path(path), trained.corpus) for name, path in config.test_texts.items()
-    }
+    texts = find_test_texts(config.test_texts, trained.corpus)
     if config.test_sets == []:
         return texts
     corpus = replace(trained.corpus, mirror=None)  # a checkpoint names no host to talk to
@@ -176,10 +168,6 @@ def _test_sets(config: EvaluateConfig, trained: ExperimentConfig) -> dict[str, P
                 source=corpus.source, target=corpus.target, directory=config.directory
             )
     tests = obtain(corpus, Path(config.data)).tests
-    if both := sorted(set(texts) & set(tests)):
-        raise UserError(
-            f"test_texts names {both[0]}, as corpus {corpus.kind} does; give it another name."
-        )
     if config.test_sets is None:
         return {**tests, **texts}
     for name in config.test_sets:
@@ -188,24 +176,6 @@ def _test_sets(config: EvaluateConfig, trained: ExperimentConfig) -> dict[str, P
                 f"test_sets names {name}, but corpus {corpus.kind} has only: {', '.join(tests)}."
             )
     return {**{name: tests[name] for name in config.test_sets}, **texts}
-
-
-def _beside(name: str, path: Path, trained: CorpusConfig) -> ParallelText:
-    """A test set that is none of the corpus's, in the languages of the corpus."""
-    if not name or name != Path(name).name:
-        raise UserError(
-            f"test_texts names {name}, which is no name; give a word or two without slashes."
-        )
-    files = []
-    for language in (trained.source, trained.target):
-        file = find_file(path.parent, [f"{path.name}.{language}"])
-        if file is None:
-            raise UserError(
-                f"test_texts: there is no {path}.{language}, nor with .gz or .xz; give "
-                f"{name}=PATH such that PATH.{trained.source} and PATH.{trained.target} are files."
-            )
-        files.append(file)
-    return ParallelText(*files)
 
 
 def _evaluate_search(

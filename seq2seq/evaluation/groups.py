@@ -87,7 +87,8 @@ def compared_with(names: Sequence[str], baselines: Mapping[str, str]) -> dict[st
         baselines: where that is another one.
 
     Raises:
-        UserError: ``baselines`` names a system that there is not.
+        UserError: ``baselines`` names a system that there is not, or one to be compared that others
+            are compared with.
     """
     for name in (name for pair in baselines.items() for name in pair):
         if name not in names:
@@ -95,9 +96,13 @@ def compared_with(names: Sequence[str], baselines: Mapping[str, str]) -> dict[st
                 f"baselines names {name}, which is none of the systems compared; "
                 f"nearest valid: {nearest(name, names)}."
             )
-    against = {name: baselines.get(name, names[0]) for name in names}
     measures = {names[0], *baselines.values()}
-    return {name: other for name, other in against.items() if name not in measures}
+    if both := sorted(measures & set(baselines)):
+        raise UserError(
+            f"baselines compares {both[0]} with {baselines[both[0]]}, but others are compared with "
+            f"{both[0]}; leave it out of baselines."
+        )
+    return {name: baselines.get(name, names[0]) for name in names if name not in measures}
 
 
 def agreed(evaluations: Sequence[Evaluation], key: str) -> str | None:

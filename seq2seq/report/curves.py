@@ -4,19 +4,20 @@ A model that has not stopped learning loses long sentences whatever its kind, so
 length is to be believed as far as these curves are flat at their ends.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.typing import LineStyleType
 
-from seq2seq.report.figures import LINES, MARKERS
-from seq2seq.report.style import COLOURS, DPI, FAINT, GRID, WIDTH, render
+from seq2seq.report.figures import look
+from seq2seq.report.style import DPI, FAINT, GRID, WIDTH, render
 from seq2seq.report.training_runs import TrainingRun
 
-HEIGHT = 4.4
-"""Inches."""
+HEAD, LEGEND, PANEL, FOOT = 0.7, 0.3, 2.6, 0.95
+"""Inches: above the legend; a row of it; a panel; below it."""
+IN_A_ROW = 3
+"""Runs in a row of the legend."""
 
 
 def render_curves(runs: Sequence[TrainingRun]) -> dict[str, bytes]:
@@ -26,13 +27,14 @@ def render_curves(runs: Sequence[TrainingRun]) -> dict[str, bytes]:
 
 def curves(runs: Sequence[TrainingRun]) -> Figure:
     """Lay out the figure: the loss on the left, BLEU on the right where it was measured."""
-    figure = Figure(figsize=(WIDTH, HEIGHT), dpi=DPI)
-    loss = figure.add_axes((0.075, 0.25, 0.4, 0.57))
-    bleu = figure.add_axes((0.565, 0.25, 0.4, 0.57))
+    legend = LEGEND * math.ceil(len(runs) / IN_A_ROW)
+    height = HEAD + legend + PANEL + FOOT
+    figure = Figure(figsize=(WIDTH, height), dpi=DPI)
+    loss = figure.add_axes((0.075, FOOT / height, 0.4, PANEL / height))
+    bleu = figure.add_axes((0.565, FOOT / height, 0.4, PANEL / height))
     for index, (run, label) in enumerate(zip(runs, labels(runs), strict=True)):
-        look = _Look(label, COLOURS[index % len(COLOURS)], LINES[index % len(LINES)], _mark(index))
-        _draw(loss, run.updates, run.losses, min, look)
-        _draw(bleu, run.updates, run.bleus, max, look)
+        _draw(loss, run.updates, run.losses, min, label, index)
+        _draw(bleu, run.updates, run.bleus, max, label, index)
     for axes, label in ((loss, "Dev loss (nats per piece)"), (bleu, "Dev BLEU (greedy)")):
         axes.set_ylabel(label)
         axes.set_xlabel("Updates")
@@ -43,20 +45,19 @@ def curves(runs: Sequence[TrainingRun]) -> Figure:
     # The first validations, of a model that knows nothing, would flatten all the others.
     believable = [value for run in runs for value in run.losses[len(run.losses) // 4 :]]
     if believable:
-        low, high = min(believable), max(believable)
+        low, high = min(loss for run in runs for loss in run.losses), max(believable)
         loss.set_ylim(low - 0.05 * (high - low or 1), high + 0.1 * (high - low or 1))
     bleu.set_ylim(bottom=0)
     figure.legend(
         *loss.get_legend_handles_labels(),
         loc="upper left",
-        bbox_to_anchor=(0.02, 0.9),
-        ncols=min(4, len(runs)),
+        bbox_to_anchor=(0.02, 1 - (HEAD - 0.12) / height),
+        ncols=IN_A_ROW,
+        fontsize=10,
         frameon=False,
     )
-    figure.text(0.03, 0.93, "Learning curves", fontsize=16, fontweight="bold")
-    figure.text(
-        0.03, 0.03, "Marks: the best of each. Dev text has all lengths.", fontsize=9, color=FAINT
-    )
+    figure.text(0.03, 1 - 0.42 / height, "Learning curves", fontsize=16, fontweight="bold")
+    figure.text(0.03, 0.03, "Marks: the best of each.", fontsize=9, color=FAINT)
     return figure
 
 
@@ -69,31 +70,20 @@ def labels(runs: Sequence[TrainingRun]) -> list[str]:
     ]
 
 
-class _Look(NamedTuple):
-    label: str
-    colour: str
-    line: LineStyleType
-    mark: str
-
-
-def _mark(index: int) -> str:
-    return MARKERS[index % len(MARKERS)]
-
-
 def _draw(
     axes: Axes,
     updates: Sequence[int],
     values: Sequence[float | None],
     best: Callable[[Iterable[float]], float],
-    look: _Look,
+    label: str,
+    index: int,
 ) -> None:
     """A line through what was measured, with a mark at the best."""
     points = [(u, v) for u, v in zip(updates, values, strict=True) if v is not None]
     if not points:
         return
     places, measured = zip(*points, strict=True)
-    axes.plot(
-        places, measured, color=look.colour, linestyle=look.line, linewidth=1.8, label=look.label
-    )
+    colour, line, marker = look(index)
+    axes.plot(places, measured, color=colour, linestyle=line, linewidth=1.8, label=label)
     here = measured.index(best(measured))
-    axes.plot(places[here], measured[here], marker=look.mark, color=look.colour, markersize=6.5)
+    axes.plot(places[here], measured[here], marker=marker, color=colour, markersize=6.5)

@@ -32,6 +32,16 @@ HEIGHT = 5.4
 LEFT = 0.075
 
 
+def look(index: int) -> tuple[str, LineStyleType, str]:
+    """Colour, line and marker of the system of that number; no two of the first 49 are alike."""
+    again = index // len(COLOURS)  # colours come round: then with the next line and marker
+    return (
+        COLOURS[index % len(COLOURS)],
+        LINES[(index + again) % len(LINES)],
+        MARKERS[(index + again) % len(MARKERS)],
+    )
+
+
 def render_length_figure(comparison: Comparison) -> dict[str, bytes]:
     """Draw BLEU by source length for every system: {"png": ..., "svg": ...}."""
     return render(lambda: length_figure(comparison))
@@ -68,8 +78,7 @@ def _top(systems: Sequence[System]) -> float:
 
 
 def _draw_system(axes: Axes, system: System, index: int) -> None:
-    colour = COLOURS[index % len(COLOURS)]
-    line = LINES[index % len(LINES)]
+    colour, line, marker = look(index)
     points = [
         (place, row.bleu, row.bleu_low or 0.0, row.bleu_high or 0.0, row)
         for place, row in enumerate(system.buckets)
@@ -103,7 +112,7 @@ def _draw_system(axes: Axes, system: System, index: int) -> None:
         axes.plot(
             place,
             value,
-            marker=MARKERS[index % len(MARKERS)],
+            marker=marker,
             markersize=7.5,
             color=colour,
             markerfacecolor="white" if row.few else colour,
@@ -147,7 +156,7 @@ def _label_lines(figure: Figure, axes: Axes, systems: Sequence[System]) -> None:
             xytext=(8, 0),
             textcoords="offset points",
             va="center",
-            color=COLOURS[index % len(COLOURS)],
+            color=look(index)[0],
             fontweight="bold",
         )
         for index, (name, height) in enumerate(zip(names, heights, strict=True))

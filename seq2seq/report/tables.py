@@ -181,7 +181,8 @@ def bleu_table(comparison: Comparison) -> str:
 def gap_table(comparison: Comparison) -> str:
     """A row for each gap: over all sentences, and how it grows with length; empty for two or less.
 
-    These are the numbers of :func:`bleu_table` where there are too many gaps to stand beside them.
+    Where there are too many gaps to stand beside :func:`bleu_table`. Those of each length are in
+    the CSV alone.
     """
     if len(comparison.gaps) <= MOST_GAPS:
         return ""

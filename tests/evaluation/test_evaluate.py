@@ -252,7 +252,10 @@ def test_a_text_beside_the_corpus_is_a_test_set_of_its_own(run, tmp_path):
 @pytest.mark.parametrize(
     ("texts", "said"),
     [
-        ({"test": "{}/news"}, "test_texts names test, as corpus files does; give it another name"),
+        (
+            {"test": "{}/news"},
+            "names test, but names that begin with test are those of the corpus",
+        ),
         ({"news": "{}/olds"}, r"there is no .*/olds\.\w+, nor with \.gz or \.xz; give news=PATH"),
         ({"a/b": "{}/news"}, "test_texts names a/b, which is no name"),
     ],

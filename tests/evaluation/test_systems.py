@@ -242,6 +242,12 @@ def test_a_baseline_of_its_own_must_be_among_the_systems(evaluations, own):
         compare_systems(evaluations, "fixed", SETTINGS, own)
 
 
+@pytest.mark.parametrize("own", [{"fixed": "additive"}, {"additive": "additive"}])
+def test_what_others_are_compared_with_is_not_compared_itself(evaluations, own):
+    with pytest.raises(UserError, match=r"but others are compared with \w+; leave it out of base"):
+        compare_systems(evaluations, "fixed", SETTINGS, own)
+
+
 def test_numbers_in_names_are_ordered_as_numbers():
     groups = dict.fromkeys(["width-256", "width-1024", "attention", "width-64", "b"])
     names = ["b", "attention", "width-64", "width-256", "width-1024"]

@@ -1,4 +1,5 @@
 from seq2seq.report.curves import curves, labels, render_curves
+from seq2seq.report.figures import look
 from seq2seq.report.training_runs import TrainingRun
 
 
@@ -44,6 +45,19 @@ def test_runs_are_called_by_what_tells_them_apart():
 
 
 def test_a_run_without_a_validation_is_left_out():
-    first = render_curves([run("young", [], []), ONE])
-    assert first == render_curves([run("young", [], []), ONE])
-    assert first["png"].startswith(b"\x89PNG")
+    loss, bleu = curves([run("young", [], []), ONE]).axes
+    assert len(loss.lines) == len(bleu.lines) == 2
+    assert list(loss.lines[0].get_ydata()) == ONE.losses
+
+
+def test_the_best_is_shown_however_early_it_was():
+    early = run("early", [1.0, 5.0, 5.0, 5.0, 5.0], [None] * 5)
+    assert curves([early]).axes[0].get_ylim()[0] < 1.0
+
+
+def test_the_same_runs_make_the_same_picture():
+    assert render_curves([ONE, OTHER]) == render_curves([ONE, OTHER])
+
+
+def test_many_runs_look_different():
+    assert len({look(index) for index in range(49)}) == 49

@@ -27,7 +27,10 @@ def comparison(tmp_path: Path) -> Path:
     folders = []
     for system, hypotheses in (("attention", references), ("no-attention", ["x x x x"] * 12)):
         training = {
-            "command": ["reproduce.py", "experiment=toy", "corpus.directory=/secret/place"],
+            "command": [
+                *("reproduce.py", "experiment=toy", "corpus.directory=/secret/place"),
+                *("+test_texts.news-14=/secret/news", "test_texts={a:/secret/a}"),
+            ],
             "progress": {"update": 1234, "epoch": 2, "seconds": 90.0, "best_update": 617},
             "hardware": {"processor": "Abacus 3", "threads": "2", "torch": "9.9"},
             "precision": "float32",

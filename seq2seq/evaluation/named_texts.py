@@ -1,0 +1,46 @@
+"""Test sets beside the corpus's own: two files of one name, which end with the language codes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from seq2seq.config import CorpusConfig
+from seq2seq.data.corpora import ParallelText
+from seq2seq.data.folders import find_file
+from seq2seq.errors import UserError
+
+
+def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str, ParallelText]:
+    """The files of each test set, in the languages of ``corpus``; plain, .gz or .xz.
+
+    Args:
+        paths: name -> path without the language, ``texts/news`` for texts/news.en, texts/news.fr.
+        corpus: what the model is trained on.
+
+    Raises:
+        UserError: a file is missing, or a name is none or might be one of the corpus's own.
+    """
+    found = {}
+    for name, path in paths.items():
+        if not name or name != Path(name).name:
+            raise UserError(
+                f"test_texts names {name}, which is no name; give a word or two without slashes."
+            )
+        if name.startswith("test"):
+            raise UserError(
+                f"test_texts names {name}, but names that begin with test are those of the "
+                "corpus's own; give it another name."
+            )
+        found[name] = ParallelText(
+            *(_side(name, Path(path), language) for language in (corpus.source, corpus.target))
+        )
+    return found
+
+
+def _side(name: str, path: Path, language: str) -> Path:
+    file = find_file(path.parent, [f"{path.name}.{language}"])
+    if file is None:
+        raise UserError(
+            f"test_texts: there is no {path}.{language}, nor with .gz or .xz; give {name}=PATH of "
+            "two files without the language codes at their ends."
+        )
+    return file
