@@ -35,7 +35,6 @@ from omegaconf.errors import (
 
 from seq2seq import config as schema
 from seq2seq.errors import UserError
-from seq2seq.training.distributed import speaks
 from seq2seq.training.interruption import Interrupted
 
 log = logging.getLogger(__name__)
@@ -261,7 +260,7 @@ def _keys(name: str) -> list[str]:
 
 def _require_one_process(name: str) -> None:
     """Refuse several processes for a script that would do the same in each of them."""
-    if name != "train" and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if name != "train" and _processes() > 1:
         raise UserError(
             f"{name} is not made for torchrun; start it with python. Of the scripts, torchrun is "
             "for train.py, and reproduce.py goes on from what that has trained."
@@ -270,12 +269,22 @@ def _require_one_process(name: str) -> None:
 
 def _fail(error: UserError) -> NoReturn:
     """End with one sentence; of several processes, the first to fail says it."""
-    sys.exit(f"error: {error}" if speaks() else 1)
+    if _processes() > 1:
+        from seq2seq.training.distributed import speaks  # PyTorch, which not every script needs
+
+        if not speaks():
+            sys.exit(1)
+    sys.exit(f"error: {error}")
+
+
+def _processes() -> int:
+    """How many processes torchrun has started to train together; 1 without it."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def _same_command() -> str:
     """How to start this script again, as far as it can know."""
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if _processes() > 1:
         return "the same torchrun command"
     return shlex.join(["python", *sys.argv])
 
