@@ -49,6 +49,7 @@ SCHEMAS: dict[str, type] = {
     "compare": schema.CompareConfig,
     "publish": schema.PublishConfig,
     "benchmark": schema.BenchmarkConfig,
+    "explain": schema.ExplainConfig,
 }
 
 NAMED = {

@@ -43,6 +43,9 @@ REFUSED = {
     ("publish", "runs={same:[]}"): r"runs names no folder for same",
     ("publish", "benchmarks=[m.json]"): r"benchmarks names tables, such as m\.md",
     ("publish", "document=README.md"): r"There is nothing to publish; give comparisons=",
+    ("explain", "examples=[aditive]"): r"examples=aditive is not .* nearest valid: additive",
+    ("explain", "examples=[dot,dot]"): r"examples=\['dot', 'dot'\] must name .*, and none twice",
+    ("explain", "examples=dot"): r"examples: Invalid value assigned",
     # an interpolation to what does not belong there, or to nothing
     ("train", "evaluation.edges=${name}"): r"The config of train: config key 'edges' holds 'qui",
     ("train", "name=${no.such:1}"): r"name: .*no\.such",

@@ -35,9 +35,11 @@ from seq2seq.config.serialization import (
     to_json,
 )
 from seq2seq.config.stages import (
+    EXAMPLES,
     CompareConfig,
     EvaluateConfig,
     ExperimentConfig,
+    ExplainConfig,
     PublishConfig,
     TranslateConfig,
 )
@@ -48,6 +50,7 @@ from seq2seq.config.training import (
 
 __all__ = [
     "CORPORA",
+    "EXAMPLES",
     "AttentionConfig",
     "BenchmarkConfig",
     "CompareConfig",
@@ -59,6 +62,7 @@ __all__ = [
     "EvaluateConfig",
     "EvaluationConfig",
     "ExperimentConfig",
+    "ExplainConfig",
     "FilesCorpus",
     "GrammarCorpus",
     "ModelConfig",

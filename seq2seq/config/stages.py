@@ -11,6 +11,9 @@ from seq2seq.config.model import ModelConfig
 from seq2seq.config.training import TrainingConfig
 from seq2seq.errors import UserError
 
+EXAMPLES = ("additive", "dot", "local", "scaled_dot", "softmax_axis", "multi_head")
+"""What ``explain`` can walk through."""
+
 
 @dataclass(kw_only=True)
 class ExperimentConfig:
@@ -291,6 +294,23 @@ class PublishConfig:
                     raise UserError(
                         f"{key} names no folder for {name}; give {key}={{{name}:[...]}}."
                     )
+
+
+@dataclass(kw_only=True)
+class ExplainConfig:
+    """``explain``: worked examples of attention, step by step."""
+
+    examples: list[str] = field(default_factory=list)
+    """additive | dot | local | scaled_dot | softmax_axis | multi_head: those to walk through, in
+    this order; empty for all."""
+    output: str = "outputs/explain"
+    """Folder for the pictures."""
+
+    def __post_init__(self) -> None:
+        for name in self.examples:
+            require_choice("examples", name, EXAMPLES)
+        if self.examples:
+            require_distinct("examples", self.examples)
 
 
 def _require_company(average: bool, more_checkpoints: Sequence[str]) -> None:

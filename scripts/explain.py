@@ -1,0 +1,15 @@
+"""Walk through worked examples of attention, array by array, and draw them."""
+
+from launch import launch
+
+from seq2seq.config import ExplainConfig
+from seq2seq.explain.explain import explain
+
+
+def main(config: ExplainConfig) -> None:
+    """Print every step; the pictures lie in the folder that the last line names."""
+    print(explain(config))
+
+
+if __name__ == "__main__":
+    launch("explain", main)

@@ -1,0 +1,77 @@
+"""Local attention: a slow loop over positions, and plain operations of PyTorch."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from slow_loops import against_the_largest, attend, softmax
+
+from seq2seq.explain.decoder_attention import additive, draw
+from seq2seq.explain.local_attention import local
+
+
+def test_it_starts_from_the_scores_of_additive_alignment():
+    walkthrough, other = local(), additive()
+    for name in ("annotations", "state"):
+        np.testing.assert_array_equal(walkthrough[name], other[name])
+    np.testing.assert_allclose(walkthrough["scores"], other["scores"], rtol=1e-12)
+    np.testing.assert_allclose(walkthrough["global weights"], other["weights"], rtol=1e-12)
+
+
+def test_it_equals_the_slow_loop():
+    walkthrough = local()
+    annotations, state, _, _, layer_1, layer_2 = (array.tolist() for array in draw())
+    logit = 0.0
+    for unit in range(10):
+        logit += (
+            math.tanh(sum(state[0][k] * layer_1[k][unit] for k in range(16))) * layer_2[unit][0]
+        )
+    predicted = 5 / (1 + math.exp(-logit))
+    assert walkthrough["position logit"].item() == pytest.approx(logit)
+    assert walkthrough["predicted position"].item() == pytest.approx(predicted)
+
+    scores = walkthrough["scores"][:, 0].tolist()  # themselves checked against additive alignment
+    inside = [j for j in range(1, 6) if predicted - 2 <= j <= predicted + 2]
+    aligned = dict(zip(inside, softmax([scores[j - 1] for j in inside]), strict=True))
+    exponentials = against_the_largest([aligned.get(j, 0.0) for j in range(1, 6)])
+    np.testing.assert_allclose(walkthrough["exponentials"][:, 0], exponentials, rtol=1e-12)
+    weights = []
+    for j in range(1, 6):
+        gaussian = math.exp(-((j - predicted) ** 2) / (2 * 1**2))
+        weights.append(aligned.get(j, 0.0) * gaussian)
+        assert walkthrough["distance"][j - 1, 0] == pytest.approx(j - predicted)
+        assert walkthrough["window"][j - 1, 0] == (j in inside)
+        assert walkthrough["window weights"][j - 1, 0] == pytest.approx(aligned.get(j, 0.0))
+        assert walkthrough["Gaussian"][j - 1, 0] == pytest.approx(gaussian)
+    np.testing.assert_allclose(walkthrough["local weights"][:, 0], weights, rtol=1e-12)
+    np.testing.assert_allclose(walkthrough["context"][0], attend(weights, annotations), rtol=1e-12)
+    assert walkthrough["sum of local weights"].item() == pytest.approx(sum(weights))
+    np.testing.assert_allclose(
+        walkthrough["weighted annotations"].sum(axis=0), walkthrough["context"][0], rtol=1e-12
+    )
+
+
+def test_it_equals_torch():
+    walkthrough = local()
+    annotations, state, layer_1, layer_2, position_1, position_2 = map(torch.tensor, draw())
+    predicted = 5 * torch.sigmoid(torch.tanh(state @ position_1) @ position_2)
+    pairs = torch.cat([annotations, state.expand(5, -1)], dim=1)
+    scores = (torch.tanh(pairs @ layer_1) @ layer_2)[:, 0]
+    distance = torch.arange(1, 6) - predicted[0, 0]
+    aligned = scores.masked_fill(distance.abs() > 2, float("-inf")).softmax(dim=0)
+    weights = aligned * torch.exp(-(distance**2) / 2)
+    close = {"rtol": 0, "atol": 1e-6}
+    np.testing.assert_allclose(walkthrough["predicted position"], predicted.numpy(), **close)
+    np.testing.assert_allclose(walkthrough["window weights"][:, 0], aligned.numpy(), **close)
+    np.testing.assert_allclose(walkthrough["local weights"][:, 0], weights.numpy(), **close)
+    np.testing.assert_allclose(walkthrough["context"][0], (weights @ annotations).numpy(), **close)
+
+
+def test_what_the_text_says_of_the_numbers():
+    walkthrough = local()
+    assert f"{walkthrough['predicted position'].item():.2f}" == "3.17"
+    assert f"{-walkthrough['distance'][0, 0]:.2f}" == "2.17"
+    assert walkthrough["window"][:, 0].tolist() == [0, 1, 1, 1, 1]
+    assert walkthrough["window weights"].sum() == pytest.approx(1)
+    assert f"{walkthrough['sum of local weights'].item():.2f}" == "0.58"
