@@ -1,6 +1,7 @@
 """Shapes named in signatures are checked at run time in every test."""
 
 import os
+import signal
 from pathlib import Path
 
 # Before torch is imported: tests run side by side, so each keeps to one thread.
@@ -14,6 +15,10 @@ import hypothesis
 from jaxtyping import install_import_hook
 
 install_import_hook("seq2seq", "typecheck.checked")
+
+# What a shell starts in the background ignores Ctrl-C, and so would all that it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tests are deterministic, and a busy machine is not a defect of what they test.
 hypothesis.settings.register_profile("steady", deadline=None, derandomize=True)

@@ -29,14 +29,6 @@ def checkpoint(tmp_path_factory):
     return save_tiny(tmp_path_factory.mktemp("tiny") / "tiny")
 
 
-@pytest.fixture
-def interruptible():
-    """What is started in the background ignores Ctrl-C, and so would what it starts."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @contextlib.contextmanager
 def started(checkpoint, *arguments, program=(SCRIPT,), **streams):
     """The script; it does not outlive the block."""
@@ -63,9 +55,7 @@ def wait_until_it_waits(script):
             return
 
 
-def test_a_slow_pipe_is_answered_at_once_and_ctrl_c_keeps_the_files(
-    checkpoint, tmp_path, interruptible
-):
+def test_a_slow_pipe_is_answered_at_once_and_ctrl_c_keeps_the_files(checkpoint, tmp_path):
     links = tmp_path / "links"
     running = started(
         checkpoint,
