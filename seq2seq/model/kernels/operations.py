@@ -166,7 +166,8 @@ class TorchKernels:
         row = d_scores[:, None]
         hyperbolic = (keys + query[:, None]).tanh_()
         d_vector.add_(torch.bmm(row, hyperbolic)[:, 0])
-        slope = torch.addcmul(torch.ones_like(vector[0]), hyperbolic, hyperbolic, value=-1)
+        # In place: a second array of this size, made anew in each step, takes as long as all else.
+        slope = torch.addcmul(vector.new_ones(()), hyperbolic, hyperbolic, value=-1, out=hyperbolic)
         torch.bmm(row, slope, out=d_query[:, None]).mul_(vector)
         d_keys.addcmul_(slope, d_scores[:, :, None])
 
