@@ -41,6 +41,17 @@ def rows_of_each(rows: Tensor, sentences: int) -> int:
     return len(rows) // sentences
 
 
+def fast_tanh_(x: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
+    """tanh(x) = 2 sigmoid(2x) - 1, in place; on a processor a sixth of the time of PyTorch's.
+
+    Near 0, where tanh keeps its relative precision, this has an absolute one, that of numbers of
+    size 1. What follows are sums of such numbers.
+    """
+    if x.device.type != "cpu":
+        return x.tanh_()
+    return x.mul_(2).sigmoid_().mul_(2).sub_(1)
+
+
 class Largest(NamedTuple):
     """The largest of each row, falling."""
 
@@ -144,7 +155,7 @@ class TorchKernels:
         Training has R = N.
         """
         by_sentence = (len(keys), -1)
-        hyperbolic = (keys[:, None] + query.unflatten(0, by_sentence)[:, :, None]).tanh_()
+        hyperbolic = fast_tanh_(keys[:, None] + query.unflatten(0, by_sentence)[:, :, None])
         torch.matmul(hyperbolic.flatten(0, 1), vector, out=scores)
         scores.unflatten(0, by_sentence).masked_fill_(~mask[:, None], float("-inf"))
 
@@ -164,7 +175,7 @@ class TorchKernels:
         ``d_vector`` keeps a sum for every sentence.
         """
         row = d_scores[:, None]
-        hyperbolic = (keys + query[:, None]).tanh_()
+        hyperbolic = fast_tanh_(keys + query[:, None])
         d_vector.add_(torch.bmm(row, hyperbolic)[:, 0])
         # In place: a second array of this size, made anew in each step, takes as long as all else.
         slope = torch.addcmul(vector.new_ones(()), hyperbolic, hyperbolic, value=-1, out=hyperbolic)

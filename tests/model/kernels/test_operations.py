@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional
 
 from seq2seq.model.kernels import TorchKernels
+from seq2seq.model.kernels.operations import fast_tanh_
 
 EXACT = torch.float64
 SAME = {"rtol": 1e-11, "atol": 1e-11}
@@ -155,3 +156,11 @@ def test_float32_and_bfloat16_round_once(kernel, narrow):
     given = arguments(kernel, LARGE, narrow)
     exact = run(TorchKernels(), kernel, in_float64(given))
     assert_same(run(TorchKernels(), kernel, given), exact, 1e-5)
+
+
+@pytest.mark.parametrize(("dtype", "error"), [(torch.float32, 2e-7), (torch.float64, 4e-16)])
+def test_the_fast_tanh_is_tanh(dtype, error):
+    x = torch.cat([torch.linspace(-20, 20, 4001), torch.tensor([1e-30, 1e30, -1e30, math.inf])])
+    found = fast_tanh_(x.to(dtype, copy=True))
+    torch.testing.assert_close(found.double(), x.to(dtype).double().tanh(), atol=error, rtol=0)
+    assert fast_tanh_(torch.tensor([math.nan], dtype=dtype)).isnan()
