@@ -177,7 +177,7 @@ class TorchKernels:
         row = d_scores[:, None]
         hyperbolic = fast_tanh_(keys + query[:, None])
         d_vector.add_(torch.bmm(row, hyperbolic)[:, 0])
-        # In place: a second array of this size, made anew in each step, takes as long as all else.
+        # In place: no second array of this size.
         slope = torch.addcmul(vector.new_ones(()), hyperbolic, hyperbolic, value=-1, out=hyperbolic)
         torch.bmm(row, slope, out=d_query[:, None]).mul_(vector)
         d_keys.addcmul_(slope, d_scores[:, :, None])
