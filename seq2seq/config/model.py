@@ -3,13 +3,19 @@
 from dataclasses import dataclass, field
 
 from seq2seq.config.checks import require_choice, require_range
+from seq2seq.errors import UserError
 
 # Far beyond any use: what a config asks for is built, if only to see that the weights do not fit.
 WIDEST = 1_000_000
 DEEPEST = 100
 
 DIRECTIONS = ("both", "forward", "backward")
-ATTENTION_KINDS = ("additive", "fixed", "init_only", "uniform")
+ATTENTION_KINDS = (
+    *("additive", "concat", "coverage"),
+    *("dot", "general", "scaled_dot", "multi_head"),
+    *("location", "local_m", "local_p"),
+    *("fixed", "init_only", "uniform"),
+)
 
 
 @dataclass(kw_only=True)
@@ -35,14 +41,31 @@ class AttentionConfig:
     """What the decoder sees of the source at each step: the one component under study."""
 
     kind: str = "additive"
-    """additive (Bahdanau et al. 2014) | fixed (the encoder's summary at every step) | init_only
-    (nothing: the summary only makes the first state) | uniform (the mean of all annotations)."""
+    """additive (Bahdanau et al. 2014) | dot, general, concat, location, local_m, local_p (Luong et
+    al. 2015) | scaled_dot, multi_head (Vaswani et al. 2017) | coverage (additive; Tu et al. 2016);
+    and without: fixed (the encoder's summary at every step) | init_only (nothing: the summary only
+    makes the first state) | uniform (the mean of all annotations)."""
     size: int = 512
-    """Width of the alignment model's hidden layer (n' in the paper); ``additive`` alone has one."""
+    """Width of the alignment model's hidden layer (n' in the paper), or of queries and keys; for
+    additive, concat, coverage, scaled_dot and multi_head."""
+    heads: int = 8
+    """Parts that multi_head cuts queries, keys and annotations into."""
+    window: int = 10
+    """Positions to either side that local_m and local_p see (D in Luong et al. 2015)."""
+    positions: int = 100
+    """Positions that location knows; of a longer source it sees the beginning alone."""
 
     def __post_init__(self) -> None:
         require_choice("model.attention.kind", self.kind, ATTENTION_KINDS)
         require_range("model.attention.size", self.size, 1, WIDEST)
+        require_range("model.attention.positions", self.positions, 1, WIDEST)
+        require_range("model.attention.window", self.window, 1)
+        require_range("model.attention.heads", self.heads, 1, WIDEST)
+        if self.kind == "multi_head" and self.size % self.heads:
+            raise UserError(
+                f"model.attention.size={self.size} cannot be cut into model.attention.heads="
+                f"{self.heads} equal parts; choose a multiple."
+            )
 
 
 @dataclass(kw_only=True)
@@ -86,3 +109,15 @@ class ModelConfig:
         require_range("model.embedding", self.embedding, 1, WIDEST)
         require_range("model.dropout", self.dropout, 0, 0.95)
         require_choice("model.initialization", self.initialization, ("xavier", "paper"))
+        memory = self.encoder.hidden * (2 if self.encoder.directions == "both" else 1)
+        if self.attention.kind == "dot" and self.decoder.hidden != memory:
+            raise UserError(
+                f"model.attention.kind=dot compares states of model.decoder.hidden="
+                f"{self.decoder.hidden} with annotations of {memory}; make them equal, or take "
+                "general, which need not have them so."
+            )
+        if self.attention.kind == "multi_head" and memory % self.attention.heads:
+            raise UserError(
+                f"Annotations of {memory} (model.encoder.hidden of each direction) cannot be cut "
+                f"into model.attention.heads={self.attention.heads} equal parts."
+            )

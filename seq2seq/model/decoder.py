@@ -22,10 +22,16 @@ class DecoderState(NamedTuple):
     hidden: Float[Tensor, "L R H"]
     """In search that of a single layer is, from the first step on, in the type of the products."""
     cell: Float[Tensor, "L R H"]
+    past: Float[Tensor, "R P"]
+    """What the attention remembers of earlier steps; nothing for most kinds."""
 
     def select(self, rows: Int[Tensor, "Q"]) -> "DecoderState":
         """The hypotheses at ``rows``, in that order; a row may be named more than once."""
-        return DecoderState(self.hidden.index_select(1, rows), self.cell.index_select(1, rows))
+        return DecoderState(
+            self.hidden.index_select(1, rows),
+            self.cell.index_select(1, rows),
+            self.past.index_select(0, rows),
+        )
 
 
 def lstm_cell(
@@ -106,7 +112,7 @@ class Decoder(nn.Module):
         """
         start = torch.tanh(widen(self.initial(encoded.summary)))
         hidden, cell = start.view(len(start), 2, self.layers, -1).permute(1, 2, 0, 3)
-        return DecoderState(hidden, cell)
+        return DecoderState(hidden, cell, self.attention.begin(encoded))
 
     def advance(
         self,
@@ -120,7 +126,8 @@ class Decoder(nn.Module):
         R = N x W rows for N sentences, W hypotheses of each, sentence by sentence; training has
         W = 1.
         """
-        context, weights = self.attention(state.hidden[-1], keys, encoded)
+        context, weights = self.attention(state.hidden[-1], keys, encoded, state.past)
+        past = self.attention.remember(state.past, weights)
         product = self.state_gates(torch.cat([context, state.hidden[0]], dim=1))
         hidden, cell = _advance_cell(input_gates, product, state.cell[0])
         hiddens, cells = [hidden], [cell]
@@ -129,7 +136,7 @@ class Decoder(nn.Module):
             hidden, cell = lstm_cell(widen(gates), state.cell[layer])
             hiddens.append(hidden)
             cells.append(cell)
-        return DecoderState(torch.stack(hiddens), torch.stack(cells)), context, weights
+        return DecoderState(torch.stack(hiddens), torch.stack(cells), past), context, weights
 
     def readout(
         self,
@@ -209,7 +216,7 @@ class Decoder(nn.Module):
             AlignmentInput(
                 encoded.memory,
                 encoded.mask,
-                None if attention.query is None else attention.query.weight,
+                attention.query_weight(),
                 attention.scan_score(attention.keys(encoded.memory)),
             ),
         )

@@ -99,3 +99,85 @@ class AdditiveScore(Score):
         """See :class:`Score`."""
         d_keys, d_vector = sums
         return d_keys.mul_(self.vector), d_vector.sum(dim=0)
+
+
+class DotScore(Score):
+    r"""A product: :math:`e_j = q \cdot k_j`, with :math:`\bar q = \sum_j \bar e_j k_j` and
+    :math:`\bar k_j = \sum_t \bar e_{tj} q_t`.
+    """
+
+    def __init__(self, keys: Float[Tensor, "B S A"]) -> None:
+        self.keys = keys.contiguous()
+        self.tensors = (keys,)
+
+    def forward(
+        self,
+        kernels: TorchKernels,
+        query: Float[Tensor, "B A"],
+        mask: Bool[Tensor, "B S"],
+        scores: Float[Tensor, "B S"],
+    ) -> None:
+        """See :class:`Score`."""
+        torch.bmm(self.keys, query[:, :, None], out=scores[:, :, None])
+        scores.masked_fill_(~mask, float("-inf"))
+
+    def sums(self) -> tuple[Tensor, ...]:
+        """For the keys."""
+        return (torch.zeros_like(self.keys),)
+
+    def backward(
+        self,
+        kernels: TorchKernels,
+        query: Float[Tensor, "B A"],
+        d_scores: Float[Tensor, "B S"],
+        d_query: Float[Tensor, "B A"],
+        sums: tuple[Tensor, ...],
+    ) -> None:
+        """See :class:`Score`."""
+        torch.bmm(d_scores[:, None], self.keys, out=d_query[:, None])
+        sums[0].baddbmm_(d_scores[:, :, None], query[:, None])
+
+    def gradients(self, sums: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """See :class:`Score`."""
+        return sums
+
+
+class LocationScore(Score):
+    """The query is the scores of the first positions itself; those beyond it are never seen."""
+
+    def __init__(self) -> None:
+        self.tensors = ()
+
+    def forward(
+        self,
+        kernels: TorchKernels,
+        query: Float[Tensor, "B Q"],
+        mask: Bool[Tensor, "B S"],
+        scores: Float[Tensor, "B S"],
+    ) -> None:
+        """See :class:`Score`."""
+        seen = min(query.shape[1], scores.shape[1])
+        scores[:, :seen] = query[:, :seen]
+        scores[:, seen:] = float("-inf")
+        scores.masked_fill_(~mask, float("-inf"))
+
+    def sums(self) -> tuple[Tensor, ...]:
+        """There is nothing but the query."""
+        return ()
+
+    def backward(
+        self,
+        kernels: TorchKernels,
+        query: Float[Tensor, "B Q"],
+        d_scores: Float[Tensor, "B S"],
+        d_query: Float[Tensor, "B Q"],
+        sums: tuple[Tensor, ...],
+    ) -> None:
+        """See :class:`Score`."""
+        seen = min(query.shape[1], d_scores.shape[1])
+        d_query[:, :seen] = d_scores[:, :seen]
+        d_query[:, seen:] = 0
+
+    def gradients(self, sums: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """See :class:`Score`."""
+        return ()

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from seq2seq.config import ModelConfig
 from seq2seq.data.vocabulary import PAD
-from seq2seq.model.attention import FixedContext, NoContext, build_attention
+from seq2seq.model.attention import build_attention
 from seq2seq.model.decoder import Decoder, DecoderState
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded, Encoder
@@ -67,7 +67,7 @@ class TranslationModel(nn.Module):
     @property
     def attends(self) -> bool:
         """Whether a step looks anywhere: False for a model without attention."""
-        return not isinstance(self.decoder.attention, FixedContext | NoContext)
+        return self.decoder.attention.attends
 
     def encode(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, "B"]) -> Encoded:
         """Read source ids, padded on the right; ``lengths`` counts real ones, at least 1 each."""

@@ -13,10 +13,13 @@ from seq2seq.model.encoder import Encoded, length_mask
 
 def build(kind: str = "additive", layers: int = 1, readout: str = "tanh") -> Decoder:
     torch.manual_seed(0)
-    attention = build_attention(AttentionConfig(kind=kind, size=4), query_size=5, memory_size=6)
+    # Only dot needs states as wide as annotations.
+    hidden = 6 if kind == "dot" else 5
+    settings = AttentionConfig(kind=kind, size=4, heads=2, window=1, positions=3)
+    attention = build_attention(settings, hidden, memory_size=6)
     for parameter in attention.parameters():
         nn.init.normal_(parameter)
-    config = DecoderConfig(hidden=5, layers=layers, readout=readout)
+    config = DecoderConfig(hidden=hidden, layers=layers, readout=readout)
     return Decoder(3, 6, attention, config, dropout=0.0)
 
 
@@ -53,7 +56,7 @@ def test_the_query_is_the_state_before_the_step(encoded):
     """Bahdanau's order: the first weights depend on s_0 and not on the first word."""
     decoder = build()
     state, keys = decoder.initial_state(encoded), decoder.attention.keys(encoded.memory)
-    _, expected = decoder.attention(state.hidden[-1], keys, encoded)
+    _, expected = decoder.attention(state.hidden[-1], keys, encoded, state.past)
     for embedded in (torch.zeros(2, 3), torch.randn(2, 3)):
         _, _, weights = decoder.step(embedded, state, encoded, keys)
         torch.testing.assert_close(weights, expected)

@@ -7,7 +7,7 @@ from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelC
 from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.model.encoder import length_mask
 from seq2seq.model.recurrence import AlignmentInput, attention_scan, plain_scan
-from seq2seq.model.score import AdditiveScore, Score
+from seq2seq.model.score import AdditiveScore, DotScore, LocationScore
 from seq2seq.model.translation import TranslationModel
 
 SOURCE = torch.tensor([[5, 6, 7, 3], [8, 3, 0, 0], [9, 4, 3, 0]])
@@ -22,8 +22,8 @@ def outputs_and_gradients(kind, recurrence, dtype, autocast=False, dropout=0.0, 
         embedding=6 * widen,
         dropout=dropout,
         encoder=EncoderConfig(hidden=4 * widen),
-        attention=AttentionConfig(kind=kind, size=5 * widen),
-        decoder=DecoderConfig(hidden=7 * widen, recurrence=recurrence),
+        attention=AttentionConfig(kind=kind, size=8 * widen),
+        decoder=DecoderConfig(hidden=8 * widen, recurrence=recurrence),
     )
     model = TranslationModel(config, 11, 13).to(dtype)
     torch.manual_seed(1)
@@ -41,8 +41,8 @@ def test_one_source_position_and_one_step_are_enough(kind):
     config = ModelConfig(
         embedding=6,
         encoder=EncoderConfig(hidden=4),
-        attention=AttentionConfig(kind=kind, size=5),
-        decoder=DecoderConfig(hidden=7),
+        attention=AttentionConfig(kind=kind, size=8),
+        decoder=DecoderConfig(hidden=8),
     )
     model = TranslationModel(config, 11, 13).eval()
     arguments = torch.tensor([[3]]), torch.tensor([1]), torch.tensor([[2]])
@@ -95,30 +95,8 @@ def test_attention_scan_passes_gradcheck():
     assert torch.autograd.gradcheck(scan, leaves)
 
 
-class DotScore(Score):
-    """A kind of its own, as a user would add it: the state itself against the keys."""
-
-    def __init__(self, keys):
-        self.keys = keys
-        self.tensors = (keys,)
-
-    def forward(self, kernels, query, mask, scores):
-        torch.bmm(self.keys, query[:, :, None], out=scores[:, :, None])
-        scores.masked_fill_(~mask, float("-inf"))
-
-    def sums(self):
-        return (torch.zeros_like(self.keys),)
-
-    def backward(self, kernels, query, d_scores, d_query, sums):
-        torch.bmm(d_scores[:, None], self.keys, out=d_query[:, None])
-        sums[0].addcmul_(d_scores[:, :, None], query[:, None])
-
-    def gradients(self, sums):
-        return sums
-
-
 @pytest.mark.parametrize(("steps", "positions"), [(4, 3), (1, 1)])
-def test_a_declared_score_of_another_kind_passes_gradcheck(steps, positions):
+def test_a_product_as_score_passes_gradcheck(steps, positions):
     torch.manual_seed(0)
     mask = length_mask(torch.tensor([positions, max(1, positions - 1)]), positions)
     inputs, hidden, cell, weight = leaf(steps, 2, 8), leaf(2, 2), leaf(2, 2), leaf(8, 5)
@@ -129,6 +107,21 @@ def test_a_declared_score_of_another_kind_passes_gradcheck(steps, positions):
         return attention_scan(inputs, hidden, cell, weight, alignment)[:2]
 
     assert torch.autograd.gradcheck(scan, (inputs, hidden, cell, weight, keys, memory))
+
+
+@pytest.mark.parametrize("positions", [5, 2])
+def test_scores_of_positions_pass_gradcheck(positions):
+    """More positions than the sentences have, and fewer."""
+    torch.manual_seed(0)
+    mask = length_mask(torch.tensor([3, 2]), 3)
+    inputs, hidden, cell, weight = leaf(4, 2, 8), leaf(2, 2), leaf(2, 2), leaf(8, 5)
+    memory, query = leaf(2, 3, 3), leaf(positions, 2)
+
+    def scan(inputs, hidden, cell, weight, memory, query):
+        alignment = AlignmentInput(memory, mask, query, LocationScore())
+        return attention_scan(inputs, hidden, cell, weight, alignment)[:2]
+
+    assert torch.autograd.gradcheck(scan, (inputs, hidden, cell, weight, memory, query))
 
 
 def test_a_second_derivative_is_refused_not_wrong():

@@ -19,8 +19,8 @@ def build(kind: str = "additive", tie: bool = True, initialization: str = "xavie
         embedding=6,
         initialization=initialization,
         encoder=EncoderConfig(hidden=4),
-        attention=AttentionConfig(kind=kind, size=5),
-        decoder=DecoderConfig(hidden=7, tie_embedding=tie),
+        attention=AttentionConfig(kind=kind, size=8),
+        decoder=DecoderConfig(hidden=8, tie_embedding=tie),
     )
     return TranslationModel(config, source_size=11, target_size=13).eval()
 
@@ -49,7 +49,7 @@ def test_steps_equal_forward(kind):
 def test_the_arms_differ_in_the_attention_alone():
     additive, fixed = build("additive"), build("fixed")
     counts, baseline = additive.parameter_counts(), fixed.parameter_counts()
-    assert counts["attention"] == 7 * 5 + 8 * 5 + 5  # W_a, U_a, v_a
+    assert counts["attention"] == 8 * 8 + 8 * 8 + 8  # W_a, U_a, v_a
     assert baseline["attention"] == 0
     for part in ("embeddings", "encoder", "decoder", "output"):
         assert counts[part] == baseline[part] > 0
@@ -90,9 +90,9 @@ def test_xavier_opens_the_forget_gates_and_makes_recurrences_orthogonal():
     assert lstm.bias_ih_l0[:4].abs().max() == lstm.bias_hh_l0.abs().max() == 0
     for block in lstm.weight_hh_l0.chunk(4):
         torch.testing.assert_close(block @ block.T, torch.eye(4))
-    assert model.decoder.input_gates.bias[7:14].tolist() == [1.0] * 7
+    assert model.decoder.input_gates.bias[8:16].tolist() == [1.0] * 8
     for block in model.decoder.state_gates.weight[:, 8:].chunk(4):
-        torch.testing.assert_close(block @ block.T, torch.eye(7))
+        torch.testing.assert_close(block @ block.T, torch.eye(8))
 
 
 def test_paper_initialization_is_that_of_appendix_b1():
