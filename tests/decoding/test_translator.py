@@ -48,7 +48,7 @@ class EchoModel(TranslationModel):
 
     def initial_state(self, encoded):
         position = torch.zeros(1, len(encoded.memory), 1)
-        return DecoderState(position, position)
+        return DecoderState(position, position, position.new_empty(position.shape[1], 0))
 
     def step(self, token, state, encoded, keys):
         rows = torch.arange(len(token)) // (len(token) // len(keys))
@@ -57,7 +57,7 @@ class EchoModel(TranslationModel):
         scores = 20.0 * nn.functional.one_hot(following, self.size).float()
         position = (state.hidden + 1).clamp(max=encoded.memory.shape[1] - 1)
         weights = nn.functional.one_hot(place, encoded.memory.shape[1]).float()
-        return Step(scores, DecoderState(position, position), self.attends * weights)
+        return Step(scores, state._replace(hidden=position, cell=position), self.attends * weights)
 
 
 def echo(max_pieces=50, precision=torch.float32):
