@@ -14,8 +14,9 @@ from seq2seq.data.dataset import PreparedData
 from seq2seq.data.preparation import prepare
 from seq2seq.data.vocabulary import BOS, EOS
 from seq2seq.decoding.translator import Translator
+from seq2seq.errors import UserError
 from seq2seq.evaluation.evaluate import evaluate
-from seq2seq.evaluation.references import score_references
+from seq2seq.evaluation.references import reference_links, score_references
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.trainer import Trainer
 from seq2seq.training.validation import Validator
@@ -116,3 +117,28 @@ def test_the_loss_of_the_dev_set_is_that_of_training(trained, tmp_path):
     expected = validator.run()
     assert evaluation.scores.overall.loss == pytest.approx(expected.loss, abs=1e-4)
     assert evaluation.scores.overall.perplexity == pytest.approx(expected.perplexity, rel=1e-4)
+
+
+def test_each_word_is_linked_to_where_the_model_looked_most(trained, translator):
+    links = reference_links(translator, SOURCES, REFERENCES, 2)
+    assert links[1] == links[3] == []  # a blank side
+    model = translator.model.eval()
+    for line in (0, 2, 4):
+        read = torch.tensor([[*translator.source.encode(SOURCES[line]), EOS]])
+        said = translator.target.encode(REFERENCES[line])
+        with torch.no_grad():
+            encoded = model.encode(read, torch.tensor([read.shape[1]]))
+            embedded = model.target_embedding(torch.tensor([[BOS, *said[:-1]]]))
+            _, weights = model.decoder.unroll(embedded, encoded)
+        looked = weights[0, :, :-1].argmax(dim=1).tolist()
+        assert links[line] == [(source, target) for target, source in enumerate(looked)]
+
+
+def test_links_need_words_between_spaces(translator, monkeypatch):
+    monkeypatch.setattr(
+        type(translator.source.tokenizer), "words", lambda self, pieces: [0, 1, 2, 3]
+    )
+    with pytest.raises(
+        UserError, match=r'cuts line 1, "a b c", into 4 words, but links count the 3'
+    ):
+        reference_links(translator, ["a b c"], ["A B C"], 1)

@@ -1,0 +1,116 @@
+"""Attention as word alignment, scored against links that people made, or the grammar's own.
+
+A model's links come from forced decoding of the references: each target word is linked to the
+source word that it looked at most. People mark links as sure or only possible (Och & Ney 2003).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from seq2seq.data.text import read_lines
+from seq2seq.decoding.alignment import Link
+from seq2seq.errors import UserError
+
+LINK = re.compile(r"(\d+)([-p])(\d+)")
+
+
+@dataclass(frozen=True)
+class GoldLinks:
+    """The links of one pair of sentences, words counted from 0."""
+
+    sure: frozenset[Link]
+    possible: frozenset[Link]
+    """All of the sure ones, and more."""
+
+
+@dataclass(frozen=True)
+class AlignmentScore:
+    """How links agree with those of people, over a whole text."""
+
+    links: int
+    sure: int
+    precision: float
+    """Share of the links that are possible."""
+    recall: float
+    """Share of the sure links that were found."""
+    aer: float
+    """Alignment error rate: 1 - (|A n S| + |A n P|) / (|A| + |S|); 0 is best."""
+
+
+def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
+    """Links of people, a line for each pair: ``2-1`` is a sure one, ``2p1`` a possible one.
+
+    Words are counted from 1 where no link of the file has a 0, as in the format of Och & Ney's
+    Hansards, else from 0, as in Pharaoh's.
+
+    Args:
+        path: plain, .gz or .xz.
+        pairs: source and target of each line, words between spaces.
+
+    Raises:
+        UserError: the lines are not as many, one holds something else, or a word that is not there.
+    """
+    lines = list(read_lines(path))
+    if len(lines) != len(pairs):
+        raise UserError(
+            f"{path} has {len(lines)} lines of links for {len(pairs)} pairs of sentences; give the "
+            "alignments of this test set."
+        )
+    read = [
+        [_link(path, number, text) for text in line.split()]
+        for number, line in enumerate(lines, start=1)
+    ]
+    first = 0 if any(0 in (source, target) for line in read for source, _, target in line) else 1
+    gold = []
+    for number, (line, (source_text, target_text)) in enumerate(
+        zip(read, pairs, strict=True), start=1
+    ):
+        words = len(source_text.split()), len(target_text.split())
+        links = [(source - first, target - first, kind) for source, kind, target in line]
+        for source, target, _ in links:
+            if source >= words[0] or target >= words[1]:
+                raise UserError(
+                    f"{path}, line {number}: a link names word {source + first} of {words[0]} and "
+                    f"word {target + first} of {words[1]}; are these the links of this text?"
+                )
+        sure = frozenset((source, target) for source, target, kind in links if kind == "-")
+        gold.append(GoldLinks(sure, sure | {(source, target) for source, target, _ in links}))
+    return gold
+
+
+def _link(path: Path, number: int, text: str) -> tuple[int, str, int]:
+    found = LINK.fullmatch(text)
+    if found is None:
+        raise UserError(
+            f"{path}, line {number}: {text[:20]} is no link; write 2-3 for a sure one, or 2p3 for "
+            "a possible one."
+        )
+    return int(found[1]), found[2], int(found[3])
+
+
+def score_links(found: Sequence[Sequence[Link]], gold: Sequence[GoldLinks]) -> AlignmentScore:
+    """Precision, recall and alignment error rate (Och & Ney 2003, section 6) over all sentences."""
+    sure_hits = possible_hits = links = sure = 0
+    for ours, theirs in zip(found, gold, strict=True):
+        distinct = set(ours)
+        links += len(distinct)
+        sure += len(theirs.sure)
+        sure_hits += len(distinct & theirs.sure)
+        possible_hits += len(distinct & theirs.possible)
+    return AlignmentScore(
+        links=links,
+        sure=sure,
+        precision=possible_hits / links if links else 0.0,
+        recall=sure_hits / sure if sure else 0.0,
+        aer=1 - (sure_hits + possible_hits) / (links + sure) if links + sure else 0.0,
+    )
+
+
+def shifted(links: Sequence[Link], by: int, target_words: int) -> list[Link]:
+    """Each link moved on by so many target words; those that would leave the sentence are dropped.
+
+    A decoder that looks before it writes (Bahdanau's order) may look a word ahead or behind.
+    """
+    return [(source, target + by) for source, target in links if 0 <= target + by < target_words]
