@@ -43,6 +43,10 @@ class TranslationModel(nn.Module):
             self._build(config, source_size, target_size)
             torch.default_generator.manual_seed(start)
             (initialize_paper if config.initialization == "paper" else initialize_xavier)(self)
+            if config.initialization == "xavier" and not config.decoder.tie_embedding:
+                # As where it is the target embedding: Xavier's bound is far too small for so many
+                # rows, and the first updates would do nothing but raise it.
+                nn.init.normal_(self.output.weight, std=config.embedding**-0.5)
         if config.decoder.tie_embedding:
             self.output.weight = self.target_embedding.weight
         with torch.no_grad():

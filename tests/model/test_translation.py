@@ -74,6 +74,20 @@ def test_tying_shares_the_target_embedding():
     assert difference == 13 * 6
 
 
+def test_an_untied_softmax_starts_like_a_tied_one_and_moves_nothing_else():
+    torch.manual_seed(0)
+    tied = TranslationModel(ModelConfig(embedding=64), 500, 500)
+    config = ModelConfig(embedding=64)
+    config.decoder.tie_embedding = False
+    torch.manual_seed(0)
+    untied = TranslationModel(config, 500, 500)
+    assert untied.output.weight.std().item() == pytest.approx(1 / 8, rel=0.05)
+    assert not torch.equal(untied.output.weight, untied.target_embedding.weight)
+    for name, value in tied.state_dict().items():
+        if name != "output.weight":
+            assert torch.equal(value, untied.state_dict()[name]), name
+
+
 def test_no_future_word_reaches_an_earlier_output():
     model = build()
     changed = TARGET.clone()
