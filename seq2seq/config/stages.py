@@ -153,6 +153,9 @@ class EvaluateConfig:
     """A source text of your own instead of the corpus's test sets; goes with ``reference``."""
     reference: str | None = None
     """The reference translations of ``source``, line by line."""
+    maps: list[int] = field(default_factory=list)
+    """Lines of the test set, from 1, whose attention is kept to be drawn, beside a few of every
+    length."""
     output: str | None = None
     """Folder to write to; null for ``evaluations`` in the run folder."""
     data: str = "data"
@@ -190,6 +193,8 @@ class EvaluateConfig:
                 "no_unk=true compares a search that may write <unk> with one that may not; leave "
                 "out decoding.forbid_unknown."
             )
+        for line in self.maps:
+            require_range("maps", line, 1)
         if self.beams is not None:
             for beam in self.beams:
                 require_range("beams", beam, 1)
@@ -220,6 +225,7 @@ class EvaluateConfig:
             "test_sets": self.test_sets is not None,
             "test_texts": bool(self.test_texts),
             "directory": self.directory is not None,
+            "maps": bool(self.maps),
         }
         for key, given in beside_the_point.items():
             if given:

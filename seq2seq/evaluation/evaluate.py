@@ -19,12 +19,16 @@ from seq2seq.device import choose_device
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation, read_evaluation, write_evaluation
 from seq2seq.evaluation.given import evaluate_given, read_aligned
+from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.named_texts import find_test_texts
-from seq2seq.evaluation.references import score_references
-from seq2seq.evaluation.scores import ReferenceScores, Translations
+from seq2seq.evaluation.references import draw_maps, score_references
+from seq2seq.evaluation.scores import AttentionMap, ReferenceScores, Translations
 from seq2seq.record import environment_record
 
 log = logging.getLogger(__name__)
+
+MAPS_OF_A_BUCKET = 3
+"""Attention maps of each bucket of source length, beside those of ``EvaluateConfig.maps``."""
 
 
 def evaluate(config: EvaluateConfig) -> list[Evaluation]:
@@ -135,6 +139,24 @@ class _TestSet:
         """What the model says of the references."""
         return score_references(self._translator, *self.lines, self._batch_size)
 
+    def draw_maps(self, hypotheses: list[str], config: EvaluateConfig) -> list[AttentionMap]:
+        """Where the model looks for the words of a few hypotheses, of every length and of choice.
+
+        Raises:
+            UserError: a line of choice that the test set does not have.
+        """
+        sources, _ = self.lines
+        for line in config.maps:
+            if line > len(sources):
+                raise UserError(
+                    f"maps names line {line}, but {self.name} has {len(sources)}; lines count "
+                    "from 1."
+                )
+        by_length = lines_by_length(sources, config.evaluation.edges, MAPS_OF_A_BUCKET)
+        lines = sorted({*by_length, *(line - 1 for line in config.maps)})
+        drawn = {line: (sources[line], hypotheses[line]) for line in lines}
+        return draw_maps(self._translator, drawn, self._batch_size)
+
 
 def _run_folder(checkpoint: Path) -> Path:
     """The run a checkpoint belongs to, or the checkpoint itself when it stands alone."""
@@ -193,8 +215,12 @@ def _evaluate_search(
         if _with_defaults(found.record.get("identity")) == identity:
             log.info("%s is already evaluated.", directory)
             texts = found.texts
-            if texts.reference_scores is None:
-                texts = replace(texts, reference_scores=test_set.reference_scores)
+            if texts.reference_scores is None or texts.reference_scores.piece_losses is None:
+                texts = replace(
+                    texts,
+                    reference_scores=test_set.reference_scores,
+                    maps=test_set.draw_maps(texts.hypotheses, config),
+                )
             elif found.scores.settings == config.evaluation:
                 return found
             return write_evaluation(directory, texts, config.evaluation, found.record)
@@ -209,6 +235,7 @@ def _evaluate_search(
         [hypothesis.capped for hypothesis in hypotheses],
         [hypothesis.log_probability for hypothesis in hypotheses],
         test_set.reference_scores,
+        test_set.draw_maps([hypothesis.text for hypothesis in hypotheses], config),
     )
     record = {
         **subject.record(search),

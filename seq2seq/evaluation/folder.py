@@ -3,8 +3,8 @@
 sources.txt, references.txt, hypotheses.txt
     one sentence a line, aligned; an empty hypothesis is an empty line
 sentences.json
-    what the search said of each hypothesis, ``capped`` and ``log_probabilities``, and what the
-    model said of each reference, ``reference_scores``
+    what the search said of each hypothesis, ``capped`` and ``log_probabilities``, what the model
+    said of each reference, ``reference_scores``, and where it looked in a few lines, ``maps``
 scores.json
     scores by length, signatures and settings, the record of how the hypotheses came about, and
     the SHA-256 of the four files above; it is written last
@@ -21,7 +21,13 @@ from seq2seq.config import EvaluationConfig, from_json
 from seq2seq.data.text import content_digest, read_lines, write_lines
 from seq2seq.errors import UserError
 from seq2seq.evaluation.lengths import LengthScore, Scores, score_texts
-from seq2seq.evaluation.scores import ReferenceScores, Signatures, Translations, signatures
+from seq2seq.evaluation.scores import (
+    AttentionMap,
+    ReferenceScores,
+    Signatures,
+    Translations,
+    signatures,
+)
 from seq2seq.files import encode_json, write_json
 
 SOURCES, REFERENCES, HYPOTHESES = "sources.txt", "references.txt", "hypotheses.txt"
@@ -74,6 +80,7 @@ def write_evaluation(
         "capped": [bool(flag) for flag in texts.capped],
         "log_probabilities": log_probabilities,
         "reference_scores": None if said is None else dataclasses.asdict(said),
+        "maps": [dataclasses.asdict(one) for one in texts.maps],
     }
     content = {"format": FORMAT, **dataclasses.asdict(scores), "record": record}
     encode_json(content)  # a record that cannot be written must not cost the folder its old scores
@@ -138,6 +145,7 @@ def read_evaluation(directory: Path) -> Evaluation:
             capped=list(sentences["capped"]),
             log_probabilities=list(sentences["log_probabilities"]),
             reference_scores=None if said is None else ReferenceScores(**said),
+            maps=[AttentionMap(**one) for one in sentences.get("maps", [])],
         )
     except (KeyError, TypeError) as error:
         raise _damaged(directory / SENTENCES, f"{type(error).__name__}: {error}") from None

@@ -96,6 +96,21 @@ def bucket_members(
     return {label: number == index for index, label in enumerate(bucket_labels(edges))}
 
 
+def lines_by_length(sources: Sequence[str], edges: Sequence[int], each: int) -> list[int]:
+    """A few lines of every bucket, ``each`` or all it has, spread over its lengths.
+
+    They depend on nothing but the sources, so that all systems show the same ones.
+    """
+    words = source_words(sources)
+    chosen: list[int] = []
+    for members in bucket_members(words, edges).values():
+        lines = np.flatnonzero(members & (words > 0))
+        by_length = lines[np.argsort(words[lines], kind="stable")]
+        parts = np.array_split(by_length, min(each, len(lines))) if len(lines) else []
+        chosen += [int(part[len(part) // 2]) for part in parts]
+    return sorted(chosen)
+
+
 def score_texts(texts: Translations, config: EvaluationConfig) -> Scores:
     """Score a translated test set as a whole and by source length."""
     counts = bleu_counts(texts.hypotheses, texts.references, config.tokenize)

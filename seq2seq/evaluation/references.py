@@ -5,7 +5,9 @@ source length: unlike BLEU it does not depend on a search.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 import torch
@@ -14,6 +16,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 
+from seq2seq.data.codec import TextCodec
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.data.vocabulary import EOS, PAD, UNK
 from seq2seq.decoding.alignment import Link, strongest_links, word_weights
@@ -21,7 +24,7 @@ from seq2seq.decoding.forced import force
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import mixed_precision
 from seq2seq.errors import UserError
-from seq2seq.evaluation.scores import ReferenceScores
+from seq2seq.evaluation.scores import AttentionMap, ReferenceScores
 from seq2seq.model.precision import widen
 
 
@@ -84,19 +87,51 @@ def score_references(
     translator: Translator, sources: Sequence[str], references: Sequence[str], batch_size: int
 ) -> ReferenceScores:
     """Score each reference given its source; see :func:`force_references`."""
-    log_probabilities: list[float | None] = [None] * len(sources)
-    pieces = [0] * len(sources)
+    count, attends = len(sources), translator.model.attends
+    log_probabilities: list[float | None] = [None] * count
+    pieces = [0] * count
+    losses: list[list[float]] = [[] for _ in sources]
+    entropies: list[float | None] = [None] * count
+    distances: list[float | None] = [None] * count
     for forced in force_references(translator, sources, references, batch_size):
         value = float(forced.log_probabilities.double().sum())
         pieces[forced.line] = len(forced.target)
         log_probabilities[forced.line] = value if math.isfinite(value) else None
-    if isinstance(translator.source.tokenizer, SentencePieceTokenizer):
-        return ReferenceScores(log_probabilities, pieces, None)
-    known = [
-        UNK not in [*translator.source.encode(source), *translator.target.encode(reference)]
-        for source, reference in zip(sources, references, strict=True)
-    ]
-    return ReferenceScores(log_probabilities, pieces, known)
+        if math.isfinite(value):
+            losses[forced.line] = [round(-one, 4) for one in forced.log_probabilities.tolist()]
+        if attends:
+            entropies[forced.line] = attention_entropy(forced.weights)
+            distances[forced.line] = off_diagonal(forced.weights)
+    known = None
+    if not isinstance(translator.source.tokenizer, SentencePieceTokenizer):
+        known = [
+            UNK not in [*translator.source.encode(source), *translator.target.encode(reference)]
+            for source, reference in zip(sources, references, strict=True)
+        ]
+    return ReferenceScores(
+        log_probabilities,
+        pieces,
+        known,
+        losses,
+        entropies if attends else None,
+        distances if attends else None,
+    )
+
+
+def attention_entropy(weights: Float[Tensor, "T S"]) -> float:
+    """The mean over target pieces of the entropy of where each looked, in nats."""
+    return float(torch.special.entr(weights).sum(dim=1).mean())
+
+
+def off_diagonal(weights: Float[Tensor, "T S"]) -> float:
+    """How far attention is from the diagonal: see :class:`ReferenceScores`; 0 for a single piece.
+
+    The diagonal leads from the first source piece, for the first target piece, to the last for the
+    last, which are the ends of the two sentences.
+    """
+    places = [torch.linspace(0, 1, size) if size > 1 else torch.zeros(1) for size in weights.shape]
+    distance = (places[0][:, None] - places[1][None, :]).abs()
+    return float((weights * distance).sum(dim=1).mean())
 
 
 def reference_links(
@@ -112,23 +147,65 @@ def reference_links(
     links: list[list[Link]] = [[] for _ in sources]
     codecs = translator.source, translator.target
     for forced in force_references(translator, sources, references, batch_size):
-        words = []
-        for codec, text in zip(
-            codecs, (sources[forced.line], references[forced.line]), strict=True
-        ):
-            of_pieces = codec.tokenizer.words(codec.tokenizer.tokenize(text))
-            if of_pieces[-1] + 1 != len(text.split()):
+        texts = sources[forced.line], references[forced.line]
+        for codec, text in zip(codecs, texts, strict=True):
+            words = len(_words(codec, text))
+            if words != len(text.split()):
                 raise UserError(
-                    f'The model cuts line {forced.line + 1}, "{text[:40]}", into '
-                    f"{of_pieces[-1] + 1} words, but links count the {len(text.split())} between "
-                    "spaces; alignments need tokenization=sentencepiece or whitespace."
+                    f'The model cuts line {forced.line + 1}, "{text[:40]}", into {words} words, '
+                    f"but links count the {len(text.split())} between spaces; alignments need "
+                    "tokenization=sentencepiece or whitespace."
                 )
-            words.append(of_pieces)
-        source_words = words[0][: translator.max_pieces]
-        # Without the end of the sentence, which is no word of either.
-        merged = word_weights(forced.weights[:-1], source_words, words[1])
-        links[forced.line] = strongest_links(merged)
+        links[forced.line] = strongest_links(_between_words(translator, forced, *texts))
     return links
+
+
+def draw_maps(
+    translator: Translator, lines: Mapping[int, tuple[str, str]], batch_size: int
+) -> list[AttentionMap]:
+    """Where the model looks for each word of its translations.
+
+    Args:
+        translator: a model that attends; there are no maps of others.
+        lines: the source and the hypothesis of each line to be drawn, by its number from 0; a line
+            with a blank side has no map.
+        batch_size: sentences written together; changes speed only.
+    """
+    if not translator.model.attends:
+        return []
+    numbers, texts = list(lines), list(lines.values())
+    sources, hypotheses = [text[0] for text in texts], [text[1] for text in texts]
+    maps = []
+    for forced in force_references(translator, sources, hypotheses, batch_size):
+        source, hypothesis = texts[forced.line]
+        weights = _between_words(translator, forced, source, hypothesis)
+        maps.append(
+            AttentionMap(
+                numbers[forced.line],
+                _words(translator.source, source)[: weights.shape[1]],
+                _words(translator.target, hypothesis),
+                [[round(weight, 4) for weight in row] for row in weights.tolist()],
+            )
+        )
+    return sorted(maps, key=lambda one: one.line)
+
+
+def _words(codec: TextCodec, text: str) -> list[str]:
+    """The words of ``text`` as the model counts them: those between spaces, or Moses's."""
+    pieces = codec.tokenizer.tokenize(text)
+    groups = groupby(zip(codec.tokenizer.words(pieces), pieces, strict=True), key=itemgetter(0))
+    return [codec.tokenizer.detokenize([piece for _, piece in group]) for _, group in groups]
+
+
+def _between_words(
+    translator: Translator, forced: ForcedReference, source: str, target: str
+) -> Float[Tensor, "J I"]:
+    """The attention of ``forced`` merged to words, without the ends, which are no words."""
+    source_words, target_words = (
+        codec.tokenizer.words(codec.tokenizer.tokenize(text))
+        for codec, text in ((translator.source, source), (translator.target, target))
+    )
+    return word_weights(forced.weights[:-1], source_words[: translator.max_pieces], target_words)
 
 
 def _padded(rows: Sequence[Sequence[int]], device: torch.device) -> Int[Tensor, "N S"]:

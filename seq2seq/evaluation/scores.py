@@ -30,6 +30,32 @@ class ReferenceScores:
     """Pieces of the reference, its end counted; 0 where a side is blank and nothing was scored."""
     known: list[bool] | None
     """Whether neither side holds an unknown word; None for a vocabulary of subwords."""
+    piece_losses: list[list[float]] | None = None
+    """Negative log-likelihood of each piece, in nats; an empty list where nothing was scored. None
+    in evaluations of earlier versions."""
+    entropy: list[float | None] | None = None
+    """Of the attention, in nats, the mean over a reference's pieces: 0 looks at one source piece,
+    log S at all S alike. None for a model that does not attend, and in earlier versions."""
+    off_diagonal: list[float | None] | None = None
+    """How far the attention is from the diagonal, the mean over a reference's pieces of the
+    expected distance between where in the source it looks and where in the target it is, both from
+    0 to 1: 0 is monotone, 1/3 is everywhere alike. None like ``entropy``."""
+
+
+@dataclass(frozen=True)
+class AttentionMap:
+    """Where a model looked for each word of a translation: one picture like Figure 3 of
+    Bahdanau et al. 2014."""
+
+    line: int
+    """Of the test set, from 0."""
+    source: list[str]
+    """Words."""
+    hypothesis: list[str]
+    """Words."""
+    weights: list[list[float]]
+    """A row for each word of the hypothesis, a column for each of the source; a row sums to 1 less
+    what went to the end of the sentence."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +72,8 @@ class Translations:
     """Of each hypothesis, in nats; None or an empty list where nobody knows."""
     reference_scores: ReferenceScores | None = None
     """None for text that no model was asked about."""
+    maps: list[AttentionMap] = field(default_factory=list)
+    """Of a few lines, the same for every system; none for a model that does not attend."""
 
     def __post_init__(self) -> None:
         counts = {
