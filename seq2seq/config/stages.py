@@ -153,6 +153,10 @@ class EvaluateConfig:
     """A source text of your own instead of the corpus's test sets; goes with ``reference``."""
     reference: str | None = None
     """The reference translations of ``source``, line by line."""
+    gold: str | None = None
+    """Word links of people between ``source`` and ``reference``, a line for each pair: 2-1 a sure
+    one, 2p1 a possible one. The attention's own links are scored against them, as they are against
+    the ``<test set>.align`` of a corpus."""
     maps: list[int] = field(default_factory=list)
     """Lines of the test set, from 1, whose attention is kept to be drawn, beside a few of every
     length."""
@@ -183,6 +187,8 @@ class EvaluateConfig:
         _require_company(self.average, self.more_checkpoints)
         if (self.source is None) != (self.reference is None):
             raise UserError("source and reference go together; give both, or neither.")
+        if self.gold is not None and self.source is None:
+            raise UserError("gold goes with source and reference; give all three.")
         if self.source is not None and (self.test_sets or self.test_texts or self.directory):
             raise UserError(
                 "source is a text of your own: leave out test_sets, test_texts and directory, "
@@ -226,6 +232,7 @@ class EvaluateConfig:
             "test_texts": bool(self.test_texts),
             "directory": self.directory is not None,
             "maps": bool(self.maps),
+            "gold": self.gold is not None,
         }
         for key, given in beside_the_point.items():
             if given:
@@ -283,17 +290,26 @@ class PublishConfig:
     curves: dict[str, list[str]] = field(default_factory=dict)
     """Figures of learning curves: name -> run folders, in the order of the legend; each fills the
     part marked ``<!-- curves:<name> -->``."""
+    alignments: dict[str, list[str]] = field(default_factory=dict)
+    """Tables of alignment error rates: name -> evaluation folders, in the order of the rows; each
+    fills the part marked ``<!-- alignments:<name> -->``."""
 
     def __post_init__(self) -> None:
-        if not (self.comparisons or self.benchmarks or self.runs or self.scores or self.curves):
+        named = {
+            "runs": self.runs,
+            "scores": self.scores,
+            "curves": self.curves,
+            "alignments": self.alignments,
+        }
+        if not (self.comparisons or self.benchmarks or any(named.values())):
             raise UserError(
                 "There is nothing to publish; give comparisons=[...], benchmarks=[...], "
-                "runs={NAME:[...]}, scores={NAME:[...]} or curves={NAME:[...]}."
+                "runs={NAME:[...]}, scores={NAME:[...]}, curves={NAME:[...]} or "
+                "alignments={NAME:[...]}."
             )
         for table in self.benchmarks:
             if not table.endswith(".md"):
                 raise UserError(f"benchmarks names tables, such as m.md; {table} is none.")
-        named = {"runs": self.runs, "scores": self.scores, "curves": self.curves}
         for key, tables in named.items():
             for name, folders in tables.items():
                 if not folders:

@@ -114,3 +114,13 @@ def shifted(links: Sequence[Link], by: int, target_words: int) -> list[Link]:
     A decoder that looks before it writes (Bahdanau's order) may look a word ahead or behind.
     """
     return [(source, target + by) for source, target in links if 0 <= target + by < target_words]
+
+
+def diagonal(source_words: int, target_words: int) -> list[Link]:
+    """Each target word linked to the source word at the same share of the sentence."""
+    if not source_words:
+        return []
+    return [
+        (round(target * (source_words - 1) / max(target_words - 1, 1)), target)
+        for target in range(target_words)
+    ]

@@ -5,7 +5,6 @@ import logging
 import math
 import time
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,13 @@ from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation, read_evaluation, write_evaluation
-from seq2seq.evaluation.given import evaluate_given, read_aligned
-from seq2seq.evaluation.lengths import lines_by_length
+from seq2seq.evaluation.given import evaluate_given
 from seq2seq.evaluation.named_texts import find_test_texts
-from seq2seq.evaluation.references import draw_maps, score_references
-from seq2seq.evaluation.scores import AttentionMap, ReferenceScores, Translations
+from seq2seq.evaluation.scores import Translations
+from seq2seq.evaluation.test_set import TestSet
 from seq2seq.record import environment_record
 
 log = logging.getLogger(__name__)
-
-MAPS_OF_A_BUCKET = 3
-"""Attention maps of each bucket of source length, beside those of ``EvaluateConfig.maps``."""
 
 
 def evaluate(config: EvaluateConfig) -> list[Evaluation]:
@@ -59,11 +54,11 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
         output = Path(config.output)
     evaluations = []
     for name, texts in _test_sets(config, subject.checkpoint.config).items():
-        test_set = _TestSet(name, texts, subject.translator, config.decoding.batch_size)
-        evaluations += [
-            _evaluate_search(config, subject, test_set, search, output)
-            for search in config.searches()
-        ]
+        test_set = TestSet(name, texts, subject.translator, config)
+        for search in config.searches():
+            evaluation = _evaluate_search(config, subject, test_set, search, output)
+            test_set.write_alignment(evaluation.directory)
+            evaluations.append(evaluation)
     return evaluations
 
 
@@ -118,46 +113,6 @@ class _Subject:
         }
 
 
-class _TestSet:
-    """A text and its references; what all searches of it share is made once, if it is needed."""
-
-    def __init__(
-        self, name: str, texts: ParallelText, translator: Translator, batch_size: int
-    ) -> None:
-        self.name = name
-        self.texts = texts
-        self._translator = translator
-        self._batch_size = batch_size
-
-    @cached_property
-    def lines(self) -> tuple[list[str], list[str]]:
-        """Sources and references."""
-        return read_aligned(self.texts.source, self.texts.target)
-
-    @cached_property
-    def reference_scores(self) -> ReferenceScores:
-        """What the model says of the references."""
-        return score_references(self._translator, *self.lines, self._batch_size)
-
-    def draw_maps(self, hypotheses: list[str], config: EvaluateConfig) -> list[AttentionMap]:
-        """Where the model looks for the words of a few hypotheses, of every length and of choice.
-
-        Raises:
-            UserError: a line of choice that the test set does not have.
-        """
-        sources, _ = self.lines
-        for line in config.maps:
-            if line > len(sources):
-                raise UserError(
-                    f"maps names line {line}, but {self.name} has {len(sources)}; lines count "
-                    "from 1."
-                )
-        by_length = lines_by_length(sources, config.evaluation.edges, MAPS_OF_A_BUCKET)
-        lines = sorted({*by_length, *(line - 1 for line in config.maps)})
-        drawn = {line: (sources[line], hypotheses[line]) for line in lines}
-        return draw_maps(self._translator, drawn, self._batch_size)
-
-
 def _run_folder(checkpoint: Path) -> Path:
     """The run a checkpoint belongs to, or the checkpoint itself when it stands alone."""
     return checkpoint.parent.parent if checkpoint.parent.name == "checkpoints" else checkpoint
@@ -178,7 +133,8 @@ def _test_sets(config: EvaluateConfig, trained: ExperimentConfig) -> dict[str, P
     """Which texts to translate, by name."""
     if config.source is not None and config.reference is not None:
         source = Path(config.source)
-        return {source.name: ParallelText(source, Path(config.reference))}
+        gold = None if config.gold is None else Path(config.gold)
+        return {source.name: ParallelText(source, Path(config.reference), gold)}
     texts = find_test_texts(config.test_texts, trained.corpus)
     if config.test_sets == []:
         return texts
@@ -203,7 +159,7 @@ def _test_sets(config: EvaluateConfig, trained: ExperimentConfig) -> dict[str, P
 def _evaluate_search(
     config: EvaluateConfig,
     subject: _Subject,
-    test_set: _TestSet,
+    test_set: TestSet,
     search: DecodingConfig,
     output: Path,
 ) -> Evaluation:
@@ -214,14 +170,8 @@ def _evaluate_search(
         found = read_evaluation(directory)
         if _with_defaults(found.record.get("identity")) == identity:
             log.info("%s is already evaluated.", directory)
-            texts = found.texts
-            if texts.reference_scores is None or texts.reference_scores.piece_losses is None:
-                texts = replace(
-                    texts,
-                    reference_scores=test_set.reference_scores,
-                    maps=test_set.draw_maps(texts.hypotheses, config),
-                )
-            elif found.scores.settings == config.evaluation:
+            texts = test_set.complete(found.texts)
+            if texts is found.texts and found.scores.settings == config.evaluation:
                 return found
             return write_evaluation(directory, texts, config.evaluation, found.record)
     sources, references = test_set.lines
@@ -235,7 +185,7 @@ def _evaluate_search(
         [hypothesis.capped for hypothesis in hypotheses],
         [hypothesis.log_probability for hypothesis in hypotheses],
         test_set.reference_scores,
-        test_set.draw_maps([hypothesis.text for hypothesis in hypotheses], config),
+        test_set.draw_maps([hypothesis.text for hypothesis in hypotheses]),
     )
     record = {
         **subject.record(search),

@@ -12,6 +12,8 @@ from seq2seq.errors import UserError
 def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str, ParallelText]:
     """The files of each test set, in the languages of ``corpus``; plain, .gz or .xz.
 
+    Word links are found as a corpus's are, under the ending ``.align``.
+
     Args:
         paths: name -> path without the language, ``texts/news`` for texts/news.en, texts/news.fr.
         corpus: what the model is trained on.
@@ -30,8 +32,11 @@ def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str,
                 f"test_texts names {name}, but names that begin with test are those of the "
                 "corpus's own; give it another name."
             )
+        prefix = Path(path)
         found[name] = ParallelText(
-            *(_side(name, Path(path), language) for language in (corpus.source, corpus.target))
+            _side(name, prefix, corpus.source),
+            _side(name, prefix, corpus.target),
+            find_file(prefix.parent, [f"{prefix.name}.align"]),
         )
     return found
 

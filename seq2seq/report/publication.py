@@ -26,6 +26,10 @@ name of its file::
     <!-- curves:figure2 -->
     (a figure of learning curves, likewise)
     <!-- /curves:figure2 -->
+
+    <!-- alignments:hansards -->
+    (a table of alignment error rates, likewise)
+    <!-- /alignments:hansards -->
 """
 
 import json
@@ -43,6 +47,7 @@ from seq2seq.evaluation.given import GIVEN
 from seq2seq.evaluation.systems import compare_systems
 from seq2seq.files import write_whole
 from seq2seq.record import describe_environment
+from seq2seq.report.alignment_table import alignment_markdown
 from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
 from seq2seq.report.curves import render_curves
 from seq2seq.report.figures import render_length_figure
@@ -125,12 +130,16 @@ def publish(config: PublishConfig) -> None:
         pictures[picture] = render_curves(runs)["png"]
         link = _link(picture, f"Dev loss and dev BLEU by updates, {name}", document)
         text = replace_part(text, _marks(f"curves:{name}"), link, document)
+    for name, folders in config.alignments.items():
+        table_of_links = alignment_markdown(folders)
+        text = replace_part(text, _marks(f"alignments:{name}"), table_of_links, document)
     for picture, content in pictures.items():
         picture.parent.mkdir(parents=True, exist_ok=True)
         write_whole(picture, content)
     write_whole(document, text.encode())
-    parts = (config.comparisons, config.benchmarks, config.runs, config.scores, config.curves)
-    log.info("Wrote %d result(s) into %s", sum(map(len, parts)), document)
+    tables_and_curves = (config.runs, config.scores, config.curves, config.alignments)
+    count = sum(map(len, (config.comparisons, config.benchmarks, *tables_and_curves)))
+    log.info("Wrote %d result(s) into %s", count, document)
 
 
 def _marks(name: str) -> tuple[str, str]:
@@ -182,7 +191,7 @@ def replace_part(text: str, marks: tuple[str, str], part: str, document: Path) -
     # Up to the next end mark; another part's mark on the way means that this one has no end.
     pattern = re.compile(
         re.escape(start)
-        + r"\n(?:(?!<!-- (?:results|benchmark|runs|scores|curves):).)*?"
+        + r"\n(?:(?!<!-- (?:results|benchmark|runs|scores|curves|alignments):).)*?"
         + re.escape(end),
         re.DOTALL,
     )

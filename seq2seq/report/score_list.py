@@ -11,7 +11,7 @@ from seq2seq.report.tables import escaped, interval_text, markdown_table, signat
 def score_list_markdown(evaluations: Sequence[Evaluation]) -> str:
     """A row for each evaluation, in the order given; below it signatures, commands, hardware."""
     rows = [_row(evaluation) for evaluation in evaluations]
-    header = ["system", "search", "BLEU", "chrF", "brevity", "sentences/s"]
+    header = ["system", "parameters", "search", "BLEU", "chrF", "brevity", "sentences/s"]
     settings = evaluations[0].scores.settings
     notes = [
         f"Brackets: {settings.confidence:.0%} bootstrap interval over the sentences "
@@ -39,8 +39,10 @@ def _row(evaluation: Evaluation) -> list[str]:
     seed = record.get("seed")
     system = escaped(str(record.get("system")))
     speed = record.get("sentences_per_second")
+    parameters = record.get("parameters", {}).get("total")
     return [
         system if seed is None else f"{system}, seed {seed}",
+        "–" if parameters is None else f"{parameters:,}",
         escaped(str(record.get("search"))),
         interval_text(overall),
         f"{overall.chrf:.1f}",

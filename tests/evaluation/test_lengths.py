@@ -10,6 +10,7 @@ from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.lengths import (
     bucket_labels,
     bucket_members,
+    lines_by_length,
     score_texts,
     source_words,
 )
@@ -39,6 +40,16 @@ def test_length_is_words_between_spaces():
     assert source_words(["", "  ", "one", " two  words ", "It's, three!"]).tolist() == [
         0, 0, 1, 2, 2,
     ]  # fmt: skip
+
+
+def test_lines_to_look_at_are_of_every_length_that_is_there():
+    sources = ["", "one", *["w " * length for length in (3, 30, 4, 5, 30, 6, 7, 8)]]
+    chosen = lines_by_length(sources, [10, 20], 3)
+    assert chosen == sorted(set(chosen))
+    words = [len(sources[line].split()) for line in chosen]
+    assert sorted(length for length in words if length <= 10) == [3, 6, 8]
+    assert [length for length in words if length > 10] == [30, 30]
+    assert lines_by_length(sources, [10, 20], 99) == list(range(1, len(sources)))
 
 
 def test_bucket_scores_are_sacrebleus_on_the_subset():

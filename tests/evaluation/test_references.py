@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import math
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,13 @@ from seq2seq.data.vocabulary import BOS, EOS
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.evaluation.evaluate import evaluate
-from seq2seq.evaluation.references import reference_links, score_references
+from seq2seq.evaluation.references import (
+    attention_entropy,
+    draw_maps,
+    off_diagonal,
+    reference_links,
+    score_references,
+)
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.trainer import Trainer
 from seq2seq.training.validation import Validator
@@ -135,10 +142,80 @@ def test_each_word_is_linked_to_where_the_model_looked_most(trained, translator)
 
 
 def test_links_need_words_between_spaces(translator, monkeypatch):
-    monkeypatch.setattr(
-        type(translator.source.tokenizer), "words", lambda self, pieces: [0, 1, 2, 3]
-    )
+    tokenizer = type(translator.source.tokenizer)
+    monkeypatch.setattr(tokenizer, "tokenize", lambda self, text: list(text))
     with pytest.raises(
-        UserError, match=r'cuts line 1, "a b c", into 4 words, but links count the 3'
+        UserError, match=r'cuts line 1, "a b c", into 5 words, but links count the 3'
     ):
         reference_links(translator, ["a b c"], ["A B C"], 1)
+
+
+def looks(translator: Translator, source: str, target: str) -> torch.Tensor:
+    """Where the model looks for each piece of ``target``, its end included, by the unroll."""
+    model = translator.model.eval()
+    read = torch.tensor([[*translator.source.encode(source), EOS]])
+    said = translator.target.encode(target)
+    with torch.no_grad():
+        encoded = model.encode(read, torch.tensor([read.shape[1]]))
+        embedded = model.target_embedding(torch.tensor([[BOS, *said]]))
+        return model.decoder.unroll(embedded, encoded)[1][0]
+
+
+def test_attention_is_as_wide_and_as_far_from_the_diagonal_as_counted_by_hand(translator):
+    found = score_references(translator, SOURCES, REFERENCES, 2)
+    for line, (source, reference) in enumerate(zip(SOURCES, REFERENCES, strict=True)):
+        if not source or not reference:
+            assert found.entropy[line] is found.off_diagonal[line] is None
+            assert found.piece_losses[line] == []
+            continue
+        weights = looks(translator, source, reference).tolist()
+        entropy = distance = 0.0
+        for t, row in enumerate(weights):
+            for s, weight in enumerate(row):
+                entropy -= weight * math.log(weight) / len(weights)
+                there, here = s / (len(row) - 1), t / (len(weights) - 1)
+                distance += weight * abs(there - here) / len(weights)
+        assert found.entropy[line] == pytest.approx(entropy, abs=1e-5)
+        assert found.off_diagonal[line] == pytest.approx(distance, abs=1e-5)
+        assert len(found.piece_losses[line]) == found.pieces[line]
+        total = sum(found.piece_losses[line])
+        assert total == pytest.approx(-found.log_probabilities[line], abs=1e-3)
+
+
+def test_the_two_measures_know_their_extremes():
+    monotone, everywhere = torch.eye(50), torch.full((50, 50), 1 / 50)
+    assert attention_entropy(monotone) == 0
+    assert off_diagonal(monotone) == 0
+    assert attention_entropy(everywhere) == pytest.approx(math.log(50))
+    assert off_diagonal(everywhere) == pytest.approx(1 / 3, abs=0.01)
+    assert off_diagonal(monotone.flip(0)) == pytest.approx(50 / 98)
+    assert off_diagonal(torch.ones(1, 1)) == 0
+
+
+def test_a_map_shows_where_the_model_looked_for_each_word_of_a_hypothesis(translator):
+    lines = {7: ("a b c", "C B"), 2: ("", ""), 4: ("g", "G G"), 5: ("a", "")}
+    maps = draw_maps(translator, lines, 2)
+    assert [one.line for one in maps] == [4, 7]
+    assert (maps[1].source, maps[1].hypothesis) == (["a", "b", "c"], ["C", "B"])
+    for one in maps:
+        expected = looks(translator, *lines[one.line])[:-1, :-1]
+        torch.testing.assert_close(torch.tensor(one.weights), expected, atol=1e-4, rtol=0)
+
+
+def test_a_map_merges_the_pieces_of_a_word(translator, monkeypatch):
+    tokenizer = type(translator.source.tokenizer)
+    monkeypatch.setattr(tokenizer, "words", lambda self, pieces: [0, 0, 1][: len(pieces)])
+    (one,) = draw_maps(translator, {0: ("a b c", "C B A")}, 1)
+    assert (one.source, one.hypothesis) == (["a b", "c"], ["C B", "A"])
+    pieces = looks(translator, "a b c", "C B A")[:-1, :-1]
+    by_source = torch.stack([pieces[:, :2].sum(dim=1), pieces[:, 2]], dim=1)
+    merged = torch.stack([by_source[:2].mean(dim=0), by_source[2]])
+    torch.testing.assert_close(torch.tensor(one.weights), merged, atol=1e-4, rtol=0)
+
+
+def test_a_model_that_does_not_attend_has_neither_maps_nor_measures(translator, monkeypatch):
+    monkeypatch.setattr(type(translator.model), "attends", False)
+    found = score_references(translator, SOURCES, REFERENCES, 2)
+    assert found.entropy is found.off_diagonal is None
+    assert found.piece_losses is not None
+    assert draw_maps(translator, {0: ("a", "A")}, 1) == []

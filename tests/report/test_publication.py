@@ -1,7 +1,7 @@
 """Results reach a document by the script alone: right numbers, right place, nothing else moved."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +9,7 @@ from synthetic_benchmark import synthetic_benchmark
 
 from seq2seq.config import CompareConfig, EvaluationConfig, PublishConfig
 from seq2seq.errors import UserError
+from seq2seq.evaluation.alignment import GoldLinks, diagonal, score_links, shifted
 from seq2seq.evaluation.folder import read_evaluation, write_evaluation
 from seq2seq.evaluation.scores import Translations
 from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
@@ -230,7 +231,14 @@ def test_scores_go_where_the_call_names_them(tmp_path):
     document = tmp_path / "README.md"
     document.write_text("<!-- scores:toy -->\n<!-- /scores:toy -->\n", encoding="utf-8")
     trained = {"command": ["train.py", "seed=3", "corpus.directory=/secret"], "precision": "int3"}
-    perfect = write_scores(tmp_path / "a", "greedy", ["v w x y z"] * 4, seed=3, training=trained)
+    perfect = write_scores(
+        tmp_path / "a",
+        "greedy",
+        ["v w x y z"] * 4,
+        seed=3,
+        training=trained,
+        parameters={"total": 1234},
+    )
     half = write_scores(
         tmp_path / "b", "beam5", ["v w x y", "no", "v w x y z", ""], sentences_per_second=1234.5
     )
@@ -243,10 +251,13 @@ def test_scores_go_where_the_call_names_them(tmp_path):
         for line in document.read_text(encoding="utf-8").splitlines()
         if line.startswith("| attention")
     ]
-    assert [row[:2] for row in rows] == [["attention, seed 3", "greedy"], ["attention", "beam5"]]
-    assert rows[0][2].startswith("100.0 [100.0")
-    assert float(rows[1][2].split()[0]) < 90
-    assert [row[5] for row in rows] == ["–", "1,234"]
+    assert [row[:3] for row in rows] == [
+        ["attention, seed 3", "1,234", "greedy"],
+        ["attention", "–", "beam5"],
+    ]
+    assert rows[0][3].startswith("100.0 [100.0")
+    assert float(rows[1][3].split()[0]) < 90
+    assert [row[6] for row in rows] == ["–", "1,234"]
     text = document.read_text(encoding="utf-8")
     assert "nrefs:1|case:mixed" in text
     assert text.count("Command: `python scripts/evaluate.py a=b`") == 1
@@ -269,9 +280,55 @@ def test_scores_of_different_test_sets_do_not_stand_in_one_table(tmp_path):
         )
 
 
+def write_alignment(folder: Path, **record: object) -> str:
+    write_scores(folder, "greedy", ["v"] * 4, test_set="hansards", **record)
+    people = [GoldLinks(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (2, 2)}))] * 4
+    found = [[(0, 0), (1, 1), (2, 2), (0, 3)]] * 4
+    scores = {
+        str(by): asdict(score_links([shifted(line, by, 4) for line in found], people))
+        for by in (-1, 0, 1)
+    }
+    straight = asdict(score_links([diagonal(4, 4)] * 4, people))
+    content = {"format": 1, "shifts": scores, "diagonal": straight, "sentences": 4}
+    (folder / "alignment.json").write_text(json.dumps(content), encoding="utf-8")
+    return str(folder)
+
+
+def test_alignment_error_rates_stand_beside_those_of_moved_links(tmp_path):
+    document = tmp_path / "attention.md"
+    document.write_text("<!-- alignments:a -->\n<!-- /alignments:a -->\n", encoding="utf-8")
+    folder = write_alignment(tmp_path / "a", seed=2)
+    publish(
+        PublishConfig(document=str(document), pictures=str(tmp_path), alignments={"a": [folder]})
+    )
+    lines = document.read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "|" in line]
+    # Of 4 links 2 are sure and 3 possible; 2 are sure for people: 1 - (2 + 3) / (4 + 2).
+    assert rows[2][:5] == ["attention, seed 2", "hansards", "4", "0.167", "0.750"]
+    assert rows[2][5] == "1.000"
+    # Moved on, (0, 1), (1, 2), (2, 3) are links of nobody.
+    assert rows[2][7] == "1.000"
+    # On the diagonal (3, 3) alone is wrong.
+    assert rows[3][:4] == ["a straight line", "hansards", "4", "0.167"]
+
+
+def test_what_has_no_alignment_is_refused(tmp_path):
+    (tmp_path / "d.md").write_text("", encoding="utf-8")
+    folder = write_scores(tmp_path / "a", "greedy", ["v"] * 4)
+    config = PublishConfig(
+        document=str(tmp_path / "d.md"), pictures=str(tmp_path), alignments={"a": [folder]}
+    )
+    with pytest.raises(UserError, match=r"holds no alignment.json.*gold"):
+        publish(config)
+    (Path(folder) / "alignment.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(UserError, match=r"alignment.json is damaged"):
+        publish(config)
+
+
 def test_nothing_to_publish_is_refused():
     with pytest.raises(
-        UserError, match=r"give comparisons=.*, benchmarks=.*runs=.*, scores=.* or curves="
+        UserError,
+        match=r"give comparisons=.*, benchmarks=.*runs=.*, scores=.*curves=.* or alignments=",
     ):
         PublishConfig(document="README.md", pictures="docs")
     with pytest.raises(UserError, match=r"runs names no folder for same; give runs=\{same:"):

@@ -1,0 +1,71 @@
+"""Alignment error rates of evaluations, one below the other."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from seq2seq.errors import UserError
+from seq2seq.evaluation.folder import read_evaluation
+from seq2seq.evaluation.test_set import ALIGNMENT
+from seq2seq.record import describe_environment
+from seq2seq.report.tables import escaped, markdown_table
+
+
+def alignment_markdown(folders: Sequence[str]) -> str:
+    """A row for each evaluation, and one for a straight line through each test set.
+
+    Raises:
+        UserError: an evaluation is missing or damaged, or its test set had no gold links.
+    """
+    rows, notes = [], []
+    straight: dict[str, list[str]] = {}
+    for folder in map(Path, folders):
+        record, content = read_evaluation(folder).record, _read(folder / ALIGNMENT)
+        seed, test_set = record.get("seed"), escaped(str(record.get("test_set")))
+        system = escaped(str(record.get("system")))
+        name = system if seed is None else f"{system}, seed {seed}"
+        try:
+            found, line = content["shifts"], content["diagonal"]
+            moved = [f"{found[by]['aer']:.3f}" for by in ("-1", "1")]
+            rows.append([name, test_set, *_cells(content, found["0"]), *moved])
+            straight[test_set] = ["a straight line", test_set, *_cells(content, line), "", ""]
+        except (KeyError, TypeError, ValueError):
+            raise _damaged(folder / ALIGNMENT) from None
+        notes.append(describe_environment(record))
+    header = ["system", "test set", "sentences", "AER", "precision", "recall"]
+    header += ["AER, moved back", "AER, moved on"]
+    lines = [
+        "AER: alignment error rate (Och & Ney 2003), 0 is best. Links: of each word of the "
+        "reference to the source word that the model looked at most when it wrote it; precision "
+        "against the possible links of people, recall of their sure ones. Moved: every link by one "
+        "target word, which would be better if the attention were one off. A straight line: from "
+        "the first words to the last, without a model.",
+        *dict.fromkeys(notes),
+    ]
+    table = markdown_table(header, [*rows, *straight.values()])
+    return table + "\n" + "\n".join(f"- {line}" for line in lines)
+
+
+def _cells(content: dict[str, Any], score: dict[str, float]) -> list[str]:
+    rates = [f"{score[key]:.3f}" for key in ("aer", "precision", "recall")]
+    return [f"{content['sentences']:,}", *rates]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise UserError(
+            f"{path.parent} holds no {ALIGNMENT}: its test set has no gold links or its model does "
+            "not attend; evaluate with gold=FILE, or leave this evaluation out."
+        )
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise _damaged(path) from None
+    if not isinstance(content, dict):
+        raise _damaged(path)
+    return content
+
+
+def _damaged(path: Path) -> UserError:
+    return UserError(f"{path} is damaged; evaluate again.")
