@@ -29,6 +29,7 @@ from seq2seq.config.model import (
     EncoderConfig,
     ModelConfig,
 )
+from seq2seq.config.publish import PublishConfig
 from seq2seq.config.serialization import (
     flatten,
     from_json,
@@ -40,7 +41,6 @@ from seq2seq.config.stages import (
     EvaluateConfig,
     ExperimentConfig,
     ExplainConfig,
-    PublishConfig,
     TranslateConfig,
 )
 from seq2seq.config.training import (

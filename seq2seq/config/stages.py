@@ -268,57 +268,6 @@ class CompareConfig:
 
 
 @dataclass(kw_only=True)
-class PublishConfig:
-    """``publish``: results into a document, between the marks that name them."""
-
-    document: str
-    """Markdown file to rewrite."""
-    pictures: str
-    """Folder for the figures, from which the document links them."""
-    comparisons: list[str] = field(default_factory=list)
-    """Comparison folders; each fills the part marked ``<!-- results:<experiment>/<folder> -->``."""
-    benchmarks: list[str] = field(default_factory=list)
-    """Tables of ``benchmark``, such as outputs/benchmark/m.md; each fills the part marked
-    ``<!-- benchmark:<file name without .md> -->``. One figure of all sizes, from the .json files
-    beside the tables, fills ``<!-- benchmark:picture -->``."""
-    runs: dict[str, list[str]] = field(default_factory=dict)
-    """Tables of training runs: name -> run folders, such as outputs/quickstart/attention/seed-1, in
-    the order of the rows; each fills the part marked ``<!-- runs:<name> -->``."""
-    scores: dict[str, list[str]] = field(default_factory=dict)
-    """Tables of scores: name -> evaluation folders of one test set, in the order of the rows; each
-    fills the part marked ``<!-- scores:<name> -->``."""
-    curves: dict[str, list[str]] = field(default_factory=dict)
-    """Figures of learning curves: name -> run folders, in the order of the legend; each fills the
-    part marked ``<!-- curves:<name> -->``."""
-    alignments: dict[str, list[str]] = field(default_factory=dict)
-    """Tables of alignment error rates: name -> evaluation folders, in the order of the rows; each
-    fills the part marked ``<!-- alignments:<name> -->``."""
-
-    def __post_init__(self) -> None:
-        named = {
-            "runs": self.runs,
-            "scores": self.scores,
-            "curves": self.curves,
-            "alignments": self.alignments,
-        }
-        if not (self.comparisons or self.benchmarks or any(named.values())):
-            raise UserError(
-                "There is nothing to publish; give comparisons=[...], benchmarks=[...], "
-                "runs={NAME:[...]}, scores={NAME:[...]}, curves={NAME:[...]} or "
-                "alignments={NAME:[...]}."
-            )
-        for table in self.benchmarks:
-            if not table.endswith(".md"):
-                raise UserError(f"benchmarks names tables, such as m.md; {table} is none.")
-        for key, tables in named.items():
-            for name, folders in tables.items():
-                if not folders:
-                    raise UserError(
-                        f"{key} names no folder for {name}; give {key}={{{name}:[...]}}."
-                    )
-
-
-@dataclass(kw_only=True)
 class ExplainConfig:
     """``explain``: worked examples of attention, step by step."""
 

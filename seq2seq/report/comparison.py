@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.evaluation.systems import Comparison, compare_systems
 from seq2seq.files import write_json, write_whole
+from seq2seq.report.attention_figure import render_attention
 from seq2seq.report.figures import render_length_figure
 from seq2seq.report.findings import findings
 from seq2seq.report.heatmap import MANY_SYSTEMS, render_heatmap
@@ -32,7 +34,8 @@ def compare(config: CompareConfig) -> ComparisonReport:
     """Compare evaluation folders and write the report to ``config.output``.
 
     Writes table.md, table.csv, figure.png, figure.svg and, last, comparison.json with every number
-    of the others; for more than four systems also heatmap.png and heatmap.svg. The order of
+    of the others; for more than four systems also heatmap.png and heatmap.svg, and for each that
+    attends, attention-<system>.png and .svg, of its first seed. The order of
     ``config.evaluations`` matters for the default baseline alone.
 
     Raises:
@@ -54,6 +57,11 @@ def compare(config: CompareConfig) -> ComparisonReport:
     if len(comparison.systems) > MANY_SYSTEMS:
         pictures = render_heatmap(comparison).items()
         figures |= {f"heatmap.{form}": picture for form, picture in pictures}
+    for system in comparison.systems:
+        first = next(e for e in evaluations if str(e.directory) == system.evaluations[0])
+        if first.texts.maps:
+            pictures = render_attention(first).items()
+            figures |= {f"attention-{_file(system.name)}.{form}": p for form, p in pictures}
 
     output = Path(config.output)
     output.mkdir(parents=True, exist_ok=True)
@@ -65,3 +73,8 @@ def compare(config: CompareConfig) -> ComparisonReport:
     write_json(output / "comparison.json", numbers)
     logger.info("Wrote table, figure and numbers to %s", output)
     return ComparisonReport(comparison, said, markdown, output)
+
+
+def _file(name: str) -> str:
+    """A system's name as a part of a file's."""
+    return re.sub(r"[^\w.+-]", "_", name)

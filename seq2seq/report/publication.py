@@ -30,6 +30,10 @@ name of its file::
     <!-- alignments:hansards -->
     (a table of alignment error rates, likewise)
     <!-- /alignments:hansards -->
+
+    <!-- maps:multi30k -->
+    (a figure of attention, likewise)
+    <!-- /maps:multi30k -->
 """
 
 import json
@@ -48,6 +52,7 @@ from seq2seq.evaluation.systems import compare_systems
 from seq2seq.files import write_whole
 from seq2seq.record import describe_environment
 from seq2seq.report.alignment_table import alignment_markdown
+from seq2seq.report.attention_figure import render_attention
 from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
 from seq2seq.report.curves import render_curves
 from seq2seq.report.figures import render_length_figure
@@ -133,12 +138,20 @@ def publish(config: PublishConfig) -> None:
     for name, folders in config.alignments.items():
         table_of_links = alignment_markdown(folders)
         text = replace_part(text, _marks(f"alignments:{name}"), table_of_links, document)
+    for name, place in config.maps.items():
+        evaluation = read_evaluation(Path(place))
+        picture = Path(config.pictures) / f"{name}-attention.png"
+        pictures[picture] = render_attention(evaluation, config.lines.get(name, ()))["png"]
+        link = _link(picture, f"Attention, {name}", document)
+        made = [f"- {line}" for line in provenance([evaluation])]
+        text = replace_part(text, _marks(f"maps:{name}"), "\n".join([link, "", *made]), document)
     for picture, content in pictures.items():
         picture.parent.mkdir(parents=True, exist_ok=True)
         write_whole(picture, content)
     write_whole(document, text.encode())
     tables_and_curves = (config.runs, config.scores, config.curves, config.alignments)
-    count = sum(map(len, (config.comparisons, config.benchmarks, *tables_and_curves)))
+    parts = (config.comparisons, config.benchmarks, *tables_and_curves, config.maps)
+    count = sum(map(len, parts))
     log.info("Wrote %d result(s) into %s", count, document)
 
 
@@ -191,7 +204,7 @@ def replace_part(text: str, marks: tuple[str, str], part: str, document: Path) -
     # Up to the next end mark; another part's mark on the way means that this one has no end.
     pattern = re.compile(
         re.escape(start)
-        + r"\n(?:(?!<!-- (?:results|benchmark|runs|scores|curves|alignments):).)*?"
+        + r"\n(?:(?!<!-- (?:results|benchmark|runs|scores|curves|alignments|maps):).)*?"
         + re.escape(end),
         re.DOTALL,
     )

@@ -8,6 +8,7 @@ from synthetic_translations import evaluated, translated
 
 from seq2seq.config import CompareConfig, EvaluationConfig
 from seq2seq.errors import UserError
+from seq2seq.evaluation.scores import AttentionMap
 from seq2seq.report.comparison import compare
 
 SETTINGS = EvaluationConfig(bootstrap=100)
@@ -58,6 +59,16 @@ def test_the_report_is_written_and_its_parts_agree(tmp_path, folders):
                 assert f"{row[name]:.1f} [" in report.markdown
     for finding in report.findings:
         assert f"- {finding}\n" in report.markdown
+
+
+def test_of_each_system_that_attends_a_few_maps_are_drawn(tmp_path, folders):
+    weights = AttentionMap(0, ["a", "b"], ["A"], [[0.25, 0.75]])
+    attends = tmp_path / "a"
+    texts = dataclasses.replace(translated({5: 20, 40: 20}, lambda n: 0.8), maps=[weights])
+    evaluated(attends, texts, "with $5/..", 1)
+    run([*folders, str(attends)], tmp_path / "report")
+    drawn = sorted(path.name for path in (tmp_path / "report").glob("attention-*"))
+    assert drawn == ["attention-with__5_...png", "attention-with__5_...svg"]
 
 
 def test_the_order_of_the_folders_changes_no_byte(tmp_path, folders):

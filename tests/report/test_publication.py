@@ -1,7 +1,7 @@
 """Results reach a document by the script alone: right numbers, right place, nothing else moved."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +9,6 @@ from synthetic_benchmark import synthetic_benchmark
 
 from seq2seq.config import CompareConfig, EvaluationConfig, PublishConfig
 from seq2seq.errors import UserError
-from seq2seq.evaluation.alignment import GoldLinks, diagonal, score_links, shifted
 from seq2seq.evaluation.folder import read_evaluation, write_evaluation
 from seq2seq.evaluation.scores import Translations
 from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
@@ -280,56 +279,9 @@ def test_scores_of_different_test_sets_do_not_stand_in_one_table(tmp_path):
         )
 
 
-def write_alignment(folder: Path, **record: object) -> str:
-    write_scores(folder, "greedy", ["v"] * 4, test_set="hansards", **record)
-    people = [GoldLinks(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (2, 2)}))] * 4
-    found = [[(0, 0), (1, 1), (2, 2), (0, 3)]] * 4
-    scores = {
-        str(by): asdict(score_links([shifted(line, by, 4) for line in found], people))
-        for by in (-1, 0, 1)
-    }
-    straight = asdict(score_links([diagonal(4, 4)] * 4, people))
-    content = {"format": 1, "shifts": scores, "diagonal": straight, "sentences": 4}
-    (folder / "alignment.json").write_text(json.dumps(content), encoding="utf-8")
-    return str(folder)
-
-
-def test_alignment_error_rates_stand_beside_those_of_moved_links(tmp_path):
-    document = tmp_path / "attention.md"
-    document.write_text("<!-- alignments:a -->\n<!-- /alignments:a -->\n", encoding="utf-8")
-    folder = write_alignment(tmp_path / "a", seed=2)
-    publish(
-        PublishConfig(document=str(document), pictures=str(tmp_path), alignments={"a": [folder]})
-    )
-    lines = document.read_text(encoding="utf-8").splitlines()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "|" in line]
-    # Of 4 links 2 are sure and 3 possible; 2 are sure for people: 1 - (2 + 3) / (4 + 2).
-    assert rows[2][:5] == ["attention, seed 2", "hansards", "4", "0.167", "0.750"]
-    assert rows[2][5] == "1.000"
-    # Moved on, (0, 1), (1, 2), (2, 3) are links of nobody.
-    assert rows[2][7] == "1.000"
-    # On the diagonal (3, 3) alone is wrong.
-    assert rows[3][:4] == ["a straight line", "hansards", "4", "0.167"]
-
-
-def test_what_has_no_alignment_is_refused(tmp_path):
-    (tmp_path / "d.md").write_text("", encoding="utf-8")
-    folder = write_scores(tmp_path / "a", "greedy", ["v"] * 4)
-    config = PublishConfig(
-        document=str(tmp_path / "d.md"), pictures=str(tmp_path), alignments={"a": [folder]}
-    )
-    with pytest.raises(UserError, match=r"holds no alignment.json.*gold"):
-        publish(config)
-    (Path(folder) / "alignment.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(UserError, match=r"alignment.json is damaged"):
-        publish(config)
-
-
 def test_nothing_to_publish_is_refused():
-    with pytest.raises(
-        UserError,
-        match=r"give comparisons=.*, benchmarks=.*runs=.*, scores=.*curves=.* or alignments=",
-    ):
+    named = r"give comparisons=.*, benchmarks=.*runs=.*, scores=.*curves=.*alignments=.* or maps="
+    with pytest.raises(UserError, match=named):
         PublishConfig(document="README.md", pictures="docs")
     with pytest.raises(UserError, match=r"runs names no folder for same; give runs=\{same:"):
         PublishConfig(runs={"same": []}, document="README.md", pictures="docs")
