@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from launch import compose_config
 
+from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.model.translation import TranslationModel
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -178,3 +179,20 @@ def test_a_system_with_seeds_of_its_own_is_trained_with_those():
     assert seeds("width-64") == [1, 2, 3]
     assert seeds("width-128") == [1]
     assert seeds("width-64", "seeds=[7]") == seeds("width-128", "seeds=[7]") == [7]
+
+
+@pytest.mark.slow
+def test_every_kind_of_attention_trains_and_translates(europarl, tmp_path):
+    text = [f"corpus.directory={europarl}", "corpus=europarl", "tokenization.vocabulary_size=45"]
+    short = [*NARROW, "model.decoder.hidden=32", "model.attention.heads=4", "beams=[2]"]
+    printed = reproduce(
+        tmp_path, "experiment=attention_kinds", *text, *TOY, *short, "training.max_updates=5"
+    )
+    systems = compose_config("reproduce", ["experiment=attention_kinds"]).systems
+    kinds = {override.split("=")[1] for settings in systems.values() for override in settings}
+    assert kinds == set(ATTENTION_KINDS)
+    drawn = tmp_path / "outputs" / "attention_kinds" / "comparison" / "test-beam2"
+    for system in systems:
+        assert f" BLEU {system} " in printed
+        attends = system not in ("fixed", "init-only")
+        assert (drawn / f"attention-{system}.png").exists() == attends

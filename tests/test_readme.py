@@ -20,8 +20,8 @@ COMMANDS = [
     for line in block.strip().split("\n")
 ]
 PAGES = [page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob("*.md"))]
-# Minutes and other toolkits: composed here; the benchmark's tests run it at its smallest.
-BENCHMARKS = re.findall(r"^python scripts/benchmark.*$", "\n".join(PAGES), re.MULTILINE)
+# Minutes, other toolkits, other text: composed here, and run small by the tests of each stage.
+PAGE_COMMANDS = re.findall(r"^python scripts/.*$", "\n".join(PAGES), re.MULTILINE)
 SCRIPT = re.compile(r"python scripts/(\w+)\.py([^|]*)")
 # Their text is downloaded: composed here, run by hand and in the tests of each corpus.
 DOWNLOADED = ("multi30k", "europarl")
@@ -52,7 +52,7 @@ def test_the_page_has_commands_of_every_script():
 
 
 @pytest.mark.parametrize(
-    "command", [c for c in [*COMMANDS, *BENCHMARKS] if SCRIPT.search(c) and "--" not in c]
+    "command", [c for c in [*COMMANDS, *PAGE_COMMANDS] if SCRIPT.search(c) and "--" not in c]
 )
 def test_every_command_composes(command):
     match = SCRIPT.search(command)
