@@ -32,6 +32,7 @@ from omegaconf.errors import (
     OmegaConfBaseException,
     ValidationError,
 )
+from overrides import refuse_overruled, refuse_stray_scale, with_kind_as_system
 
 from seq2seq import config as schema
 from seq2seq.errors import UserError
@@ -53,7 +54,7 @@ SCHEMAS: dict[str, type] = {
 }
 
 NAMED = {
-    "publish": ["runs", "scores", "curves"],
+    "publish": ["runs", "scores", "curves", "alignments", "maps", "lines"],
     "compare": ["baselines"],
     "evaluate": ["test_texts"],
     "prepare": ["baselines", "test_texts"],
@@ -61,8 +62,6 @@ NAMED = {
     "reproduce": ["baselines", "test_texts"],
 }
 """Fields whose keys are names that the user gives."""
-SCALED = ("figure2",)
-"""Experiments that come in the sizes of ``configs/scale``."""
 
 
 def register_schemas() -> None:
@@ -87,22 +86,26 @@ def register_schemas() -> None:
 def compose_config(name: str, overrides: list[str]) -> Any:
     """The dataclass of script ``name``, from ``configs/`` and Hydra overrides.
 
-    Where the config names ``systems``, the overrides of the chosen ``system`` are applied on top.
+    Where the config names ``systems``, the overrides of the chosen ``system`` are applied on top; a
+    kind of attention by itself is a system, too.
     Raises UserError for anything that Hydra or the schema refuses.
     """
-    _refuse_stray_scale(overrides)
+    refuse_stray_scale(overrides)
     try:
         composed = _compose(name, overrides)
         config = _to_dataclass(composed, name)
+        if "systems" in composed:
+            overrides = with_kind_as_system(overrides, composed)
+            composed = _compose(name, overrides)
         if "systems" in composed and (chosen := composed.system):
             decided = list(composed.systems[chosen])
             if any(override.startswith("seeds=") for override in overrides):
                 decided = [other for other in decided if not other.startswith("seeds=")]
-            _refuse_overruled(overrides, decided, f"system={chosen} decides it")
+            refuse_overruled(overrides, decided, f"system={chosen} decides it")
             config = _to_dataclass(_compose(name, [*overrides, *decided]), name)
         if isinstance(config, schema.EvaluateConfig) and config.beams is not None:
             reason = "beams=[...] decides it, one search for each width"
-            _refuse_overruled(overrides, ["decoding", "decoding.beam"], reason)
+            refuse_overruled(overrides, ["decoding", "decoding.beam"], reason)
         return config
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_sentence(error, name)) from None
@@ -120,10 +123,15 @@ def compose_systems(config: schema.ExperimentConfig) -> list[schema.ExperimentCo
     A system may have ``seeds`` of its own among its overrides, for when none are asked for. The
     first seed of all systems comes first.
     """
-    overrides = list(HydraConfig.get().overrides.task)
+    given = list(HydraConfig.get().overrides.task)
+    overrides = [
+        override
+        for override in with_kind_as_system(given, _compose("reproduce", given))
+        if override in given or not override.startswith("system=")
+    ]
     runs_all = "reproduce runs every system, with each of seeds=[...] and beams=[...]"
     decided = ["seed", "system", "decoding", "decoding.beam", "decoding.sample"]
-    _refuse_overruled(overrides, decided, runs_all)
+    refuse_overruled(overrides, decided, runs_all)
     seeds = {
         system: compose_config("reproduce", [*overrides, f"system={system}"]).seeds
         for system in config.systems
@@ -149,25 +157,6 @@ def first_job(overrides: list[str]) -> list[str]:
         for one, text in zip(parsed, overrides, strict=True)
         if not text.startswith(("hydra.", "hydra/"))
     ]
-
-
-def _refuse_stray_scale(overrides: list[str]) -> None:
-    """Refuse a scale of an experiment that has none: it would be another experiment, half of it."""
-    chosen = dict(override.partition("=")[::2] for override in overrides)
-    if chosen.get("scale", "null") != "null" and chosen.get("experiment") not in SCALED:
-        raise UserError(
-            f"scale={chosen['scale']} goes with experiment={' or '.join(SCALED)} alone; leave it "
-            "out."
-        )
-
-
-def _refuse_overruled(overrides: list[str], decided: list[str], reason: str) -> None:
-    """Refuse an override that what comes after it would silently undo."""
-    keys = {other.partition("=")[0] for other in decided}
-    for override in overrides:
-        key = override.lstrip("+").partition("=")[0]
-        if key in keys and override not in decided:
-            raise UserError(f"{override} would have no effect: {reason}; leave it out.")
 
 
 def _compose(name: str, overrides: list[str]) -> DictConfig:

@@ -196,3 +196,15 @@ def test_every_kind_of_attention_trains_and_translates(europarl, tmp_path):
         assert f" BLEU {system} " in printed
         attends = system not in ("fixed", "init-only")
         assert (drawn / f"attention-{system}.png").exists() == attends
+
+
+@pytest.mark.slow
+def test_another_kind_takes_the_place_of_attention_in_a_comparison(tmp_path):
+    corpus = ["corpus.train=200", "corpus.valid=20", "corpus.test_per_bucket=5"]
+    small = ["model.decoder.hidden=32", "model.encoder.hidden=16", "beams=[1]"]
+    printed = reproduce(
+        tmp_path, "model.attention.kind=scaled_dot", *corpus, *TOY, *small, "training.max_updates=5"
+    )
+    runs = (tmp_path / "outputs" / "quickstart").iterdir()
+    assert {run.name for run in runs} == {"no-attention", "scaled_dot", "comparison"}
+    assert " BLEU scaled_dot " in printed

@@ -1,9 +1,12 @@
 """What a bad command line says: one sentence that names the key and the nearest valid ones."""
 
+import dataclasses
+
 import pytest
 from launch import compose_config
 
 from seq2seq.config import ExperimentConfig
+from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.errors import UserError
 
 REFUSED = {
@@ -106,8 +109,33 @@ def test_the_arms_of_each_experiment_differ_in_the_attention_alone():
 
 def test_an_override_that_the_system_would_undo_is_refused():
     with pytest.raises(UserError, match=r"kind=fixed would have no effect: system=attention"):
-        compose_config("train", ["model.attention.kind=fixed"])
+        compose_config("train", ["system=attention", "model.attention.kind=fixed"])
     compose_config("train", ["system=no-attention", "model.attention.kind=fixed"])  # agrees
+
+
+@pytest.mark.parametrize("kind", ATTENTION_KINDS)
+def test_a_kind_of_attention_by_itself_is_a_system_of_its_name(kind):
+    config = compose_config("train", ["experiment=multi30k", f"model.attention.kind={kind}"])
+    assert config.model.attention.kind == kind
+    assert config.system == {"additive": "attention", "fixed": "no-attention"}.get(kind, kind)
+    compared = {"attention", "no-attention"}
+    if kind not in ("additive", "fixed"):
+        compared = {"no-attention", kind}
+    assert set(config.systems) == compared
+    assert config == dataclasses.replace(
+        compose_config("train", ["experiment=multi30k"]),
+        model=config.model,
+        system=config.system,
+        systems=config.systems,
+    )
+
+
+def test_a_kind_of_attention_keeps_what_else_the_system_decides():
+    config = compose_config("train", ["experiment=figure2", "model.attention.kind=dot"])
+    assert (config.system, config.corpus.train_max_words) == ("dot", 50)
+    assert list(config.systems) == ["attention-30", "no-attention-30", "no-attention-50", "dot"]
+    kinds = compose_config("train", ["experiment=attention_kinds", "model.attention.kind=local_p"])
+    assert kinds.system == "local-p"
 
 
 def test_a_system_with_a_broken_override_is_refused():

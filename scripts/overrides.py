@@ -1,0 +1,47 @@
+"""What a command line says, before it becomes a config: overrides that are put right or refused."""
+
+from omegaconf import DictConfig
+
+from seq2seq.errors import UserError
+
+KIND = "model.attention.kind"
+SCALED = ("figure2",)
+"""Experiments that come in the sizes of ``configs/scale``."""
+
+
+def with_kind_as_system(overrides: list[str], composed: DictConfig) -> list[str]:
+    """Where no system is chosen, ``model.attention.kind=K`` asks for one that differs in it.
+
+    It is called K, and takes the place of the experiment's first; or it is the system that has just
+    this kind already.
+    """
+    given = dict(override.lstrip("+").partition("=")[::2] for override in overrides)
+    kind, first = given.get(KIND), composed.system
+    if kind is None or "system" in given or f"{KIND}={kind}" in composed.systems[first]:
+        return overrides
+    others = [override for override in overrides if override.lstrip("+").partition("=")[0] != KIND]
+    for name, settings in composed.systems.items():
+        if list(settings) == [f"{KIND}={kind}"]:
+            return [*others, f"system={name}"]
+    kept = [own for own in composed.systems[first] if own.partition("=")[0] != KIND]
+    settings = [f"{KIND}={kind}", *kept]
+    return [*others, f"~systems.{first}", f"+systems.{kind}={settings}", f"system={kind}"]
+
+
+def refuse_stray_scale(overrides: list[str]) -> None:
+    """Refuse a scale of an experiment that has none: it would be another experiment, half of it."""
+    chosen = dict(override.partition("=")[::2] for override in overrides)
+    if chosen.get("scale", "null") != "null" and chosen.get("experiment") not in SCALED:
+        raise UserError(
+            f"scale={chosen['scale']} goes with experiment={' or '.join(SCALED)} alone; leave it "
+            "out."
+        )
+
+
+def refuse_overruled(overrides: list[str], decided: list[str], reason: str) -> None:
+    """Refuse an override that what comes after it would silently undo."""
+    keys = {other.partition("=")[0] for other in decided}
+    for override in overrides:
+        key = override.lstrip("+").partition("=")[0]
+        if key in keys and override not in decided:
+            raise UserError(f"{override} would have no effect: {reason}; leave it out.")
