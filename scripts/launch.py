@@ -54,7 +54,7 @@ SCHEMAS: dict[str, type] = {
 }
 
 NAMED = {
-    "publish": ["runs", "scores", "curves", "alignments", "maps", "lines"],
+    "publish": ["runs", "scores", "curves", "alignments", "table_1", "maps", "lines"],
     "compare": ["baselines"],
     "evaluate": ["test_texts"],
     "prepare": ["baselines", "test_texts"],

@@ -31,6 +31,9 @@ class PublishConfig:
     alignments: dict[str, list[str]] = field(default_factory=dict)
     """Tables of alignment error rates: name -> evaluation folders, in the order of the rows; each
     fills the part marked ``<!-- alignments:<name> -->``."""
+    table_1: dict[str, list[str]] = field(default_factory=dict)
+    """Tables of BLEU beside Table 1 of Bahdanau et al. 2014: name -> evaluation folders of one test
+    set; each fills the part marked ``<!-- table_1:<name> -->``."""
     maps: dict[str, str] = field(default_factory=dict)
     """Figures of attention: name -> evaluation folder; each fills the part marked
     ``<!-- maps:<name> -->``."""
@@ -44,12 +47,13 @@ class PublishConfig:
             "scores": self.scores,
             "curves": self.curves,
             "alignments": self.alignments,
+            "table_1": self.table_1,
         }
         if not (self.comparisons or self.benchmarks or self.maps or any(named.values())):
             raise UserError(
                 "There is nothing to publish; give comparisons=[...], benchmarks=[...], "
                 "runs={NAME:[...]}, scores={NAME:[...]}, curves={NAME:[...]}, "
-                "alignments={NAME:[...]} or maps={NAME:...}."
+                "alignments={NAME:[...]}, table_1={NAME:[...]} or maps={NAME:...}."
             )
         for name in self.lines:
             if name not in self.maps:

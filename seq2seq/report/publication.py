@@ -31,6 +31,10 @@ name of its file::
     (a table of alignment error rates, likewise)
     <!-- /alignments:hansards -->
 
+    <!-- table_1:figure2 -->
+    (a table beside that of the paper, likewise)
+    <!-- /table_1:figure2 -->
+
     <!-- maps:multi30k -->
     (a figure of attention, likewise)
     <!-- /maps:multi30k -->
@@ -58,6 +62,7 @@ from seq2seq.report.curves import render_curves
 from seq2seq.report.figures import render_length_figure
 from seq2seq.report.findings import findings
 from seq2seq.report.heatmap import MANY_SYSTEMS, render_heatmap
+from seq2seq.report.paper_table import paper_markdown
 from seq2seq.report.score_list import same_texts, score_list_markdown
 from seq2seq.report.tables import bleu_table, gap_table
 from seq2seq.report.training_runs import read_training_run, training_runs_markdown
@@ -95,8 +100,8 @@ def publish(config: PublishConfig) -> None:
         if len(comparison.systems) > MANY_SYSTEMS:
             picture = picture.with_name(f"{picture.stem}-map.png")
             pictures[picture] = render_heatmap(comparison)["png"]
-            named = f"BLEU by system and source length, {experiment}, {folder.name}"
-            links += [_link(picture, named, document), ""]
+            title = f"BLEU by system and source length, {experiment}, {folder.name}"
+            links += [_link(picture, title, document), ""]
         part = "\n".join(
             [
                 *links,
@@ -138,6 +143,9 @@ def publish(config: PublishConfig) -> None:
     for name, folders in config.alignments.items():
         table_of_links = alignment_markdown(folders)
         text = replace_part(text, _marks(f"alignments:{name}"), table_of_links, document)
+    for name, folders in config.table_1.items():
+        beside = paper_markdown(_read_evaluations(folders))
+        text = replace_part(text, _marks(f"table_1:{name}"), beside, document)
     for name, place in config.maps.items():
         evaluation = read_evaluation(Path(place))
         picture = Path(config.pictures) / f"{name}-attention.png"
@@ -149,8 +157,8 @@ def publish(config: PublishConfig) -> None:
         picture.parent.mkdir(parents=True, exist_ok=True)
         write_whole(picture, content)
     write_whole(document, text.encode())
-    tables_and_curves = (config.runs, config.scores, config.curves, config.alignments)
-    parts = (config.comparisons, config.benchmarks, *tables_and_curves, config.maps)
+    named = (config.runs, config.scores, config.curves, config.alignments, config.table_1)
+    parts = (config.comparisons, config.benchmarks, *named, config.maps)
     count = sum(map(len, parts))
     log.info("Wrote %d result(s) into %s", count, document)
 
@@ -204,7 +212,7 @@ def replace_part(text: str, marks: tuple[str, str], part: str, document: Path) -
     # Up to the next end mark; another part's mark on the way means that this one has no end.
     pattern = re.compile(
         re.escape(start)
-        + r"\n(?:(?!<!-- (?:results|benchmark|runs|scores|curves|alignments|maps):).)*?"
+        + r"\n(?:(?!<!-- (?:results|benchmark|runs|scores|curves|alignments|table_1|maps):).)*?"
         + re.escape(end),
         re.DOTALL,
     )

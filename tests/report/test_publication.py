@@ -280,8 +280,30 @@ def test_scores_of_different_test_sets_do_not_stand_in_one_table(tmp_path):
 
 
 def test_nothing_to_publish_is_refused():
-    named = r"give comparisons=.*, benchmarks=.*runs=.*, scores=.*curves=.*alignments=.* or maps="
+    named = r"give comparisons=.*runs=.*scores=.*curves=.*alignments=.*table_1=.* or maps="
     with pytest.raises(UserError, match=named):
         PublishConfig(document="README.md", pictures="docs")
     with pytest.raises(UserError, match=r"runs names no folder for same; give runs=\{same:"):
         PublishConfig(runs={"same": []}, document="README.md", pictures="docs")
+
+
+def test_systems_stand_beside_their_like_in_the_paper(tmp_path):
+    document = tmp_path / "study.md"
+    document.write_text("<!-- table_1:t -->\n<!-- /table_1:t -->\n", encoding="utf-8")
+    folders = []
+    for kind, limit in (("fixed", 30), ("additive", 50), ("uniform", 50), ("additive", None)):
+        trained = {"model": {"attention": {"kind": kind}}, "corpus": {"train_max_words": limit}}
+        folder = tmp_path / f"{kind}-{limit}"
+        said = ["v w x y z"] * 4
+        made = {"config": trained, "test_set": "news", "seed": 1, "system": f"{kind}-{limit}"}
+        folders.append(write_scores(folder, "beam5", said, **made))
+    publish(PublishConfig(document=str(document), pictures=str(tmp_path), table_1={"t": folders}))
+    lines = document.read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "|" in line]
+    assert rows[0][1] == "BLEU on news"
+    assert [[row[0], *row[2:]] for row in rows[2:6]] == [
+        ["fixed-30, seed 1", "RNNencdec-30", "13.93"],
+        ["additive-50, seed 1", "RNNsearch-50", "26.75"],
+        ["uniform-50, seed 1", "–", "–"],
+        ["additive-None, seed 1", "–", "–"],
+    ]

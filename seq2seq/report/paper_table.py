@@ -1,0 +1,47 @@
+"""BLEU on the paper's own test set, beside what the paper says."""
+
+from collections.abc import Sequence
+
+from seq2seq.evaluation.folder import Evaluation
+from seq2seq.record import describe_environment
+from seq2seq.report.tables import escaped, interval_text, markdown_table, signature_note
+
+# Bahdanau, Cho & Bengio 2014, Table 1, column "All": newstest2014, English to French.
+TABLE_1 = {
+    (False, 30): ("RNNencdec-30", 13.93),
+    (True, 30): ("RNNsearch-30", 21.50),
+    (False, 50): ("RNNencdec-50", 17.82),
+    (True, 50): ("RNNsearch-50", 26.75),
+}
+"""By whether a system attends, and the longest sentences it was trained on."""
+
+
+def paper_markdown(evaluations: Sequence[Evaluation]) -> str:
+    """A row for each evaluation, with the paper's system of its like; what differs is below."""
+    rows, notes = [], []
+    for evaluation in evaluations:
+        record, scores = evaluation.record, evaluation.scores
+        trained = record.get("config", {})
+        kind = trained.get("model", {}).get("attention", {}).get("kind")
+        limit = trained.get("corpus", {}).get("train_max_words")
+        name, published = TABLE_1.get((kind == "additive", limit), ("–", None))
+        if kind not in ("additive", "fixed"):
+            name, published = "–", None
+        rows.append(
+            [
+                escaped(f"{record.get('system')}, seed {record.get('seed')}"),
+                interval_text(scores.overall),
+                name,
+                "–" if published is None else f"{published:.2f}",
+            ]
+        )
+        bleu = signature_note(scores.signatures.bleu, scores.signatures.chrf)
+        notes += [bleu, describe_environment(record)]
+    header = ["system", f"BLEU on {evaluations[0].record.get('test_set')}", "in the paper", "All"]
+    lines = [
+        "All: BLEU of all sentences in Table 1 of Bahdanau, Cho & Bengio 2014, of text in tokens, "
+        "with a vocabulary of 30,000 words; trained on far more text by far larger models: the "
+        "levels do not compare, what attention adds to each does.",
+        *dict.fromkeys(notes),
+    ]
+    return markdown_table(header, rows) + "\n" + "\n".join(f"- {line}" for line in lines)
