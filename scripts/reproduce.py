@@ -52,7 +52,8 @@ def main(config: ExperimentConfig) -> None:
             baselines=config.baselines,
         )
         print(compare(side_by_side).markdown)
-        print(f"Table and figure: {side_by_side.output}\n")
+        print(f"Table and figure: {side_by_side.output}")
+        print(f"To look closer, open in a browser: {side_by_side.output}/page.html\n")
 
 
 if __name__ == "__main__":

@@ -124,7 +124,7 @@ def score_texts(texts: Translations, config: EvaluationConfig) -> Scores:
             return LengthScore(label, 0, True, None, None, None, None, None, capped)
         sums = counts[chosen].sum(axis=0)
         low, high = bleu_interval(counts[None, chosen], config)
-        loss = _loss(texts.reference_scores, chosen)
+        loss = reference_loss(texts.reference_scores, chosen)
         return LengthScore(
             words=label,
             sentences=len(chosen),
@@ -137,7 +137,7 @@ def score_texts(texts: Translations, config: EvaluationConfig) -> Scores:
             capped=sum(texts.capped[i] for i in chosen) if texts.capped else None,
             ter=None if edits is None else ter(edits[chosen].sum(axis=0)),
             loss=loss,
-            perplexity=None if loss is None else _perplexity(loss),
+            perplexity=None if loss is None else perplexity(loss),
         )
 
     said = texts.reference_scores
@@ -152,7 +152,7 @@ def score_texts(texts: Translations, config: EvaluationConfig) -> Scores:
     )
 
 
-def _loss(said: ReferenceScores | None, chosen: Int[np.ndarray, "M"]) -> float | None:
+def reference_loss(said: ReferenceScores | None, chosen: Int[np.ndarray, "M"]) -> float | None:
     """Per piece, over sentences that have pieces; None where there are none, or one is infinite."""
     if said is None:
         return None
@@ -164,8 +164,8 @@ def _loss(said: ReferenceScores | None, chosen: Int[np.ndarray, "M"]) -> float |
     return -math.fsum(finite) / sum(said.pieces[i] for i in scored)
 
 
-def _perplexity(loss: float) -> float | None:
-    """None where it is more than a number of 64 bits can hold."""
+def perplexity(loss: float) -> float | None:
+    """exp(loss); None where it is more than a number of 64 bits can hold."""
     try:
         return math.exp(loss)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""The stage ``compare``: evaluation folders in; a table, a figure and their numbers out."""
+"""The stage ``compare``: evaluation folders in; a table, a figure, a page and their numbers out."""
 
 import dataclasses
 import logging
@@ -15,6 +15,8 @@ from seq2seq.report.attention_figure import render_attention
 from seq2seq.report.figures import render_length_figure
 from seq2seq.report.findings import findings
 from seq2seq.report.heatmap import MANY_SYSTEMS, render_heatmap
+from seq2seq.report.page.content import page_content
+from seq2seq.report.page.render import render_page
 from seq2seq.report.tables import comparison_csv, comparison_markdown
 
 logger = logging.getLogger(__name__)
@@ -33,9 +35,10 @@ class ComparisonReport:
 def compare(config: CompareConfig) -> ComparisonReport:
     """Compare evaluation folders and write the report to ``config.output``.
 
-    Writes table.md, table.csv, figure.png, figure.svg and, last, comparison.json with every number
-    of the others; for more than four systems also heatmap.png and heatmap.svg, and for each that
-    attends, attention-<system>.png and .svg, of its first seed. The order of
+    Writes table.md, table.csv, figure.png, figure.svg, page.html to look into the systems with a
+    browser and, last, comparison.json with every number of the tables; for more than four systems
+    also heatmap.png and heatmap.svg, and for each that attends, attention-<system>.png and .svg, of
+    its first seed. The order of
     ``config.evaluations`` matters for the default baseline alone.
 
     Raises:
@@ -62,6 +65,7 @@ def compare(config: CompareConfig) -> ComparisonReport:
         if first.texts.maps:
             pictures = render_attention(first).items()
             figures |= {f"attention-{_file(system.name)}.{form}": p for form, p in pictures}
+    page = render_page(page_content(comparison, evaluations, said))
 
     output = Path(config.output)
     output.mkdir(parents=True, exist_ok=True)
@@ -69,9 +73,10 @@ def compare(config: CompareConfig) -> ComparisonReport:
     write_whole(output / "table.csv", comparison_csv(comparison).encode())
     for name, picture in figures.items():
         write_whole(output / name, picture)
+    write_whole(output / "page.html", page)
     numbers = {"format": 1, **dataclasses.asdict(comparison), "findings": said}
     write_json(output / "comparison.json", numbers)
-    logger.info("Wrote table, figure and numbers to %s", output)
+    logger.info("Wrote table, figure, page and numbers to %s", output)
     return ComparisonReport(comparison, said, markdown, output)
 
 

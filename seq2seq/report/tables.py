@@ -102,7 +102,7 @@ def comparison_markdown(comparison: Comparison, findings: Sequence[str]) -> str:
     gaps = gap_table(comparison)
     lines += ["", bleu_table(comparison), *([gaps] if gaps else [])]
     lines.append(_detail_table(comparison, several))
-    lines += [f"- {note}" for note in _notes(comparison, several)]
+    lines += [f"- {note}" for note in notes(comparison)]
     return "\n".join(lines) + "\n"
 
 
@@ -226,17 +226,17 @@ def _detail_table(comparison: Comparison, several: bool) -> str:
     return markdown_table(header, rows)
 
 
-def _notes(comparison: Comparison, several: bool) -> list[str]:
-    """How to read the tables: every sentence that applies to this comparison."""
+def notes(comparison: Comparison) -> list[str]:
+    """How to read the tables: every sentence that applies to this comparison, in Markdown."""
     settings = comparison.settings
-    notes = [*_interval_notes(settings.confidence, settings.bootstrap), CAP_NOTE]
-    if several:
-        notes.append(
+    said = [*_interval_notes(settings.confidence, settings.bootstrap), CAP_NOTE]
+    if any(len(system.seeds) > 1 for system in comparison.systems):
+        said.append(
             "Scores are means over seeds; parentheses give the lowest and the highest seed, which "
             "speak of the luck of training as the intervals do not."
         )
     if comparison.gaps:
-        notes.append(
+        said.append(
             f"Gap: BLEU minus that of {_measures(comparison)}, with the interval of the "
             "paired bootstrap. p: paired bootstrap (one-sided in effect) and two-sided paired "
             f"approximate randomisation, {settings.bootstrap:,} trials each, not corrected for "
@@ -244,9 +244,9 @@ def _notes(comparison: Comparison, several: bool) -> list[str]:
             f"{LONG_WORDS} source words minus gap up to {SHORT_WORDS}."
         )
     if any(row.few for system in comparison.systems for row in system.rows):
-        notes.append(_few_note())
+        said.append(_few_note())
     if comparison.empty_sources:
-        notes.append(
+        said.append(
             f"The first row includes {comparison.empty_sources} empty source line"
             f"{'s' if comparison.empty_sources > 1 else ''}."
         )
@@ -260,9 +260,9 @@ def _notes(comparison: Comparison, several: bool) -> list[str]:
             + ")"
             for key, values in comparison.config_differences.items()
         )
-        notes.append(f"The configurations differ in {listed}.")
+        said.append(f"The configurations differ in {listed}.")
     signed = comparison.signatures
-    return [*notes, signature_note(signed.bleu, signed.chrf, signed.ter)]
+    return [*said, signature_note(signed.bleu, signed.chrf, signed.ter)]
 
 
 def _measures(comparison: Comparison) -> str:
