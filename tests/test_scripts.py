@@ -72,7 +72,7 @@ def test_reproduce_leaves_runs_evaluations_and_comparisons(reproduced):
             assert scores["record"]["system"] == system
     comparison = reproduced / "outputs" / "quickstart" / "comparison" / "test-beam5"
     names = {path.name for path in comparison.iterdir()}
-    assert {"table.md", "table.csv", "figure.png", "figure.svg", "comparison.json"} <= names
+    assert {"table.md", "table.csv", "figure.png", "comparison.json", "page.html"} <= names
     numbers = json.loads((comparison / "comparison.json").read_text())
     assert [system["name"] for system in numbers["systems"]] == ["no-attention", "attention"]
     assert numbers["config_differences"].keys() == {"model.attention.kind"}

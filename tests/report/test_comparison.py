@@ -12,7 +12,7 @@ from seq2seq.evaluation.scores import AttentionMap
 from seq2seq.report.comparison import compare
 
 SETTINGS = EvaluationConfig(bootstrap=100)
-FILES = ("comparison.json", "figure.png", "figure.svg", "table.csv", "table.md")
+FILES = ("comparison.json", "figure.png", "figure.svg", "page.html", "table.csv", "table.md")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 
 from seq2seq.evaluation.lengths import source_words
 from seq2seq.evaluation.scores import AttentionMap, ReferenceScores
-from seq2seq.report.page.charts import Chart, Point, Series, Tick, draw
+from seq2seq.report.page.charts import Chart, Point, Series, Style, Tick, draw, style
 from seq2seq.report.page.sentences import bucket_of, shortened
 from seq2seq.report.page.systems import Arm, SideBySide
 
@@ -50,7 +50,8 @@ class Focus:
     chart: Chart
     rows: list[tuple[str, list[float | None]]]
     """Words of the bucket, then the mean of each of ``systems``."""
-    systems: list[str]
+    systems: list[tuple[str, Style]]
+    """Those that say, with their looks."""
     explanation: str
 
 
@@ -197,7 +198,7 @@ def _focus(
             (row.words, [values[place] for values in means.values()])
             for place, row in enumerate(sides.rows)
         ],
-        systems=[names[number] for number in means],
+        systems=[(names[number], style(number)) for number in means],
         explanation=explanation,
     )
 

@@ -5,7 +5,7 @@ They are drawn once, on the side of Python, so that a page shows them without it
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 from seq2seq.report.figures import look
@@ -21,8 +21,10 @@ SHAPES = {
 }
 """Markers of the figures, as SVG paths around their middle."""
 
-LEFT, RIGHT, TOP, BOTTOM = 58.0, 18.0, 14.0, 58.0
+LEFT, RIGHT, TOP, BOTTOM = 64.0, 18.0, 14.0, 46.0
 """Room around the lines, in the units of the drawing."""
+SECOND_LINE = 14.0
+"""More room below, where labels of the x axis have two lines."""
 MOST_TICKS = 6
 
 
@@ -120,14 +122,11 @@ class Chart:
     x_ticks: list[Tick]
     y_ticks: list[Tick]
     lines: list[Line]
-    left: float = LEFT
-    right: float = field(init=False)
-    top: float = TOP
-    bottom: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "right", self.width - RIGHT)
-        object.__setattr__(self, "bottom", self.height - BOTTOM)
+    left: float
+    """Where the lines have room, like the three below."""
+    right: float
+    top: float
+    bottom: float
 
 
 @dataclass(frozen=True)
@@ -169,8 +168,10 @@ def draw(
         size: width and height in units of the drawing, which are pixels at full size.
     """
     width, height = size
-    x = Axis(*x_range, LEFT, width - RIGHT)
-    y = Axis(*y_range, height - BOTTOM, TOP)
+    right = width - RIGHT
+    bottom = height - BOTTOM - (SECOND_LINE if any(tick.below for tick in x_ticks) else 0.0)
+    x = Axis(*x_range, LEFT, right)
+    y = Axis(*y_range, bottom, TOP)
     return Chart(
         name=name,
         title=title,
@@ -181,6 +182,10 @@ def draw(
         x_ticks=[Tick(x(t.place), t.text, t.below, t.faint) for t in x_ticks],
         y_ticks=[Tick(y(value), text) for value, text in ticks(*y_range)],
         lines=[_line(one, x, y) for one in series],
+        left=LEFT,
+        right=right,
+        top=TOP,
+        bottom=bottom,
     )
 
 
@@ -214,7 +219,8 @@ def _line(series: Series, x: Axis, y: Axis) -> Line:
 def style(system: int) -> Style:
     """The look of the system of that number in the figures, for SVG."""
     _, line, marker = look(system)
-    dash = "" if line == "-" else " ".join(f"{2.2 * length:.3g}" for length in line[1])
+    lengths = () if isinstance(line, str) else line[1] or ()
+    dash = " ".join(f"{2.2 * length:.3g}" for length in lengths)
     return Style(system % len(SHAPES), dash, SHAPES[marker])
 
 

@@ -42,7 +42,7 @@ class Positions:
     columns: list[str]
     tables: list[PositionTable]
     highest: float
-    """The loss of the darkest shade."""
+    """The loss of the strongest shade."""
 
 
 def positions(sides: SideBySide) -> Positions | None:

@@ -3,12 +3,10 @@
 import base64
 import hashlib
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
 
 from seq2seq.report.page.content import PageContent
 from seq2seq.report.style import COLOURS
@@ -27,13 +25,12 @@ def render_page(content: PageContent) -> bytes:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["marked"] = marked
     style = _palette() + (HERE / "page.css").read_text(encoding="utf-8")
     script = (HERE / "page.js").read_text(encoding="utf-8")
     page = environment.get_template("page.html.jinja").render(
         page=content,
-        style=Markup(style),
-        script=Markup(script),
+        style=style,
+        script=script,
         style_hash=_hash(style),
         script_hash=_hash(script),
         map_data=embedded(content.maps.data),
@@ -42,15 +39,10 @@ def render_page(content: PageContent) -> bytes:
     return page.encode("utf-8", "replace")
 
 
-def embedded(data: Any) -> Markup:
+def embedded(data: Any) -> str:
     """JSON for a script element, out of which no text in it can break."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))
-
-
-def marked(text: str) -> Markup:
-    """Escaped text whose `code` of Markdown is set as code."""
-    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
+    return text.replace("<", "\\u003c").replace("&", "\\u0026")
 
 
 def _palette() -> str:

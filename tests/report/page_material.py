@@ -1,0 +1,79 @@
+"""Evaluations with all that a page can show: maps, entropies, losses of pieces, hostile text."""
+
+import dataclasses
+import random
+from pathlib import Path
+
+from synthetic_translations import evaluated, translated
+
+from seq2seq.config import EvaluationConfig
+from seq2seq.evaluation.folder import Evaluation
+from seq2seq.evaluation.lengths import lines_by_length
+from seq2seq.evaluation.scores import AttentionMap, ReferenceScores, Translations
+
+SETTINGS = EvaluationConfig(bootstrap=100)
+LENGTHS = {5: 110, 12: 4, 25: 101, 64: 3}
+HOSTILE = (
+    "</script><script>alert(1)</script>",
+    "\"quoted\" & <b>bold</b> 'single'",
+    "שלום עולם, מה שלומך היום",
+    "{{ 7 * 7 }} {% raw %} ${x} `y`",
+)
+
+
+def attended(texts: Translations, seed: int, attends: bool = True) -> Translations:
+    """The texts with what a model would say of them; all numbers are drawn by ``seed``."""
+    luck = random.Random(seed)
+    pieces = [len(reference.split()) + 1 for reference in texts.references]
+    losses = [[luck.expovariate(1.0) for _ in range(count)] for count in pieces]
+    entropy = [luck.uniform(0, 2) if count > 1 else None for count in pieces]
+    distance = [luck.uniform(0, 0.4) if count > 1 else None for count in pieces]
+    maps = [_map(line, texts, luck) for line in lines_by_length(texts.sources, SETTINGS.edges, 3)]
+    return dataclasses.replace(
+        texts,
+        reference_scores=ReferenceScores(
+            log_probabilities=[-sum(one) for one in losses],
+            pieces=pieces,
+            known=None,
+            piece_losses=losses,
+            entropy=entropy if attends else None,
+            off_diagonal=distance if attends else None,
+        ),
+        maps=maps if attends else [],
+    )
+
+
+def _map(line: int, texts: Translations, luck: random.Random) -> AttentionMap:
+    source, said = texts.sources[line].split(), texts.hypotheses[line].split()
+    weights = [[round(luck.random() / len(source), 4) for _ in source] for _ in said]
+    return AttentionMap(line, source, said, weights)
+
+
+def hostile(texts: Translations) -> Translations:
+    """The first lines replaced by what would break out of a careless page."""
+    count = len(HOSTILE)
+    return dataclasses.replace(
+        texts,
+        sources=[*HOSTILE, *texts.sources[count:]],
+        references=[*HOSTILE, *texts.references[count:]],
+        hypotheses=["", *HOSTILE[1:], *texts.hypotheses[count:]],
+    )
+
+
+def material(root: Path) -> list[Evaluation]:
+    """A system that does not attend, with two seeds, and two that do."""
+    qualities = {
+        "fixed": (lambda n: 0.9 - n / 80, (1, 2), False),
+        "additive": (lambda n: 0.9, (1,), True),
+        "</title>&\"dot'": (lambda n: 0.85, (1,), True),
+    }
+    return [
+        evaluated(
+            root / str(place) / str(seed),
+            attended(hostile(translated(LENGTHS, quality, 10 * place + seed)), seed, attends),
+            name,
+            seed,
+        )
+        for place, (name, (quality, seeds, attends)) in enumerate(qualities.items())
+        for seed in seeds
+    ]
