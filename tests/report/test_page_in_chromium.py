@@ -253,7 +253,9 @@ def test_a_narrow_screen_scrolls_in_boxes_only(page):
 
 def test_paper_shows_everything_and_no_controls(page):
     Select(one(page, "#sample-bucket")).select_by_value("1-10")
+    Select(one(page, "#map-line")).select_by_index(11)  # of 64 words
     look(page, width=800, medium="print", scheme="dark")
+    assert page.execute_script("return document.documentElement.scrollWidth") <= 800
     for selector in ("button", "select", "nav", ".hint", "summary"):
         assert shown(page, selector) == []
     for selector in (".bucket", ".sample", "details table"):
