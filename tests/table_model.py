@@ -44,7 +44,8 @@ class TableModel(TranslationModel):
 
     def initial_state(self, encoded):
         start = torch.full((1, len(encoded.memory), 1), float(BOS))
-        return DecoderState(start, start.clone(), start.new_empty(start.shape[1], 0))
+        nothing = start.new_empty(start.shape[1], 0)
+        return DecoderState(start, start.clone(), nothing, nothing)
 
     def step(self, token, state, encoded, keys):
         self.steps += 1
@@ -57,7 +58,7 @@ class TableModel(TranslationModel):
         places = torch.arange(memory.shape[1])
         looked = 3 * torch.sin(1.7 * memory + 0.9 * token[:, None] + 2.3 * places)
         weights = looked.masked_fill(~encoded.mask[row], -math.inf).softmax(dim=1)
-        after = DecoderState(token[None, :, None].float(), state.cell, state.past)
+        after = DecoderState(token[None, :, None].float(), state.cell, state.past, state.fed)
         return Step(first + second, after, weights)
 
 

@@ -28,6 +28,8 @@ class NaiveModel(nn.Module):
             raise ValueError("the naive model has one layer on each side")
         if config.decoder.readout != "tanh":
             raise ValueError("the naive model has a tanh readout")
+        if config.decoder.order != "bahdanau":
+            raise ValueError("the naive model attends before each step")
         embedding, hidden = config.embedding, config.decoder.hidden
         memory, attention = 2 * config.encoder.hidden, config.attention.size
         if config.attention.kind not in ("additive", "fixed"):

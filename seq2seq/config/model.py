@@ -75,12 +75,22 @@ class DecoderConfig:
     hidden: int = 512
     """Units per layer."""
     layers: int = 1
-    """Stacked layers; the context enters the first, the query comes from the top one."""
+    """Stacked layers; the query comes from the top one, and what enters beside the word, enters the
+    first."""
+    order: str = "bahdanau"
+    """bahdanau (attend before each step: the query is the state of the step before, and the context
+    enters the recurrence) | luong (attend after it: the query is the step's own state, and the
+    context enters the readout alone; Luong et al. 2015)."""
+    input_feeding: bool = False
+    """Show each step the readout of the one before (Luong et al. 2015); in the order luong alone.
+    """
     readout: str = "tanh"
-    """tanh | maxout (the paper's, pairs of units): the layer between state and softmax."""
+    """tanh | maxout (the paper's, pairs of units; in the order bahdanau alone): the layer between
+    state and softmax."""
     recurrence: str = "fast"
-    """fast (one operation with its own gradient; with several layers as reference) | reference
-    (the same numbers by a plain loop that autograd tapes)."""
+    """fast (one operation with its own gradient; as reference with several layers in the order
+    bahdanau, and with input feeding) | reference (the same numbers by a plain loop that autograd
+    tapes)."""
     tie_embedding: bool = True
     """Share the target embedding with the softmax (Press & Wolf 2017)."""
 
@@ -88,7 +98,19 @@ class DecoderConfig:
         require_range("model.decoder.hidden", self.hidden, 1, WIDEST)
         require_range("model.decoder.layers", self.layers, 1, DEEPEST)
         require_choice("model.decoder.recurrence", self.recurrence, ("fast", "reference"))
+        require_choice("model.decoder.order", self.order, ("bahdanau", "luong"))
         require_choice("model.decoder.readout", self.readout, ("tanh", "maxout"))
+        if self.input_feeding and self.order != "luong":
+            raise UserError(
+                f"model.decoder.input_feeding=true has no meaning with model.decoder.order="
+                f"{self.order}, in which the context itself enters the recurrence; set "
+                "model.decoder.order=luong."
+            )
+        if self.readout == "maxout" and self.order == "luong":
+            raise UserError(
+                "model.decoder.readout=maxout is that of Bahdanau et al. 2014; with "
+                "model.decoder.order=luong set model.decoder.readout=tanh."
+            )
 
 
 @dataclass(kw_only=True)

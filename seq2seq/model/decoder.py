@@ -1,19 +1,22 @@
-"""The LSTM that writes the target sentence: one step, and the unroll over a whole target."""
+"""The LSTM that writes the target sentence: what it is, whichever way it consults the source.
 
+When it does so is the order of Bahdanau et al. 2014 (:mod:`seq2seq.model.bahdanau`) or that of
+Luong et al. 2015 (:mod:`seq2seq.model.luong`).
+"""
+
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional
 
 from seq2seq.config import DecoderConfig
-from seq2seq.model.attention import Attention, ConstantContext, ScoredAttention
+from seq2seq.model.attention import Attention
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded
 from seq2seq.model.kernels import choose_kernels
 from seq2seq.model.precision import product_type, widen
-from seq2seq.model.recurrence import AlignmentInput, attention_scan, plain_scan
 
 
 class DecoderState(NamedTuple):
@@ -24,6 +27,8 @@ class DecoderState(NamedTuple):
     cell: Float[Tensor, "L R H"]
     past: Float[Tensor, "R P"]
     """What the attention remembers of earlier steps; nothing for most kinds."""
+    fed: Float[Tensor, "R F"]
+    """The readout that the next step is shown; nothing without input feeding."""
 
     def select(self, rows: Int[Tensor, "Q"]) -> "DecoderState":
         """The hypotheses at ``rows``, in that order; a row may be named more than once."""
@@ -31,6 +36,7 @@ class DecoderState(NamedTuple):
             self.hidden.index_select(1, rows),
             self.cell.index_select(1, rows),
             self.past.index_select(0, rows),
+            self.fed.index_select(0, rows),
         )
 
 
@@ -63,21 +69,15 @@ def _advance_cell(
     return narrow, after
 
 
-class Decoder(nn.Module):
-    r"""An LSTM language model of the target that consults the source before each word.
-
-    .. math::
-        c_i = attend(s_{i-1}), \quad
-        s_i = LSTM(s_{i-1}, [E y_{i-1}; c_i]), \quad
-        t_i = readout(s_i, E y_{i-1}, c_i)
-
-    This is the order of Bahdanau et al. 2014: the query is the state *before* the step, and the
-    context enters both the recurrence and the readout. (Luong et al. 2015 attend after the step.)
-    With several layers the context enters the first and the query comes from the top.
+class Decoder(nn.Module, ABC):
+    """A language model of the target that consults the source for each word.
 
     :meth:`step` writes one word; :meth:`unroll` gives the same numbers for a whole known target,
     with all that does not depend on the state computed for every step at once.
     """
+
+    fed_size = 0
+    """Width of what a step is shown of the one before."""
 
     def __init__(
         self,
@@ -86,7 +86,10 @@ class Decoder(nn.Module):
         attention: Attention,
         config: DecoderConfig,
         dropout: float,
+        entering: int,
+        shown: int,
     ) -> None:
+        """``entering``: what the LSTM reads beside word and state; ``shown``: the readout's."""
         super().__init__()
         hidden = config.hidden
         self.layers = config.layers
@@ -94,14 +97,12 @@ class Decoder(nn.Module):
         self.attention = attention
         self.initial = nn.Linear(memory_size, 2 * config.layers * hidden)
         self.input_gates = nn.Linear(embedding_size, 4 * hidden)
-        self.state_gates = nn.Linear(memory_size + hidden, 4 * hidden, bias=False)
+        self.state_gates = nn.Linear(entering + hidden, 4 * hidden, bias=False)
         self.upper_gates = nn.ModuleList(
             nn.Linear(2 * hidden, 4 * hidden) for _ in range(config.layers - 1)
         )
         self.maxout = config.readout == "maxout"
-        self.readout_layer = nn.Linear(
-            hidden + embedding_size + memory_size, embedding_size * (2 if self.maxout else 1)
-        )
+        self.readout_layer = nn.Linear(shown, embedding_size * (2 if self.maxout else 1))
         self.dropout = Dropout(dropout)
 
     def initial_state(self, encoded: Encoded) -> DecoderState:
@@ -112,23 +113,21 @@ class Decoder(nn.Module):
         """
         start = torch.tanh(widen(self.initial(encoded.summary)))
         hidden, cell = start.view(len(start), 2, self.layers, -1).permute(1, 2, 0, 3)
-        return DecoderState(hidden, cell, self.attention.begin(encoded))
+        past = self.attention.begin(encoded)
+        return DecoderState(hidden, cell, past, start.new_zeros(len(start), self.fed_size))
 
-    def advance(
+    def recur(
         self,
         input_gates: Float[Tensor, "R G"],
+        entering: Float[Tensor, "R X"],
         state: DecoderState,
-        encoded: Encoded,
-        keys: Float[Tensor, "N S A"],
-    ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """One step of the recurrence, without the readout: new state, context, weights.
+    ) -> tuple[Float[Tensor, "L R H"], Float[Tensor, "L R H"]]:
+        """One step of the LSTM alone: hidden and cell of every layer.
 
-        R = N x W rows for N sentences, W hypotheses of each, sentence by sentence; training has
-        W = 1.
+        ``input_gates`` is the word's share of the lowest layer's gates; ``entering`` is what that
+        layer reads beside the word and its own state.
         """
-        context, weights = self.attention(state.hidden[-1], keys, encoded, state.past)
-        past = self.attention.remember(state.past, weights)
-        product = self.state_gates(torch.cat([context, state.hidden[0]], dim=1))
+        product = self.state_gates(torch.cat([entering, state.hidden[0]], dim=1))
         hidden, cell = _advance_cell(input_gates, product, state.cell[0])
         hiddens, cells = [hidden], [cell]
         for layer, upper in enumerate(self.upper_gates, start=1):
@@ -136,61 +135,37 @@ class Decoder(nn.Module):
             hidden, cell = lstm_cell(widen(gates), state.cell[layer])
             hiddens.append(hidden)
             cells.append(cell)
-        return DecoderState(torch.stack(hiddens), torch.stack(cells), past), context, weights
+        return torch.stack(hiddens), torch.stack(cells)
 
-    def readout(
-        self,
-        hidden: Float[Tensor, "*N H"],
-        embedded: Float[Tensor, "*N E"],
-        context: Float[Tensor, "*N M"],
-    ) -> Float[Tensor, "*N E"]:
-        """t_i of the paper: what the softmax layer is shown of a step, s_i included."""
+    def read_out(self, *parts: Float[Tensor, "*N _"]) -> Float[Tensor, "*N E"]:
+        """What the softmax layer is shown of a step that is made of these parts."""
         # Cast before they are joined: half the bytes to write, and to keep for the way back.
-        narrow = product_type(hidden.device, hidden.dtype)
-        parts = [part.to(narrow) for part in (hidden, embedded, context)]
-        mixed = self.readout_layer(torch.cat(parts, dim=-1))
+        narrow = product_type(parts[0].device, parts[0].dtype)
+        mixed = self.readout_layer(torch.cat([part.to(narrow) for part in parts], dim=-1))
         if self.maxout:
             return self.dropout(mixed.unflatten(-1, (-1, 2)).amax(dim=-1))
         return self.dropout(torch.tanh(mixed))
 
-    def step(
+    @abstractmethod
+    def advance(
         self,
-        embedded: Float[Tensor, "R E"],
+        input_gates: Float[Tensor, "R G"],
         state: DecoderState,
         encoded: Encoded,
         keys: Float[Tensor, "N S A"],
-    ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
-        """Write one word after ``embedded``: readout, new state, attention weights.
+    ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+        """One step without the readout: new state, context, weights.
 
-        The rows of ``embedded`` and ``state`` are hypotheses, those of the rest sentences: see
-        :meth:`advance`.
+        Rows are those of :meth:`step`.
         """
-        state, context, weights = self.advance(self.input_gates(embedded), state, encoded, keys)
-        return self.readout(state.hidden[-1], embedded, context), state, weights
 
-    def unroll(
-        self, embedded: Float[Tensor, "B T E"], encoded: Encoded
-    ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]:
-        """Readouts and weights of all steps of a known target (teacher forcing).
-
-        The weights are for looking at: on the fast path they carry no gradient.
-        """
-        state = self.initial_state(encoded)
-        fast = self.fast and self.layers == 1
-        if fast and isinstance(self.attention, ScoredAttention):
-            hidden, context, weights = self._scan_scored(embedded, state, encoded, self.attention)
-        elif fast and isinstance(self.attention, ConstantContext):
-            hidden, context, weights = self._scan_constant(
-                embedded, state, *self.attention.constant(encoded)
-            )
-        else:
-            hidden, context, weights = self._taped(embedded, state, encoded)
-        return self.readout(hidden, embedded, context), weights
-
-    def _taped(
+    def taped(
         self, embedded: Float[Tensor, "B T E"], state: DecoderState, encoded: Encoded
     ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
-        """The recurrence step by step, its gradient left to autograd: the reference."""
+        """Hidden states, contexts, weights step by step, the gradient left to autograd.
+
+        It is the reference, and what remains where no faster way is known.
+        """
         keys = self.attention.keys(encoded.memory)
         hiddens, contexts, weights = [], [], []
         for gates in self.input_gates(embedded).unbind(dim=1):
@@ -200,46 +175,25 @@ class Decoder(nn.Module):
             weights.append(step_weights)
         return torch.stack(hiddens, 1), torch.stack(contexts, 1), torch.stack(weights, 1)
 
-    def _scan_scored(
+    @abstractmethod
+    def step(
         self,
-        embedded: Float[Tensor, "B T E"],
+        embedded: Float[Tensor, "R E"],
         state: DecoderState,
         encoded: Encoded,
-        attention: ScoredAttention,
-    ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
-        """The same numbers by one operation with its own gradient."""
-        scan = attention_scan(
-            self.input_gates(embedded.transpose(0, 1)),
-            state.hidden[0],
-            state.cell[0],
-            self.state_gates.weight,
-            AlignmentInput(
-                encoded.memory,
-                encoded.mask,
-                attention.query_weight(),
-                attention.scan_score(attention.keys(encoded.memory)),
-            ),
-        )
-        return (
-            scan.hidden.transpose(0, 1),
-            scan.context.transpose(0, 1),
-            scan.weights.transpose(0, 1),
-        )
+        keys: Float[Tensor, "N S A"],
+    ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
+        """Write one word after ``embedded``: readout, new state, attention weights.
 
-    def _scan_constant(
-        self,
-        embedded: Float[Tensor, "B T E"],
-        state: DecoderState,
-        context: Float[Tensor, "B M"],
-        weights: Float[Tensor, "B S"],
-    ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
-        """The same for a context that never changes: its share of the gates is computed once."""
-        steps, memory_size = embedded.shape[1], context.shape[1]
-        context_weight, hidden_weight = self.state_gates.weight.split(
-            [memory_size, self.state_gates.in_features - memory_size], dim=1
-        )
-        inputs = self.input_gates(embedded.transpose(0, 1))
-        inputs = inputs + functional.linear(context, context_weight)
-        hidden = plain_scan(inputs, state.hidden[0], state.cell[0], hidden_weight)
-        repeated = [each[:, None].expand(-1, steps, -1) for each in (context, weights)]
-        return hidden.transpose(0, 1), repeated[0], repeated[1]
+        The rows of ``embedded`` and ``state`` are hypotheses, R = N x W, W of each of the N
+        sentences of ``encoded`` and ``keys``, sentence by sentence; training has W = 1.
+        """
+
+    @abstractmethod
+    def unroll(
+        self, embedded: Float[Tensor, "B T E"], encoded: Encoded
+    ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]:
+        """Readouts and weights of all steps of a known target (teacher forcing).
+
+        The weights are for looking at: on a fast path they may carry no gradient.
+        """

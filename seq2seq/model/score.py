@@ -1,12 +1,14 @@
 """What an attention kind declares so that the recurrence can run it without autograd's tape."""
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
-from seq2seq.model.kernels import TorchKernels
+from seq2seq.model.kernels import TorchKernels, choose_kernels
 
 
 class Score(ABC):
@@ -181,3 +183,47 @@ class LocationScore(Score):
     def gradients(self, sums: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """See :class:`Score`."""
         return ()
+
+
+def score_steps(
+    score: Score, queries: Float[Tensor, "B T Q"], mask: Bool[Tensor, "B S"]
+) -> Float[Tensor, "B T S"]:
+    """The scores of many steps whose queries are all known; minus infinity where ``mask`` is False.
+
+    As in the recurrence, the arrays between queries and scores are made step by step, and made
+    again on the way back.
+    """
+    kernels = choose_kernels(queries.device, queries.dtype, queries.dtype)
+    return _ScoreSteps.apply(kernels, type(score), queries, mask, *score.tensors)
+
+
+class _ScoreSteps(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        kernels: TorchKernels,
+        score_kind: type[Score],
+        queries: Tensor,
+        mask: Tensor,
+        *score_tensors: Tensor,
+    ) -> Tensor:
+        score = score_kind(*score_tensors)
+        queries = queries.transpose(0, 1).contiguous()
+        mask = mask.contiguous()
+        scores = queries.new_empty(*queries.shape[:2], mask.shape[1])
+        for t in range(len(queries)):
+            score.forward(kernels, queries[t], mask, scores[t])
+        ctx.kernels, ctx.score_kind = kernels, score_kind
+        ctx.save_for_backward(queries, *score_tensors)
+        return scores.transpose(0, 1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_output: Tensor) -> tuple[Tensor | None, ...]:
+        queries, *tensors = ctx.saved_tensors
+        score = ctx.score_kind(*tensors)
+        sums = score.sums()
+        d_scores, d_queries = d_output.transpose(0, 1).contiguous(), torch.empty_like(queries)
+        for t in range(len(queries)):
+            score.backward(ctx.kernels, queries[t], d_scores[t], d_queries[t], sums)
+        return None, None, d_queries.transpose(0, 1), None, *score.gradients(sums)

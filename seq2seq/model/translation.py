@@ -10,10 +10,12 @@ from torch.nn import functional
 from seq2seq.config import ModelConfig
 from seq2seq.data.vocabulary import PAD
 from seq2seq.model.attention import build_attention
+from seq2seq.model.bahdanau import BahdanauDecoder
 from seq2seq.model.decoder import Decoder, DecoderState
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded, Encoder
 from seq2seq.model.initialization import initialize_paper, initialize_xavier
+from seq2seq.model.luong import LuongDecoder
 
 
 class Step(NamedTuple):
@@ -58,7 +60,8 @@ class TranslationModel(nn.Module):
         self.target_embedding = nn.Embedding(target_size, config.embedding, padding_idx=PAD)
         self.encoder = Encoder(config.embedding, config.encoder, config.dropout)
         memory_size = self.encoder.memory_size
-        self.decoder = Decoder(
+        order = LuongDecoder if config.decoder.order == "luong" else BahdanauDecoder
+        self.decoder: Decoder = order(
             config.embedding,
             memory_size,
             build_attention(config.attention, config.decoder.hidden, memory_size),

@@ -86,6 +86,7 @@ def test_equals_the_translation_model(kind, tied):
     [
         (ModelConfig(encoder=EncoderConfig(layers=2)), "one layer"),
         (ModelConfig(decoder=DecoderConfig(readout="maxout")), "tanh"),
+        (ModelConfig(decoder=DecoderConfig(order="luong")), "before each step"),
     ],
 )
 def test_a_model_of_another_shape_is_refused(config, message):

@@ -48,7 +48,8 @@ class EchoModel(TranslationModel):
 
     def initial_state(self, encoded):
         position = torch.zeros(1, len(encoded.memory), 1)
-        return DecoderState(position, position, position.new_empty(position.shape[1], 0))
+        nothing = position.new_empty(position.shape[1], 0)
+        return DecoderState(position, position, nothing, nothing)
 
     def step(self, token, state, encoded, keys):
         rows = torch.arange(len(token)) // (len(token) // len(keys))

@@ -7,11 +7,12 @@ from torch import nn
 from seq2seq.config import AttentionConfig, DecoderConfig
 from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.model.attention import build_attention
-from seq2seq.model.decoder import Decoder, lstm_cell
+from seq2seq.model.bahdanau import BahdanauDecoder
+from seq2seq.model.decoder import lstm_cell
 from seq2seq.model.encoder import Encoded, length_mask
 
 
-def build(kind: str = "additive", layers: int = 1, readout: str = "tanh") -> Decoder:
+def build(kind: str = "additive", layers: int = 1, readout: str = "tanh") -> BahdanauDecoder:
     torch.manual_seed(0)
     # Only dot needs states as wide as annotations.
     hidden = 6 if kind == "dot" else 5
@@ -20,7 +21,7 @@ def build(kind: str = "additive", layers: int = 1, readout: str = "tanh") -> Dec
     for parameter in attention.parameters():
         nn.init.normal_(parameter)
     config = DecoderConfig(hidden=hidden, layers=layers, readout=readout)
-    return Decoder(3, 6, attention, config, dropout=0.0)
+    return BahdanauDecoder(3, 6, attention, config, dropout=0.0)
 
 
 @pytest.fixture

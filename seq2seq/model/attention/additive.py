@@ -1,5 +1,7 @@
 """Scores by a small network: Bahdanau's additive, Luong's "concat", and Tu's coverage."""
 
+from abc import abstractmethod
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -9,71 +11,24 @@ from seq2seq.model.attention.interface import Attention, ScoredAttention, look
 from seq2seq.model.encoder import Encoded
 from seq2seq.model.kernels import choose_kernels
 from seq2seq.model.precision import widen
-from seq2seq.model.score import AdditiveScore
+from seq2seq.model.score import AdditiveScore, score_steps
 
 
-class AdditiveAttention(ScoredAttention):
-    r"""Soft alignment by a one-layer network (Bahdanau et al. 2014, section 3.1 and A.1.2).
-
-    .. math::
-        e_{ij} = v_a^\top \tanh(W_a s_{i-1} + U_a h_j), \quad
-        \alpha_{ij} = softmax_j(e_{ij}), \quad
-        c_i = \sum_j \alpha_{ij} h_j
+class NetworkAttention(ScoredAttention):
+    r"""A kind whose score is a one-layer network: :math:`e_{ij} = v_a^\top \tanh(q_i + k_j)`.
 
     Scores, softmax and the weighted sum stay in float32 under mixed precision: the gradient of
     W_a is a small difference of large terms, which bfloat16 loses.
     """
 
-    def __init__(self, query_size: int, memory_size: int, size: int) -> None:
+    def __init__(self, size: int) -> None:
         super().__init__()
         self.key_size = size
-        self.query = nn.Linear(query_size, size, bias=False)  # W_a
-        self.key = nn.Linear(memory_size, size, bias=False)  # U_a
         self.score = nn.Parameter(torch.empty(size))  # v_a
 
-    def keys(self, memory: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
-        """U_a h_j of every position: the part of the score that no query changes."""
-        return widen(self.key(memory))
-
+    @abstractmethod
     def query_weight(self) -> Float[Tensor, "A H"]:
-        """W_a."""
-        return self.query.weight
-
-    def scan_score(self, keys: Float[Tensor, "B S A"]) -> AdditiveScore:
-        """The same score with its gradient, for the fast recurrence."""
-        return AdditiveScore(keys, self.score)
-
-    def forward(
-        self,
-        query: Float[Tensor, "R H"],
-        keys: Float[Tensor, "N S A"],
-        encoded: Encoded,
-        past: Float[Tensor, "R 0"],
-    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """Context and weights for one target step; weights are 0 at padding and sum to 1."""
-        return _look(self.query(query), keys, self.score, encoded)
-
-
-class ConcatAttention(ScoredAttention):
-    r"""Luong et al. 2015, "concat": :math:`e_{ij} = v_a^\top \tanh(W_a [s_{i-1}; h_j])`.
-
-    With W_a cut in two it is the additive score; it differs in how it starts, as one matrix.
-    """
-
-    def __init__(self, query_size: int, memory_size: int, size: int) -> None:
-        super().__init__()
-        self.key_size = size
-        self.query_size = query_size
-        self.joint = nn.Linear(query_size + memory_size, size, bias=False)  # W_a
-        self.score = nn.Parameter(torch.empty(size))  # v_a
-
-    def keys(self, memory: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
-        """W_a's part that meets h_j."""
-        return widen(functional.linear(memory, self.joint.weight[:, self.query_size :]))
-
-    def query_weight(self) -> Float[Tensor, "A H"]:
-        """W_a's part that meets the state."""
-        return self.joint.weight[:, : self.query_size]
+        """W_a, or its part that meets the state."""
 
     def scan_score(self, keys: Float[Tensor, "B S A"]) -> AdditiveScore:
         """The same score with its gradient, for the fast recurrence."""
@@ -88,6 +43,63 @@ class ConcatAttention(ScoredAttention):
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """Context and weights for one target step; weights are 0 at padding and sum to 1."""
         return _look(functional.linear(query, self.query_weight()), keys, self.score, encoded)
+
+    def unroll(
+        self,
+        queries: Float[Tensor, "B T H"],
+        keys: Float[Tensor, "B S A"],
+        encoded: Encoded,
+    ) -> tuple[Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
+        """The same for all steps; no (B, T, S, A) array is made or kept."""
+        asked = widen(functional.linear(queries, self.query_weight()))
+        with torch.autocast(queries.device.type, enabled=False):
+            scores = score_steps(AdditiveScore(keys, self.score), asked, encoded.mask)
+            contexts, weights = look(scores, encoded)
+        by_step = queries.shape[:2]
+        return contexts.unflatten(0, by_step), weights.unflatten(0, by_step)
+
+
+class AdditiveAttention(NetworkAttention):
+    r"""Soft alignment by a one-layer network (Bahdanau et al. 2014, section 3.1 and A.1.2).
+
+    .. math::
+        e_{ij} = v_a^\top \tanh(W_a s_{i-1} + U_a h_j), \quad
+        \alpha_{ij} = softmax_j(e_{ij}), \quad
+        c_i = \sum_j \alpha_{ij} h_j
+    """
+
+    def __init__(self, query_size: int, memory_size: int, size: int) -> None:
+        super().__init__(size)
+        self.query = nn.Linear(query_size, size, bias=False)  # W_a
+        self.key = nn.Linear(memory_size, size, bias=False)  # U_a
+
+    def keys(self, memory: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
+        """U_a h_j of every position: the part of the score that no query changes."""
+        return widen(self.key(memory))
+
+    def query_weight(self) -> Float[Tensor, "A H"]:
+        """W_a."""
+        return self.query.weight
+
+
+class ConcatAttention(NetworkAttention):
+    r"""Luong et al. 2015, "concat": :math:`e_{ij} = v_a^\top \tanh(W_a [s_{i-1}; h_j])`.
+
+    With W_a cut in two it is the additive score; it differs in how it starts, as one matrix.
+    """
+
+    def __init__(self, query_size: int, memory_size: int, size: int) -> None:
+        super().__init__(size)
+        self.query_size = query_size
+        self.joint = nn.Linear(query_size + memory_size, size, bias=False)  # W_a
+
+    def keys(self, memory: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
+        """W_a's part that meets h_j."""
+        return widen(functional.linear(memory, self.joint.weight[:, self.query_size :]))
+
+    def query_weight(self) -> Float[Tensor, "A H"]:
+        """W_a's part that meets the state."""
+        return self.joint.weight[:, : self.query_size]
 
 
 class CoverageAttention(Attention):

@@ -1,12 +1,17 @@
 """What every kind of attention is to the decoder: a module without a memory of its own.
 
-``keys`` runs once per sentence, ``forward`` once per target step. Nothing of a sentence is kept in
+``keys`` runs once per sentence, ``forward`` once per target step, or ``unroll`` once for all steps
+where their states are known. Nothing of a sentence is kept in
 the module; a kind that must know its earlier steps declares what it remembers (``begin``,
 ``remember``), and the decoder's state carries it.
 
 Shape letters beside the encoder's: search has N sentences and R = N x W queries, W hypotheses of
-each, sentence by sentence. Keys, memory and mask stay those of the sentences. Training has W = 1.
+each, sentence by sentence. Keys, memory and mask stay those of the sentences. Training has W = 1,
+or W = T where it attends for all T steps at once.
 P is the width of what a kind remembers, 0 for most.
+
+The kinds' equations call the query :math:`s_{i-1}`, the state before the step, as Bahdanau et al.
+2014 do; where the decoder attends after its step (:mod:`seq2seq.model.luong`) it is :math:`s_i`.
 """
 
 from abc import ABC, abstractmethod
@@ -48,6 +53,30 @@ class Attention(nn.Module, ABC):
         past: Float[Tensor, "R P"],
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """Context and weights for one target step; weights are 0 at padding."""
+
+    def unroll(
+        self,
+        queries: Float[Tensor, "B T H"],
+        keys: Float[Tensor, "B S A"],
+        encoded: Encoded,
+    ) -> tuple[Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
+        """:meth:`forward` for all steps of a target whose states are known.
+
+        A kind that remembers nothing takes the steps of a sentence as so many hypotheses of it.
+        """
+        past = self.begin(encoded)
+        batch, steps, _ = queries.shape
+        if not past.shape[1]:
+            nothing = past.new_empty(batch * steps, 0)
+            contexts, looked = self(queries.flatten(0, 1), keys, encoded, nothing)
+            return contexts.unflatten(0, (batch, steps)), looked.unflatten(0, (batch, steps))
+        each = []
+        for query in queries.unbind(dim=1):
+            context, weights = self(query, keys, encoded, past)
+            past = self.remember(past, weights)
+            each.append((context, weights))
+        contexts, looked = (torch.stack(part, dim=1) for part in zip(*each, strict=True))
+        return contexts, looked
 
 
 class ScoredAttention(Attention):
