@@ -20,6 +20,7 @@ from seq2seq.decoding.search import beam_search
 from seq2seq.errors import UserError
 from seq2seq.model.bahdanau import BahdanauDecoder
 from seq2seq.model.encoder import length_mask
+from seq2seq.model.ensemble import Ensemble
 from seq2seq.model.luong import LuongDecoder
 from seq2seq.model.score import AdditiveScore, DotScore, LocationScore, score_steps
 from seq2seq.model.translation import TranslationModel
@@ -229,6 +230,15 @@ def test_search_equals_a_slow_one_over_slow_loops(kind, feeding, beam):
         for hypothesis, (total, ids) in zip(found, expected, strict=True):
             assert hypothesis.log_probability == pytest.approx(total, abs=1e-4)
             assert hypothesis.capped == (ids[-1] != EOS)
+
+
+def test_an_ensemble_may_have_models_of_both_orders():
+    """Its probability is the mean of theirs."""
+    models = [build(feeding=True), build(), TranslationModel(ModelConfig(), 11, 13).double()]
+    target = torch.tensor([[5, 6, 9, 3], [7, 8, 4, 3], [8, 9, 4, 3]])
+    each = [force(m.eval(), SOURCE, LENGTHS, target).log_probabilities.exp() for m in models]
+    together = force(Ensemble(models), SOURCE, LENGTHS, target).log_probabilities.exp()
+    torch.testing.assert_close(together, torch.stack(each).mean(dim=0))
 
 
 @FEEDING
