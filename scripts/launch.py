@@ -32,7 +32,7 @@ from omegaconf.errors import (
     OmegaConfBaseException,
     ValidationError,
 )
-from overrides import refuse_overruled, refuse_stray_scale, with_kind_as_system
+from overrides import KIND, refuse_overruled, refuse_stray_scale, with_kind_as_system
 
 from seq2seq import config as schema
 from seq2seq.errors import UserError
@@ -124,11 +124,16 @@ def compose_systems(config: schema.ExperimentConfig) -> list[schema.ExperimentCo
     first seed of all systems comes first.
     """
     given = list(HydraConfig.get().overrides.task)
-    overrides = [
-        override
-        for override in with_kind_as_system(given, _compose("reproduce", given))
-        if override in given or not override.startswith("system=")
-    ]
+    overrides = with_kind_as_system(given, _compose("reproduce", given))
+    added = [override for override in overrides if override not in given]
+    if len(added) == 1:  # the system that has this kind already, and no new one
+        kind = next(override for override in given if override.lstrip("+").startswith(KIND))
+        raise UserError(
+            f"{kind} would have no effect: reproduce runs every system of the experiment, and "
+            f"{added[0].partition('=')[2]} is one of them; leave it out."
+        )
+    # Each system has its turn, the new one, too.
+    overrides = [o for o in overrides if o in given or not o.startswith("system=")]
     runs_all = "reproduce runs every system, with each of seeds=[...] and beams=[...]"
     decided = ["seed", "system", "decoding", "decoding.beam", "decoding.sample"]
     refuse_overruled(overrides, decided, runs_all)

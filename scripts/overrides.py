@@ -12,20 +12,20 @@ SCALED = ("figure2",)
 def with_kind_as_system(overrides: list[str], composed: DictConfig) -> list[str]:
     """Where no system is chosen, ``model.attention.kind=K`` asks for one that differs in it.
 
-    It is called K, and takes the place of the experiment's first; or it is the system that has just
-    this kind already.
+    It is called K, and takes the place of the system that is trained by default; or it is the one
+    that has just this kind already.
     """
     given = dict(override.lstrip("+").partition("=")[::2] for override in overrides)
-    kind, first = given.get(KIND), composed.system
-    if kind is None or "system" in given or f"{KIND}={kind}" in composed.systems[first]:
+    kind, default = given.get(KIND), composed.system
+    if kind is None or "system" in given or f"{KIND}={kind}" in composed.systems[default]:
         return overrides
     others = [override for override in overrides if override.lstrip("+").partition("=")[0] != KIND]
     for name, settings in composed.systems.items():
         if list(settings) == [f"{KIND}={kind}"]:
             return [*others, f"system={name}"]
-    kept = [own for own in composed.systems[first] if own.partition("=")[0] != KIND]
+    kept = [own for own in composed.systems[default] if own.partition("=")[0] != KIND]
     settings = [f"{KIND}={kind}", *kept]
-    return [*others, f"~systems.{first}", f"+systems.{kind}={settings}", f"system={kind}"]
+    return [*others, f"~systems.{default}", f"+systems.{kind}={settings}", f"system={kind}"]
 
 
 def refuse_stray_scale(overrides: list[str]) -> None:

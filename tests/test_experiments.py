@@ -209,3 +209,13 @@ def test_another_kind_takes_the_place_of_attention_in_a_comparison(tmp_path):
     runs = (tmp_path / "outputs" / "quickstart").iterdir()
     assert {run.name for run in runs} == {"no-attention", "scaled_dot", "comparison"}
     assert " BLEU scaled_dot " in printed
+
+
+def test_a_kind_that_a_comparison_has_already_is_refused(tmp_path):
+    with started(tmp_path, "experiment=attention_kinds", "model.attention.kind=dot") as script:
+        _, said = script.communicate(timeout=100)
+    assert script.returncode == 1
+    assert said.strip() == (
+        "error: model.attention.kind=dot would have no effect: reproduce runs every system of the "
+        "experiment, and dot is one of them; leave it out."
+    )

@@ -52,12 +52,18 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
         output = _run_folder(subject.checkpoint.directory) / "evaluations"
     else:
         output = Path(config.output)
+    test_sets = [
+        TestSet(name, texts, subject.translator, config)
+        for name, texts in _test_sets(config, subject.checkpoint.config).items()
+    ]
+    for test_set in test_sets:
+        test_set.lines_to_draw()  # a line that is not there is refused before the work
     evaluations = []
-    for name, texts in _test_sets(config, subject.checkpoint.config).items():
-        test_set = TestSet(name, texts, subject.translator, config)
+    for test_set in test_sets:
         for search in config.searches():
             evaluation = _evaluate_search(config, subject, test_set, search, output)
-            test_set.write_alignment(evaluation.directory)
+            identity = subject.identity(search, test_set.texts)
+            test_set.write_alignment(evaluation.directory, identity)
             evaluations.append(evaluation)
     return evaluations
 

@@ -1,5 +1,6 @@
 """A test set as a model sees it: what is the same for every search of it is made once."""
 
+import json
 import logging
 from dataclasses import asdict, replace
 from functools import cached_property
@@ -59,22 +60,31 @@ class TestSet:
         if said is None or said.piece_losses is None:
             texts = replace(texts, reference_scores=self.reference_scores)
         drawn = {one.line for one in texts.maps}
-        lines = {line for line in self._lines_to_draw() if texts.hypotheses[line].strip()}
-        if self._translator.model.attends and not lines <= drawn:
-            texts = replace(texts, maps=self.draw_maps(texts.hypotheses))
+        missing = [
+            line
+            for line in self.lines_to_draw()
+            if line not in drawn and texts.hypotheses[line].strip()
+        ]
+        if self._translator.model.attends and missing:
+            maps = [*texts.maps, *self._draw(missing, texts.hypotheses)]
+            texts = replace(texts, maps=sorted(maps, key=lambda one: one.line))
         return texts
 
     def draw_maps(self, hypotheses: list[str]) -> list[AttentionMap]:
-        """Where the model looks for the words of a few hypotheses, of every length and of choice.
+        """Where the model looks for the words of a few hypotheses; see :meth:`lines_to_draw`."""
+        return self._draw(self.lines_to_draw(), hypotheses)
+
+    def _draw(self, lines: list[int], hypotheses: list[str]) -> list[AttentionMap]:
+        sources, _ = self.lines
+        drawn = {line: (sources[line], hypotheses[line]) for line in lines}
+        return draw_maps(self._translator, drawn, self._config.decoding.batch_size)
+
+    def lines_to_draw(self) -> list[int]:
+        """Those of ``EvaluateConfig.maps`` and a few of every length, from 0.
 
         Raises:
             UserError: a line of choice that the test set does not have.
         """
-        sources, _ = self.lines
-        drawn = {line: (sources[line], hypotheses[line]) for line in self._lines_to_draw()}
-        return draw_maps(self._translator, drawn, self._config.decoding.batch_size)
-
-    def _lines_to_draw(self) -> list[int]:
         sources, _ = self.lines
         for line in self._config.maps:
             if line > len(sources):
@@ -86,10 +96,24 @@ class TestSet:
         chosen = {*by_length, *(line - 1 for line in self._config.maps)}
         return sorted(line for line in chosen if sources[line].strip())
 
-    def write_alignment(self, directory: Path) -> None:
-        """Write alignment.json where the test set has gold links and the model attends."""
+    def write_alignment(self, directory: Path, identity: dict[str, Any]) -> None:
+        """Write alignment.json where the test set has gold links and the model attends.
+
+        One of another model or other links is replaced, or removed; one of these is left alone.
+        ``identity`` is that of the evaluation in the folder.
+        """
+        gold, path = self.texts.alignments, directory / ALIGNMENT
+        if gold is not None and path.exists():
+            try:
+                found = json.loads(path.read_text(encoding="utf-8"))
+                if (found["identity"], found["gold_sha256"]) == (identity, content_digest(gold)):
+                    return
+            except (ValueError, KeyError, TypeError):
+                log.warning("%s is damaged; it is made again.", path)
         if self.alignment is not None:
-            write_json(directory / ALIGNMENT, self.alignment)
+            write_json(path, {**self.alignment, "identity": identity})
+        else:
+            path.unlink(missing_ok=True)
 
     @cached_property
     def alignment(self) -> dict[str, Any] | None:

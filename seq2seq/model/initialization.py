@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from seq2seq.model.attention import AdditiveAttention, ConcatAttention, CoverageAttention
+from seq2seq.model.attention.additive import CoverageAttention, NetworkAttention
 from seq2seq.model.decoder import Decoder
 
 
@@ -38,7 +38,7 @@ def initialize_xavier(model: nn.Module) -> None:
                 nn.init.xavier_uniform_(module.weight)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
-            elif isinstance(module, AdditiveAttention | ConcatAttention | CoverageAttention):
+            elif isinstance(module, NetworkAttention | CoverageAttention):
                 nn.init.uniform_(module.score, -(module.key_size**-0.5), module.key_size**-0.5)
         for module in modules:
             if isinstance(module, nn.LSTM):

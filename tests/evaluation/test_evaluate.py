@@ -166,7 +166,12 @@ def test_where_the_model_looked_is_kept_for_a_few_lines_of_every_length(run, mon
     assert {one.line for one in more.texts.maps} == {one.line for one in found.texts.maps} | {other}
     assert read_evaluation(more.directory) == more
     with pytest.raises(UserError, match=r"maps names line 101, but test has 100; lines count from"):
-        evaluate(settings(run, maps=[101]))
+        evaluate(settings(run, maps=[101], output=str(run / "new")))
+    assert not (run / "new").exists()
+    third = next(line for line in range(100) if line not in {one.line for one in more.texts.maps})
+    (both,) = evaluate(settings(run, maps=[third + 1]))
+    shown = {one.line for one in both.texts.maps}
+    assert shown >= {one.line for one in more.texts.maps}  # those of earlier calls stay
     with pytest.raises(UserError, match="maps"):
         settings(run, maps=[0])
 
@@ -258,6 +263,15 @@ def test_attention_is_scored_against_links_of_people(run, tmp_path):
     # 0-0, 1-1 and 0-0, 1-1, 2-2, of which 1-1 alone is a link, a possible one.
     assert content["diagonal"]["aer"] == pytest.approx(1 - 1 / (5 + 4))
     assert content["diagonal"]["links"] == 5
+    # Links of other people replace it, the same ones leave it alone, and none remove it.
+    path, before = evaluation.directory / "alignment.json", content
+    evaluate(config)
+    assert json.loads(path.read_text(encoding="utf-8")) == before
+    Path(config.gold).write_text("1-1\n\n1-1\n", encoding="utf-8")
+    evaluate(config)
+    assert json.loads(path.read_text(encoding="utf-8"))["shifts"]["0"]["sure"] == 2
+    evaluate(dataclasses.replace(config, gold=None))
+    assert not path.exists()
 
 
 def test_links_that_do_not_fit_are_refused_where_they_were_asked_for(run, tmp_path, caplog):
