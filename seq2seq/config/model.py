@@ -115,7 +115,7 @@ class DecoderConfig:
 
 @dataclass(kw_only=True)
 class ModelConfig:
-    """The translation model; the arms of a comparison differ in ``attention`` alone."""
+    """The translation model; attention and baseline differ in ``attention`` alone."""
 
     embedding: int = 256
     """Width of source and target embeddings, and of the readout."""

@@ -46,6 +46,12 @@ class Evaluation:
     """How the hypotheses came about; plain JSON. Comparisons read ``experiment``, ``system``,
     ``seed``, ``corpus``, ``test_set``, ``search`` and ``config``, each of them optional."""
 
+    @property
+    def system(self) -> str:
+        """Who translated, as tables call it: the system, and its seed where it has one."""
+        seed = self.record.get("seed")
+        return str(self.record.get("system")) + ("" if seed is None else f", seed {seed}")
+
     def scored_with(self, config: EvaluationConfig) -> Scores:
         """Scores under other settings than the stored ones; computed only where they differ."""
         signed = signatures(config.tokenize, config.ter)

@@ -14,8 +14,8 @@ from seq2seq.model.kernels import TorchKernels, choose_kernels
 class Score(ABC):
     """A score of source positions for a query, and its gradient.
 
-    A kind is a class whose constructor takes the tensors that the score depends on, all of which
-    receive a gradient, and nothing else: it is made again for the way back. Gradients are summed
+    A subclass's constructor takes the tensors that the score depends on, all of which receive a
+    gradient, and nothing else: it is made again for the way back. Gradients are summed
     over steps in arrays of the kind's own choice (:meth:`sums`), and made into those of the tensors
     once, after the last step (:meth:`gradients`).
     """

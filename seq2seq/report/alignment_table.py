@@ -21,10 +21,8 @@ def alignment_markdown(folders: Sequence[str]) -> str:
     rows, notes = [], []
     straight: dict[str, list[str]] = {}
     for folder in map(Path, folders):
-        record, content = read_evaluation(folder).record, _read(folder / ALIGNMENT)
-        seed, test_set = record.get("seed"), escaped(str(record.get("test_set")))
-        system = escaped(str(record.get("system")))
-        name = system if seed is None else f"{system}, seed {seed}"
+        evaluation, content = read_evaluation(folder), _read(folder / ALIGNMENT)
+        name, test_set = escaped(evaluation.system), escaped(str(evaluation.record.get("test_set")))
         try:
             found, line = content["shifts"], content["diagonal"]
             moved = [f"{found[by]['aer']:.3f}" for by in ("-1", "1")]
@@ -32,7 +30,7 @@ def alignment_markdown(folders: Sequence[str]) -> str:
             straight[test_set] = ["a straight line", test_set, *_cells(content, line), "", ""]
         except (KeyError, TypeError, ValueError):
             raise _damaged(folder / ALIGNMENT) from None
-        notes.append(describe_environment(record))
+        notes.append(describe_environment(evaluation.record))
     header = ["system", "test set", "sentences", "AER", "precision", "recall"]
     header += ["AER, moved back", "AER, moved on"]
     lines = [

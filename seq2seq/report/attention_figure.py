@@ -28,9 +28,7 @@ def render_attention(evaluation: Evaluation, lines: Sequence[int] = ()) -> dict[
     """Draw maps of an evaluation: {"png": ..., "svg": ...}; see :func:`choose_maps`."""
     maps = choose_maps(evaluation, lines)
     record = evaluation.record
-    seed = record.get("seed")
-    name = str(record.get("system")) + ("" if seed is None else f", seed {seed}")
-    title = f"{name} on {record.get('test_set')}, {record.get('search')}"
+    title = f"{evaluation.system} on {record.get('test_set')}, {record.get('search')}"
     return render(lambda: attention_figure(maps, title))
 
 
@@ -67,7 +65,7 @@ def _size(one: AttentionMap) -> int:
 def attention_figure(maps: Sequence[AttentionMap], title: str) -> Figure:
     """Lay out the maps in two columns, all with words of one size, rows as high as they need."""
     columns = min(2, len(maps))
-    width = WIDTH / 2 * columns if columns == 2 else WIDTH * 0.62
+    width = WIDTH if columns == 2 else WIDTH * 0.62
     room = width / columns - LEFT - GAP
     rows = [maps[start : start + columns] for start in range(0, len(maps), columns)]
     heights = [

@@ -29,7 +29,7 @@ def paper_markdown(evaluations: Sequence[Evaluation]) -> str:
             name, published = "–", None
         rows.append(
             [
-                escaped(f"{record.get('system')}, seed {record.get('seed')}"),
+                escaped(evaluation.system),
                 interval_text(scores.overall),
                 name,
                 "–" if published is None else f"{published:.2f}",

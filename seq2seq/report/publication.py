@@ -211,9 +211,7 @@ def replace_part(text: str, marks: tuple[str, str], part: str, document: Path) -
     start, end = marks
     # Up to the next end mark; another part's mark on the way means that this one has no end.
     pattern = re.compile(
-        re.escape(start)
-        + r"\n(?:(?!<!-- (?:results|benchmark|runs|scores|curves|alignments|table_1|maps):).)*?"
-        + re.escape(end),
+        re.escape(start) + r"\n(?:(?!<!-- \w+:).)*?" + re.escape(end),
         re.DOTALL,
     )
     if not pattern.search(text):

@@ -36,12 +36,10 @@ def same_texts(first: Translations, other: Translations) -> bool:
 
 def _row(evaluation: Evaluation) -> list[str]:
     record, overall = evaluation.record, evaluation.scores.overall
-    seed = record.get("seed")
-    system = escaped(str(record.get("system")))
     speed = record.get("sentences_per_second")
     parameters = record.get("parameters", {}).get("total")
     return [
-        system if seed is None else f"{system}, seed {seed}",
+        escaped(evaluation.system),
         "–" if parameters is None else f"{parameters:,}",
         escaped(str(record.get("search"))),
         interval_text(overall),
