@@ -54,15 +54,6 @@ class BahdanauDecoder(Decoder):
         hidden, cell = self.recur(input_gates, context, state)
         return DecoderState(hidden, cell, past, state.fed), context, weights
 
-    def readout(
-        self,
-        hidden: Float[Tensor, "*N H"],
-        embedded: Float[Tensor, "*N E"],
-        context: Float[Tensor, "*N M"],
-    ) -> Float[Tensor, "*N E"]:
-        """t_i of the paper, s_i included."""
-        return self.read_out(hidden, embedded, context)
-
     def step(
         self,
         embedded: Float[Tensor, "R E"],

@@ -137,7 +137,7 @@ class Decoder(nn.Module, ABC):
             cells.append(cell)
         return torch.stack(hiddens), torch.stack(cells)
 
-    def read_out(self, *parts: Float[Tensor, "*N _"]) -> Float[Tensor, "*N E"]:
+    def readout(self, *parts: Float[Tensor, "*N _"]) -> Float[Tensor, "*N E"]:
         """What the softmax layer is shown of a step that is made of these parts."""
         # Cast before they are joined: half the bytes to write, and to keep for the way back.
         narrow = product_type(parts[0].device, parts[0].dtype)

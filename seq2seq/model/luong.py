@@ -71,7 +71,7 @@ class LuongDecoder(Decoder):
     ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
         """:meth:`step` for a word whose share of the gates is known."""
         state, context, weights = self.advance(input_gates, state, encoded, keys)
-        attentional = self.read_out(state.hidden[-1], context)
+        attentional = self.readout(state.hidden[-1], context)
         if self.fed_size:
             state = state._replace(fed=attentional)
         return attentional, state, weights
@@ -99,7 +99,7 @@ class LuongDecoder(Decoder):
             context, weights = self.attention.unroll(hidden, keys, encoded)
         else:
             hidden, context, weights = self.taped(embedded, state, encoded)
-        return self.read_out(hidden, context), weights
+        return self.readout(hidden, context), weights
 
     def _fed(
         self, embedded: Float[Tensor, "B T E"], state: DecoderState, encoded: Encoded

@@ -173,7 +173,7 @@ def test_the_query_is_the_state_after_the_step():
     one, other = (model.step(torch.full((3,), word), state, encoded, keys) for word in (5, 6))
     assert (one.weights - other.weights).abs().max() > 1e-3
     expected, _ = model.decoder.attention(one.state.hidden[-1], keys, encoded, state.past)
-    found = model.decoder.read_out(one.state.hidden[-1], expected)
+    found = model.decoder.readout(one.state.hidden[-1], expected)
     torch.testing.assert_close(model.logits(found), one.logits)
 
 

@@ -1,0 +1,20 @@
+"""How tests evaluate the toy run: greedily, in short buckets, on one CPU core, in float32."""
+
+import dataclasses
+from pathlib import Path
+
+from seq2seq.config import DecodingConfig, EvaluateConfig, EvaluationConfig
+
+SETTINGS = EvaluationConfig(edges=[2, 4], bootstrap=100)
+
+
+def settings(run: Path, **changes: object) -> EvaluateConfig:
+    config = EvaluateConfig(
+        checkpoint=str(run),
+        decoding=DecodingConfig(beam=1),
+        evaluation=SETTINGS,
+        data=str(run / "data"),
+        device="cpu",
+        precision="fp32",
+    )
+    return dataclasses.replace(config, **changes)
