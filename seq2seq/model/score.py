@@ -15,9 +15,9 @@ class Score(ABC):
     """A score of source positions for a query, and its gradient.
 
     A subclass's constructor takes the tensors that the score depends on, all of which receive a
-    gradient, and nothing else: it is made again for the way back. Gradients are summed
-    over steps in arrays of the kind's own choice (:meth:`sums`), and made into those of the tensors
-    once, after the last step (:meth:`gradients`).
+    gradient, and nothing else: it is made again for the way back. Gradients are summed over steps
+    in arrays of its own choice (:meth:`sums`), and made into those of the tensors once, after the
+    last step (:meth:`gradients`).
     """
 
     tensors: tuple[Tensor, ...]

@@ -1,4 +1,5 @@
 import pytest
+from page_material import content_of, material
 from synthetic_translations import evaluated, translated
 
 from seq2seq.config import EvaluationConfig
@@ -17,3 +18,13 @@ def comparison(tmp_path_factory) -> Comparison:
         for seed in (1, 2)
     ]
     return compare_systems(evaluations, "fixed", EvaluationConfig(bootstrap=100))
+
+
+@pytest.fixture(scope="session")
+def evaluations(tmp_path_factory):
+    return material(tmp_path_factory.mktemp("material"))
+
+
+@pytest.fixture(scope="session")
+def built(evaluations):
+    return content_of(evaluations, "fixed")

@@ -10,6 +10,9 @@ from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.scores import AttentionMap, ReferenceScores, Translations
+from seq2seq.evaluation.systems import compare_systems
+from seq2seq.report.findings import findings
+from seq2seq.report.page.content import page_content
 
 SETTINGS = EvaluationConfig(bootstrap=100)
 LENGTHS = {5: 110, 12: 4, 25: 101, 64: 3}
@@ -77,3 +80,8 @@ def material(root: Path) -> list[Evaluation]:
         for place, (name, (quality, seeds, attends)) in enumerate(qualities.items())
         for seed in seeds
     ]
+
+
+def content_of(evaluations, baseline=None):
+    comparison = compare_systems(evaluations, baseline, SETTINGS)
+    return comparison, page_content(comparison, evaluations, findings(comparison))
