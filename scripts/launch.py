@@ -32,7 +32,13 @@ from omegaconf.errors import (
     OmegaConfBaseException,
     ValidationError,
 )
-from overrides import KIND, refuse_overruled, refuse_stray_scale, with_kind_as_system
+from overrides import (
+    KIND,
+    refuse_overruled,
+    refuse_stray_scale,
+    refuse_unlike,
+    with_kind_as_system,
+)
 
 from seq2seq import config as schema
 from seq2seq.errors import UserError
@@ -137,6 +143,7 @@ def compose_systems(config: schema.ExperimentConfig) -> list[schema.ExperimentCo
     runs_all = "reproduce runs every system, with each of seeds=[...] and beams=[...]"
     decided = ["seed", "system", "decoding", "decoding.beam", "decoding.sample"]
     refuse_overruled(overrides, decided, runs_all)
+    refuse_unlike(config.systems)
     seeds = {
         system: compose_config("reproduce", [*overrides, f"system={system}"]).seeds
         for system in config.systems

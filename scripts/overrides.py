@@ -1,5 +1,7 @@
 """What a command line says, before it becomes a config: overrides that are put right or refused."""
 
+from collections.abc import Mapping, Sequence
+
 from omegaconf import DictConfig
 
 from seq2seq.errors import UserError
@@ -7,6 +9,8 @@ from seq2seq.errors import UserError
 KIND = "model.attention.kind"
 SCALED = ("figure2",)
 """Experiments that come in the sizes of ``configs/scale``."""
+ALIKE = ("beams", "decoding", "evaluation", "test_texts", "baseline", "baselines", "name", "output")
+"""What all systems of a comparison have in common, or they could not be compared."""
 
 
 def with_kind_as_system(overrides: list[str], composed: DictConfig) -> list[str]:
@@ -45,3 +49,15 @@ def refuse_overruled(overrides: list[str], decided: list[str], reason: str) -> N
         key = override.lstrip("+").partition("=")[0]
         if key in keys and override not in decided:
             raise UserError(f"{override} would have no effect: {reason}; leave it out.")
+
+
+def refuse_unlike(systems: Mapping[str, Sequence[str]]) -> None:
+    """Refuse systems that would be searched, scored or kept in ways of their own."""
+    for name, settings in systems.items():
+        for override in settings:
+            key = override.lstrip("+").partition("=")[0]
+            if key.partition(".")[0] in ALIKE:
+                raise UserError(
+                    f"systems.{name} sets {key}, but reproduce compares systems that have it in "
+                    "common; set it for the whole experiment."
+                )

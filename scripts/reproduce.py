@@ -19,10 +19,10 @@ log = logging.getLogger(__name__)
 
 def main(config: ExperimentConfig) -> None:
     """Each stage finds what an earlier call has finished and does not do it again."""
-    choose_device(config.training.device)  # one that is not there is refused before all work
     runs = compose_systems(config)
-    find_test_texts(config.test_texts, config.corpus)
-    for run in runs:  # before hours go into the first, no other may be refused its folder
+    for run in runs:  # before hours go into the first, nothing that a later one needs may be amiss
+        choose_device(run.training.device)
+        find_test_texts(run.test_texts, run.corpus)
         RunFolder(run).claim()
     folders: dict[tuple[str, str], list[str]] = {}
     for run in runs:
@@ -34,10 +34,10 @@ def main(config: ExperimentConfig) -> None:
             evaluation=config.evaluation,
             beams=config.beams,
             data=config.data,
-            directory=config.corpus.directory,
+            directory=run.corpus.directory,
             test_texts=config.test_texts,
-            device=config.training.device,
-            precision=config.training.precision,
+            device=run.training.device,
+            precision=run.training.precision,
         )
         for evaluation in evaluate(settings):
             key = evaluation.record["test_set"], evaluation.record["search"]

@@ -198,6 +198,11 @@ def test_prepare_is_found_by_train(tmp_path):
         ("evaluate", ["checkpoint=nowhere"], "error: There is no checkpoint at nowhere"),
         ("evaluate", ["checkpoint=x", "hypotheses=y"], "is scored without a model, so checkpoint"),
         ("reproduce", ["decoding.sample=true"], "decoding.sample=true would have no effect"),
+        (
+            "reproduce",
+            ["systems.attention=['decoding.length_normalization=0']"],
+            "error: systems.attention sets decoding.length_normalization, but reproduce compares",
+        ),
         ("compare", ["evaluations=[nowhere]"], "error: There is no evaluation folder nowhere"),
         ("publish", ["comparisons=[nowhere]", "document=none.md"], "There is no document none.md"),
     ],
