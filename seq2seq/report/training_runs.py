@@ -110,6 +110,7 @@ def training_runs_markdown(runs: Sequence[TrainingRun]) -> str:
         "one is than the last one of the first row. Target tokens/s: median over the log's "
         "entries, validations not counted; waiting for data: the share of that time without a "
         "batch, likewise. Minutes: of the whole training, validations included.",
+        *map(_course, runs),
         *_provenance(runs),
     ]
     return markdown_table(header, rows) + "\n" + "\n".join(f"- {line}" for line in lines)
@@ -129,10 +130,41 @@ def _losses(runs: Sequence[TrainingRun]) -> tuple[list[list[str]], list[str]]:
 
 
 def _change(first: TrainingRun, run: TrainingRun) -> str:
-    """How much higher the last dev loss of ``run`` is than that of ``first``."""
-    if not first.losses or not run.losses:
+    """How much higher the last dev loss of ``run`` is than that of ``first``.
+
+    Losses of other text, or of text in other pieces, do not compare.
+    """
+    if not first.losses or not run.losses or _text(first) != _text(run):
         return "–"
     return f"{run.losses[-1] / first.losses[-1] - 1:+.2%}"
+
+
+def _text(run: TrainingRun) -> dict[str, Any]:
+    """The settings that decide what is read, and in which pieces."""
+    return {
+        key: value
+        for key, value in run.settings.items()
+        if key.startswith(("corpus.", "tokenization.")) and not WHEREABOUTS.match(f"{key}=")
+    }
+
+
+def _course(run: TrainingRun) -> str:
+    """How large the network is, how long it was trained, and whether it had stopped learning."""
+    progress = run.record.get("progress", {})
+    updates, epochs = progress.get("update", 0), progress.get("epoch", 0)
+    said = [
+        f"{escaped(run.name)}, seed {run.record.get('seed', '–')}: "
+        f"{run.record.get('parameters', {}).get('total', 0):,} parameters, "
+        f"{updates:,} updates ({epochs} epochs)"
+    ]
+    if reason := run.record.get("reason"):
+        said.append(f"ended by {reason}")
+    last_epoch = updates - updates / epochs if epochs else 0
+    earlier = [loss for at, loss in zip(run.updates, run.losses, strict=True) if at <= last_epoch]
+    if earlier:
+        gain = 1 - min(run.losses) / min(earlier)
+        said.append(f"in the last epoch its best dev loss fell by {gain:.2%}")
+    return "; ".join(said) + "."
 
 
 def _different_settings(runs: Sequence[TrainingRun]) -> list[list[str]]:

@@ -13,7 +13,8 @@ from seq2seq.evaluation.folder import read_evaluation, write_evaluation
 from seq2seq.evaluation.scores import Translations
 from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
 from seq2seq.report.comparison import compare
-from seq2seq.report.publication import publish, replace_part
+from seq2seq.report.draft import replace_part
+from seq2seq.report.publication import publish
 
 SETTINGS = EvaluationConfig(edges=[2], bootstrap=100)
 MARKS = "<!-- results:toy/test-greedy -->\nold\n<!-- /results -->"
@@ -97,6 +98,24 @@ def test_text_that_was_given_is_published_as_such(tmp_path, comparison):
     assert "- moses: translations that were given.\n" in text
     assert "4,321 parameters" in text
     assert text.count("Hardware:") == 1
+
+
+def test_a_checkpoint_without_its_run_makes_up_no_training(tmp_path, comparison):
+    ours = read_evaluation(tmp_path / "attention")
+    record = ours.record | {"training": None, "command": ["evaluate.py", "checkpoint=away"]}
+    record["hardware"] = {"processor": "Abacus 4", "threads": "1", "torch": "9.9"}
+    write_evaluation(tmp_path / "attention", ours.texts, SETTINGS, record)
+    document = tmp_path / "README.md"
+    document.write_text(MARKS, encoding="utf-8")
+    publish(
+        PublishConfig(
+            comparisons=[str(comparison)], document=str(document), pictures=str(tmp_path / "docs")
+        )
+    )
+    text = document.read_text(encoding="utf-8")
+    assert "- attention, seed 7: 4,321 parameters, how it was trained is not recorded; 10.0" in text
+    assert "Command: `python scripts/evaluate.py checkpoint=away`. Hardware: Abacus 4" in text
+    assert "None" not in text.split("- no-attention, seed 7")[0]
 
 
 def test_a_document_without_the_mark_is_refused_and_kept(tmp_path, comparison):

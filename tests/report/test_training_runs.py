@@ -86,7 +86,7 @@ def test_what_holds_for_all_is_said_once_and_places_are_not_said(tmp_path):
         write_run(tmp_path / "b", [2.0], precision="bf16"),
     ]
     _, lines = table(*folders, write_run(tmp_path / "c", [2.0]))
-    assert lines[1:] == [
+    assert lines[4:] == [
         "- Command: `python scripts/train.py training.precision=fp32`.",
         "- Command: `python scripts/train.py training.precision=bf16`.",
         "- Hardware: Abacus 3, 2 threads; PyTorch 9.9; code `0123456789`.",
@@ -97,6 +97,39 @@ def test_what_holds_for_all_is_said_once_and_places_are_not_said(tmp_path):
     (folders[1] / "config.json").write_text(json.dumps(config))
     rows, _ = table(*folders)
     assert rows[1]["run"] == "toy/attention, seed=2, training.precision=bf16"
+
+
+def test_losses_of_text_in_other_pieces_are_not_compared(tmp_path):
+    folders = [write_run(tmp_path / name, [2.0]) for name in ("a", "b", "c")]
+    for folder, group, key in (
+        (folders[1], "corpus", "train_max_words"),
+        (folders[2], "corpus", "directory"),
+    ):
+        config = json.loads((folder / "config.json").read_text())
+        config[group][key] = "7" if key == "directory" else 7
+        (folder / "config.json").write_text(json.dumps(config))
+    rows, _ = table(*folders)
+    assert [row["against row 1"] for row in rows] == ["", "–", "+0.00%"]
+
+
+def test_how_a_training_ended_is_said(tmp_path):
+    """Four epochs of two validations each: the best before the last epoch was 1.25, then 1.0."""
+    losses = [3.0, 2.0, 1.5, 1.25, 1.25, 1.3, 1.1, 1.0]
+    whole = write_run(
+        tmp_path / "a",
+        losses,
+        seed=3,
+        reason="max_epochs=4",
+        parameters={"total": 1234567},
+        progress={"update": 8, "epoch": 4, "seconds": 1.0},
+    )
+    young = write_run(tmp_path / "b", [3.0], progress={"update": 1, "epoch": 0}, status="running")
+    _, lines = table(whole, young)
+    assert lines[1:3] == [
+        "- toy/attention, seed 3: 1,234,567 parameters, 8 updates (4 epochs); ended by "
+        "max_epochs=4; in the last epoch its best dev loss fell by 20.00%.",
+        "- toy/attention, unfinished, seed –: 0 parameters, 1 updates (0 epochs).",
+    ]
 
 
 def test_many_validations_are_shown_by_the_first_the_best_and_the_last(tmp_path):
