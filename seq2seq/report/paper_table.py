@@ -1,6 +1,7 @@
 """BLEU on the paper's own test set, beside what the paper says."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.record import describe_environment
@@ -21,12 +22,7 @@ def paper_markdown(evaluations: Sequence[Evaluation]) -> str:
     rows, notes = [], []
     for evaluation in evaluations:
         record, scores = evaluation.record, evaluation.scores
-        trained = record.get("config", {})
-        kind = trained.get("model", {}).get("attention", {}).get("kind")
-        limit = trained.get("corpus", {}).get("train_max_words")
-        name, published = TABLE_1.get((kind == "additive", limit), ("–", None))
-        if kind not in ("additive", "fixed"):
-            name, published = "–", None
+        name, published = _like(record)
         rows.append(
             [
                 escaped(evaluation.system),
@@ -45,3 +41,19 @@ def paper_markdown(evaluations: Sequence[Evaluation]) -> str:
         *dict.fromkeys(notes),
     ]
     return markdown_table(header, rows) + "\n" + "\n".join(f"- {line}" for line in lines)
+
+
+def _like(record: dict[str, Any]) -> tuple[str, float | None]:
+    """The paper's system of this language pair, kind, order of steps and limit, with its BLEU."""
+    trained = record.get("config") or {}
+    corpus, model = trained.get("corpus", {}), trained.get("model", {})
+    kind = model.get("attention", {}).get("kind")
+    alike = (
+        (corpus.get("source"), corpus.get("target")) == ("en", "fr")
+        and kind in ("additive", "fixed")
+        and model.get("decoder", {}).get("order", "bahdanau") == "bahdanau"
+        and "together" not in record.get("identity", {})  # of several models as one
+    )
+    if not alike:
+        return "–", None
+    return TABLE_1.get((kind == "additive", corpus.get("train_max_words")), ("–", None))

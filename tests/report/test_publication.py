@@ -310,19 +310,28 @@ def test_systems_stand_beside_their_like_in_the_paper(tmp_path):
     document = tmp_path / "study.md"
     document.write_text("<!-- table_1:t -->\n<!-- /table_1:t -->\n", encoding="utf-8")
     folders = []
-    for kind, limit in (("fixed", 30), ("additive", 50), ("uniform", 50), ("additive", None)):
-        trained = {"model": {"attention": {"kind": kind}}, "corpus": {"train_max_words": limit}}
-        folder = tmp_path / f"{kind}-{limit}"
+    systems = [("fixed", 30), ("additive", 50), ("uniform", 50), ("additive", None)]
+    others = [("additive", 50)] * 3
+    for number, (kind, limit) in enumerate([*systems, *others]):
+        order = "luong" if number == 4 else "bahdanau"
+        source = "de" if number == 5 else "en"
+        identity = {"together": ["ensemble2", "0f"]} if number == 6 else {}
+        trained = {
+            "model": {"attention": {"kind": kind}, "decoder": {"order": order}},
+            "corpus": {"train_max_words": limit, "source": source, "target": "fr"},
+        }
+        folder = tmp_path / str(number)
         said = ["v w x y z"] * 4
         made = {"config": trained, "test_set": "news", "seed": 1, "system": f"{kind}-{limit}"}
-        folders.append(write_scores(folder, "beam5", said, **made))
+        folders.append(write_scores(folder, "beam5", said, identity=identity, **made))
     publish(PublishConfig(document=str(document), pictures=str(tmp_path), table_1={"t": folders}))
     lines = document.read_text(encoding="utf-8").splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "|" in line]
     assert rows[0][1] == "BLEU on news"
-    assert [[row[0], *row[2:]] for row in rows[2:6]] == [
+    assert [[row[0], *row[2:]] for row in rows[2:9]] == [
         ["fixed-30, seed 1", "RNNencdec-30", "13.93"],
         ["additive-50, seed 1", "RNNsearch-50", "26.75"],
         ["uniform-50, seed 1", "–", "–"],
         ["additive-None, seed 1", "–", "–"],
+        *[["additive-50, seed 1", "–", "–"]] * 3,  # another order, another language, an ensemble
     ]
