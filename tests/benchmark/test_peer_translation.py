@@ -162,8 +162,15 @@ def test_our_part_translates_line_by_line(text, tmp_path):
 
 def test_all_take_turns_and_the_table_says_who_is_faster(tmp_path, monkeypatch):
     class Slower(Pretender):
+        """As fast as this project once bfloat16 is forced upon it."""
+
         name = "slower"
-        says = "translated 9 lines in 5.0000 s"
+        bf16_is_forced = True
+
+        def translate_command(self, text, setting, search, model, folder):
+            seconds = {"fp32": "5.0000", "bf16": "2.5000"}[search.precision]
+            self.says = f"translated 9 lines in {seconds} s"
+            return super().translate_command(text, setting, search, model, folder)
 
     programs = [program(torch="1"), Program(Slower(), Path(sys.executable), {"slower": "2"})]
     monkeypatch.setattr(
@@ -181,8 +188,9 @@ def test_all_take_turns_and_the_table_says_who_is_faster(tmp_path, monkeypatch):
         for search in searches
         for name in ("seq2seq", "slower")
     ]
-    assert compared.ratios("slower", "bf16", 5) == [2.0, 2.0]
-    assert compared.best_ratio("slower", 1) == 2.0
+    assert compared.ratios("slower", "bf16", 5) == [1.0, 1.0]
+    assert compared.best_ratio("slower", 1, ["fp32"]) == 2.0
+    assert compared.best_ratio("slower", 1, ["fp32", "bf16"]) == 1.0
     markdown = translation_markdown(compared)
     rows = [
         [cell.strip() for cell in line.strip("|").split(" | ")]
@@ -194,8 +202,10 @@ def test_all_take_turns_and_the_table_says_who_is_faster(tmp_path, monkeypatch):
     assert [row[1:3] for row in rows[2::2]] == [
         ["greedy", "fp32"], ["beam 5", "fp32"], ["greedy", "bf16"], ["beam 5", "bf16"]
     ]  # fmt: skip
-    for fact in ("3 updates", "2.00 times slower", "eole is left out.", "9 test sentences"):
+    for fact in ("3 updates", "eole is left out.", "9 test sentences"):
         assert fact in markdown
+    assert "Beam 5, each program by the fastest of its own settings: seq2seq has 2.00 t" in markdown
+    assert "none: seq2seq has 1.00 times slower." in markdown
 
 
 def test_bleu_is_that_of_the_tokens(text, tmp_path, monkeypatch):

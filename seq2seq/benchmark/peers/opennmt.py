@@ -32,6 +32,7 @@ class OpenNMT(Toolkit):
     name = "opennmt"
     package = "OpenNMT-py"
     module = "onmt.bin.train"
+    bf16_is_forced = True
     report = re.compile(r"Step +(?P<update>\d+)/.*; +\d+/ *(?P<rate>\d+) tok/s")
     size = re.compile(r"\* number of parameters: (?P<parameters>\d+)")
     search_time = re.compile(r"Total translation time \(s\): (?P<seconds>[\d.]+)")

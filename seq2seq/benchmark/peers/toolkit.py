@@ -36,6 +36,8 @@ class Toolkit(ABC):
     """Finds the time of a search in the log, with group ``seconds``; of several, the sum counts."""
     hypotheses: ClassVar[str] = "output"
     """Name of the file that :meth:`translate_command` leaves, a translation a line."""
+    bf16_is_forced: ClassVar[bool] = False
+    """Whether bfloat16 on a processor is no setting of the program, but an autocast put around."""
     environment: ClassVar[dict[str, str]] = {}
     """What its processes need besides the environment of this one."""
 

@@ -27,6 +27,8 @@ class TranslationComparison:
     runs: list[TimedTranslation]
     versions: dict[str, dict[str, str]]
     """Name of a program that ran -> versions of its package and of its PyTorch."""
+    forced: list[str]
+    """Those of them upon which bfloat16 was forced; see ``Toolkit.bf16_is_forced``."""
     left_out: list[str]
     """One sentence for each peer that is not installed."""
 
@@ -53,12 +55,14 @@ class TranslationComparison:
             )
         ]
 
-    def best_ratio(self, toolkit: str, beam: int) -> float:
+    def best_ratio(self, toolkit: str, beam: int, their_precisions: Sequence[str]) -> float:
         """How many times faster this project is, each in the precision that it is faster in."""
-        precisions = dict.fromkeys(search.precision for search in self.searches)
-        ours, theirs = (
-            max(self.speed(name, precision, beam) for precision in precisions)
-            for name in (Ours.name, toolkit)
+        searched = dict.fromkeys(search.precision for search in self.searches)
+        ours = max(self.speed(Ours.name, precision, beam) for precision in searched)
+        theirs = max(
+            self.speed(toolkit, precision, beam)
+            for precision in searched
+            if precision in their_precisions
         )
         return ours / theirs
 
@@ -112,4 +116,5 @@ def compare_translations(
                 )
                 runs.append(found)
     versions = {program.toolkit.name: program.versions for program in programs}
-    return TranslationComparison(setting, text, list(searches), runs, versions, left_out)
+    forced = [program.toolkit.name for program in programs if program.toolkit.bf16_is_forced]
+    return TranslationComparison(setting, text, list(searches), runs, versions, forced, left_out)

@@ -68,11 +68,18 @@ def _notes(comparison: TranslationComparison) -> list[str]:
     ]
     peers = [name for name in comparison.versions if name != Ours.name]
     for beam in dict.fromkeys(search.beam for search in comparison.searches):
-        each = [f"{comparison.best_ratio(name, beam):.2f} times {name}" for name in peers]
-        if each:
+        searched = [search.precision for search in comparison.searches if search.beam == beam]
+        if peers and "fp32" in searched:
+            own = {name: ["fp32"] if name in comparison.forced else searched for name in peers}
             notes.append(
-                f"{_name(beam).capitalize()}, each program in the precision that it is faster in: "
-                f"seq2seq has {', '.join(each)}."
+                f"{_name(beam).capitalize()}, each program by the fastest of its own settings: "
+                f"seq2seq has {_ratios(comparison, beam, own)}."
+            )
+        if peers:
+            notes.append(
+                f"{_name(beam).capitalize()}, each program in the precision that it is faster in, "
+                "bfloat16 forced upon those that have none: "
+                f"seq2seq has {_ratios(comparison, beam, dict.fromkeys(peers, searched))}."
             )
     return [
         *notes,
@@ -81,6 +88,14 @@ def _notes(comparison: TranslationComparison) -> list[str]:
         describe_versions(comparison.versions),
         *comparison.left_out,
     ]
+
+
+def _ratios(comparison: TranslationComparison, beam: int, precisions: dict[str, list[str]]) -> str:
+    """This project's best over that of each peer in its ``precisions``."""
+    return ", ".join(
+        f"{comparison.best_ratio(name, beam, allowed):.2f} times {name}"
+        for name, allowed in precisions.items()
+    )
 
 
 def _name(beam: int) -> str:
