@@ -15,6 +15,9 @@ class PublishConfig:
     """Folder for the figures, from which the document links them."""
     comparisons: list[str] = field(default_factory=list)
     """Comparison folders; each fills the part marked ``<!-- results:<experiment>/<folder> -->``."""
+    summaries: list[str] = field(default_factory=list)
+    """Comparison folders; each fills the part marked ``<!-- summary:<experiment>/<folder> -->``
+    with its figure and whether each gap grows with length."""
     benchmarks: list[str] = field(default_factory=list)
     """Tables of ``benchmark``, such as outputs/benchmark/m.md; each fills the part marked
     ``<!-- benchmark:<file name without .md> -->``. One figure of all sizes, from the .json files
@@ -49,9 +52,11 @@ class PublishConfig:
             "alignments": self.alignments,
             "table_1": self.table_1,
         }
-        if not (self.comparisons or self.benchmarks or self.maps or any(named.values())):
+        lists = (self.comparisons, self.summaries, self.benchmarks)
+        if not (any(lists) or self.maps or any(named.values())):
             raise UserError(
-                "There is nothing to publish; give comparisons=[...], benchmarks=[...], "
+                "There is nothing to publish; give comparisons=[...], summaries=[...], "
+                "benchmarks=[...], "
                 "runs={NAME:[...]}, scores={NAME:[...]}, curves={NAME:[...]}, "
                 "alignments={NAME:[...]}, table_1={NAME:[...]} or maps={NAME:...}."
             )

@@ -120,7 +120,7 @@ def score_references(
 
 def attention_entropy(weights: Float[Tensor, "T S"]) -> float:
     """The mean over target pieces of the entropy of where each looked, in nats."""
-    return float(torch.special.entr(weights).sum(dim=1).mean())
+    return float(torch.special.entr(_shares(weights)).sum(dim=1).mean())
 
 
 def off_diagonal(weights: Float[Tensor, "T S"]) -> float:
@@ -131,7 +131,12 @@ def off_diagonal(weights: Float[Tensor, "T S"]) -> float:
     """
     places = [torch.linspace(0, 1, size) if size > 1 else torch.zeros(1) for size in weights.shape]
     distance = (places[0][:, None] - places[1][None, :]).abs()
-    return float((weights * distance).sum(dim=1).mean())
+    return float((_shares(weights) * distance).sum(dim=1).mean())
+
+
+def _shares(weights: Float[Tensor, "T S"]) -> Float[Tensor, "T S"]:
+    """Weights that sum to 1 for each target piece, as those of local_p do not."""
+    return weights / weights.sum(dim=1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
 
 
 def reference_links(

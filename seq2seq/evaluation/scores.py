@@ -55,7 +55,7 @@ class AttentionMap:
     """Words."""
     weights: list[list[float]]
     """A row for each word of the hypothesis, a column for each of the source; a row sums to 1 less
-    what went to the end of the sentence."""
+    what went to the end of the sentence, or to less still where the kind's weights do (local_p)."""
 
 
 @dataclass(frozen=True)

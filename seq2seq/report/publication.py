@@ -7,6 +7,10 @@ name of its file::
     (everything here is replaced)
     <!-- /results -->
 
+    <!-- summary:quickstart/test-beam5 -->
+    (the same in short: the figure, and whether each gap grows with length)
+    <!-- /summary:quickstart/test-beam5 -->
+
     <!-- benchmark:m -->
     (and here)
     <!-- /benchmark:m -->
@@ -46,11 +50,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from seq2seq.config import CompareConfig, EvaluationConfig, PublishConfig, from_json
+from seq2seq.config import EvaluationConfig, PublishConfig, from_json
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation, read_evaluation
 from seq2seq.evaluation.given import GIVEN
-from seq2seq.evaluation.systems import compare_systems
+from seq2seq.evaluation.systems import Comparison, compare_systems
 from seq2seq.record import describe_environment
 from seq2seq.report.alignment_table import alignment_markdown
 from seq2seq.report.attention_figure import render_attention
@@ -58,7 +62,7 @@ from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
 from seq2seq.report.curves import render_curves
 from seq2seq.report.draft import Draft
 from seq2seq.report.figures import render_length_figure
-from seq2seq.report.findings import findings
+from seq2seq.report.findings import findings, growth_in_words
 from seq2seq.report.heatmap import MANY_SYSTEMS, render_heatmap
 from seq2seq.report.paper_table import paper_markdown
 from seq2seq.report.score_list import same_texts, score_list_markdown
@@ -78,6 +82,8 @@ def publish(config: PublishConfig) -> None:
     draft = Draft(Path(config.document), Path(config.pictures))
     for folder in map(Path, config.comparisons):
         _fill_comparison(draft, folder)
+    for folder in map(Path, config.summaries):
+        _fill_summary(draft, folder)
     for table in map(Path, config.benchmarks):
         if not table.is_file():
             raise UserError(f"There is no benchmark {table}; run scripts/benchmark.py first.")
@@ -110,26 +116,47 @@ def publish(config: PublishConfig) -> None:
 
 def _fill_comparison(draft: Draft, folder: Path) -> None:
     """Figure, tables, findings, and how they came about."""
-    evaluations, compared = _read_comparison(folder)
-    experiment = next((name for e in evaluations if (name := e.record.get("experiment"))), "none")
-    comparison = compare_systems(
-        evaluations, compared.baseline, compared.evaluation, compared.baselines
-    )
-    what, name = f"{experiment}, {folder.name}", f"{experiment}-{folder.name}"
-    figure = render_length_figure(comparison)["png"]
-    links = [draft.show(name, figure, f"BLEU by source length, {what}"), ""]
+    evaluations, comparison = _read_comparison(folder)
+    experiment = _experiment(evaluations)
+    pictures = [_show_lengths(draft, experiment, folder.name, comparison), ""]
     if len(comparison.systems) > MANY_SYSTEMS:
         heatmap = render_heatmap(comparison)["png"]
-        title = f"BLEU by system and source length, {what}"
-        links += [draft.show(f"{name}-map", heatmap, title), ""]
+        title = f"BLEU by system and source length, {experiment}, {folder.name}"
+        pictures += [draft.show(f"{experiment}-{folder.name}-map", heatmap, title), ""]
     part = [
-        *links,
+        *pictures,
         bleu_table(comparison),
         *filter(None, [gap_table(comparison)]),
         *(f"- {finding}" for finding in findings(comparison)),
         *(f"- {line}" for line in provenance(evaluations)),
     ]
     draft.fill(f"results:{experiment}/{folder.name}", "\n".join(part), end="results")
+
+
+def _fill_summary(draft: Draft, folder: Path) -> None:
+    """The figure, what the gaps say of the claim, and the commands."""
+    evaluations, comparison = _read_comparison(folder)
+    experiment = _experiment(evaluations)
+    said = [growth_in_words(gap, comparison.settings.confidence) for gap in comparison.gaps]
+    part = [
+        _show_lengths(draft, experiment, folder.name, comparison),
+        "",
+        *(f"- {line}" for line in [*said, *_commands(evaluations)]),
+    ]
+    draft.fill(f"summary:{experiment}/{folder.name}", "\n".join(part))
+
+
+def _show_lengths(draft: Draft, experiment: str, name: str, comparison: Comparison) -> str:
+    """The figure of a comparison."""
+    figure = render_length_figure(comparison)["png"]
+    return draft.show(
+        f"{experiment}-{name}", figure, f"BLEU by source length, {experiment}, {name}"
+    )
+
+
+def _experiment(evaluations: Sequence[Evaluation]) -> str:
+    """What the marks and figures of a comparison are called by."""
+    return next((name for e in evaluations if (name := e.record.get("experiment"))), "none")
 
 
 def _fill_benchmark_picture(draft: Draft, tables: Sequence[str]) -> None:
@@ -143,8 +170,8 @@ def _fill_benchmark_picture(draft: Draft, tables: Sequence[str]) -> None:
         draft.fill("benchmark:picture", link)
 
 
-def _read_comparison(folder: Path) -> tuple[list[Evaluation], CompareConfig]:
-    """The evaluations behind a comparison, and how to make it again."""
+def _read_comparison(folder: Path) -> tuple[list[Evaluation], Comparison]:
+    """The evaluations behind a comparison, compared again."""
     path = folder / "comparison.json"
     if not path.is_file():
         raise UserError(f"{folder} holds no finished comparison; run reproduce or compare first.")
@@ -152,16 +179,13 @@ def _read_comparison(folder: Path) -> tuple[list[Evaluation], CompareConfig]:
         content = json.loads(path.read_text(encoding="utf-8"))
         systems = content["systems"]
         names = [name for system in systems for name in system["evaluations"]]
-        compared = CompareConfig(
-            evaluations=names,
-            output=str(folder),
-            baseline=systems[0]["name"],
-            baselines={gap["system"]: gap["baseline"] for gap in content["gaps"]},
-            evaluation=from_json(EvaluationConfig, content["settings"], str(path)),
-        )
+        baseline = systems[0]["name"]
+        baselines = {gap["system"]: gap["baseline"] for gap in content["gaps"]}
+        settings = from_json(EvaluationConfig, content["settings"], str(path))
     except (ValueError, KeyError, IndexError, TypeError):
         raise UserError(f"{path} is damaged; run reproduce or compare again.") from None
-    return [read_evaluation(Path(name)) for name in names], compared
+    evaluations = [read_evaluation(Path(name)) for name in names]
+    return evaluations, compare_systems(evaluations, baseline, settings, baselines)
 
 
 def _read_evaluations(folders: Sequence[str]) -> list[Evaluation]:
@@ -178,30 +202,32 @@ def _read_evaluations(folders: Sequence[str]) -> list[Evaluation]:
 
 def provenance(evaluations: Sequence[Evaluation]) -> list[str]:
     """How each result came about: model, updates, time, seed; command, hardware, versions."""
-    lines, settings = [], []
+    lines = []
     for evaluation in evaluations:
         record = evaluation.record
         if record.get("search") == GIVEN:
             lines.append(f"{record.get('system')}: translations that were given.")
             continue
         training: dict[str, Any] | None = record.get("training")
-        said = (
-            f"{record.get('system')}, seed {record.get('seed')}: "
-            f"{record.get('parameters', {}).get('total', 0):,} parameters, "
-        )
         if training is None:  # the checkpoint was taken elsewhere without its run
-            lines.append(
-                f"{said}how it was trained is not recorded; "
-                f"{record.get('sentences_per_second')} sentences/s at this search."
+            trained = "how it was trained is not recorded"
+        else:
+            progress = training.get("progress", {})
+            trained = (
+                f"{progress.get('update', 0):,} updates ({progress.get('epoch', 0)} epochs) in "
+                f"{progress.get('seconds', 0.0) / 60:.1f} minutes, best after "
+                f"{progress.get('best_update', 0):,}"
             )
-            settings.append(describe_environment(record))
-            continue
-        progress = training.get("progress", {})
-        minutes = progress.get("seconds", 0.0) / 60
         lines.append(
-            f"{said}{progress.get('update', 0):,} updates ({progress.get('epoch', 0)} epochs) in "
-            f"{minutes:.1f} minutes, best after {progress.get('best_update', 0):,}; "
+            f"{record.get('system')}, seed {record.get('seed')}: "
+            f"{record.get('parameters', {}).get('total', 0):,} parameters, {trained}; "
             f"{record.get('sentences_per_second')} sentences/s at this search."
         )
-        settings.append(describe_environment(training, training.get("precision")))
-    return [*lines, *dict.fromkeys(settings)]  # what holds for all is said once
+    return [*lines, *_commands(evaluations)]
+
+
+def _commands(evaluations: Sequence[Evaluation]) -> list[str]:
+    """What made the models, or where that is not known, the translations; each is said once."""
+    records = [e.record for e in evaluations if e.record.get("search") != GIVEN]
+    made = [record.get("training") or record for record in records]
+    return list(dict.fromkeys(describe_environment(one, one.get("precision")) for one in made))

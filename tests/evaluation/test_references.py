@@ -190,6 +190,12 @@ def test_the_two_measures_know_their_extremes():
     assert off_diagonal(everywhere) == pytest.approx(1 / 3, abs=0.01)
     assert off_diagonal(monotone.flip(0)) == pytest.approx(50 / 98)
     assert off_diagonal(torch.ones(1, 1)) == 0
+    # Weights that do not sum to 1, as those of local_p, count by their shares; all 0 look nowhere.
+    some = torch.rand(4, 6, generator=torch.Generator().manual_seed(1))
+    shares = some / some.sum(dim=1, keepdim=True)
+    for measure in (attention_entropy, off_diagonal):
+        assert measure(0.3 * some) == pytest.approx(measure(shares))
+        assert measure(torch.zeros(4, 6)) == 0
 
 
 def test_a_map_shows_where_the_model_looked_for_each_word_of_a_hypothesis(translator):

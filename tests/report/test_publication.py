@@ -80,6 +80,24 @@ def test_the_marked_part_is_filled_and_the_rest_untouched(tmp_path, comparison):
     assert document.read_text(encoding="utf-8") == text
 
 
+def test_a_summary_is_the_figure_and_whether_the_gap_grows(tmp_path, comparison):
+    document = tmp_path / "README.md"
+    mark = "summary:toy/test-greedy"
+    document.write_text(f"a\n<!-- {mark} -->\nold\n<!-- /{mark} -->\nb\n", encoding="utf-8")
+    publish(
+        PublishConfig(
+            summaries=[str(comparison)], document=str(document), pictures=str(tmp_path / "docs")
+        )
+    )
+    lines = document.read_text(encoding="utf-8").splitlines()
+    assert lines[2] == "![BLEU by source length, toy, test-greedy](docs/toy-test-greedy.png)"
+    assert lines[4].startswith('- Whether "attention" gains more on long sources cannot be said')
+    assert lines[5].startswith("- Command: `python scripts/reproduce.py experiment=toy`. Hardware")
+    assert lines[6:] == [f"<!-- /{mark} -->", "b"]
+    drawn = tmp_path / "docs" / "toy-test-greedy.png"
+    assert drawn.read_bytes() == (comparison / "figure.png").read_bytes()
+
+
 def test_text_that_was_given_is_published_as_such(tmp_path, comparison):
     ours = read_evaluation(tmp_path / "attention")
     texts = replace(ours.texts, capped=[])
@@ -299,7 +317,9 @@ def test_scores_of_different_test_sets_do_not_stand_in_one_table(tmp_path):
 
 
 def test_nothing_to_publish_is_refused():
-    named = r"give comparisons=.*runs=.*scores=.*curves=.*alignments=.*table_1=.* or maps="
+    named = (
+        r"give comparisons=.*summaries=.*runs=.*scores=.*curves=.*alignments=.*table_1=.* or maps="
+    )
     with pytest.raises(UserError, match=named):
         PublishConfig(document="README.md", pictures="docs")
     with pytest.raises(UserError, match=r"runs names no folder for same; give runs=\{same:"):

@@ -1,14 +1,14 @@
 """What every kind of attention is to the decoder: a module without a memory of its own.
 
 ``keys`` runs once per sentence, ``forward`` once per target step, or ``unroll`` once for all steps
-where their states are known. Nothing of a sentence is kept in
-the module; a kind that must know its earlier steps declares what it remembers (``begin``,
-``remember``), and the decoder's state carries it.
+where their states are known. Nothing of a sentence is kept in the module; a kind that must know its
+earlier steps declares what it remembers (``begin``, ``remember``), and the decoder's state carries
+it.
 
 Shape letters beside the encoder's: search has N sentences and R = N x W queries, W hypotheses of
 each, sentence by sentence. Keys, memory and mask stay those of the sentences. Training has W = 1,
-or W = T where it attends for all T steps at once.
-P is the width of what a kind remembers, 0 for most.
+or W = T where it attends for all T steps at once. P is the width of what a kind remembers, 0 for
+most.
 
 The kinds' equations call the query :math:`s_{i-1}`, the state before the step, as Bahdanau et al.
 2014 do; where the decoder attends after its step (:mod:`seq2seq.model.luong`) it is :math:`s_i`.
