@@ -4,13 +4,28 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: help reproduce test lint format clean
+# The study's systems, @ for what is wanted of each, and where they are compared.
+PAIR30 := outputs/figure2-cpu/no-attention-30@,outputs/figure2-cpu/attention-30@
+PAIR50 := outputs/figure2-cpu/no-attention-50@,outputs/figure2-cpu/attention-50@
+COMPARED := outputs/figure2-cpu/comparison
+
+.PHONY: help reproduce study test lint format clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-11s %s\n", $$1, $$2}'
 
 reproduce: $(STAMP) ## Train both arms on the embedded corpus; print BLEU by length, draw the figure
 	$(BIN)/python scripts/reproduce.py
+
+study: $(STAMP) ## Train what docs/study.md reports, hours of it, and write its results
+	$(BIN)/python scripts/reproduce.py experiment=figure2 scale=cpu $(FIGURE2)
+	$(BIN)/python scripts/reproduce.py experiment=bottleneck_width
+	$(BIN)/python scripts/reproduce.py experiment=controls $(CONTROLS)
+	$(BIN)/python scripts/publish.py document=docs/study.md \
+	  'comparisons=[$(COMPARED)/test-beam5,$(COMPARED)/test_all-beam5,$(COMPARED)/newstest2014-beam5,outputs/bottleneck_width/comparison/test-beam5,outputs/controls/comparison/test_2016_flickr-beam5]' \
+	  'table_1={newstest2014:[$(subst @,/seed-1/evaluations/newstest2014-beam5,$(PAIR30),$(PAIR50))]}' \
+	  'curves={figure2-30:[$(subst @,/seed-1,$(PAIR30))],figure2-50:[$(subst @,/seed-1,$(PAIR50))]}' \
+	  'runs={figure2:[$(subst @,/seed-1,$(PAIR50),$(PAIR30))]}'
 
 test: $(STAMP) ## Run the tests
 	$(BIN)/python -m pytest -n auto

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,32 @@ def test_every_command_composes(command):
 @pytest.mark.parametrize("target", re.findall(r"^make (\w+)$", "\n".join(COMMANDS), re.MULTILINE))
 def test_every_make_target_exists(target):
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_the_study_is_made_by_commands_that_compose_and_has_a_place_for_each_result():
+    said = subprocess.run(
+        ["make", "-n", "study", "FIGURE2=corpus.directory=europarl test_texts.newstest2014=news/n"],
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    ).stdout
+    commands = [shlex.split(line) for line in said.replace("\\\n", "").split("\n") if line]
+    scripts = [words[1:] for words in commands if words[1].startswith("scripts/")]
+    assert [words[0] for words in scripts] == ["scripts/reproduce.py"] * 3 + ["scripts/publish.py"]
+    *experiments, published = [
+        compose_config(Path(script).stem, overrides) for script, *overrides in scripts
+    ]
+    study = {f"outputs/{e.name}/{s}/seed-1" for e in experiments[:1] for s in e.systems}
+    assert {run for runs in published.curves.values() for run in runs} == study
+    assert set(published.runs["figure2"]) == study
+    text = (ROOT / published.document).read_text(encoding="utf-8")
+    names = [f"{Path(c).parent.parent.name}/{Path(c).name}" for c in published.comparisons]
+    assert {name.split("/")[0] for name in names} == {e.name for e in experiments}
+    marks = [f"results:{name}" for name in names]
+    for kind in ("curves", "runs", "table_1"):
+        marks += [f"{kind}:{name}" for name in getattr(published, kind)]
+    assert sorted(marks) == sorted(re.findall(r"<!-- (\w+:\S+) -->", text))
 
 
 @pytest.mark.slow
