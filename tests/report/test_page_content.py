@@ -1,5 +1,6 @@
 """The numbers, sentences and maps that a page shows, each counted another way."""
 
+import dataclasses
 import json
 import math
 
@@ -176,8 +177,16 @@ def test_learning_curves_come_from_the_run_folder(tmp_path):
     assert loss.lines[0].segments[0].path.count("L") == 3
     assert content.records.rows[0].cells[4:6] == ["1,234", "1.5"]
 
-    (run / "run.json").write_text(json.dumps(training | {"seed": 2}))  # another run is there now
-    assert content_of([evaluation])[1].curves.charts == []
+    settings = {"model": {"dropout": 0.25, "embedding": 8}, "name": "trial"}
+    told = dataclasses.replace(evaluation, record={**evaluation.record, "config": settings})
+    (run / "config.json").write_text(json.dumps({"model": {"dropout": 0.25}, "output": "away"}))
+    assert content_of([told])[1].curves.charts
+    for other in ({"seed": 2}, {"data_sha256": {"train.source": "0f"}}):
+        (run / "run.json").write_text(json.dumps(training | other))  # another run is there now
+        assert content_of([told])[1].curves.charts == []
+    (run / "run.json").write_text(json.dumps(training))
+    (run / "config.json").write_text(json.dumps({"model": {"dropout": 0.5}}))
+    assert content_of([told])[1].curves.charts == []
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from seq2seq.report.page.attention import SIZE
 from seq2seq.report.page.charts import Chart, Point, Series, Tick, draw, ticks
 from seq2seq.report.page.systems import Arm, SideBySide
 from seq2seq.report.training_runs import TrainingRun, read_training_run
+from seq2seq.training.run_folder import identity
 
 
 @dataclass(frozen=True)
@@ -107,10 +108,18 @@ def find_run(evaluation: Evaluation) -> TrainingRun | None:
             run = read_training_run(folder)
         except (UserError, KeyError, OSError):  # a page does without what it cannot read
             continue
-        said = ("experiment", "system", "seed")
-        if all(run.record.get(key) == (record.get("training") or {}).get(key) for key in said):
+        said = ("experiment", "system", "seed", "data_sha256")
+        trained = record.get("training") or {}
+        if all(run.record.get(key) == trained.get(key) for key in said) and _alike(
+            run.settings, identity(record.get("config") or {})
+        ):
             return run
     return None
+
+
+def _alike(settings: dict[str, Any], others: dict[str, Any]) -> bool:
+    """Whether two runs agree in what both say: an older version knew fewer settings."""
+    return all(settings[key] == others[key] for key in settings.keys() & others.keys())
 
 
 def _series(
