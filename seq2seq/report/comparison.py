@@ -38,7 +38,7 @@ def compare(config: CompareConfig) -> ComparisonReport:
     Writes table.md, table.csv, figure.png, figure.svg, page.html to look into the systems with a
     browser and, last, comparison.json with every number of the tables; for more than four systems
     also heatmap.png and heatmap.svg, and for each that attends, attention-<system>.png and .svg, of
-    its first seed. The order of
+    its first seed; such files of an earlier comparison in the folder go. The order of
     ``config.evaluations`` matters for the default baseline alone.
 
     Raises:
@@ -73,6 +73,10 @@ def compare(config: CompareConfig) -> ComparisonReport:
     write_whole(output / "table.csv", comparison_csv(comparison).encode())
     for name, picture in figures.items():
         write_whole(output / name, picture)
+    for form in ("png", "svg"):  # of systems that were here before, and are no longer
+        for old in [*output.glob(f"attention-*.{form}"), output / f"heatmap.{form}"]:
+            if old.name not in figures:
+                old.unlink(missing_ok=True)
     write_whole(output / "page.html", page)
     numbers = {"format": 1, **dataclasses.asdict(comparison), "findings": said}
     write_json(output / "comparison.json", numbers)
