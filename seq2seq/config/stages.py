@@ -194,6 +194,11 @@ class EvaluateConfig:
                 "source is a text of your own: leave out test_sets, test_texts and directory, "
                 "which name others."
             )
+        if self.test_sets == [] and not (self.test_texts or self.source or self.hypotheses):
+            raise UserError(
+                "There is nothing to evaluate: test_sets=[] asks for none of the corpus's; give "
+                "test_texts or source beside it, or leave it out for all of them."
+            )
         if self.no_unk and self.decoding.forbid_unknown:
             raise UserError(
                 "no_unk=true compares a search that may write <unk> with one that may not; leave "

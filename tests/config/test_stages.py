@@ -32,6 +32,7 @@ def evaluate_config(**settings: object) -> EvaluateConfig:
         ({**GIVEN, "system": "a/b"}, "system=a/b is no name"),
         ({**GIVEN, "system": ""}, "system= is no name"),
         ({"checkpoint": "c", "system": "x"}, "leave system out"),
+        ({"checkpoint": "c", "test_sets": []}, "There is nothing to evaluate: test_sets=.. asks"),
         ({"checkpoint": "c", "beams": [0]}, "beams=0 is out of range"),
         ({"checkpoint": "c", "beams": []}, "must name at least one value"),
         ({"checkpoint": "c", "beams": [2, 2]}, "and none twice"),
