@@ -18,6 +18,12 @@ class PublishConfig:
     summaries: list[str] = field(default_factory=list)
     """Comparison folders; each fills the part marked ``<!-- summary:<experiment>/<folder> -->``
     with its figure and whether each gap grows with length."""
+    focus: list[str] = field(default_factory=list)
+    """Comparison folders; each fills the part marked ``<!-- focus:<experiment>/<folder> -->`` with
+    a figure of how sharply the systems looked, by source length."""
+    places: list[str] = field(default_factory=list)
+    """Comparison folders; each fills the part marked ``<!-- places:<experiment>/<folder> -->`` with
+    a figure of the loss by place in the reference and source length."""
     benchmarks: list[str] = field(default_factory=list)
     """Tables of ``benchmark``, such as outputs/benchmark/m.md; each fills the part marked
     ``<!-- benchmark:<file name without .md> -->``. One figure of all sizes, from the .json files
@@ -52,11 +58,11 @@ class PublishConfig:
             "alignments": self.alignments,
             "table_1": self.table_1,
         }
-        lists = (self.comparisons, self.summaries, self.benchmarks)
+        lists = (self.comparisons, self.summaries, self.focus, self.places, self.benchmarks)
         if not (any(lists) or self.maps or any(named.values())):
             raise UserError(
                 "There is nothing to publish; give comparisons=[...], summaries=[...], "
-                "benchmarks=[...], "
+                "focus=[...], places=[...], benchmarks=[...], "
                 "runs={NAME:[...]}, scores={NAME:[...]}, curves={NAME:[...]}, "
                 "alignments={NAME:[...]}, table_1={NAME:[...]} or maps={NAME:...}."
             )

@@ -14,9 +14,12 @@ from seq2seq.files import write_json, write_whole
 from seq2seq.report.attention_figure import render_attention
 from seq2seq.report.figures import render_length_figure
 from seq2seq.report.findings import findings
+from seq2seq.report.focus_figure import render_focus
 from seq2seq.report.heatmap import MANY_SYSTEMS, render_heatmap
 from seq2seq.report.page.content import page_content
 from seq2seq.report.page.render import render_page
+from seq2seq.report.position_figure import render_positions
+from seq2seq.report.side_by_side import SideBySide
 from seq2seq.report.tables import comparison_csv, comparison_markdown
 
 logger = logging.getLogger(__name__)
@@ -37,8 +40,10 @@ def compare(config: CompareConfig) -> ComparisonReport:
 
     Writes table.md, table.csv, figure.png, figure.svg, page.html to look into the systems with a
     browser and, last, comparison.json with every number of the tables; for more than four systems
-    also heatmap.png and heatmap.svg, and for each that attends, attention-<system>.png and .svg, of
-    its first seed; such files of an earlier comparison in the folder go. The order of
+    also heatmap.png and heatmap.svg; for each that attends, attention-<system>.png and .svg, of its
+    first seed, and for all of them together focus.png and .svg, how sharply they looked by source
+    length; for those that were asked about the references, loss-by-place.png and .svg. Such files
+    of an earlier comparison in the folder go. The order of
     ``config.evaluations`` matters for the default baseline alone.
 
     Raises:
@@ -65,7 +70,11 @@ def compare(config: CompareConfig) -> ComparisonReport:
         if first.texts.maps:
             pictures = render_attention(first).items()
             figures |= {f"attention-{_file(system.name)}.{form}": p for form, p in pictures}
-    page = render_page(page_content(comparison, evaluations, said))
+    sides = SideBySide.of(comparison, evaluations)
+    figures |= {f"focus.{form}": picture for form, picture in render_focus(sides).items()}
+    maps = render_positions(sides).items()
+    figures |= {f"loss-by-place.{form}": picture for form, picture in maps}
+    page = render_page(page_content(sides, said))
 
     output = Path(config.output)
     output.mkdir(parents=True, exist_ok=True)
@@ -74,7 +83,8 @@ def compare(config: CompareConfig) -> ComparisonReport:
     for name, picture in figures.items():
         write_whole(output / name, picture)
     for form in ("png", "svg"):  # of systems that were here before, and are no longer
-        for old in [*output.glob(f"attention-*.{form}"), output / f"heatmap.{form}"]:
+        drawn_before = [output / f"{name}.{form}" for name in ("heatmap", "focus", "loss-by-place")]
+        for old in [*output.glob(f"attention-*.{form}"), *drawn_before]:
             if old.name not in figures:
                 old.unlink(missing_ok=True)
     write_whole(output / "page.html", page)

@@ -11,6 +11,10 @@ name of its file::
     (the same in short: the figure, and whether each gap grows with length)
     <!-- /summary:quickstart/test-beam5 -->
 
+    <!-- focus:quickstart/test-beam5 -->
+    (figures: how sharply its systems looked, and with ``places`` where the references are lost)
+    <!-- /focus:quickstart/test-beam5 -->
+
     <!-- benchmark:m -->
     (and here)
     <!-- /benchmark:m -->
@@ -46,7 +50,7 @@ name of its file::
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +67,12 @@ from seq2seq.report.curves import render_curves
 from seq2seq.report.draft import Draft
 from seq2seq.report.figures import render_length_figure
 from seq2seq.report.findings import findings, growth_in_words
+from seq2seq.report.focus_figure import render_focus
 from seq2seq.report.heatmap import MANY_SYSTEMS, render_heatmap
 from seq2seq.report.paper_table import paper_markdown
+from seq2seq.report.position_figure import render_positions
 from seq2seq.report.score_list import same_texts, score_list_markdown
+from seq2seq.report.side_by_side import SideBySide
 from seq2seq.report.tables import bleu_table, gap_table
 from seq2seq.report.training_runs import read_training_run, training_runs_markdown
 
@@ -84,6 +91,12 @@ def publish(config: PublishConfig) -> None:
         _fill_comparison(draft, folder)
     for folder in map(Path, config.summaries):
         _fill_summary(draft, folder)
+    for folder in map(Path, config.focus):
+        title = "Attention by source length"
+        _fill_figure(draft, folder, "focus", title, render_focus)
+    for folder in map(Path, config.places):
+        title = "Loss by place in the reference"
+        _fill_figure(draft, folder, "places", title, render_positions)
     for table in map(Path, config.benchmarks):
         if not table.is_file():
             raise UserError(f"There is no benchmark {table}; run scripts/benchmark.py first.")
@@ -144,6 +157,28 @@ def _fill_summary(draft: Draft, folder: Path) -> None:
         *(f"- {line}" for line in [*said, *_commands(evaluations)]),
     ]
     draft.fill(f"summary:{experiment}/{folder.name}", "\n".join(part))
+
+
+def _fill_figure(
+    draft: Draft,
+    folder: Path,
+    kind: str,
+    title: str,
+    draw: Callable[[SideBySide], dict[str, bytes]],
+) -> None:
+    """A figure of what the models said of the references, and the commands."""
+    evaluations, comparison = _read_comparison(folder)
+    drawn = draw(SideBySide.of(comparison, evaluations))
+    if not drawn:
+        raise UserError(
+            f"The evaluations behind {folder} do not hold what {kind} shows; evaluate models that "
+            "attend, with this version."
+        )
+    experiment = _experiment(evaluations)
+    name = f"{experiment}-{folder.name}-{kind}"
+    link = draft.show(name, drawn["png"], f"{title}, {experiment}, {folder.name}")
+    made = [f"- {line}" for line in _commands(evaluations)]
+    draft.fill(f"{kind}:{experiment}/{folder.name}", "\n".join([link, "", *made]))
 
 
 def _show_lengths(draft: Draft, experiment: str, name: str, comparison: Comparison) -> str:

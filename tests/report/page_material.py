@@ -13,6 +13,7 @@ from seq2seq.evaluation.scores import AttentionMap, ReferenceScores, Translation
 from seq2seq.evaluation.systems import compare_systems
 from seq2seq.report.findings import findings
 from seq2seq.report.page.content import page_content
+from seq2seq.report.side_by_side import SideBySide
 
 SETTINGS = EvaluationConfig(bootstrap=100)
 LENGTHS = {5: 110, 12: 4, 25: 101, 64: 3}
@@ -84,4 +85,4 @@ def material(root: Path) -> list[Evaluation]:
 
 def content_of(evaluations, baseline=None):
     comparison = compare_systems(evaluations, baseline, SETTINGS)
-    return comparison, page_content(comparison, evaluations, findings(comparison))
+    return comparison, page_content(SideBySide.of(comparison, evaluations), findings(comparison))

@@ -11,12 +11,12 @@ from page_material import SETTINGS, attended, content_of
 from synthetic_translations import evaluated, translated
 
 from seq2seq.evaluation.scores import bleu_counts, sentence_bleu
-from seq2seq.report.page.attention import by_bucket
+from seq2seq.report.focus import by_bucket
 from seq2seq.report.page.charts import ticks
-from seq2seq.report.page.positions import EDGES
 from seq2seq.report.page.render import render_page
 from seq2seq.report.page.sentences import extremes
-from seq2seq.report.page.systems import SideBySide
+from seq2seq.report.positions import EDGES
+from seq2seq.report.side_by_side import SideBySide
 
 
 def test_sentence_scores_are_sacrebleus(evaluations):

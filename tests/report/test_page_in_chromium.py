@@ -11,6 +11,7 @@ from seq2seq.evaluation.systems import compare_systems
 from seq2seq.report.findings import findings
 from seq2seq.report.page.content import page_content
 from seq2seq.report.page.render import render_page
+from seq2seq.report.side_by_side import SideBySide
 
 selenium = pytest.importorskip("selenium")
 from selenium import webdriver  # noqa: E402
@@ -53,7 +54,7 @@ def address(tmp_path_factory):
     root = tmp_path_factory.mktemp("page")
     evaluations = material(root / "material")
     comparison = compare_systems(evaluations, "fixed", SETTINGS)
-    content = page_content(comparison, evaluations, findings(comparison))
+    content = page_content(SideBySide.of(comparison, evaluations), findings(comparison))
     (root / "page.html").write_bytes(render_page(content))
     return (root / "page.html").as_uri()
 

@@ -317,9 +317,9 @@ def test_scores_of_different_test_sets_do_not_stand_in_one_table(tmp_path):
 
 
 def test_nothing_to_publish_is_refused():
-    named = (
-        r"give comparisons=.*summaries=.*runs=.*scores=.*curves=.*alignments=.*table_1=.* or maps="
-    )
+    lists = ("comparisons", "summaries", "focus", "places", "benchmarks")
+    tables = ("runs", "scores", "curves", "alignments", "table_1")
+    named = "give " + ".*".join(f"{name}=" for name in (*lists, *tables)) + ".* or maps="
     with pytest.raises(UserError, match=named):
         PublishConfig(document="README.md", pictures="docs")
     with pytest.raises(UserError, match=r"runs names no folder for same; give runs=\{same:"):

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from seq2seq.config import EvaluationConfig, PublishConfig
+from seq2seq.config import CompareConfig, EvaluationConfig, PublishConfig
 from seq2seq.errors import UserError
 from seq2seq.evaluation.alignment import GoldLinks, diagonal, score_links, shifted
 from seq2seq.evaluation.folder import write_evaluation
 from seq2seq.evaluation.scores import AttentionMap, Translations
+from seq2seq.report.comparison import compare
 from seq2seq.report.publication import publish
 
 SETTINGS = EvaluationConfig(bootstrap=100)
@@ -71,6 +72,44 @@ def test_a_figure_of_attention_goes_where_the_call_names_it(tmp_path):
         publish(replace(config, lines={"a": [1]}))
     with pytest.raises(UserError, match=r"lines names b, but maps does not; give maps=\{b:"):
         replace(config, lines={"b": [1]})
+
+
+def test_figures_of_what_models_said_of_the_references(tmp_path, evaluations):
+    """From a comparison's folder, each to its mark; not where no model was asked."""
+    folders = [str(evaluation.directory) for evaluation in evaluations]
+    done = compare(
+        CompareConfig(
+            evaluations=folders,
+            output=str(tmp_path / "test-greedy"),
+            evaluation=SETTINGS,
+            baseline="fixed",
+        )
+    )
+    document = tmp_path / "d.md"
+    marks = [f"{kind}:trial/test-greedy" for kind in ("focus", "places")]
+    document.write_text("".join(f"<!-- {mark} -->\n<!-- /{mark} -->\n" for mark in marks))
+    folder = [str(done.directory)]
+    config = PublishConfig(
+        document=str(document), pictures=str(tmp_path / "p"), focus=folder, places=folder
+    )
+    publish(config)
+    lines = document.read_text(encoding="utf-8").splitlines()
+    assert lines[1] == (
+        "![Attention by source length, trial, test-greedy](p/trial-test-greedy-focus.png)"
+    )
+    for drawn, name in (("focus", "focus"), ("places", "loss-by-place")):
+        picture = tmp_path / "p" / f"trial-test-greedy-{drawn}.png"
+        assert picture.read_bytes() == (done.directory / f"{name}.png").read_bytes()
+    compare(
+        CompareConfig(
+            evaluations=[write_scores(tmp_path / "asked-nothing", experiment="trial")],
+            output=str(done.directory),
+            evaluation=SETTINGS,
+        )
+    )
+    assert not (done.directory / "focus.png").exists()
+    with pytest.raises(UserError, match=r"do not hold what focus shows; evaluate models that"):
+        publish(config)
 
 
 def test_what_has_no_alignment_is_refused(tmp_path):

@@ -1,16 +1,15 @@
 """Where the systems looked: maps to browse; entropy and distance from the diagonal by length."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from seq2seq.evaluation.lengths import source_words
-from seq2seq.evaluation.scores import AttentionMap, ReferenceScores
+from seq2seq.evaluation.scores import AttentionMap
+from seq2seq.report.focus import Focus, focus
 from seq2seq.report.page.charts import Chart, Point, Series, Style, Tick, draw, style
 from seq2seq.report.page.sentences import bucket_of, shortened
-from seq2seq.report.page.systems import Arm, SideBySide
+from seq2seq.report.side_by_side import SideBySide
 
 MOST_WEIGHTS = 300_000
 """Weights of all maps on a page together, about a megabyte of it."""
@@ -44,8 +43,8 @@ class Maps:
 
 
 @dataclass(frozen=True)
-class Focus:
-    """A measure of attention by source length."""
+class FocusChart:
+    """A measure of attention by source length, drawn."""
 
     chart: Chart
     rows: list[tuple[str, list[float | None]]]
@@ -123,44 +122,12 @@ def _map_data(
     }
 
 
-def focus(sides: SideBySide) -> list[Focus]:
-    """Entropy and distance from the diagonal; empty where no system says."""
-    found = [
-        _focus(
-            sides,
-            "entropy",
-            "Entropy of attention",
-            "Entropy (nats)",
-            lambda said: said.entropy,
-            "0 nats: every word of the translation looks at one source piece; the logarithm of "
-            "the source's length: it looks everywhere alike.",
-        ),
-        _focus(
-            sides,
-            "diagonal",
-            "Distance of attention from the diagonal",
-            "Distance",
-            lambda said: said.off_diagonal,
-            "0: attention walks through the source in order; 1/3: it looks everywhere alike.",
-        ),
-    ]
-    return [one for one in found if one is not None]
+def focus_charts(sides: SideBySide) -> list[FocusChart]:
+    """A chart of each measure of :mod:`seq2seq.report.focus`."""
+    return [_focus_chart(sides, one) for one in focus(sides)]
 
 
-def _focus(
-    sides: SideBySide,
-    name: str,
-    title: str,
-    label: str,
-    of: Callable[[ReferenceScores], list[float | None] | None],
-    explanation: str,
-) -> Focus | None:
-    means = {arm.number: by_bucket(sides, arm, of) for arm in sides.arms}
-    means = {
-        number: values for number, values in means.items() if any(v is not None for v in values)
-    }
-    if not means:
-        return None
+def _focus_chart(sides: SideBySide, found: Focus) -> FocusChart:
     names = [arm.name for arm in sides.arms]
     series = [
         Series(
@@ -177,43 +144,26 @@ def _focus(
                 if value is not None
             ],
         )
-        for number, values in means.items()
+        for number, values in found.means.items()
     ]
-    top = max(value for values in means.values() for value in values if value is not None)
-    return Focus(
+    return FocusChart(
         chart=draw(
-            name,
-            title,
-            ("Source length (words)", label),
+            found.name,
+            found.title,
+            ("Source length (words)", found.label),
             series,
             [
                 Tick(place, row.words.replace("-", "–"), faint=row.few)
                 for place, row in enumerate(sides.rows)
             ],
             (-0.35, len(sides.rows) - 0.65),
-            (0.0, 1.08 * top or 1.0),
+            (0.0, 1.08 * found.highest or 1.0),
             SIZE,
         ),
         rows=[
-            (row.words, [values[place] for values in means.values()])
+            (row.words, [values[place] for values in found.means.values()])
             for place, row in enumerate(sides.rows)
         ],
-        systems=[(names[number], style(number)) for number in means],
-        explanation=explanation,
+        systems=[(names[number], style(number)) for number in found.means],
+        explanation=found.explanation,
     )
-
-
-def by_bucket(
-    sides: SideBySide, arm: Arm, of: Callable[[ReferenceScores], list[float | None] | None]
-) -> list[float | None]:
-    """The mean over the sentences of each bucket that have the measure, then over seeds."""
-    of_seeds = [values for said in arm.reference_scores if (values := of(said)) is not None]
-    means: list[float | None] = []
-    for chosen in sides.members:
-        measured = [
-            [value for i in np.flatnonzero(chosen) if (value := values[i]) is not None]
-            for values in of_seeds
-        ]
-        of_bucket = [float(np.mean(values)) for values in measured if values]
-        means.append(float(np.mean(of_bucket)) if of_bucket else None)
-    return means

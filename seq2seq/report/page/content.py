@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
 from seq2seq.evaluation.systems import Comparison, Gap, SystemRow
-from seq2seq.report.page.attention import Focus, Maps, focus, maps
+from seq2seq.report.page.attention import FocusChart, Maps, focus_charts, maps
 from seq2seq.report.page.charts import Chart, Point, Series, Style, Tick, draw, style
-from seq2seq.report.page.positions import Positions, positions
 from seq2seq.report.page.sentences import Bucket, Sample, buckets, samples
-from seq2seq.report.page.systems import SideBySide
 from seq2seq.report.page.training import Curves, Records, curves, records
+from seq2seq.report.positions import Positions, positions
+from seq2seq.report.side_by_side import SideBySide
 from seq2seq.report.tables import DAGGER, heading, interval_text, notes
 
 
@@ -48,7 +47,7 @@ class PageContent:
     notes: list[str]
     """How to read the tables, as Markdown sentences."""
     maps: Maps
-    focus: list[Focus]
+    focus: list[FocusChart]
     positions: Positions | None
     samples: list[Sample]
     sample_buckets: list[str]
@@ -58,17 +57,10 @@ class PageContent:
     records: Records
 
 
-def page_content(
-    comparison: Comparison, evaluations: Sequence[Evaluation], findings: Sequence[str]
-) -> PageContent:
-    """Gather what a page shows.
-
-    Args:
-        comparison: what :func:`seq2seq.evaluation.systems.compare_systems` found.
-        evaluations: those it was made from, in any order.
-        findings: its findings in words.
-    """
-    sides = SideBySide.of(comparison, evaluations)
+def page_content(sides: SideBySide, findings: Sequence[str]) -> PageContent:
+    """Gather what a page shows of a comparison, whose ``findings`` in words are given."""
+    comparison = sides.comparison
+    evaluations = [evaluation for arm in sides.arms for evaluation in arm.evaluations]
     shown = [bucket for arm in sides.arms for bucket in buckets(sides, arm)]
     chosen = samples(sides)
     experiments = {str(e.record["experiment"]) for e in evaluations if e.record.get("experiment")}
@@ -88,7 +80,7 @@ def page_content(
         growth=_growth_table(comparison) if comparison.gaps else None,
         notes=notes(comparison),
         maps=maps(sides),
-        focus=focus(sides),
+        focus=focus_charts(sides),
         positions=positions(sides),
         samples=chosen,
         sample_buckets=list(dict.fromkeys(sample.bucket for sample in chosen)),

@@ -12,7 +12,7 @@ from seq2seq.evaluation.lengths import (
     source_words,
 )
 from seq2seq.evaluation.systems import SystemRow
-from seq2seq.report.page.systems import Arm, SideBySide
+from seq2seq.report.side_by_side import Arm, SideBySide
 
 EXAMPLES = 3
 """Best sentences of a bucket, worst ones, and samples."""

@@ -11,7 +11,7 @@ from seq2seq.evaluation.given import GIVEN
 from seq2seq.record import describe_environment
 from seq2seq.report.page.attention import SIZE
 from seq2seq.report.page.charts import Chart, Point, Series, Tick, draw, ticks
-from seq2seq.report.page.systems import Arm, SideBySide
+from seq2seq.report.side_by_side import Arm, SideBySide
 from seq2seq.report.training_runs import TrainingRun, read_training_run
 from seq2seq.training.run_folder import identity
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seq2seq.evaluation.lengths import FEW, bucket_labels
-from seq2seq.report.page.systems import Arm, SideBySide
+from seq2seq.report.side_by_side import Arm, SideBySide
 
 EDGES = (5, 10, 20, 30, 40, 50)
 """Last piece of each range of places."""
