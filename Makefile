@@ -8,6 +8,7 @@ STAMP := $(VENV)/installed
 PAIR30 := outputs/figure2-cpu/no-attention-30@,outputs/figure2-cpu/attention-30@
 PAIR50 := outputs/figure2-cpu/no-attention-50@,outputs/figure2-cpu/attention-50@
 COMPARED := outputs/figure2-cpu/comparison
+PUBLISH := $(BIN)/python scripts/publish.py document=docs/study.md
 
 .PHONY: help reproduce study test lint format clean
 
@@ -17,15 +18,18 @@ help: ## Show this list
 reproduce: $(STAMP) ## Train both arms on the embedded corpus; print BLEU by length, draw the figure
 	$(BIN)/python scripts/reproduce.py
 
-study: $(STAMP) ## Train what docs/study.md reports, hours of it, and write its results
+study: $(STAMP) ## Train what docs/study.md reports, hours of it, and write its results; needs FIGURE2="corpus.directory=..."
+	@test -n '$(FIGURE2)' || { echo 'error: make study needs the text, as docs/study.md says: make study FIGURE2="corpus.directory=europarl test_texts.newstest2014=newstest/newstest2014"'; exit 1; }
 	$(BIN)/python scripts/reproduce.py experiment=figure2 scale=cpu $(FIGURE2)
-	$(BIN)/python scripts/reproduce.py experiment=bottleneck_width
-	$(BIN)/python scripts/reproduce.py experiment=controls $(CONTROLS)
-	$(BIN)/python scripts/publish.py document=docs/study.md \
-	  'comparisons=[$(COMPARED)/test-beam5,$(COMPARED)/test_all-beam5,$(COMPARED)/newstest2014-beam5,outputs/bottleneck_width/comparison/test-beam5,outputs/controls/comparison/test_2016_flickr-beam5]' \
+	$(PUBLISH) 'comparisons=[$(COMPARED)/test-beam5,$(COMPARED)/test_all-beam5,$(COMPARED)/newstest2014-beam5]' \
+	  'details=[$(COMPARED)/test-beam5,$(COMPARED)/test_all-beam5]' 'places=[$(COMPARED)/test-beam5]' \
 	  'table_1={newstest2014:[$(subst @,/seed-1/evaluations/newstest2014-beam5,$(PAIR30),$(PAIR50))]}' \
 	  'curves={figure2-30:[$(subst @,/seed-1,$(PAIR30))],figure2-50:[$(subst @,/seed-1,$(PAIR50))]}' \
 	  'runs={figure2:[$(subst @,/seed-1,$(PAIR50),$(PAIR30))]}'
+	$(BIN)/python scripts/reproduce.py experiment=bottleneck_width
+	$(PUBLISH) 'comparisons=[outputs/bottleneck_width/comparison/test-beam5]'
+	$(BIN)/python scripts/reproduce.py experiment=controls $(CONTROLS)
+	$(PUBLISH) 'comparisons=[outputs/controls/comparison/test_2016_flickr-beam5]'
 
 test: $(STAMP) ## Run the tests
 	$(BIN)/python -m pytest -n auto

@@ -9,6 +9,7 @@ from seq2seq.config import CompareConfig, EvaluateConfig, ExperimentConfig
 from seq2seq.data.preparation import prepare
 from seq2seq.device import choose_device
 from seq2seq.evaluation.evaluate import evaluate
+from seq2seq.evaluation.given import read_aligned
 from seq2seq.evaluation.named_texts import find_test_texts
 from seq2seq.report.comparison import compare
 from seq2seq.training.run_folder import RunFolder
@@ -20,13 +21,16 @@ log = logging.getLogger(__name__)
 def main(config: ExperimentConfig) -> None:
     """Each stage finds what an earlier call has finished and does not do it again."""
     runs = compose_systems(config)
-    for run in runs:  # before hours go into the first, nothing that a later one needs may be amiss
+    # Before hours go into the first, nothing that a later one needs may be amiss.
+    for run in runs:
         choose_device(run.training.device)
-        find_test_texts(run.test_texts, run.corpus)
+        for text in find_test_texts(run.test_texts, run.corpus).values():
+            read_aligned(text.source, text.target)
+    prepared = [prepare(run.corpus, run.tokenization, Path(run.data)) for run in runs]
+    for run in runs:
         RunFolder(run).claim()
     folders: dict[tuple[str, str], list[str]] = {}
-    for run in runs:
-        data = prepare(run.corpus, run.tokenization, Path(run.data))
+    for run, data in zip(runs, prepared, strict=True):
         folder = Trainer(run, data).run()
         settings = EvaluateConfig(
             checkpoint=str(folder.best),

@@ -24,9 +24,13 @@ PACKAGES = (
     "hydra-core",
     "numpy",
 )
-# Where files lie does not change a result, and is nobody else's business.
+# Where files lie is nobody else's business.
 WHEREABOUTS = re.compile(
     r"\+*(data|output|directory|peers_python|test_texts(\.[^=]+)?|corpus\.(directory|mirror|\w+_(source|target)))="
+)
+# That there were files of one's own may change a result: said, without the place.
+OWN_TEXT = re.compile(
+    r"\+*(directory|test_texts(\.[^=]+)?|corpus\.(directory|\w+_(source|target)))="
 )
 
 
@@ -76,14 +80,21 @@ def describe_machine(record: dict[str, Any], precision: str | None = None) -> st
     """The same without the command: hardware, PyTorch, code."""
     hardware = record.get("hardware", {})
     threads = f"{hardware.get('processor')}, {hardware.get('threads')} threads"
+    code = ""
+    if commit := record.get("git_commit"):
+        code = f"; code `{commit[:10]}`{' (modified)' if record.get('git_modified') else ''}"
     return (
         f"Hardware: {hardware.get('gpu') or threads}{f', {precision}' if precision else ''}; "
-        f"PyTorch {hardware.get('torch')}; code `{str(record.get('git_commit'))[:10]}`"
-        f"{' (modified)' if record.get('git_modified') else ''}."
+        f"PyTorch {hardware.get('torch')}{code}."
     )
 
 
 def command(arguments: Sequence[str]) -> str:
-    """The command line of a record, without what only says where files lie."""
-    kept = [argument for argument in arguments if not WHEREABOUTS.match(argument)]
+    """The command line of a record, with ``...`` for the places of a text, and no other places."""
+    kept = []
+    for argument in arguments:
+        if own := OWN_TEXT.match(argument):
+            kept.append(f"{own[0]}...")
+        elif not WHEREABOUTS.match(argument):
+            kept.append(argument)
     return shlex.join(["python", f"scripts/{kept[0]}", *kept[1:]]) if kept else "unknown"

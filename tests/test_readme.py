@@ -66,30 +66,43 @@ def test_every_make_target_exists(target):
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
+def made(*variables: str) -> subprocess.CompletedProcess[str]:
+    """What ``make study`` would do; with a variable for the text, else it refuses."""
+    return subprocess.run(
+        ["make", "-n", "study", *variables], cwd=ROOT, capture_output=True, encoding="utf-8"
+    )
+
+
 def test_the_study_is_made_by_commands_that_compose_and_has_a_place_for_each_result():
-    said = subprocess.run(
-        ["make", "-n", "study", "FIGURE2=corpus.directory=europarl test_texts.newstest2014=news/n"],
-        cwd=ROOT,
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-    ).stdout
+    said = made("FIGURE2=corpus.directory=europarl test_texts.newstest2014=news/n").stdout
     commands = [shlex.split(line) for line in said.replace("\\\n", "").split("\n") if line]
     scripts = [words[1:] for words in commands if words[1].startswith("scripts/")]
-    assert [words[0] for words in scripts] == ["scripts/reproduce.py"] * 3 + ["scripts/publish.py"]
-    *experiments, published = [
-        compose_config(Path(script).stem, overrides) for script, *overrides in scripts
-    ]
+    assert [words[0] for words in scripts] == ["scripts/reproduce.py", "scripts/publish.py"] * 3
+    configs = [compose_config(Path(script).stem, overrides) for script, *overrides in scripts]
+    experiments, published = configs[::2], configs[1::2]
     study = {f"outputs/{e.name}/{s}/seed-1" for e in experiments[:1] for s in e.systems}
-    assert {run for runs in published.curves.values() for run in runs} == study
-    assert set(published.runs["figure2"]) == study
-    text = (ROOT / published.document).read_text(encoding="utf-8")
-    names = [f"{Path(c).parent.parent.name}/{Path(c).name}" for c in published.comparisons]
-    assert {name.split("/")[0] for name in names} == {e.name for e in experiments}
-    marks = [f"results:{name}" for name in names]
-    for kind in ("curves", "runs", "table_1"):
-        marks += [f"{kind}:{name}" for name in getattr(published, kind)]
+    assert {run for runs in published[0].curves.values() for run in runs} == study
+    assert set(published[0].runs["figure2"]) == study
+    marks = []
+    for experiment, config in zip(experiments, published, strict=True):
+        assert config.document == "docs/study.md"
+        for kind in ("comparisons", "details", "places"):
+            for folder in map(Path, getattr(config, kind)):
+                assert folder.parts[:3] == ("outputs", experiment.name, "comparison")
+                mark = "results" if kind == "comparisons" else kind
+                marks.append(f"{mark}:{experiment.name}/{folder.name}")
+        for kind in ("curves", "runs", "table_1"):
+            marks += [f"{kind}:{name}" for name in getattr(config, kind)]
+    text = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
     assert sorted(marks) == sorted(re.findall(r"<!-- (\w+:\S+) -->", text))
+
+
+def test_the_study_asks_for_its_text_before_it_begins():
+    commands = made().stdout.split("\n")
+    refusal = next(place for place, line in enumerate(commands) if line.startswith("test -n ''"))
+    first = next(place for place, line in enumerate(commands) if "reproduce.py" in line)
+    assert refusal < first
+    assert subprocess.run(["sh", "-c", commands[refusal]], capture_output=True).returncode == 1
 
 
 @pytest.mark.slow

@@ -8,6 +8,15 @@ def test_commands_leave_out_where_files_lie():
     assert command(arguments) == "python scripts/train.py seed=2"
 
 
+def test_text_of_ones_own_is_said_without_its_place():
+    arguments = ["evaluate.py", "directory=/a", "corpus.directory=/b", "corpus.train_source=/c"]
+    arguments += ["+test_texts.news=/d", "test_texts={n: /e}"]
+    assert command(arguments) == (
+        "python scripts/evaluate.py directory=... corpus.directory=... corpus.train_source=... "
+        "+test_texts.news=... test_texts=..."
+    )
+
+
 def test_a_line_names_the_processor_or_the_gpu():
     record = {
         "command": ["benchmark.py", "sizes=[l]"],
@@ -21,3 +30,5 @@ def test_a_line_names_the_processor_or_the_gpu():
     )
     record["hardware"]["gpu"] = "Loom 7"
     assert "Hardware: Loom 7, bfloat16;" in describe_environment(record, "bfloat16")
+    del record["git_commit"]
+    assert describe_environment(record).endswith("PyTorch 9.9.")

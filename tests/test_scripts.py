@@ -177,6 +177,14 @@ def test_evaluate_refuses_files_that_do_not_align(reproduced):
 
 
 @pytest.mark.slow
+def test_reproduce_leaves_no_run_behind_where_the_text_cannot_be_prepared(tmp_path):
+    """Or the setting that mends it would be refused, as that of another run."""
+    done = run(tmp_path, "reproduce", *TOY, "tokenization=sentencepiece", ok=False)
+    assert "error: tokenization.vocabulary_size=8000 is more than" in done.stderr
+    assert not (tmp_path / "outputs").exists()
+
+
+@pytest.mark.slow
 def test_prepare_is_found_by_train(tmp_path):
     """The first stage alone leaves what the next one needs."""
     run(tmp_path, "prepare", *TOY)

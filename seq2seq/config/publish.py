@@ -18,6 +18,9 @@ class PublishConfig:
     summaries: list[str] = field(default_factory=list)
     """Comparison folders; each fills the part marked ``<!-- summary:<experiment>/<folder> -->``
     with its figure and whether each gap grows with length."""
+    details: list[str] = field(default_factory=list)
+    """Comparison folders; each fills the part marked ``<!-- details:<experiment>/<folder> -->``
+    with chrF, brevity and cap hits by length."""
     focus: list[str] = field(default_factory=list)
     """Comparison folders; each fills the part marked ``<!-- focus:<experiment>/<folder> -->`` with
     a figure of how sharply the systems looked, by source length."""
@@ -58,11 +61,11 @@ class PublishConfig:
             "alignments": self.alignments,
             "table_1": self.table_1,
         }
-        lists = (self.comparisons, self.summaries, self.focus, self.places, self.benchmarks)
-        if not (any(lists) or self.maps or any(named.values())):
+        lists = (self.comparisons, self.summaries, self.details, self.focus, self.places)
+        if not (any(lists) or self.benchmarks or self.maps or any(named.values())):
             raise UserError(
                 "There is nothing to publish; give comparisons=[...], summaries=[...], "
-                "focus=[...], places=[...], benchmarks=[...], "
+                "details=[...], focus=[...], places=[...], benchmarks=[...], "
                 "runs={NAME:[...]}, scores={NAME:[...]}, curves={NAME:[...]}, "
                 "alignments={NAME:[...]}, table_1={NAME:[...]} or maps={NAME:...}."
             )

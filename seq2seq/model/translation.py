@@ -1,5 +1,6 @@
 """The whole translation model: embeddings, encoder, decoder and softmax layer."""
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -43,12 +44,17 @@ class TranslationModel(nn.Module):
         start = int(torch.randint(1 << 62, (), device="cpu"))
         with torch.random.fork_rng(devices=[]):
             self._build(config, source_size, target_size)
+            for parameter in self.parameters():  # so that one which nothing starts is found out
+                nn.init.constant_(parameter, math.nan)
             torch.default_generator.manual_seed(start)
             (initialize_paper if config.initialization == "paper" else initialize_xavier)(self)
             if config.initialization == "xavier" and not config.decoder.tie_embedding:
                 # As where it is the target embedding: Xavier's bound is far too small for so many
                 # rows, and the first updates would do nothing but raise it.
                 nn.init.normal_(self.output.weight, std=config.embedding**-0.5)
+        for name, parameter in self.named_parameters():
+            if not parameter.is_meta and bool(parameter.isnan().any()):
+                raise ValueError(f"{name} has no start; give it one in model/initialization.py")
         if config.decoder.tie_embedding:
             self.output.weight = self.target_embedding.weight
         with torch.no_grad():

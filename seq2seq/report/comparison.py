@@ -1,6 +1,7 @@
 """The stage ``compare``: evaluation folders in; a table, a figure, a page and their numbers out."""
 
 import dataclasses
+import json
 import logging
 import re
 from dataclasses import dataclass
@@ -78,20 +79,29 @@ def compare(config: CompareConfig) -> ComparisonReport:
 
     output = Path(config.output)
     output.mkdir(parents=True, exist_ok=True)
+    before = _figures_of(output / "comparison.json")
     write_whole(output / "table.md", markdown.encode())
     write_whole(output / "table.csv", comparison_csv(comparison).encode())
     for name, picture in figures.items():
         write_whole(output / name, picture)
-    for form in ("png", "svg"):  # of systems that were here before, and are no longer
-        drawn_before = [output / f"{name}.{form}" for name in ("heatmap", "focus", "loss-by-place")]
-        for old in [*output.glob(f"attention-*.{form}"), *drawn_before]:
-            if old.name not in figures:
-                old.unlink(missing_ok=True)
     write_whole(output / "page.html", page)
     numbers = {"format": 1, **dataclasses.asdict(comparison), "findings": said}
     write_json(output / "comparison.json", numbers)
+    for name in before - figures.keys():
+        (output / name).unlink(missing_ok=True)
     logger.info("Wrote table, figure, page and numbers to %s", output)
     return ComparisonReport(comparison, said, markdown, output)
+
+
+def _figures_of(comparison: Path) -> set[str]:
+    """What an earlier comparison, of other systems, may have drawn beside its numbers."""
+    try:
+        systems = json.loads(comparison.read_text(encoding="utf-8"))["systems"]
+        drawn = ["heatmap", "focus", "loss-by-place"]
+        drawn += [f"attention-{_file(system['name'])}" for system in systems]
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+    return {f"{name}.{form}" for name in drawn for form in ("png", "svg")}
 
 
 def _file(name: str) -> str:

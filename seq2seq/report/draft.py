@@ -9,7 +9,7 @@ from seq2seq.files import write_whole
 
 
 class Draft:
-    """Text and figures of a document, which reach the disk together or not at all."""
+    """Text and figures of a document; nothing is written before all of it is made."""
 
     def __init__(self, document: Path, pictures: Path) -> None:
         """Read ``document``; its figures go to the folder ``pictures``.

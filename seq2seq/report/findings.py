@@ -42,7 +42,9 @@ def curve_in_words(system: System) -> str:
         )
     # Rows with sentences have intervals; the type does not say so.
     if (last.bleu_high or 0.0) < (first.bleu_low or 0.0):
-        return f"{system.name}: BLEU falls from {start} to {end}."
+        half = next((row for row in rows if (row.bleu or 0.0) < (first.bleu or 0.0) / 2), None)
+        lost = f"; it is first less than half of that at {half.words} words" if half else ""
+        return f"{system.name}: BLEU falls from {start} to {end}{lost}."
     if (last.bleu_low or 0.0) > (first.bleu_high or 0.0):
         return f"{system.name}: BLEU rises from {start} to {end}."
     return (

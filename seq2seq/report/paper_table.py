@@ -35,21 +35,22 @@ def paper_markdown(evaluations: Sequence[Evaluation]) -> str:
         notes += [bleu, describe_environment(record)]
     header = ["system", f"BLEU on {evaluations[0].record.get('test_set')}", "in the paper", "All"]
     lines = [
-        "All: BLEU of all sentences in Table 1 of Bahdanau, Cho & Bengio 2014, of text in tokens, "
-        "with a vocabulary of 30,000 words; trained on far more text by far larger models: the "
-        "levels do not compare, what attention adds to each does.",
+        "All: BLEU of all sentences of newstest2014 in Table 1 of Bahdanau, Cho & Bengio 2014, of "
+        "text in tokens, with a vocabulary of 30,000 words; trained on far more text by far larger "
+        "models: the levels do not compare, what attention adds to each does.",
         *dict.fromkeys(notes),
     ]
     return markdown_table(header, rows) + "\n" + "\n".join(f"- {line}" for line in lines)
 
 
 def _like(record: dict[str, Any]) -> tuple[str, float | None]:
-    """The paper's system of this language pair, kind, order of steps and limit, with its BLEU."""
+    """The paper's system of this test set, languages, kind, order and limit, with its BLEU."""
     trained = record.get("config") or {}
     corpus, model = trained.get("corpus", {}), trained.get("model", {})
     kind = model.get("attention", {}).get("kind")
     alike = (
-        (corpus.get("source"), corpus.get("target")) == ("en", "fr")
+        record.get("test_set") == "newstest2014"
+        and (corpus.get("source"), corpus.get("target")) == ("en", "fr")
         and kind in ("additive", "fixed")
         and model.get("decoder", {}).get("order", "bahdanau") == "bahdanau"
         and "together" not in record.get("identity", {})  # of several models as one

@@ -11,6 +11,10 @@ name of its file::
     (the same in short: the figure, and whether each gap grows with length)
     <!-- /summary:quickstart/test-beam5 -->
 
+    <!-- details:quickstart/test-beam5 -->
+    (its other scores: chrF, brevity, cap hits; what the text is known by)
+    <!-- /details:quickstart/test-beam5 -->
+
     <!-- focus:quickstart/test-beam5 -->
     (figures: how sharply its systems looked, and with ``places`` where the references are lost)
     <!-- /focus:quickstart/test-beam5 -->
@@ -73,8 +77,12 @@ from seq2seq.report.paper_table import paper_markdown
 from seq2seq.report.position_figure import render_positions
 from seq2seq.report.score_list import same_texts, score_list_markdown
 from seq2seq.report.side_by_side import SideBySide
-from seq2seq.report.tables import bleu_table, gap_table
-from seq2seq.report.training_runs import read_training_run, training_runs_markdown
+from seq2seq.report.tables import CAP_NOTE, bleu_table, detail_table, gap_table
+from seq2seq.report.training_runs import (
+    read_training_run,
+    training_runs_markdown,
+    unfinished,
+)
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +99,8 @@ def publish(config: PublishConfig) -> None:
         _fill_comparison(draft, folder)
     for folder in map(Path, config.summaries):
         _fill_summary(draft, folder)
+    for folder in map(Path, config.details):
+        _fill_details(draft, folder)
     for folder in map(Path, config.focus):
         title = "Attention by source length"
         _fill_figure(draft, folder, "focus", title, render_focus)
@@ -141,7 +151,7 @@ def _fill_comparison(draft: Draft, folder: Path) -> None:
         bleu_table(comparison),
         *filter(None, [gap_table(comparison)]),
         *(f"- {finding}" for finding in findings(comparison)),
-        *(f"- {line}" for line in provenance(evaluations)),
+        *(f"- {line}" for line in [*_budget(evaluations), *provenance(evaluations)]),
     ]
     draft.fill(f"results:{experiment}/{folder.name}", "\n".join(part), end="results")
 
@@ -151,12 +161,44 @@ def _fill_summary(draft: Draft, folder: Path) -> None:
     evaluations, comparison = _read_comparison(folder)
     experiment = _experiment(evaluations)
     said = [growth_in_words(gap, comparison.settings.confidence) for gap in comparison.gaps]
+    said += _budget(evaluations)
     part = [
         _show_lengths(draft, experiment, folder.name, comparison),
         "",
         *(f"- {line}" for line in [*said, *_commands(evaluations)]),
     ]
     draft.fill(f"summary:{experiment}/{folder.name}", "\n".join(part))
+
+
+def _fill_details(draft: Draft, folder: Path) -> None:
+    """The scores beside BLEU, and by what the text can be told from another."""
+    evaluations, comparison = _read_comparison(folder)
+    identities = [evaluation.record.get("identity") or {} for evaluation in evaluations]
+    texts = dict.fromkeys(
+        f"SHA-256 of the text: source `{found['source_sha256'][:16]}`, reference "
+        f"`{found['reference_sha256'][:16]}`."
+        for found in identities
+        if found
+    )
+    part = [detail_table(comparison), CAP_NOTE, *texts]
+    part[1:] = [f"- {line}" for line in part[1:]]
+    draft.fill(f"details:{_experiment(evaluations)}/{folder.name}", "\n".join(part))
+
+
+def _budget(evaluations: Sequence[Evaluation]) -> list[str]:
+    """Whose training was ended by the number of updates that it was allowed, if anybody's was."""
+    ended = {}
+    for evaluation in evaluations:
+        training = evaluation.record.get("training") or {}
+        if (reason := str(training.get("reason"))).startswith("max_"):
+            ended[evaluation.system] = reason
+    if not ended:
+        return []
+    each = ", ".join(f"{system} ({reason})" for system, reason in ended.items())
+    return [
+        f"Ended by the number of epochs or updates that they were given, not by the rule for when "
+        f"learning stops: {each}. With these it is a comparison at an equal budget."
+    ]
 
 
 def _fill_figure(
@@ -251,7 +293,7 @@ def provenance(evaluations: Sequence[Evaluation]) -> list[str]:
             trained = (
                 f"{progress.get('update', 0):,} updates ({progress.get('epoch', 0)} epochs) in "
                 f"{progress.get('seconds', 0.0) / 60:.1f} minutes, best after "
-                f"{progress.get('best_update', 0):,}"
+                f"{progress.get('best_update', 0):,}{unfinished(training)}"
             )
         lines.append(
             f"{record.get('system')}, seed {record.get('seed')}: "

@@ -6,6 +6,7 @@ from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.scores import Translations
 from seq2seq.record import describe_environment
 from seq2seq.report.tables import escaped, interval_text, markdown_table, signature_note
+from seq2seq.report.training_runs import unfinished
 
 
 def score_list_markdown(evaluations: Sequence[Evaluation]) -> str:
@@ -20,7 +21,8 @@ def score_list_markdown(evaluations: Sequence[Evaluation]) -> str:
             signature_note(e.scores.signatures.bleu, e.scores.signatures.chrf) for e in evaluations
         ),
         *dict.fromkeys(
-            f"Trained: {describe_environment(trained, trained.get('precision'))}"
+            f"Trained{unfinished(trained)}: "
+            f"{describe_environment(trained, trained.get('precision'))}"
             for trained in (evaluation.record.get("training") for evaluation in evaluations)
             if trained
         ),

@@ -96,12 +96,11 @@ def unknown_words_markdown(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> st
 
 def comparison_markdown(comparison: Comparison, findings: Sequence[str]) -> str:
     """The report of a comparison: findings, BLEU and gaps, the other scores, and how to read it."""
-    several = any(len(system.seeds) > 1 for system in comparison.systems)
     lines = [f"# BLEU by source length: {heading(comparison)}", ""]
     lines += [f"- {finding}" for finding in findings]
     gaps = gap_table(comparison)
     lines += ["", bleu_table(comparison), *([gaps] if gaps else [])]
-    lines.append(_detail_table(comparison, several))
+    lines.append(detail_table(comparison))
     lines += [f"- {note}" for note in notes(comparison)]
     return "\n".join(lines) + "\n"
 
@@ -208,7 +207,9 @@ def gap_table(comparison: Comparison) -> str:
     return markdown_table(header, rows)
 
 
-def _detail_table(comparison: Comparison, several: bool) -> str:
+def detail_table(comparison: Comparison) -> str:
+    """chrF, TER where it was asked for, brevity and cap hits, a row for each length."""
+    several = any(len(system.seeds) > 1 for system in comparison.systems)
     header = ["source words"]
     with_ter = any(system.overall.ter is not None for system in comparison.systems)
     for quantity in ("chrF", *(["TER"] if with_ter else []), "brevity", "hit the cap"):

@@ -1,6 +1,7 @@
 """Training runs side by side: how the dev loss fell, and how fast."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,8 @@ class TrainingRun:
     record: dict[str, Any]
     updates: list[int]
     """Number of the update before each validation."""
+    epochs: list[float]
+    """Epochs made before each validation."""
     losses: list[float]
     """Dev loss of each validation, in nats per target token."""
     bleus: list[float | None]
@@ -39,8 +42,13 @@ class TrainingRun:
     @property
     def name(self) -> str:
         """Experiment and system, and whether there is more to come."""
-        whole = "" if self.record["status"] == "finished" else ", unfinished"
-        return f"{self.record.get('experiment')}/{self.record.get('system')}{whole}"
+        named = f"{self.record.get('experiment')}/{self.record.get('system')}"
+        return named + unfinished(self.record)
+
+
+def unfinished(record: dict[str, Any]) -> str:
+    """What to add to a training, by its run.json, that could go on: nothing where it is over."""
+    return "" if record.get("status", "finished") == "finished" else ", unfinished"
 
 
 def read_training_run(folder: Path) -> TrainingRun:
@@ -61,6 +69,7 @@ def read_training_run(folder: Path) -> TrainingRun:
         settings=identity(_read(folder, "config.json")),
         record=record,
         updates=[entry["update"] for entry in validations],
+        epochs=[entry.get("epoch", math.nan) for entry in validations],
         losses=[entry["loss"] for entry in validations],
         bleus=[entry.get("bleu") for entry in validations],
         speeds=[entry["tokens_per_second"] for entry in train],
@@ -140,12 +149,13 @@ def _change(first: TrainingRun, run: TrainingRun) -> str:
 
 
 def _text(run: TrainingRun) -> dict[str, Any]:
-    """The settings that decide what is read, and in which pieces."""
-    return {
+    """What decides what is read, and in which pieces."""
+    settings = {
         key: value
         for key, value in run.settings.items()
         if key.startswith(("corpus.", "tokenization.")) and not WHEREABOUTS.match(f"{key}=")
     }
+    return {**settings, "data_sha256": run.record.get("data_sha256")}
 
 
 def _course(run: TrainingRun) -> str:
@@ -157,13 +167,18 @@ def _course(run: TrainingRun) -> str:
         f"{run.record.get('parameters', {}).get('total', 0):,} parameters, "
         f"{updates:,} updates ({epochs} epochs)"
     ]
-    if reason := run.record.get("reason"):
+    reason = run.record.get("reason")
+    if reason:
         said.append(f"ended by {reason}")
-    last_epoch = updates - updates / epochs if epochs else 0
-    earlier = [loss for at, loss in zip(run.updates, run.losses, strict=True) if at <= last_epoch]
-    if earlier:
-        gain = 1 - min(run.losses) / min(earlier)
-        said.append(f"in the last epoch its best dev loss fell by {gain:.2%}")
+    if str(reason).startswith("max_epochs"):
+        # Whether it had stopped learning: from an epoch before the end, or a little earlier.
+        young = [place for place, epoch in enumerate(run.epochs) if epoch <= run.epochs[-1] - 1]
+        if young:
+            until, gain = young[-1] + 1, 1 - min(run.losses) / min(run.losses[: young[-1] + 1])
+            said.append(
+                f"from update {run.updates[until - 1]:,} to {run.updates[-1]:,} its best dev loss "
+                f"fell by {gain:.2%}"
+            )
     return "; ".join(said) + "."
 
 

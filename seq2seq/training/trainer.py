@@ -107,7 +107,7 @@ class Trainer:
         with logging_redirect_tqdm(), self._bar() as bar, freed_memory_kept():
             while not (reason := self._end()):
                 self._epoch(bar, interruption)
-        if self.progress.validated_update < self.progress.update:  # cut off by max_updates
+        if self.progress.validated_update < self.progress.update:  # the end is measured, too
             self._validate()
         self._write_record("finished", reason)
         self.metrics.close()

@@ -6,6 +6,8 @@ import torch
 from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
 from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.data.vocabulary import PAD
+from seq2seq.model import translation
+from seq2seq.model.attention import AdditiveAttention
 from seq2seq.model.translation import TranslationModel
 
 SOURCE = torch.tensor([[5, 6, 7, 3], [8, 3, PAD, PAD], [9, 4, 3, PAD]])
@@ -44,6 +46,17 @@ def test_steps_equal_forward(kind):
         step = model.step(TARGET[:, position], state, encoded, keys)
         torch.testing.assert_close(step.logits, logits[:, position])
         state = step.state
+
+
+def test_a_parameter_that_nothing_starts_is_found_out(monkeypatch):
+    class Careless(AdditiveAttention):
+        def __init__(self) -> None:
+            super().__init__(8, 8, 8)
+            self.temperature = torch.nn.Parameter(torch.empty(1))
+
+    monkeypatch.setattr(translation, "build_attention", lambda *_: Careless())
+    with pytest.raises(ValueError, match=r"decoder.attention.temperature has no start; give it"):
+        build()
 
 
 def test_the_arms_differ_in_the_attention_alone():

@@ -70,10 +70,10 @@ def test_of_each_system_that_attends_a_few_maps_are_drawn(tmp_path, folders):
     drawn = sorted(path.name for path in (tmp_path / "report").glob("attention-*"))
     assert drawn == ["attention-with__5_...png", "attention-with__5_...svg"]
 
-    (tmp_path / "report" / "attention.txt").write_text("a note of the user's")
+    (tmp_path / "report" / "attention-mine.png").write_text("the user's own")
     run(folders, tmp_path / "report")  # without the one that attends
     left = sorted(path.name for path in (tmp_path / "report").iterdir())
-    assert left == ["attention.txt", *FILES]
+    assert left == ["attention-mine.png", *FILES]
 
 
 def test_the_order_of_the_folders_changes_no_byte(tmp_path, folders):

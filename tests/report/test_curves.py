@@ -8,6 +8,7 @@ def run(system: str, losses: list[float], bleus: list[float | None], **record) -
         settings={},
         record={"status": "finished", "experiment": "toy", "system": system, "seed": 1, **record},
         updates=[500 * number for number in range(1, len(losses) + 1)],
+        epochs=[],
         losses=losses,
         bleus=bleus,
         speeds=[],

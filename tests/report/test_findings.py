@@ -31,9 +31,21 @@ def test_a_curve_that_falls(compared):
     first, last = fixed.buckets[0].bleu, fixed.buckets[3].bleu
     assert curve_in_words(fixed) == (
         f"fixed: BLEU falls from {first:.1f} on sources of 1-10 words to {last:.1f} on sources "
-        "of 31-40 words."
+        "of 31-40 words; it is first less than half of that at 31-40 words."
     )
     assert curve_in_words(additive).endswith("shows neither a fall nor a rise.")
+
+
+def test_the_first_length_at_which_half_is_lost_is_said(compared):
+    lengths = {5: 110, 15: 110, 25: 20, 35: 110, 45: 110}  # of 25 words there are too few
+    comparison = compared(lambda n: 1 - n / 50, lambda n: 1 - n / 200, lengths)
+    fixed, additive = comparison.systems
+    half = fixed.buckets[0].bleu / 2
+    believable = [row for row in fixed.buckets if row.sentences >= 100]
+    assert believable[1].bleu > half > believable[2].bleu > believable[3].bleu
+    assert curve_in_words(fixed).endswith("; it is first less than half of that at 31-40 words.")
+    last = f"{additive.buckets[4].bleu:.1f} on sources of 41-50 words."
+    assert curve_in_words(additive).endswith(last)
 
 
 def test_a_curve_that_rises(compared):

@@ -73,8 +73,10 @@ def test_the_marked_part_is_filled_and_the_rest_untouched(tmp_path, comparison):
     assert f"{attention['overall']['bleu']:.1f} [" in text
     for fact in ("4,321 parameters", "1,234 updates", "1.5 minutes", "Abacus 3", "`0123456789`"):
         assert fact in text
-    assert "`python scripts/reproduce.py experiment=toy`" in text
+    places = "corpus.directory=... +test_texts.news-14=... test_texts=..."
+    assert f"`python scripts/reproduce.py experiment=toy {places}`" in text
     assert "secret" not in text
+    assert "equal budget" not in text
 
     publish(config)  # a second time changes nothing
     assert document.read_text(encoding="utf-8") == text
@@ -92,7 +94,7 @@ def test_a_summary_is_the_figure_and_whether_the_gap_grows(tmp_path, comparison)
     lines = document.read_text(encoding="utf-8").splitlines()
     assert lines[2] == "![BLEU by source length, toy, test-greedy](docs/toy-test-greedy.png)"
     assert lines[4].startswith('- Whether "attention" gains more on long sources cannot be said')
-    assert lines[5].startswith("- Command: `python scripts/reproduce.py experiment=toy`. Hardware")
+    assert lines[5].startswith("- Command: `python scripts/reproduce.py experiment=toy corpus.")
     assert lines[6:] == [f"<!-- /{mark} -->", "b"]
     drawn = tmp_path / "docs" / "toy-test-greedy.png"
     assert drawn.read_bytes() == (comparison / "figure.png").read_bytes()
@@ -118,9 +120,54 @@ def test_text_that_was_given_is_published_as_such(tmp_path, comparison):
     assert text.count("Hardware:") == 1
 
 
+def test_a_training_that_was_cut_or_not_finished_is_said_to_be(tmp_path, comparison):
+    for system, said in (
+        ("attention", {"reason": "max_epochs=2", "status": "finished"}),
+        ("no-attention", {"reason": None, "status": "interrupted"}),
+    ):
+        found = read_evaluation(tmp_path / system)
+        record = found.record | {"training": found.record["training"] | said}
+        write_evaluation(tmp_path / system, found.texts, SETTINGS, record)
+    document = tmp_path / "README.md"
+    document.write_text(f"{MARKS}\n<!-- scores:s -->\n<!-- /scores:s -->\n", encoding="utf-8")
+    publish(
+        PublishConfig(
+            comparisons=[str(comparison)],
+            scores={"s": [str(tmp_path / "no-attention")]},
+            document=str(document),
+            pictures=str(tmp_path / "docs"),
+        )
+    )
+    text = document.read_text(encoding="utf-8")
+    assert "learning stops: attention, seed 7 (max_epochs=2). With these it is a comp" in text
+    assert text.count("best after 617;") == text.count("best after 617, unfinished;") == 1
+    assert "- Trained, unfinished: Command:" in text
+
+
+def test_the_scores_beside_bleu_are_published_by_themselves(tmp_path, comparison):
+    for system in ("attention", "no-attention"):
+        found = read_evaluation(tmp_path / system)
+        identity = {"source_sha256": "01" * 32, "reference_sha256": "23" * 32}
+        record = found.record | {"identity": identity}
+        write_evaluation(tmp_path / system, found.texts, SETTINGS, record)
+    document = tmp_path / "study.md"
+    mark = "details:toy/test-greedy"
+    document.write_text(f"<!-- {mark} -->\n<!-- /{mark} -->\n", encoding="utf-8")
+    publish(
+        PublishConfig(details=[str(comparison)], document=str(document), pictures=str(tmp_path))
+    )
+    lines = document.read_text(encoding="utf-8").splitlines()
+    for quantity in ("chrF", "brevity", "hit the cap"):
+        assert f"{quantity} attention" in lines[1]
+        assert f"{quantity} no-attention" in lines[1]
+    digests = f"source `{'01' * 8}`, reference `{'23' * 8}`."
+    assert lines[-2] == f"- SHA-256 of the text: {digests}"
+
+
 def test_a_checkpoint_without_its_run_makes_up_no_training(tmp_path, comparison):
     ours = read_evaluation(tmp_path / "attention")
     record = ours.record | {"training": None, "command": ["evaluate.py", "checkpoint=away"]}
+    record.pop("git_commit", None)
     record["hardware"] = {"processor": "Abacus 4", "threads": "1", "torch": "9.9"}
     write_evaluation(tmp_path / "attention", ours.texts, SETTINGS, record)
     document = tmp_path / "README.md"
@@ -133,7 +180,8 @@ def test_a_checkpoint_without_its_run_makes_up_no_training(tmp_path, comparison)
     text = document.read_text(encoding="utf-8")
     assert "- attention, seed 7: 4,321 parameters, how it was trained is not recorded; 10.0" in text
     assert "Command: `python scripts/evaluate.py checkpoint=away`. Hardware: Abacus 4" in text
-    assert "None" not in text.split("- no-attention, seed 7")[0]
+    assert "Hardware: Abacus 4, 1 threads; PyTorch 9.9.\n" in text
+    assert "None" not in text
 
 
 def test_a_document_without_the_mark_is_refused_and_kept(tmp_path, comparison):
@@ -297,7 +345,10 @@ def test_scores_go_where_the_call_names_them(tmp_path):
     text = document.read_text(encoding="utf-8")
     assert "nrefs:1|case:mixed" in text
     assert text.count("Command: `python scripts/evaluate.py a=b`") == 1
-    assert text.count("- Trained: Command: `python scripts/train.py seed=3`.") == 1
+    assert (
+        text.count("- Trained: Command: `python scripts/train.py seed=3 corpus.directory=...`.")
+        == 1
+    )
     assert "int3" in text
 
 
@@ -317,7 +368,7 @@ def test_scores_of_different_test_sets_do_not_stand_in_one_table(tmp_path):
 
 
 def test_nothing_to_publish_is_refused():
-    lists = ("comparisons", "summaries", "focus", "places", "benchmarks")
+    lists = ("comparisons", "summaries", "details", "focus", "places", "benchmarks")
     tables = ("runs", "scores", "curves", "alignments", "table_1")
     named = "give " + ".*".join(f"{name}=" for name in (*lists, *tables)) + ".* or maps="
     with pytest.raises(UserError, match=named):
@@ -342,12 +393,17 @@ def test_systems_stand_beside_their_like_in_the_paper(tmp_path):
         }
         folder = tmp_path / str(number)
         said = ["v w x y z"] * 4
-        made = {"config": trained, "test_set": "news", "seed": 1, "system": f"{kind}-{limit}"}
+        made = {
+            "config": trained,
+            "test_set": "newstest2014",
+            "seed": 1,
+            "system": f"{kind}-{limit}",
+        }
         folders.append(write_scores(folder, "beam5", said, identity=identity, **made))
     publish(PublishConfig(document=str(document), pictures=str(tmp_path), table_1={"t": folders}))
     lines = document.read_text(encoding="utf-8").splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "|" in line]
-    assert rows[0][1] == "BLEU on news"
+    assert rows[0][1] == "BLEU on newstest2014"
     assert [[row[0], *row[2:]] for row in rows[2:9]] == [
         ["fixed-30, seed 1", "RNNencdec-30", "13.93"],
         ["additive-50, seed 1", "RNNsearch-50", "26.75"],

@@ -14,6 +14,8 @@ from seq2seq.report.training_runs import read_training_run, training_runs_markdo
 from seq2seq.training.trainer import Trainer
 
 LOSSES = "dev loss 1", "dev loss 2"
+UPDATES = 2.25
+"""In an epoch."""
 
 
 def write_run(folder: Path, losses: list[float], precision: str = "fp32", **record: object) -> Path:
@@ -32,7 +34,7 @@ def write_run(folder: Path, losses: list[float], precision: str = "fp32", **reco
         "git_modified": False,
     }
     entries: list[dict[str, object]] = [
-        {"kind": "validation", "update": update, "loss": loss}
+        {"kind": "validation", "update": update, "loss": loss, "epoch": update / UPDATES}
         for update, loss in enumerate(losses, start=1)
     ]
     for speed, waited in ((100.4, 0.5), (9_000.0, 0.01), (2_000.0, 0.02)):
@@ -110,24 +112,30 @@ def test_losses_of_text_in_other_pieces_are_not_compared(tmp_path):
         (folder / "config.json").write_text(json.dumps(config))
     rows, _ = table(*folders)
     assert [row["against row 1"] for row in rows] == ["", "–", "+0.00%"]
+    record = json.loads((folders[2] / "run.json").read_text())
+    record["data_sha256"] = {"train.source": "0f"}  # there is other text at the other place
+    (folders[2] / "run.json").write_text(json.dumps(record))
+    rows, _ = table(*folders)
+    assert [row["against row 1"] for row in rows] == ["", "–", "–"]
 
 
 def test_how_a_training_ended_is_said(tmp_path):
-    """Four epochs of two validations each: the best before the last epoch was 1.25, then 1.0."""
-    losses = [3.0, 2.0, 1.5, 1.25, 1.25, 1.3, 1.1, 1.0]
-    whole = write_run(
-        tmp_path / "a",
-        losses,
-        seed=3,
-        reason="max_epochs=4",
-        parameters={"total": 1234567},
-        progress={"update": 8, "epoch": 4, "seconds": 1.0},
-    )
-    young = write_run(tmp_path / "b", [3.0], progress={"update": 1, "epoch": 0}, status="running")
-    _, lines = table(whole, young)
-    assert lines[1:3] == [
-        "- toy/attention, seed 3: 1,234,567 parameters, 8 updates (4 epochs); ended by "
-        "max_epochs=4; in the last epoch its best dev loss fell by 20.00%.",
+    """Its epochs end at updates 2.25, 4.5, 6.75 and 9; an epoch before the end comes update 6."""
+    losses = [3.0, 2.0, 1.5, 1.25, 1.25, 1.3, 1.1, 1.0, 1.2]
+    about = {"seed": 3, "parameters": {"total": 1234567}}
+    about["progress"] = {"update": 9, "epoch": 4, "seconds": 1.0}
+    folders = [
+        write_run(tmp_path / "a", losses, reason="max_epochs=4", **about),
+        write_run(tmp_path / "b", losses, reason="no better dev loss in 5 validations", **about),
+        write_run(tmp_path / "c", [3.0], reason="max_epochs=1", progress={"update": 1, "epoch": 1}),
+        write_run(tmp_path / "d", [3.0], progress={"update": 1, "epoch": 0}, status="running"),
+    ]
+    _, lines = table(*folders)
+    whole = "- toy/attention, seed 3: 1,234,567 parameters, 9 updates (4 epochs); ended by "
+    assert lines[1:5] == [
+        f"{whole}max_epochs=4; from update 6 to 9 its best dev loss fell by 20.00%.",
+        f"{whole}no better dev loss in 5 validations.",
+        "- toy/attention, seed –: 0 parameters, 1 updates (1 epochs); ended by max_epochs=1.",
         "- toy/attention, unfinished, seed –: 0 parameters, 1 updates (0 epochs).",
     ]
 

@@ -56,7 +56,10 @@ class TranslationComparison:
         ]
 
     def best_ratio(self, toolkit: str, beam: int, their_precisions: Sequence[str]) -> float:
-        """How many times faster this project is, each in the precision that it is faster in."""
+        """How many times faster this project is, each in the precision that it is faster in.
+
+        The toolkit's is one of ``their_precisions``.
+        """
         searched = dict.fromkeys(search.precision for search in self.searches)
         ours = max(self.speed(Ours.name, precision, beam) for precision in searched)
         theirs = max(

@@ -69,13 +69,13 @@ def _notes(comparison: TranslationComparison) -> list[str]:
     peers = [name for name in comparison.versions if name != Ours.name]
     for beam in dict.fromkeys(search.beam for search in comparison.searches):
         searched = [search.precision for search in comparison.searches if search.beam == beam]
-        if peers and "fp32" in searched:
+        if peers:
             own = {name: ["fp32"] if name in comparison.forced else searched for name in peers}
             notes.append(
                 f"{_name(beam).capitalize()}, each program by the fastest of its own settings: "
                 f"seq2seq has {_ratios(comparison, beam, own)}."
             )
-        if peers:
+        if comparison.forced:
             notes.append(
                 f"{_name(beam).capitalize()}, each program in the precision that it is faster in, "
                 "bfloat16 forced upon those that have none: "
