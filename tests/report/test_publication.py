@@ -5,13 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from synthetic_benchmark import synthetic_benchmark
 
 from seq2seq.config import CompareConfig, EvaluationConfig, PublishConfig
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import read_evaluation, write_evaluation
 from seq2seq.evaluation.scores import Translations
-from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
 from seq2seq.report.comparison import compare
 from seq2seq.report.draft import replace_part
 from seq2seq.report.publication import publish
@@ -214,159 +212,6 @@ def test_only_the_part_of_this_mark_is_replaced():
     assert replaced.count("<!-- /results -->") == 2
 
 
-def test_a_benchmark_goes_where_its_file_is_named(tmp_path):
-    (tmp_path / "m.md").write_text("| table |\n\n- line\n")
-    document = tmp_path / "performance.md"
-    document.write_text(f"a\n<!-- benchmark:m -->\nold\n<!-- /benchmark:m -->\n{MARKS}\n")
-    config = PublishConfig(
-        benchmarks=[str(tmp_path / "m.md")], document=str(document), pictures="docs"
-    )
-    publish(config)
-    part = "<!-- benchmark:m -->\n| table |\n\n- line\n<!-- /benchmark:m -->"
-    assert document.read_text() == f"a\n{part}\n{MARKS}\n"
-
-    (tmp_path / "l.md").write_text("| table |\n")
-    config.benchmarks = [str(tmp_path / "l.md")]
-    with pytest.raises(UserError, match=r"add the two lines <!-- benchmark:l --> and <!-- /bench"):
-        publish(config)
-    config.benchmarks = [str(tmp_path / "x.md")]
-    with pytest.raises(UserError, match=r"no benchmark .*x\.md; run scripts/benchmark\.py first"):
-        publish(config)
-
-
-def test_the_benchmarks_of_a_call_share_one_picture(tmp_path):
-    """All but the comparison with other toolkits, which knows no stages."""
-    for name in ("m", "l"):
-        replace(synthetic_benchmark(), name=name).write(tmp_path)
-    (tmp_path / "peers.md").write_text("| peers |\n")
-    (tmp_path / "peers.json").write_text('{"runs": [], "environment": {}}')
-    names = ["m", "peers", "l", "picture"]
-    document = tmp_path / "docs" / "performance.md"
-    document.parent.mkdir()
-    document.write_text(
-        "".join(f"<!-- benchmark:{name} -->\n<!-- /benchmark:{name} -->\n" for name in names)
-    )
-    config = PublishConfig(
-        benchmarks=[str(tmp_path / f"{name}.md") for name in names[:3]],
-        document=str(document),
-        pictures=str(tmp_path / "docs" / "figures"),
-    )
-    publish(config)
-    text = document.read_text(encoding="utf-8")
-    link = "![Time of one update by stages, m, l](figures/benchmark-m-l.png)"
-    assert f"<!-- benchmark:picture -->\n{link}\n<!-- /benchmark:picture -->" in text
-    panels = [panel for name in ("m", "l") if (panel := read_panel(tmp_path / f"{name}.json"))]
-    drawn = tmp_path / "docs" / "figures" / "benchmark-m-l.png"
-    assert drawn.read_bytes() == render_benchmark_figure(panels)["png"]
-
-    config.benchmarks = [str(tmp_path / "peers.md")]
-    publish(config)  # brings no picture, and keeps that of other calls
-    assert document.read_text(encoding="utf-8") == text
-
-    (tmp_path / "l.json").unlink()
-    config.benchmarks = [str(tmp_path / "l.md")]
-    with pytest.raises(UserError, match=r"There is no .*l\.json for the picture"):
-        publish(config)
-    assert document.read_text(encoding="utf-8") == text
-
-
-def test_only_tables_of_benchmarks_are_taken():
-    with pytest.raises(UserError, match=r"names tables, such as m\.md; a/m\.json is none"):
-        PublishConfig(benchmarks=["a/m.json"], document="README.md", pictures="docs")
-
-
-def test_training_runs_go_where_the_call_names_them(tmp_path):
-    for name, loss in (("a", 2.0), ("b", 2.5)):
-        folder = tmp_path / name
-        folder.mkdir()
-        record = {"status": "finished", "experiment": name, "system": "attention"}
-        (folder / "run.json").write_text(json.dumps(record))
-        (folder / "config.json").write_text(json.dumps({"name": name}))
-        entry = {"kind": "validation", "update": 1, "loss": loss}
-        (folder / "metrics.jsonl").write_text(json.dumps(entry) + "\n")
-    document = tmp_path / "performance.md"
-    document.write_text(f"a\n<!-- runs:same -->\nold\n<!-- /runs:same -->\n{MARKS}\n")
-    runs = {"same": [str(tmp_path / "a"), str(tmp_path / "b")]}
-    config = PublishConfig(runs=runs, document=str(document), pictures="docs")
-    publish(config)
-    text = document.read_text(encoding="utf-8")
-    assert text.startswith("a\n<!-- runs:same -->\n| run")
-    assert text.index("a/attention") < text.index("b/attention") < text.index("+25.00%")
-    assert text.endswith(f"\n<!-- /runs:same -->\n{MARKS}\n")
-    assert "old" not in text.removesuffix(f"{MARKS}\n")
-
-    config.runs = {"same": [str(tmp_path)]}
-    with pytest.raises(UserError, match="holds no training run"):
-        publish(config)
-    config.runs = {"other": runs["same"]}
-    with pytest.raises(UserError, match=r"add the two lines <!-- runs:other --> and <!-- /runs:"):
-        publish(config)
-    assert document.read_text(encoding="utf-8") == text
-
-
-def write_scores(folder: Path, search: str, hypotheses: list[str], **record: object) -> str:
-    texts = Translations(["a b c d"] * 4, ["v w x y z"] * 4, hypotheses, [False] * 4)
-    record = {"system": "attention", "search": search, "command": ["evaluate.py", "a=b"], **record}
-    write_evaluation(folder, texts, SETTINGS, record)
-    return str(folder)
-
-
-def test_scores_go_where_the_call_names_them(tmp_path):
-    document = tmp_path / "README.md"
-    document.write_text("<!-- scores:toy -->\n<!-- /scores:toy -->\n", encoding="utf-8")
-    trained = {"command": ["train.py", "seed=3", "corpus.directory=/secret"], "precision": "int3"}
-    perfect = write_scores(
-        tmp_path / "a",
-        "greedy",
-        ["v w x y z"] * 4,
-        seed=3,
-        training=trained,
-        parameters={"total": 1234},
-    )
-    half = write_scores(
-        tmp_path / "b", "beam5", ["v w x y", "no", "v w x y z", ""], sentences_per_second=1234.5
-    )
-    config = PublishConfig(
-        document=str(document), pictures=str(tmp_path), scores={"toy": [perfect, half]}
-    )
-    publish(config)
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in document.read_text(encoding="utf-8").splitlines()
-        if line.startswith("| attention")
-    ]
-    assert [row[:3] for row in rows] == [
-        ["attention, seed 3", "1,234", "greedy"],
-        ["attention", "–", "beam5"],
-    ]
-    assert rows[0][3].startswith("100.0 [100.0")
-    assert float(rows[1][3].split()[0]) < 90
-    assert [row[6] for row in rows] == ["–", "1,234"]
-    text = document.read_text(encoding="utf-8")
-    assert "nrefs:1|case:mixed" in text
-    assert text.count("Command: `python scripts/evaluate.py a=b`") == 1
-    assert (
-        text.count("- Trained: Command: `python scripts/train.py seed=3 corpus.directory=...`.")
-        == 1
-    )
-    assert "int3" in text
-
-
-def test_scores_of_different_test_sets_do_not_stand_in_one_table(tmp_path):
-    one = write_scores(tmp_path / "a", "greedy", ["v"] * 4)
-    texts = Translations(["q"], ["v"], ["v"], [False])
-    write_evaluation(tmp_path / "b", texts, SETTINGS, {})
-    (tmp_path / "README.md").write_text("")
-    with pytest.raises(UserError, match=r"a and .*b are of different test sets; name evaluations"):
-        publish(
-            PublishConfig(
-                document=str(tmp_path / "README.md"),
-                pictures=str(tmp_path),
-                scores={"toy": [one, str(tmp_path / "b")]},
-            )
-        )
-
-
 def test_nothing_to_publish_is_refused():
     lists = ("comparisons", "summaries", "details", "focus", "places", "benchmarks")
     tables = ("runs", "scores", "curves", "alignments", "table_1")
@@ -375,39 +220,3 @@ def test_nothing_to_publish_is_refused():
         PublishConfig(document="README.md", pictures="docs")
     with pytest.raises(UserError, match=r"runs names no folder for same; give runs=\{same:"):
         PublishConfig(runs={"same": []}, document="README.md", pictures="docs")
-
-
-def test_systems_stand_beside_their_like_in_the_paper(tmp_path):
-    document = tmp_path / "study.md"
-    document.write_text("<!-- table_1:t -->\n<!-- /table_1:t -->\n", encoding="utf-8")
-    folders = []
-    systems = [("fixed", 30), ("additive", 50), ("uniform", 50), ("additive", None)]
-    others = [("additive", 50)] * 3
-    for number, (kind, limit) in enumerate([*systems, *others]):
-        order = "luong" if number == 4 else "bahdanau"
-        source = "de" if number == 5 else "en"
-        identity = {"together": ["ensemble2", "0f"]} if number == 6 else {}
-        trained = {
-            "model": {"attention": {"kind": kind}, "decoder": {"order": order}},
-            "corpus": {"train_max_words": limit, "source": source, "target": "fr"},
-        }
-        folder = tmp_path / str(number)
-        said = ["v w x y z"] * 4
-        made = {
-            "config": trained,
-            "test_set": "newstest2014",
-            "seed": 1,
-            "system": f"{kind}-{limit}",
-        }
-        folders.append(write_scores(folder, "beam5", said, identity=identity, **made))
-    publish(PublishConfig(document=str(document), pictures=str(tmp_path), table_1={"t": folders}))
-    lines = document.read_text(encoding="utf-8").splitlines()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "|" in line]
-    assert rows[0][1] == "BLEU on newstest2014"
-    assert [[row[0], *row[2:]] for row in rows[2:9]] == [
-        ["fixed-30, seed 1", "RNNencdec-30", "13.93"],
-        ["additive-50, seed 1", "RNNsearch-50", "26.75"],
-        ["uniform-50, seed 1", "–", "–"],
-        ["additive-None, seed 1", "–", "–"],
-        *[["additive-50, seed 1", "–", "–"]] * 3,  # another order, another language, an ensemble
-    ]
