@@ -40,11 +40,10 @@ def compare(config: CompareConfig) -> ComparisonReport:
     """Compare evaluation folders and write the report to ``config.output``.
 
     Writes table.md, table.csv, figure.png, figure.svg, page.html to look into the systems with a
-    browser and, last, comparison.json with every number of the tables; for more than four systems
-    also heatmap.png and heatmap.svg; for each that attends, attention-<system>.png and .svg, of its
-    first seed, and for all of them together focus.png and .svg, how sharply they looked by source
-    length; for those that were asked about the references, loss-by-place.png and .svg. Such files
-    of an earlier comparison in the folder go. The order of
+    browser and, last, comparison.json with every number of the tables. Besides, each as .png and
+    .svg: heatmap for more than four systems; attention-<system> for each that attends, of its first
+    seed, and focus, how sharply they looked by source length; loss-by-place where models were asked
+    about the references. Such files of an earlier comparison in the folder go. The order of
     ``config.evaluations`` matters for the default baseline alone.
 
     Raises:

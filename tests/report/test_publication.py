@@ -49,6 +49,18 @@ def comparison(tmp_path: Path) -> Path:
     return output
 
 
+def published(tmp_path: Path, comparison: Path) -> str:
+    """A document of nothing but the comparison."""
+    document = tmp_path / "README.md"
+    document.write_text(MARKS, encoding="utf-8")
+    publish(
+        PublishConfig(
+            comparisons=[str(comparison)], document=str(document), pictures=str(tmp_path / "docs")
+        )
+    )
+    return document.read_text(encoding="utf-8")
+
+
 def test_the_marked_part_is_filled_and_the_rest_untouched(tmp_path, comparison):
     document = tmp_path / "README.md"
     document.write_text(f"before\n{MARKS}\nafter\n", encoding="utf-8")
@@ -105,14 +117,7 @@ def test_text_that_was_given_is_published_as_such(tmp_path, comparison):
     write_evaluation(tmp_path / "moses", texts, SETTINGS, record)
     folders = [str(tmp_path / "moses"), str(tmp_path / "attention")]
     compare(CompareConfig(evaluations=folders, output=str(comparison), evaluation=SETTINGS))
-    document = tmp_path / "README.md"
-    document.write_text(MARKS, encoding="utf-8")
-    publish(
-        PublishConfig(
-            comparisons=[str(comparison)], document=str(document), pictures=str(tmp_path / "docs")
-        )
-    )
-    text = document.read_text(encoding="utf-8")
+    text = published(tmp_path, comparison)
     assert "- moses: translations that were given.\n" in text
     assert "4,321 parameters" in text
     assert text.count("Hardware:") == 1
@@ -168,14 +173,7 @@ def test_a_checkpoint_without_its_run_makes_up_no_training(tmp_path, comparison)
     record.pop("git_commit", None)
     record["hardware"] = {"processor": "Abacus 4", "threads": "1", "torch": "9.9"}
     write_evaluation(tmp_path / "attention", ours.texts, SETTINGS, record)
-    document = tmp_path / "README.md"
-    document.write_text(MARKS, encoding="utf-8")
-    publish(
-        PublishConfig(
-            comparisons=[str(comparison)], document=str(document), pictures=str(tmp_path / "docs")
-        )
-    )
-    text = document.read_text(encoding="utf-8")
+    text = published(tmp_path, comparison)
     assert "- attention, seed 7: 4,321 parameters, how it was trained is not recorded; 10.0" in text
     assert "Command: `python scripts/evaluate.py checkpoint=away`. Hardware: Abacus 4" in text
     assert "Hardware: Abacus 4, 1 threads; PyTorch 9.9.\n" in text
