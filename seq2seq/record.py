@@ -76,10 +76,26 @@ def describe_environment(record: dict[str, Any], precision: str | None = None) -
     return f"Command: `{arguments}`. {describe_machine(record, precision)}"
 
 
+def describe_environments(
+    records: Sequence[dict[str, Any]], precisions: Sequence[str | None] | None = None
+) -> list[str]:
+    """The same for several results, in order: a line for all that one machine and code have made.
+
+    Of commands that differ in some arguments, what they share is said once.
+    """
+    made: dict[tuple[str, str], list[list[str]]] = {}
+    for record, precision in zip(records, precisions or [None] * len(records), strict=True):
+        arguments = _published(record.get("command", []))
+        script = arguments[0] if arguments else ""
+        made.setdefault((script, describe_machine(record, precision)), []).append(arguments)
+    return [f"{_in_one(commands)}. {machine}" for (_, machine), commands in made.items()]
+
+
 def describe_machine(record: dict[str, Any], precision: str | None = None) -> str:
     """The same without the command: hardware, PyTorch, code."""
     hardware = record.get("hardware", {})
-    threads = f"{hardware.get('processor')}, {hardware.get('threads')} threads"
+    several = "" if str(hardware.get("threads")) == "1" else "s"
+    threads = f"{hardware.get('processor')}, {hardware.get('threads')} thread{several}"
     code = ""
     if commit := record.get("git_commit"):
         code = f"; code `{commit[:10]}`{' (modified)' if record.get('git_modified') else ''}"
@@ -91,10 +107,25 @@ def describe_machine(record: dict[str, Any], precision: str | None = None) -> st
 
 def command(arguments: Sequence[str]) -> str:
     """The command line of a record, with ``...`` for the places of a text, and no other places."""
+    kept = _published(arguments)
+    return shlex.join(["python", f"scripts/{kept[0]}", *kept[1:]]) if kept else "unknown"
+
+
+def _published(arguments: Sequence[str]) -> list[str]:
     kept = []
     for argument in arguments:
         if own := OWN_TEXT.match(argument):
             kept.append(f"{own[0]}...")
         elif not WHEREABOUTS.match(argument):
             kept.append(argument)
-    return shlex.join(["python", f"scripts/{kept[0]}", *kept[1:]]) if kept else "unknown"
+    return kept
+
+
+def _in_one(commands: Sequence[Sequence[str]]) -> str:
+    """Calls of one script: what all have in common, then what each of them adds."""
+    shared = [one for one in commands[0] if all(one in arguments for arguments in commands)]
+    added = [shlex.join(one for one in own if one not in shared) for own in commands]
+    each = [f"with `{one}`" if one else "as it is" for one in dict.fromkeys(added)]
+    if len(each) == 1:
+        return f"Command: `{command(commands[0])}`"
+    return f"Command: `{command(shared)}`, {', '.join(each[:-1])} and {each[-1]}"

@@ -1,6 +1,6 @@
 """What a record says of how a result came about."""
 
-from seq2seq.record import command, describe_environment
+from seq2seq.record import command, describe_environment, describe_environments
 
 
 def test_commands_leave_out_where_files_lie():
@@ -32,3 +32,43 @@ def test_a_line_names_the_processor_or_the_gpu():
     assert "Hardware: Loom 7, bfloat16;" in describe_environment(record, "bfloat16")
     del record["git_commit"]
     assert describe_environment(record).endswith("PyTorch 9.9.")
+
+
+def made_by(*arguments, threads="2"):
+    hardware = {"processor": "Abacus 3", "threads": threads, "torch": "9.9"}
+    return {"command": list(arguments), "hardware": hardware}
+
+
+def test_what_several_commands_share_is_said_once():
+    records = [
+        made_by("train.py", "seed=2", "system=a"),
+        made_by("train.py", "seed=2", "system=b", "output=/there"),
+        made_by("train.py", "seed=2", "system=b"),
+        made_by("train.py", "seed=2"),
+    ]
+    assert describe_environments(records) == [
+        "Command: `python scripts/train.py seed=2`, with `system=a`, with `system=b` and as it is. "
+        "Hardware: Abacus 3, 2 threads; PyTorch 9.9."
+    ]
+
+
+def test_several_results_of_one_command_are_one_line():
+    records = [made_by("train.py", "seed=2"), made_by("train.py", "seed=2", "output=/there")]
+    assert describe_environments(records) == [describe_environment(records[0])]
+
+
+def test_other_scripts_machines_and_precisions_have_lines_of_their_own():
+    records = [
+        made_by("train.py", "a=1"),
+        made_by("reproduce.py", "a=1"),
+        made_by("train.py", "a=1", threads="1"),
+        made_by("train.py", "a=1"),
+        {},
+    ]
+    lines = describe_environments(records, [None, None, None, "bfloat16", None])
+    alone = [describe_environment(record) for record in records]
+    assert lines[:3] == alone[:3]
+    assert "2 threads, bfloat16;" in lines[3]
+    assert lines[4] == alone[4]
+    assert "1 thread;" in lines[2]
+    assert len(lines) == 5

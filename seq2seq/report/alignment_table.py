@@ -8,7 +8,7 @@ from typing import Any
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.evaluation.test_set import ALIGNMENT
-from seq2seq.record import describe_environment
+from seq2seq.record import describe_environments
 from seq2seq.report.tables import escaped, markdown_table
 
 
@@ -18,7 +18,7 @@ def alignment_markdown(folders: Sequence[str]) -> str:
     Raises:
         UserError: an evaluation is missing or damaged, or its test set had no gold links.
     """
-    rows, notes = [], []
+    rows, records = [], []
     straight: dict[str, list[str]] = {}
     for folder in map(Path, folders):
         evaluation, content = read_evaluation(folder), _read(folder / ALIGNMENT)
@@ -30,7 +30,7 @@ def alignment_markdown(folders: Sequence[str]) -> str:
             straight[test_set] = ["a straight line", test_set, *_cells(content, line), "", ""]
         except (KeyError, TypeError, ValueError):
             raise _damaged(folder / ALIGNMENT) from None
-        notes.append(describe_environment(evaluation.record))
+        records.append(evaluation.record)
     header = ["system", "test set", "sentences", "AER", "precision", "recall"]
     header += ["AER, moved back", "AER, moved on"]
     lines = [
@@ -39,7 +39,7 @@ def alignment_markdown(folders: Sequence[str]) -> str:
         "against the possible links of people, recall of their sure ones. Moved: every link by one "
         "target word, which would be better if the attention were one off. A straight line: from "
         "the first words to the last, without a model.",
-        *dict.fromkeys(notes),
+        *describe_environments(records),
     ]
     table = markdown_table(header, [*rows, *straight.values()])
     return table + "\n" + "\n".join(f"- {line}" for line in lines)

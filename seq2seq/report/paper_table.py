@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.record import describe_environment
+from seq2seq.record import describe_environments
 from seq2seq.report.tables import escaped, interval_text, markdown_table, signature_note
 
 # Bahdanau, Cho & Bengio 2014, Table 1, column "All": newstest2014, English to French.
@@ -31,14 +31,14 @@ def paper_markdown(evaluations: Sequence[Evaluation]) -> str:
                 "–" if published is None else f"{published:.2f}",
             ]
         )
-        bleu = signature_note(scores.signatures.bleu, scores.signatures.chrf)
-        notes += [bleu, describe_environment(record)]
+        notes.append(signature_note(scores.signatures.bleu, scores.signatures.chrf))
     header = ["system", f"BLEU on {evaluations[0].record.get('test_set')}", "in the paper", "All"]
     lines = [
         "All: BLEU of all sentences of newstest2014 in Table 1 of Bahdanau, Cho & Bengio 2014, of "
         "text in tokens, with a vocabulary of 30,000 words; trained on far more text by far larger "
         "models: the levels do not compare, what attention adds to each does.",
         *dict.fromkeys(notes),
+        *describe_environments([evaluation.record for evaluation in evaluations]),
     ]
     return markdown_table(header, rows) + "\n" + "\n".join(f"- {line}" for line in lines)
 

@@ -8,7 +8,7 @@ name of its file::
     <!-- /results -->
 
     <!-- summary:quickstart/test-beam5 -->
-    (the same in short: the figure, and whether each gap grows with length)
+    (the same in short: the figure, and how baseline and gap change with length)
     <!-- /summary:quickstart/test-beam5 -->
 
     <!-- details:quickstart/test-beam5 -->
@@ -63,14 +63,14 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation, read_evaluation
 from seq2seq.evaluation.given import GIVEN
 from seq2seq.evaluation.systems import Comparison, compare_systems
-from seq2seq.record import describe_environment
+from seq2seq.record import describe_environments
 from seq2seq.report.alignment_table import alignment_markdown
 from seq2seq.report.attention_figure import render_attention
 from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
 from seq2seq.report.curves import render_curves
 from seq2seq.report.draft import Draft
 from seq2seq.report.figures import render_length_figure
-from seq2seq.report.findings import findings, growth_in_words
+from seq2seq.report.findings import curve_in_words, findings, growth_in_words
 from seq2seq.report.focus_figure import render_focus
 from seq2seq.report.heatmap import MANY_SYSTEMS, render_heatmap
 from seq2seq.report.paper_table import paper_markdown
@@ -157,11 +157,17 @@ def _fill_comparison(draft: Draft, folder: Path) -> None:
 
 
 def _fill_summary(draft: Draft, folder: Path) -> None:
-    """The figure, what the gaps say of the claim, and the commands."""
+    """The figure, what the systems beside the first say of the claim, and the commands."""
     evaluations, comparison = _read_comparison(folder)
     experiment = _experiment(evaluations)
-    said = [growth_in_words(gap, comparison.settings.confidence) for gap in comparison.gaps]
-    said += _budget(evaluations)
+    baseline, *others = comparison.systems
+    gaps = [gap for gap in comparison.gaps if gap.baseline == baseline.name]
+    beside = [system for system in others if system.name in {gap.system for gap in gaps}]
+    said = [
+        *map(curve_in_words, [baseline, *beside]),
+        *(growth_in_words(gap, comparison.settings.confidence) for gap in gaps),
+        *_budget(evaluations),
+    ]
     part = [
         _show_lengths(draft, experiment, folder.name, comparison),
         "",
@@ -304,7 +310,7 @@ def provenance(evaluations: Sequence[Evaluation]) -> list[str]:
 
 
 def _commands(evaluations: Sequence[Evaluation]) -> list[str]:
-    """What made the models, or where that is not known, the translations; each is said once."""
+    """What made the models, or where that is not known, the translations."""
     records = [e.record for e in evaluations if e.record.get("search") != GIVEN]
     made = [record.get("training") or record for record in records]
-    return list(dict.fromkeys(describe_environment(one, one.get("precision")) for one in made))
+    return describe_environments(made, [one.get("precision") for one in made])

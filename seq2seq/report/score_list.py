@@ -1,10 +1,11 @@
 """Evaluations one below the other: the same test set by several searches, or by several models."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.scores import Translations
-from seq2seq.record import describe_environment
+from seq2seq.record import describe_environments
 from seq2seq.report.tables import escaped, interval_text, markdown_table, signature_note
 from seq2seq.report.training_runs import unfinished
 
@@ -20,15 +21,23 @@ def score_list_markdown(evaluations: Sequence[Evaluation]) -> str:
         *dict.fromkeys(
             signature_note(e.scores.signatures.bleu, e.scores.signatures.chrf) for e in evaluations
         ),
-        *dict.fromkeys(
-            f"Trained{unfinished(trained)}: "
-            f"{describe_environment(trained, trained.get('precision'))}"
-            for trained in (evaluation.record.get("training") for evaluation in evaluations)
-            if trained
-        ),
-        *dict.fromkeys(describe_environment(evaluation.record) for evaluation in evaluations),
+        *_trained(evaluations),
+        *describe_environments([evaluation.record for evaluation in evaluations]),
     ]
     return markdown_table(header, rows) + "\n" + "\n".join(f"- {note}" for note in notes)
+
+
+def _trained(evaluations: Sequence[Evaluation]) -> list[str]:
+    """What made the models; those whose training was cut short stand apart."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for evaluation in evaluations:
+        if run := evaluation.record.get("training"):
+            groups.setdefault(unfinished(run), []).append(run)
+    return [
+        f"Trained{state}: {line}"
+        for state, runs in groups.items()
+        for line in describe_environments(runs, [run.get("precision") for run in runs])
+    ]
 
 
 def same_texts(first: Translations, other: Translations) -> bool:

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from seq2seq.errors import UserError
-from seq2seq.record import WHEREABOUTS, command, describe_machine
+from seq2seq.record import WHEREABOUTS, describe_environments
 from seq2seq.report.tables import escaped, markdown_table
 from seq2seq.training.metrics import Metrics
 from seq2seq.training.run_folder import identity
@@ -120,7 +120,9 @@ def training_runs_markdown(runs: Sequence[TrainingRun]) -> str:
         "entries, validations not counted; waiting for data: the share of that time without a "
         "batch, likewise. Minutes: of the whole training, validations included.",
         *map(_course, runs),
-        *_provenance(runs),
+        *describe_environments(
+            [run.record for run in runs], [run.record.get("precision") for run in runs]
+        ),
     ]
     return markdown_table(header, rows) + "\n" + "\n".join(f"- {line}" for line in lines)
 
@@ -200,9 +202,3 @@ def _different_settings(runs: Sequence[TrainingRun]) -> list[list[str]]:
 def _value(value: Any) -> str:
     """As on the command line."""
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _provenance(runs: Sequence[TrainingRun]) -> list[str]:
-    """Commands, then machines and code; what holds for several runs is said once."""
-    commands = [f"Command: `{command(run.record.get('command', []))}`." for run in runs]
-    return [*dict.fromkeys(commands), *dict.fromkeys(describe_machine(run.record) for run in runs)]

@@ -92,7 +92,7 @@ def test_the_marked_part_is_filled_and_the_rest_untouched(tmp_path, comparison):
     assert document.read_text(encoding="utf-8") == text
 
 
-def test_a_summary_is_the_figure_and_whether_the_gap_grows(tmp_path, comparison):
+def test_a_summary_is_the_figure_the_curves_and_whether_the_gap_grows(tmp_path, comparison):
     document = tmp_path / "README.md"
     mark = "summary:toy/test-greedy"
     document.write_text(f"a\n<!-- {mark} -->\nold\n<!-- /{mark} -->\nb\n", encoding="utf-8")
@@ -103,9 +103,11 @@ def test_a_summary_is_the_figure_and_whether_the_gap_grows(tmp_path, comparison)
     )
     lines = document.read_text(encoding="utf-8").splitlines()
     assert lines[2] == "![BLEU by source length, toy, test-greedy](docs/toy-test-greedy.png)"
-    assert lines[4].startswith('- Whether "attention" gains more on long sources cannot be said')
-    assert lines[5].startswith("- Command: `python scripts/reproduce.py experiment=toy corpus.")
-    assert lines[6:] == [f"<!-- /{mark} -->", "b"]
+    assert lines[4].startswith("- no-attention: BLEU is ")
+    assert lines[5].startswith("- attention: BLEU is ")
+    assert lines[6].startswith('- Whether "attention" gains more on long sources cannot be said')
+    assert lines[7].startswith("- Command: `python scripts/reproduce.py experiment=toy corpus.")
+    assert lines[8:] == [f"<!-- /{mark} -->", "b"]
     drawn = tmp_path / "docs" / "toy-test-greedy.png"
     assert drawn.read_bytes() == (comparison / "figure.png").read_bytes()
 
@@ -176,7 +178,7 @@ def test_a_checkpoint_without_its_run_makes_up_no_training(tmp_path, comparison)
     text = published(tmp_path, comparison)
     assert "- attention, seed 7: 4,321 parameters, how it was trained is not recorded; 10.0" in text
     assert "Command: `python scripts/evaluate.py checkpoint=away`. Hardware: Abacus 4" in text
-    assert "Hardware: Abacus 4, 1 threads; PyTorch 9.9.\n" in text
+    assert "Hardware: Abacus 4, 1 thread; PyTorch 9.9.\n" in text
     assert "None" not in text
 
 

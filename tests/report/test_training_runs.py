@@ -89,9 +89,10 @@ def test_what_holds_for_all_is_said_once_and_places_are_not_said(tmp_path):
     ]
     _, lines = table(*folders, write_run(tmp_path / "c", [2.0]))
     assert lines[4:] == [
-        "- Command: `python scripts/train.py training.precision=fp32`.",
-        "- Command: `python scripts/train.py training.precision=bf16`.",
-        "- Hardware: Abacus 3, 2 threads; PyTorch 9.9; code `0123456789`.",
+        "- Command: `python scripts/train.py training.precision=fp32`. Hardware: Abacus 3, "
+        "2 threads, float32; PyTorch 9.9; code `0123456789`.",
+        "- Command: `python scripts/train.py training.precision=bf16`. Hardware: Abacus 3, "
+        "2 threads, bfloat16; PyTorch 9.9; code `0123456789`.",
     ]
     config = json.loads((folders[1] / "config.json").read_text())
     config["corpus"]["directory"] = "/other/place"  # another machine's
