@@ -70,6 +70,14 @@ def environment_record(device: torch.device) -> dict[str, Any]:
     }
 
 
+def earlier_commits(earlier: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Which other code worked at a result before; from its record until now, and that of now."""
+    before = earlier.get("earlier_commits")
+    known = [*(before if isinstance(before, list) else []), earlier.get("git_commit")]
+    texts = [other for other in known if isinstance(other, str)]
+    return [other for other in dict.fromkeys(texts) if other != now.get("git_commit")]
+
+
 def describe_environment(record: dict[str, Any], precision: str | None = None) -> str:
     """One line on what made a result, from its :func:`environment_record`."""
     arguments = command(record.get("command", []))
@@ -99,6 +107,8 @@ def describe_machine(record: dict[str, Any], precision: str | None = None) -> st
     code = ""
     if commit := record.get("git_commit"):
         code = f"; code `{commit[:10]}`{' (modified)' if record.get('git_modified') else ''}"
+        if before := record.get("earlier_commits"):
+            code += f", going on from {', '.join(f'`{other[:10]}`' for other in before)}"
     return (
         f"Hardware: {hardware.get('gpu') or threads}{f', {precision}' if precision else ''}; "
         f"PyTorch {hardware.get('torch')}{code}."

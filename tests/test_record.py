@@ -1,6 +1,6 @@
 """What a record says of how a result came about."""
 
-from seq2seq.record import command, describe_environment, describe_environments
+from seq2seq.record import command, describe_environment, describe_environments, earlier_commits
 
 
 def test_commands_leave_out_where_files_lie():
@@ -72,3 +72,14 @@ def test_other_scripts_machines_and_precisions_have_lines_of_their_own():
     assert lines[4] == alone[4]
     assert "1 thread;" in lines[2]
     assert len(lines) == 5
+
+
+def test_code_that_worked_at_it_before_is_remembered():
+    a, b, c = ({"git_commit": letter * 40} for letter in "abc")
+    assert earlier_commits({}, a) == earlier_commits(a, a) == []
+    second = {**b, "earlier_commits": earlier_commits(a, b)}
+    assert second["earlier_commits"] == ["a" * 40]
+    assert earlier_commits(second, c) == ["a" * 40, "b" * 40]
+    assert earlier_commits(second, a) == ["b" * 40]
+    assert earlier_commits({"git_commit": None}, a) == []
+    assert describe_environment(second).endswith("code `bbbbbbbbbb`, going on from `aaaaaaaaaa`.")

@@ -18,7 +18,7 @@ from seq2seq.data.dataset import PreparedData
 from seq2seq.device import choose_device, choose_precision, deterministic
 from seq2seq.model.kernels import choose_kernels
 from seq2seq.model.translation import TranslationModel
-from seq2seq.record import environment_record
+from seq2seq.record import earlier_commits, environment_record
 from seq2seq.training.distributed import ALONE, Ranks
 from seq2seq.training.interruption import Interrupted, Interruption
 from seq2seq.training.metrics import Metrics
@@ -100,6 +100,8 @@ class Trainer:
         self.skipped = Skipped(self.folder.path / "skipped.jsonl", writes)
         self.environment = environment_record(self.device)  # of the code that runs, not of later
         self._continue()
+        before = self.folder.record() if self.progress.update else {}
+        self.environment["earlier_commits"] = earlier_commits(before, self.environment)
         self._write_record("running")
         self._log_start()
         self._clock = time.monotonic() - self.progress.seconds

@@ -213,3 +213,12 @@ def test_the_record_follows_the_training(folder, monkeypatch):
     train(config)
     assert seen[-1]["status"] == "running"
     assert seen[-1]["progress"]["update"] == 10
+
+
+def test_the_record_keeps_which_code_began_the_run(folder):
+    config = reversal_experiment(folder)
+    run = train(config)
+    record = run.record()
+    assert record["earlier_commits"] == []
+    run.write_record({**record, "status": "running", "git_commit": "0" * 40})
+    assert train(config).record()["earlier_commits"] == ["0" * 40]
