@@ -77,8 +77,10 @@ def test_the_study_is_made_by_commands_that_compose_and_has_a_place_for_each_res
     said = made("FIGURE2=corpus.directory=europarl test_texts.newstest2014=news/n").stdout
     commands = [shlex.split(line) for line in said.replace("\\\n", "").split("\n") if line]
     scripts = [words[1:] for words in commands if words[1].startswith("scripts/")]
-    assert [words[0] for words in scripts] == ["scripts/reproduce.py", "scripts/publish.py"] * 3
+    pair = ["scripts/reproduce.py", "scripts/publish.py"]
+    assert [words[0] for words in scripts] == [*pair, "scripts/publish.py", *pair * 2]
     configs = [compose_config(Path(script).stem, overrides) for script, *overrides in scripts]
+    first_screen = configs.pop(2)
     experiments, published = configs[::2], configs[1::2]
     study = {f"outputs/{e.name}/{s}/seed-1" for e in experiments[:1] for s in e.systems}
     assert {run for runs in published[0].curves.values() for run in runs} == study
@@ -95,6 +97,10 @@ def test_the_study_is_made_by_commands_that_compose_and_has_a_place_for_each_res
             marks += [f"{kind}:{name}" for name in getattr(config, kind)]
     text = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
     assert sorted(marks) == sorted(re.findall(r"<!-- (\w+:\S+) -->", text))
+    (primary,) = map(Path, first_screen.summaries)
+    assert first_screen.document == "README.md"
+    assert str(primary) == published[0].comparisons[0]
+    assert f"<!-- summary:{experiments[0].name}/{primary.name} -->" in README
 
 
 def test_the_study_asks_for_its_text_before_it_begins():
