@@ -84,18 +84,18 @@ def describe_environment(record: dict[str, Any], precision: str | None = None) -
     return f"Command: `{arguments}`. {describe_machine(record, precision)}"
 
 
-def describe_environments(
-    records: Sequence[dict[str, Any]], precisions: Sequence[str | None] | None = None
-) -> list[str]:
+def describe_environments(records: Sequence[dict[str, Any]]) -> list[str]:
     """The same for several results, in order: a line for all that one machine and code have made.
 
-    Of commands that differ in some arguments, what they share is said once.
+    Of commands that differ in some arguments, what they share is said once. Trainings are told
+    apart by the precision in their records, too.
     """
     made: dict[tuple[str, str], list[list[str]]] = {}
-    for record, precision in zip(records, precisions or [None] * len(records), strict=True):
+    for record in records:
         arguments = _published(record.get("command", []))
         script = arguments[0] if arguments else ""
-        made.setdefault((script, describe_machine(record, precision)), []).append(arguments)
+        machine = describe_machine(record, record.get("precision"))
+        made.setdefault((script, machine), []).append(arguments)
     return [f"{_in_one(commands)}. {machine}" for (_, machine), commands in made.items()]
 
 

@@ -312,5 +312,4 @@ def provenance(evaluations: Sequence[Evaluation]) -> list[str]:
 def _commands(evaluations: Sequence[Evaluation]) -> list[str]:
     """What made the models, or where that is not known, the translations."""
     records = [e.record for e in evaluations if e.record.get("search") != GIVEN]
-    made = [record.get("training") or record for record in records]
-    return describe_environments(made, [one.get("precision") for one in made])
+    return describe_environments([record.get("training") or record for record in records])

@@ -36,7 +36,7 @@ def _trained(evaluations: Sequence[Evaluation]) -> list[str]:
     return [
         f"Trained{state}: {line}"
         for state, runs in groups.items()
-        for line in describe_environments(runs, [run.get("precision") for run in runs])
+        for line in describe_environments(runs)
     ]
 
 

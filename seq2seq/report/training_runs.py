@@ -120,9 +120,7 @@ def training_runs_markdown(runs: Sequence[TrainingRun]) -> str:
         "entries, validations not counted; waiting for data: the share of that time without a "
         "batch, likewise. Minutes: of the whole training, validations included.",
         *map(_course, runs),
-        *describe_environments(
-            [run.record for run in runs], [run.record.get("precision") for run in runs]
-        ),
+        *describe_environments([run.record for run in runs]),
     ]
     return markdown_table(header, rows) + "\n" + "\n".join(f"- {line}" for line in lines)
 
