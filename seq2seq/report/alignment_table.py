@@ -19,7 +19,7 @@ def alignment_markdown(folders: Sequence[str]) -> str:
         UserError: an evaluation is missing or damaged, or its test set had no gold links.
     """
     rows, records = [], []
-    straight: dict[str, list[str]] = {}
+    straight: dict[tuple[str, str], list[str]] = {}  # by name and links: names need not be unique
     for folder in map(Path, folders):
         evaluation, content = read_evaluation(folder), _read(folder / ALIGNMENT)
         name, test_set = escaped(evaluation.system), escaped(str(evaluation.record.get("test_set")))
@@ -27,7 +27,8 @@ def alignment_markdown(folders: Sequence[str]) -> str:
             found, line = content["shifts"], content["diagonal"]
             moved = [f"{found[by]['aer']:.3f}" for by in ("-1", "1")]
             rows.append([name, test_set, *_cells(content, found["0"]), *moved])
-            straight[test_set] = ["a straight line", test_set, *_cells(content, line), "", ""]
+            which = test_set, str(content["gold_sha256"])
+            straight[which] = ["a straight line", test_set, *_cells(content, line), "", ""]
         except (KeyError, TypeError, ValueError):
             raise _damaged(folder / ALIGNMENT) from None
         records.append(evaluation.record)

@@ -56,14 +56,11 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from seq2seq.config import EvaluationConfig, PublishConfig, from_json
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation, read_evaluation
-from seq2seq.evaluation.given import GIVEN
 from seq2seq.evaluation.systems import Comparison, compare_systems
-from seq2seq.record import describe_environments
 from seq2seq.report.alignment_table import alignment_markdown
 from seq2seq.report.attention_figure import render_attention
 from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
@@ -75,13 +72,13 @@ from seq2seq.report.focus_figure import render_focus
 from seq2seq.report.heatmap import MANY_SYSTEMS, render_heatmap
 from seq2seq.report.paper_table import paper_markdown
 from seq2seq.report.position_figure import render_positions
+from seq2seq.report.provenance import budget, commands, provenance
 from seq2seq.report.score_list import same_texts, score_list_markdown
 from seq2seq.report.side_by_side import SideBySide
 from seq2seq.report.tables import CAP_NOTE, bleu_table, detail_table, gap_table
 from seq2seq.report.training_runs import (
     read_training_run,
     training_runs_markdown,
-    unfinished,
 )
 
 log = logging.getLogger(__name__)
@@ -151,7 +148,10 @@ def _fill_comparison(draft: Draft, folder: Path) -> None:
         bleu_table(comparison),
         *filter(None, [gap_table(comparison)]),
         *(f"- {finding}" for finding in findings(comparison)),
-        *(f"- {line}" for line in [*_budget(evaluations), *provenance(evaluations)]),
+        *(
+            f"- {line}"
+            for line in [*budget(evaluations, comparison.gaps), *provenance(evaluations)]
+        ),
     ]
     draft.fill(f"results:{experiment}/{folder.name}", "\n".join(part), end="results")
 
@@ -166,12 +166,12 @@ def _fill_summary(draft: Draft, folder: Path) -> None:
     said = [
         *map(curve_in_words, [baseline, *beside]),
         *(growth_in_words(gap, comparison.settings.confidence) for gap in gaps),
-        *_budget(evaluations),
+        *budget(evaluations, comparison.gaps),
     ]
     part = [
         _show_lengths(draft, experiment, folder.name, comparison),
         "",
-        *(f"- {line}" for line in [*said, *_commands(evaluations)]),
+        *(f"- {line}" for line in [*said, *commands(evaluations)]),
     ]
     draft.fill(f"summary:{experiment}/{folder.name}", "\n".join(part))
 
@@ -189,22 +189,6 @@ def _fill_details(draft: Draft, folder: Path) -> None:
     part = [detail_table(comparison), CAP_NOTE, *texts]
     part[1:] = [f"- {line}" for line in part[1:]]
     draft.fill(f"details:{_experiment(evaluations)}/{folder.name}", "\n".join(part))
-
-
-def _budget(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Whose training was ended by the number of updates that it was allowed, if anybody's was."""
-    ended = {}
-    for evaluation in evaluations:
-        training = evaluation.record.get("training") or {}
-        if (reason := str(training.get("reason"))).startswith("max_"):
-            ended[evaluation.system] = reason
-    if not ended:
-        return []
-    each = ", ".join(f"{system} ({reason})" for system, reason in ended.items())
-    return [
-        f"Ended by the number of epochs or updates that they were given, not by the rule for when "
-        f"learning stops: {each}. With these it is a comparison at an equal budget."
-    ]
 
 
 def _fill_figure(
@@ -225,7 +209,7 @@ def _fill_figure(
     experiment = _experiment(evaluations)
     name = f"{experiment}-{folder.name}-{kind}"
     link = draft.show(name, drawn["png"], f"{title}, {experiment}, {folder.name}")
-    made = [f"- {line}" for line in _commands(evaluations)]
+    made = [f"- {line}" for line in commands(evaluations)]
     draft.fill(f"{kind}:{experiment}/{folder.name}", "\n".join([link, "", *made]))
 
 
@@ -281,35 +265,3 @@ def _read_evaluations(folders: Sequence[str]) -> list[Evaluation]:
                 "name evaluations of one."
             )
     return evaluations
-
-
-def provenance(evaluations: Sequence[Evaluation]) -> list[str]:
-    """How each result came about: model, updates, time, seed; command, hardware, versions."""
-    lines = []
-    for evaluation in evaluations:
-        record = evaluation.record
-        if record.get("search") == GIVEN:
-            lines.append(f"{record.get('system')}: translations that were given.")
-            continue
-        training: dict[str, Any] | None = record.get("training")
-        if training is None:  # the checkpoint was taken elsewhere without its run
-            trained = "how it was trained is not recorded"
-        else:
-            progress = training.get("progress", {})
-            trained = (
-                f"{progress.get('update', 0):,} updates ({progress.get('epoch', 0)} epochs) in "
-                f"{progress.get('seconds', 0.0) / 60:.1f} minutes, best after "
-                f"{progress.get('best_update', 0):,}{unfinished(training)}"
-            )
-        lines.append(
-            f"{record.get('system')}, seed {record.get('seed')}: "
-            f"{record.get('parameters', {}).get('total', 0):,} parameters, {trained}; "
-            f"{record.get('sentences_per_second')} sentences/s at this search."
-        )
-    return [*lines, *_commands(evaluations)]
-
-
-def _commands(evaluations: Sequence[Evaluation]) -> list[str]:
-    """What made the models, or where that is not known, the translations."""
-    records = [e.record for e in evaluations if e.record.get("search") != GIVEN]
-    return describe_environments([record.get("training") or record for record in records])

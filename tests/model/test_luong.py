@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from luong_loops import slow_luong
+from decoder_loops import slow_luong
 
 from seq2seq.config import (
     AttentionConfig,

@@ -1,0 +1,125 @@
+"""Both orders of the decoder, one sentence and one number at a time: slow, and independent."""
+
+import math
+
+import torch
+from attention_loops import LOOPS, Vector, times
+
+from seq2seq.model.translation import TranslationModel
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+def cell(gates: Vector, before: Vector) -> tuple[Vector, Vector]:
+    """An LSTM's hidden state and cell from its gates, ordered i, f, g, o."""
+    width = len(before)
+    i, f, g, o = (gates[k * width : (k + 1) * width] for k in range(4))
+    after = [sigmoid(f[k]) * before[k] + sigmoid(i[k]) * math.tanh(g[k]) for k in range(width)]
+    return [sigmoid(o[k]) * math.tanh(after[k]) for k in range(width)], after
+
+
+def plus(*vectors: Vector) -> Vector:
+    return [sum(numbers) for numbers in zip(*vectors, strict=True)]
+
+
+def look(
+    kind: str, attention, state: Vector, memory: list[Vector], summary: Vector, past: Vector
+) -> tuple[Vector, Vector, Vector]:
+    """Context, weights, and what the kind remembers then."""
+    if kind == "fixed":
+        return summary, [0.0] * len(memory), past
+    if kind == "init_only":
+        return [0.0] * len(summary), [0.0] * len(memory), past
+    context, weights = LOOPS[kind](attention, state, memory, past)
+    if kind == "coverage":
+        past = plus(past, weights)
+    if kind == "local_m":
+        past = [past[0] + 1]
+    return context, weights, past
+
+
+class SlowState:
+    """Where the decoder is in one sentence."""
+
+    def __init__(self, model: TranslationModel, kind: str, source: list[int]) -> None:
+        encoded = model.encode(torch.tensor([source]), torch.tensor([len(source)]))
+        self.memory, self.summary = encoded.memory[0].tolist(), encoded.summary[0].tolist()
+        self.kind, self.decoder = kind, model.decoder
+        width, layers = self.decoder.state_gates.out_features // 4, self.decoder.layers
+        start = times(self.decoder.initial.weight, self.summary)
+        starts = [math.tanh(x) for x in plus(start, self.decoder.initial.bias.tolist())]
+        self.hiddens = [starts[k * width : (k + 1) * width] for k in range(layers)]
+        self.cells = [
+            starts[(layers + k) * width : (layers + k + 1) * width] for k in range(layers)
+        ]
+        self.past = {"coverage": [0.0] * len(source), "local_m": [0.0]}.get(kind, [])
+
+    def attend(self) -> tuple[Vector, Vector]:
+        """Context and weights by the top state; remembers what the kind remembers."""
+        context, weights, self.past = look(
+            *(self.kind, self.decoder.attention, self.hiddens[-1]),
+            *(self.memory, self.summary, self.past),
+        )
+        return context, weights
+
+    def move(self, embedded: Vector, entering: Vector) -> None:
+        """A step of every layer; the lowest reads the word, ``entering`` and its own state."""
+        gates = plus(
+            times(self.decoder.input_gates.weight, embedded),
+            self.decoder.input_gates.bias.tolist(),
+            times(self.decoder.state_gates.weight, [*entering, *self.hiddens[0]]),
+        )
+        self.hiddens[0], self.cells[0] = cell(gates, self.cells[0])
+        for k, upper in enumerate(self.decoder.upper_gates, start=1):
+            read = [*self.hiddens[k - 1], *self.hiddens[k]]
+            gates = plus(times(upper.weight, read), upper.bias.tolist())
+            self.hiddens[k], self.cells[k] = cell(gates, self.cells[k])
+
+    def readout(self, *parts: Vector) -> Vector:
+        """tanh(W [parts] + b)."""
+        joined = [x for part in parts for x in part]
+        mixed = times(self.decoder.readout_layer.weight, joined)
+        return [math.tanh(x) for x in plus(mixed, self.decoder.readout_layer.bias.tolist())]
+
+
+def slow_luong(
+    model: TranslationModel, kind: str, source: list[int], target: list[int], feeding: bool
+) -> tuple[list[Vector], list[Vector]]:
+    """Logits and weights of each step of one sentence (Luong et al. 2015, section 3).
+
+    s_t = LSTM(s_{t-1}, [E y_{t-1}; h~_{t-1}]), c_t = attend(s_t), h~_t = tanh(W_c [s_t; c_t]),
+    logits = W_s h~_t + b; h~_{t-1} is there with input feeding alone, and h~_0 = 0.
+    """
+    state = SlowState(model, kind, source)
+    attentional = [0.0] * model.output.in_features
+    logits, looked = [], []
+    for word in target:
+        embedded = model.target_embedding.weight[word].tolist()
+        state.move(embedded, attentional if feeding else [])
+        context, weights = state.attend()
+        attentional = state.readout(state.hiddens[-1], context)
+        logits.append(plus(times(model.output.weight, attentional), model.output.bias.tolist()))
+        looked.append(weights)
+    return logits, looked
+
+
+def slow_bahdanau(
+    model: TranslationModel, kind: str, source: list[int], target: list[int]
+) -> tuple[list[Vector], list[Vector]]:
+    """Logits and weights of each step of one sentence (Bahdanau et al. 2014, appendix A.2.2).
+
+    c_i = attend(s_{i-1}), s_i = LSTM(s_{i-1}, [E y_{i-1}; c_i]),
+    t_i = tanh(U [s_i; E y_{i-1}; c_i]), logits = W t_i + b.
+    """
+    state = SlowState(model, kind, source)
+    logits, looked = [], []
+    for word in target:
+        embedded = model.target_embedding.weight[word].tolist()
+        context, weights = state.attend()
+        state.move(embedded, context)
+        shown = state.readout(state.hiddens[-1], embedded, context)
+        logits.append(plus(times(model.output.weight, shown), model.output.bias.tolist()))
+        looked.append(weights)
+    return logits, looked
