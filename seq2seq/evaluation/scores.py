@@ -39,7 +39,8 @@ class ReferenceScores:
     off_diagonal: list[float | None] | None = None
     """How far the attention is from the diagonal, the mean over a reference's pieces of the
     expected distance between where in the source it looks and where in the target it is, both from
-    0 to 1: 0 is monotone, 1/3 is everywhere alike. None like ``entropy``."""
+    0 to 1: 0 is monotone, 1/3 is everywhere alike in a long sentence (0.39 in one of 6 pieces for
+    6). None like ``entropy``."""
 
 
 @dataclass(frozen=True)

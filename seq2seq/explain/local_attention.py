@@ -57,7 +57,9 @@ def local() -> Walkthrough:
             "length. It then attends to the positions j (from 1) with |j - p| <= D alone, here "
             "D = 2, and a Gaussian of standard deviation D / 2 favours those near p. Annotations, "
             "state and scores are those of the example 'additive'; the same stream of numbers "
-            "then gives W_p (16, 10) and v_p (10, 1)."
+            "then gives W_p (16, 10) and v_p (10, 1). The trainer's local_p counts from 0, "
+            "predicts p = (S - 1) sigmoid(z), from the first position to the last, and scores as "
+            "'general' does."
         ),
         steps=(
             Step("annotations", "h_j, one row a source position", annotations, vectors, 4, scale),

@@ -7,15 +7,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
 from seq2seq.explain.walkthrough import Step, Walkthrough
-from seq2seq.report.style import DPI, FAINT, INK, render
+from seq2seq.report.style import DPI, FAINT, INK, ink_on, render
 
 WIDE, HIGH = 0.52, 0.34
 """Inches of a cell."""
@@ -24,8 +22,6 @@ HEAD, ABOVE, BETWEEN, FOOT, EDGE = 1.0, 0.5, 0.16, 0.28, 0.3
 two rows of heatmaps; below the last; at the sides."""
 COLOURS = "cividis"
 """Read alike by colour-blind eyes, and in grey."""
-MIDDLE = 0.46
-"""Lightness of a cell on which black and white can be read alike, 4.6 to 1 in contrast."""
 DECIMALS = 3
 """More have no room in a cell."""
 
@@ -105,7 +101,7 @@ def _draw(sheet: Axes, step: Step, corner: tuple[float, float]) -> None:
     x, y = corner
     height, width = step.values.shape
     low, high = step.scale or (float(step.values.min()), float(step.values.max()))
-    sheet.pcolormesh(
+    mesh = sheet.pcolormesh(
         x + WIDE * np.arange(width + 1),
         y + HIGH * np.arange(height + 1),
         step.values,
@@ -119,8 +115,7 @@ def _draw(sheet: Axes, step: Step, corner: tuple[float, float]) -> None:
     for column, label in enumerate(step.labels.columns):
         middle = x + WIDE * (column + 0.5)
         sheet.text(middle, y - 0.07, label, ha="center", fontproperties=LABEL, color=FAINT)
-    lightness = cell_lightness(step.values, low, high)
-    for (row, column), light in np.ndenumerate(lightness):
+    for (row, column), value in np.ndenumerate(step.values):
         sheet.text(
             x + WIDE * (column + 0.5),
             y + HIGH * (row + 0.5),
@@ -128,7 +123,7 @@ def _draw(sheet: Axes, step: Step, corner: tuple[float, float]) -> None:
             ha="center",
             va="center_baseline",
             fontproperties=NUMBER,
-            color="white" if light < MIDDLE else "black",
+            color=ink_on(mesh, value),
         )
 
 
@@ -146,11 +141,3 @@ def _label_rows(sheet: Axes, step: Step, corner: tuple[float, float]) -> None:
             fontproperties=LABEL,
             color=INK,
         )
-
-
-def cell_lightness(
-    values: Float[np.ndarray, "rows columns"], low: float, high: float
-) -> Float[np.ndarray, "rows columns"]:
-    """How light each cell is in grey print, from 0 (black) to 1 (white)."""
-    colours = colormaps[COLOURS]((values - low) / (high - low))
-    return colours[:, :, :3] @ np.array([0.299, 0.587, 0.114])  # luma, ITU-R BT.601

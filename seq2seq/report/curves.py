@@ -42,11 +42,8 @@ def curves(runs: Sequence[TrainingRun]) -> Figure:
         axes.tick_params(length=0)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.set_xlim(left=0)
-    # The first validations, of a model that knows nothing, would flatten all the others.
-    believable = [value for run in runs for value in run.losses[len(run.losses) // 4 :]]
-    if believable:
-        low, high = min(loss for run in runs for loss in run.losses), max(believable)
-        loss.set_ylim(low - 0.05 * (high - low or 1), high + 0.1 * (high - low or 1))
+    if any(run.losses for run in runs):
+        loss.set_ylim(loss_range(runs))
     bleu.set_ylim(bottom=0)
     figure.legend(
         *loss.get_legend_handles_labels(),
@@ -59,6 +56,18 @@ def curves(runs: Sequence[TrainingRun]) -> Figure:
     figure.text(0.03, 1 - 0.42 / height, "Learning curves", fontsize=16, fontweight="bold")
     figure.text(0.03, 0.03, "Marks: the best of each.", fontsize=9, color=FAINT)
     return figure
+
+
+def loss_range(runs: Sequence[TrainingRun]) -> tuple[float, float]:
+    """Where an axis of dev loss begins and ends; one run at least has a validation.
+
+    The first validations, of a model that knows nothing, would flatten all the others: they may
+    leave the figure above.
+    """
+    low = min(loss for run in runs for loss in run.losses)
+    high = max(loss for run in runs for loss in run.losses[len(run.losses) // 4 :])
+    room = (high - low) or 1.0
+    return low - 0.05 * room, high + 0.1 * room
 
 
 def labels(runs: Sequence[TrainingRun]) -> list[str]:

@@ -38,7 +38,7 @@ def focus(sides: SideBySide) -> list[Focus]:
             "Entropy of attention",
             "Entropy (nats)",
             _means(sides, lambda said: said.entropy),
-            "0 nats: every word of the translation looks at one source piece; the logarithm of "
+            "0 nats: every piece of the reference looks at one source piece; the logarithm of "
             "the source's length: it looks everywhere alike.",
         ),
         Focus(
@@ -46,7 +46,8 @@ def focus(sides: SideBySide) -> list[Focus]:
             "Distance of attention from the diagonal",
             "Distance",
             _means(sides, lambda said: said.off_diagonal),
-            "0: attention walks through the source in order; 1/3: it looks everywhere alike.",
+            "0: attention walks through the source in order; 1/3, and more in short sentences: it "
+            "looks everywhere alike.",
         ),
     ]
     return [one for one in found if one.means]

@@ -7,9 +7,10 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 
 from seq2seq.evaluation.systems import Comparison, System
-from seq2seq.report.style import DPI, FAINT, INK, WIDTH, render
+from seq2seq.report.style import DPI, FAINT, INK, WIDTH, ink_on, render
 from seq2seq.report.tables import heading
 
 ROW, HEAD, FOOT = 0.52, 1.05, 1.1
@@ -35,8 +36,9 @@ def heatmap(comparison: Comparison) -> Figure:
     longest = max(map(len, names))
     left = min(0.4, 0.045 + 0.0095 * longest)
     axes = figure.add_axes((left, FOOT / height, 0.97 - left, ROW * rows / height))
-    axes.imshow(values, cmap=COLOURS, vmin=0, vmax=max(1.0, np.nanmax(values)), aspect="auto")
-    _write_values(axes, values)
+    highest = max(1.0, np.nanmax(values))
+    image = axes.imshow(values, cmap=COLOURS, vmin=0, vmax=highest, aspect="auto")
+    _write_values(axes, values, image)
     shown = comparison.systems[0].buckets[: values.shape[1]]
     labels = [f"{row.words.replace('-', '–')}\nn = {row.sentences:,}" for row in shown]
     axes.set_xticks(range(len(shown)), labels)
@@ -70,11 +72,11 @@ def _name(system: System) -> str:
     return f"{system.name} ({seeds} seeds)" if seeds > 1 else system.name
 
 
-def _write_values(axes: Axes, values: Float[np.ndarray, "systems lengths"]) -> None:
+def _write_values(
+    axes: Axes, values: Float[np.ndarray, "systems lengths"], image: AxesImage
+) -> None:
     """The number in each cell, in a colour that can be read on it."""
-    middle = np.nanmax(values) / 2
     for (row, column), value in np.ndenumerate(values):
-        if np.isnan(value):
-            continue
-        colour = "white" if value < middle else "black"
-        axes.text(column, row, f"{value:.1f}", ha="center", va="center", color=colour)
+        if not np.isnan(value):
+            ink = ink_on(image, value)
+            axes.text(column, row, f"{value:.1f}", ha="center", va="center", color=ink)

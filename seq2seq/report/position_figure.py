@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from seq2seq.report.positions import Positions, PositionTable, positions
 from seq2seq.report.side_by_side import SideBySide
-from seq2seq.report.style import DPI, WIDTH, render
+from seq2seq.report.style import DPI, WIDTH, ink_on, render
 from seq2seq.report.tables import heading
 
 HEAD, TITLE, ROW, FOOT = 0.95, 0.42, 0.34, 0.75
@@ -46,18 +46,17 @@ def _draw(axes: Axes, table: PositionTable, found: Positions) -> None:
     values = np.array(
         [[np.nan if cell is None else cell.loss for cell in cells] for _, cells in table.rows]
     )
-    axes.imshow(values, cmap=COLOURS, vmin=0, vmax=found.highest or 1.0, aspect="auto")
+    image = axes.imshow(values, cmap=COLOURS, vmin=0, vmax=found.highest or 1.0, aspect="auto")
     for row, (_, cells) in enumerate(table.rows):
         for column, cell in enumerate(cells):
             if cell is not None:
-                dark = cell.loss > 0.45 * found.highest
                 axes.text(
                     column,
                     row,
                     f"{cell.loss:.2f}",
                     ha="center",
                     va="center",
-                    color="white" if dark else "black",
+                    color=ink_on(image, cell.loss),
                     fontstyle="italic" if cell.few else "normal",
                     fontsize=9,
                 )

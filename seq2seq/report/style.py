@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import matplotlib
+import numpy as np
+from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -37,6 +39,16 @@ STYLE: dict[Any, Any] = {
 WIDTH = 9.6
 """Inches."""
 DPI = 200
+
+
+def ink_on(image: ScalarMappable, value: float) -> str:
+    """White or black: what stands out more from a value's colour; at least 4.5 to 1 (WCAG 2)."""
+    red, green, blue = (
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in image.to_rgba(np.array([value]))[0, :3]
+    )
+    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"
 
 
 def render(lay_out: Callable[[], Figure]) -> dict[str, bytes]:

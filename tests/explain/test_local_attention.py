@@ -1,4 +1,4 @@
-"""Local attention: a slow loop over positions, and plain operations of PyTorch."""
+"""Local attention: a slow loop over positions, plain operations of PyTorch, the trainer's own."""
 
 import math
 
@@ -9,6 +9,8 @@ from slow_loops import against_the_largest, attend, softmax
 
 from seq2seq.explain.decoder_attention import additive, draw
 from seq2seq.explain.local_attention import local
+from seq2seq.model.attention import PredictiveLocalAttention
+from seq2seq.model.encoder import Encoded
 
 
 def test_it_starts_from_the_scores_of_additive_alignment():
@@ -66,6 +68,33 @@ def test_it_equals_torch():
     np.testing.assert_allclose(walkthrough["window weights"][:, 0], aligned.numpy(), **close)
     np.testing.assert_allclose(walkthrough["local weights"][:, 0], weights.numpy(), **close)
     np.testing.assert_allclose(walkthrough["context"][0], (weights @ annotations).numpy(), **close)
+
+
+def test_window_and_gaussian_are_what_the_trainer_computes():
+    """Its scores are those of "general", and it predicts p from the first word to the last.
+
+    So it is given weights by which scores and p are those of the example.
+    """
+    walkthrough = local()
+    memory = torch.tensor(walkthrough["annotations"])[None]
+    state = torch.tensor(walkthrough["state"])
+    attention = PredictiveLocalAttention(query_size=16, memory_size=16, window=2).double()
+    # Some W with s W h_j = e_j for the five j: there are 16 unknowns in W's shadow of s.
+    shadow = torch.linalg.lstsq(memory[0], torch.tensor(walkthrough["scores"])).solution
+    share = (walkthrough["predicted position"].item() - 1) / 4
+    with torch.no_grad():
+        attention.query.weight.copy_(shadow @ state / state.square().sum())
+        asked = torch.tanh(state @ attention.inner.weight.T)
+        wanted = math.log(share / (1 - share))
+        attention.position.weight.copy_(wanted * asked / asked.square().sum())
+        mask = torch.ones(1, 5, dtype=torch.bool)
+        encoded = Encoded(memory, mask, torch.zeros_like(state))
+        context, weights = attention(
+            state, attention.keys(memory), encoded, attention.begin(encoded)
+        )
+    close = {"rtol": 0, "atol": 1e-6}
+    np.testing.assert_allclose(weights.numpy().T, walkthrough["local weights"], **close)
+    np.testing.assert_allclose(context.numpy(), walkthrough["context"], **close)
 
 
 def test_what_the_text_says_of_the_numbers():

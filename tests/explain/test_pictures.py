@@ -10,9 +10,7 @@ from seq2seq.explain.explain import walk_through
 from seq2seq.explain.pictures import (
     COLOURS,
     HIGH,
-    MIDDLE,
     WIDE,
-    cell_lightness,
     picture,
     render_walkthrough,
 )
@@ -59,17 +57,11 @@ def test_nothing_is_cut_off_and_nothing_covers_anything(name):
         assert across == pytest.approx(WIDE * mesh.get_array().shape[1])
 
 
-def test_numbers_can_be_read_on_every_colour_and_colours_in_grey():
-    values = np.linspace(0, 1, 501)[None]
-    lightness = cell_lightness(values, 0.0, 1.0)[0]
-    assert np.diff(lightness).min() > -1e-3  # a larger number is never darker
+def test_larger_numbers_are_lighter_in_grey_print():
+    colours = colormaps[COLOURS](np.linspace(0, 1, 501))[:, :3]
+    lightness = colours @ np.array([0.299, 0.587, 0.114])  # luma, ITU-R BT.601
+    assert np.diff(lightness).min() > -1e-3
     assert (lightness[0], lightness[-1]) == pytest.approx((0.114, 0.856), abs=1e-3)
-    # Contrast as in WCAG 2, of white or black numbers with their cell.
-    colours = colormaps[COLOURS](values[0])[:, :3]
-    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
-    luminance = linear @ np.array([0.2126, 0.7152, 0.0722])
-    white, black = 1.05 / (luminance + 0.05), (luminance + 0.05) / 0.05
-    assert np.where(lightness < MIDDLE, white, black).min() > 4.5
 
 
 def test_a_scale_of_its_own_sets_the_darkest_and_the_lightest():

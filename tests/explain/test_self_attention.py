@@ -1,4 +1,4 @@
-"""Self-attention: known numbers, slow loops, and PyTorch's own attention."""
+"""Self-attention: known numbers, slow loops, PyTorch's own attention, the trainer's own."""
 
 import math
 
@@ -8,6 +8,9 @@ import torch
 from slow_loops import against_the_largest, attend, product, self_attention, softmax
 
 from seq2seq.explain.self_attention import multi_head, scaled_dot, softmax_axis
+from seq2seq.explain.walkthrough import Walkthrough
+from seq2seq.model.attention import Attention, MultiHeadAttention, ScaledDotAttention
+from seq2seq.model.encoder import Encoded
 
 WORDS = [[0.2, 0.9, 0.1, 0.5], [0.8, 0.3, 0.7, 0.2], [0.4, 0.6, 0.3, 0.9]]
 W_Q = [[0.9 if row == column else 0.1 for column in range(4)] for row in range(4)]
@@ -178,3 +181,52 @@ def test_what_the_text_says_of_the_heads():
     first, second = walkthrough["head 1 weights"][2], walkthrough["head 2 weights"][2]
     assert (first.argmax(), f"{first.max():.3f}") == (0, "0.338")
     assert (second.argmax(), f"{second.max():.3f}") == (2, "0.403")
+
+
+def attend_to_itself(attention: Attention, words: np.ndarray, **weights: np.ndarray):
+    """Contexts and weights of the trainer's attention, given these matrices, word by word."""
+    memory = torch.tensor(words)[None]
+    attention = attention.double()
+    attention.load_state_dict({f"{n}.weight": torch.tensor(w.T) for n, w in weights.items()})
+    mask = torch.ones(memory.shape[:2], dtype=torch.bool)
+    encoded = Encoded(memory, mask, torch.zeros_like(memory[:, 0]))
+    with torch.no_grad():
+        contexts, looked = attention.unroll(memory, attention.keys(memory), encoded)
+    return contexts[0].numpy(), looked[0].numpy()
+
+
+@pytest.mark.parametrize(
+    ("walkthrough", "w_q", "w_k", "right"),
+    [(scaled_dot(), "W_q = W_k", "W_q = W_k", ""), (softmax_axis(), "W_q", "W_k", "right ")],
+    ids=["scaled_dot", "softmax_axis"],
+)
+def test_scaled_dot_is_what_the_trainer_computes(
+    walkthrough: Walkthrough, w_q: str, w_k: str, right: str
+):
+    """Its values are the annotations themselves; W_v comes after the sum as well as before it."""
+    words = walkthrough["words"]
+    contexts, looked = attend_to_itself(
+        ScaledDotAttention(*[words.shape[1]] * 3),
+        words,
+        query=walkthrough[w_q],
+        key=walkthrough[w_k],
+    )
+    np.testing.assert_allclose(looked, walkthrough[f"{right}weights"], **CLOSE)
+    outputs = contexts @ walkthrough["W_v"]
+    np.testing.assert_allclose(outputs, walkthrough[f"{right}outputs"], **CLOSE)
+
+
+def test_multi_head_is_what_the_trainer_computes():
+    walkthrough = multi_head()
+    contexts, looked = attend_to_itself(
+        MultiHeadAttention(4, 4, 4, heads=2),
+        walkthrough["words"],
+        query=walkthrough["W_q = W_k"],
+        key=walkthrough["W_q = W_k"],
+        value=walkthrough["W_v"],
+        joined=np.eye(4),
+    )
+    mean = (walkthrough["head 1 weights"] + walkthrough["head 2 weights"]) / 2
+    np.testing.assert_allclose(looked, mean, **CLOSE)
+    heads = [walkthrough["head 1 outputs"], walkthrough["head 2 outputs"]]
+    np.testing.assert_allclose(contexts, np.hstack(heads), **CLOSE)

@@ -175,6 +175,10 @@ def test_learning_curves_come_from_the_run_folder(tmp_path):
     assert loss.lines[0].marks[0].point.label == "additive, seed 1: loss 2 after 40 updates"
     assert bleu.lines[0].marks[0].point.label == "additive, seed 1: BLEU 40 after 40 updates"
     assert loss.lines[0].segments[0].path.count("L") == 3
+    of_loss, of_bleu = content.curves.tables
+    assert of_loss.columns == of_bleu.columns == ["updates", "additive, seed 1"]
+    assert of_loss.rows == [["10", "3.5"], ["20", "3"], ["30", "2.5"], ["40", "2"]]
+    assert of_bleu.rows[-1] == ["40", "40"]
     assert content.records.rows[0].cells[4:6] == ["1,234", "1.5"]
 
     settings = {"model": {"dropout": 0.25, "embedding": 8}, "name": "trial"}
@@ -196,7 +200,7 @@ def test_a_page_of_many_long_sentences_stays_small(tmp_path):
     for place in range(2):
         texts = attended(translated(lengths, lambda n: 0.7, place), place)
         evaluations.append(evaluated(tmp_path / str(place), texts, f"s{place}"))
-    comparison, content = content_of(evaluations)
+    _, content = content_of(evaluations)
     page = render_page(content)
     assert len(page) < 2_000_000
     # Every list on it is full already: more sentences would only be other ones.
@@ -204,8 +208,7 @@ def test_a_page_of_many_long_sentences_stays_small(tmp_path):
     assert len(content.samples) == 21
     # Maps of 240 x 240 words do not all find room, but each length has some.
     assert content.maps.left_out > 0
-    buckets = {row.words for row in comparison.systems[0].buckets if row.sentences}
-    assert {one.bucket for one in content.maps.lines} == buckets
+    assert {one.words for one in content.maps.lines} == set(lengths)
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,20 @@ def test_a_pointer_on_a_mark_opens_its_sentences(page):
     assert len(shown(page, ".bucket li")) == 6
 
 
+def test_a_click_keeps_a_mark_until_another_one_lets_go(page):
+    def point(key, click=False):
+        actions = ActionChains(page).move_to_element(one(page, f"[data-key='{key}'] .shape"))
+        (actions.click() if click else actions).perform()
+        (panel,) = shown(page, ".bucket")
+        return panel.get_attribute("id").removeprefix("bucket-")
+
+    assert point("s1-b2", click=True) == "s1-b2"
+    assert point("s0-b1") == "s1-b2"  # on the way to the sentences
+    assert point("s0-b1", click=True) == "s0-b1"
+    assert point("s0-b1", click=True) == "s0-b1"  # lets go
+    assert point("s1-b2") == "s1-b2"
+
+
 def test_the_keyboard_reaches_every_mark(page):
     marks = page.find_elements(By.CSS_SELECTOR, "#chart-bleu .mark[data-key]")
     assert sum(mark.get_attribute("tabindex") == "0" for mark in marks) == 1
@@ -133,7 +147,8 @@ def test_the_keyboard_reaches_every_mark(page):
         visited.append(page.switch_to.active_element.get_attribute("data-key"))
         assert [p.get_attribute("id") for p in shown(page, ".bucket")] == [f"bucket-{visited[-1]}"]
     assert visited == ["s0-b1", "s1-b1", "s1-b0", "s1-b0", "s0-b0"]
-    assert one(page, "#point-said").get_attribute("textContent").startswith("fixed, 1-10 words: ")
+    assert focused.get_attribute("aria-label").startswith("fixed, 1-10 words: ")
+    assert "sentences are shown below" in one(page, "#point-said").get_attribute("textContent")
 
 
 def test_maps_are_browsed_by_button_key_and_choice(page):
@@ -172,6 +187,38 @@ def test_a_weight_is_read_under_the_pointer(page):
     grey = page.execute_script("return arguments[0].style.backgroundColor", cell)
     level = round(255 * float(cell.get_attribute("textContent")))
     assert grey == f"rgb({level}, {level}, {level})"
+
+
+def test_weights_are_read_by_the_keyboard_too(page):
+    """Arrows in the box of a map go from cell to cell, and no farther than its edges."""
+    system = json.loads(one(page, "#map-data").get_attribute("textContent"))[0]["systems"][1]
+    page.execute_script("document.querySelector('#map-systems .scroll').focus()")
+    place = (0, 0)
+    moves = [
+        *((Keys.ARROW_DOWN, (0, 0)), (Keys.ARROW_RIGHT, (0, 1)), (Keys.ARROW_DOWN, (1, 0))),
+        *((Keys.ARROW_UP, (-1, 0)), (Keys.ARROW_UP, (0, 0)), (Keys.ARROW_LEFT, (0, -1))),
+        (Keys.ARROW_LEFT, (0, 0)),
+    ]  # the first key enters at the corner
+    for key, (down, right) in moves:
+        ActionChains(page).send_keys(key).perform()
+        place = (place[0] + down, place[1] + right)
+        words = system["words"][place[0]], system["sourceWords"][place[1]]
+        weight = f"{system['weights'][place[0]][place[1]] / 1000:.3f}"
+        expected = f"{system['name']}: {words[0]} ← {words[1]}: {weight}"
+        assert one(page, "#map-weight").text == expected
+        assert one(page, "#map-said").get_attribute("textContent") == expected
+
+
+def test_colours_that_are_numbers_stay_where_the_system_picks_colours(page):
+    features = [{"name": "forced-colors", "value": "active"}]
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": features})
+    for cells in (".map tbody td", ".heat td[class]"):
+        colours = page.execute_script(
+            "return [...document.querySelectorAll(arguments[0])].map("
+            "cell => getComputedStyle(cell).backgroundColor)",
+            cells,
+        )
+        assert len(set(colours)) > 3, cells
 
 
 def test_samples_are_filtered_by_length(page):
@@ -258,12 +305,23 @@ def test_paper_shows_everything_and_no_controls(page):
     Select(one(page, "#map-line")).select_by_index(11)  # of 64 words
     look(page, width=800, medium="print", scheme="dark")
     assert page.execute_script("return document.documentElement.scrollWidth") <= 800
-    for selector in ("button", "select", "nav", ".hint", "summary"):
+    for selector in ("button", "select", "nav", ".hint", "#buckets > summary"):
         assert shown(page, selector) == []
+    assert "Other scores" in [summary.text for summary in shown(page, "summary")]
     for selector in (".bucket", ".sample", "details table"):
         every = page.find_elements(By.CSS_SELECTOR, selector)
         assert len(shown(page, selector)) == len(every) > 0
     assert background(page) == "rgb(255, 255, 255)"
+
+
+def test_printing_opens_what_is_folded_and_folds_it_again(page):
+    folded = "return [...document.querySelectorAll('details')].map(one => one.open)"
+    before = page.execute_script(folded)
+    page.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert all(page.execute_script(folded))
+    page.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert page.execute_script(folded) == before
+    assert not all(before)
 
 
 def test_hostile_text_is_shown_as_it_is(page):

@@ -103,14 +103,16 @@ class ConcatAttention(NetworkAttention):
 
 
 class CoverageAttention(Attention):
-    r"""Additive, told where it has looked already (Tu et al. 2016, "linguistic" coverage, N = 1).
+    r"""Additive, told where it has looked already (Tu et al. 2016, without fertility).
 
     .. math::
         e_{ij} = v_a^\top \tanh(W_a s_{i-1} + U_a h_j + V_a C_{i-1,j}), \quad
         C_{i,j} = C_{i-1,j} + \alpha_{ij}
 
-    The coverage C_j is how much attention a word has had so far, so that no word need be said twice
-    and none forgotten. Each step depends on the weights of those before: no fast recurrence.
+    The coverage C_j is how much attention a position has had so far, so that no word need be said
+    twice and none forgotten; the paper's "linguistic" coverage divides it by how much it expects,
+    the fertility, which is 1 here. Each step depends on the weights of those before, so there is
+    no fast recurrence.
     """
 
     def __init__(self, query_size: int, memory_size: int, size: int) -> None:

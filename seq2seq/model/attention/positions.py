@@ -83,9 +83,9 @@ class LocalAttention(Attention):
 
 
 class MonotonicLocalAttention(LocalAttention):
-    """Luong et al. 2015, "local-m": the window moves on by one position with each word, p_i = i.
+    """Luong et al. 2015, "local-m": the window moves on by one position with each step, p_i = i.
 
-    Past the end of the source it stays on the last word.
+    Positions are those of pieces. Past the last, the end of the sentence, it stays there.
     """
 
     def begin(self, encoded: Encoded) -> Float[Tensor, "B 1"]:
@@ -119,7 +119,8 @@ class PredictiveLocalAttention(LocalAttention):
         p_i = S \cdot \sigma(v_p^\top \tanh(W_p s_{i-1})), \quad
         \alpha_{ij} = softmax_j(e_{ij}) \exp\left(-\frac{(j - p_i)^2}{2 (D/2)^2}\right)
 
-    S is the source's last position. As in the paper, the weights do not sum to 1 in the end.
+    Positions j count from 0 and S is the last of them, the end of the sentence; the paper counts
+    from 1 to its S, the length. As in the paper, the weights do not sum to 1 in the end.
     """
 
     def __init__(self, query_size: int, memory_size: int, window: int) -> None:
@@ -136,7 +137,7 @@ class PredictiveLocalAttention(LocalAttention):
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """Context and weights for one target step; weights are 0 outside the window."""
         share = widen(self.position(torch.tanh(self.inner(query)))).sigmoid()
-        # The last word's place, so that a window is never wholly behind the sentence.
+        # The last position, so that a window is never wholly behind the sentence.
         last = encoded.mask.sum(dim=1)[:, None] - 1
         distance = self.distance(share.view(len(keys), -1) * last, encoded)
         gaussian = torch.exp(-distance.square() / (2 * (self.window / 2) ** 2))

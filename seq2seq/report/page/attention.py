@@ -23,7 +23,6 @@ class MapLine:
 
     line: int
     """Of the test set, from 1."""
-    bucket: str
     words: int
     start: str
     """The first words of the source."""
@@ -63,10 +62,7 @@ def maps(sides: SideBySide) -> Maps:
     lines_by_words = sorted(lines, key=lambda line: (int(words[line]), line))
     chosen = _affordable(sides, lines_by_words, of_arms)
     return Maps(
-        lines=[
-            MapLine(line + 1, bucket_of(sides, line), int(words[line]), texts.sources[line][:60])
-            for line in chosen
-        ],
+        lines=[MapLine(line + 1, int(words[line]), texts.sources[line][:60]) for line in chosen],
         data=[_map_data(sides, line, of_arms) for line in chosen],
         left_out=len(lines) - len(chosen),
         reasons={arm.name: arm.without_maps for arm in sides.arms if arm.without_maps},
@@ -104,7 +100,6 @@ def _map_data(
     for arm, found in zip(sides.arms, of_arms, strict=True):
         entry: dict[str, Any] = {
             "name": arm.name,
-            "hypothesis": shortened(arm.first.texts.hypotheses[line]),
             "bleu": round(float(arm.bleus[line]), 1),
         }
         if line in found:
@@ -112,6 +107,7 @@ def _map_data(
             entry["sourceWords"], entry["words"] = one.source, one.hypothesis
             entry["weights"] = [[round(1000 * weight) for weight in row] for row in one.weights]
         else:
+            entry["hypothesis"] = shortened(arm.first.texts.hypotheses[line])
             entry["reason"] = arm.without_maps or "There is no map of this sentence."
         systems.append(entry)
     return {

@@ -28,6 +28,7 @@
     if (!marks.length) return;
     const articles = [...document.querySelectorAll(".bucket")];
     const place = (mark) => mark.dataset.key.match(/\d+/g).map(Number);
+    let kept = null; // by a click, so that the way to its sentences may cross other marks
     find("buckets").open = true;
 
     function choose(mark, announced) {
@@ -36,10 +37,8 @@
         other.setAttribute("aria-pressed", String(other === mark));
       }
       for (const article of articles) article.hidden = article.id !== `bucket-${mark.dataset.key}`;
-      if (announced) {
-        const name = mark.getAttribute("aria-label");
-        find("point-said").textContent = `${name}. Best and worst sentences are shown below.`;
-      }
+      // Focus has said the mark's name already.
+      if (announced) find("point-said").textContent = "Best and worst sentences are shown below.";
     }
 
     // The nearest mark in a direction: of the same system, or of the same length.
@@ -59,8 +58,13 @@
     for (const mark of marks) {
       mark.setAttribute("role", "button");
       mark.setAttribute("aria-controls", `bucket-${mark.dataset.key}`);
-      mark.addEventListener("pointerenter", () => choose(mark, false));
-      mark.addEventListener("click", () => choose(mark, true));
+      mark.addEventListener("pointerenter", () => {
+        if (!kept) choose(mark, false);
+      });
+      mark.addEventListener("click", () => {
+        kept = kept === mark ? null : mark;
+        choose(mark, true);
+      });
       mark.addEventListener("focus", () => choose(mark, true));
       mark.addEventListener("keydown", (event) => {
         if (event.key === "Enter" || event.key === " ") {
@@ -106,15 +110,37 @@
         row.append(cell);
       });
     });
-    table.addEventListener("pointerover", (event) => {
-      const cell = event.target.closest("tbody td");
+    let here = null;
+    const cells = [...table.querySelectorAll("tbody td")];
+    const width = system.sourceWords.length;
+
+    function read(cell) {
       for (const old of table.querySelectorAll(".here")) old.classList.remove("here");
+      here = cell;
       if (!cell) return;
       find("map-weight").textContent = `${system.name}: ${cell.title}`;
-      cell.parentElement.cells[0].classList.add("here");
-      head.cells[cell.cellIndex].classList.add("here");
-    });
-    return table;
+      for (const one of [cell, cell.parentElement.cells[0], head.cells[cell.cellIndex]]) one.classList.add("here");
+    }
+
+    table.addEventListener("pointerover", (event) => read(event.target.closest("tbody td")));
+
+    // The arrow keys, in the box around the table, which has the focus.
+    function move(key) {
+      const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -width, ArrowDown: width }[key];
+      if (!step || !cells.length) return false;
+      const from = cells.indexOf(here);
+      const column = from % width;
+      const inside = Math.abs(step) === 1
+        ? column + step >= 0 && column + step < width
+        : from + step >= 0 && from + step < cells.length;
+      if (from < 0 || inside) {
+        read(cells[from < 0 ? 0 : from + step]);
+        here.scrollIntoView({ block: "nearest", inline: "nearest" });
+        find("map-said").textContent = find("map-weight").textContent;
+      }
+      return true;
+    }
+    return { table, move };
   }
 
   function maps() {
@@ -131,7 +157,7 @@
       buttons.next.setAttribute("aria-disabled", String(index === sentences.length - 1));
       find("map-source").textContent = sentence.source;
       find("map-reference").textContent = sentence.reference;
-      find("map-weight").textContent = "Point at a cell to read its weight.";
+      find("map-weight").textContent = "Point at a cell to read its weight, or press Tab to a map and then the arrow keys.";
       find("map-systems").replaceChildren(
         ...sentence.systems.map((system) => {
           const part = made("section", "", { "aria-label": system.name });
@@ -139,7 +165,11 @@
           if (system.weights) {
             const named = `Attention map of ${system.name}`;
             const box = made("div", "", { class: "scroll", tabindex: "0", role: "region", "aria-label": named });
-            box.append(drawn(system));
+            const { table, move } = drawn(system);
+            box.append(table);
+            box.addEventListener("keydown", (event) => {
+              if (move(event.key)) event.preventDefault();
+            });
             part.append(box);
           } else {
             part.append(made("p", system.hypothesis || "(nothing)", { dir: "auto" }));
@@ -175,6 +205,18 @@
     show(false);
   }
 
+  // What is folded on the screen is open on paper, also where the style cannot open it.
+  function paper() {
+    let closed = [];
+    window.addEventListener("beforeprint", () => {
+      closed = [...document.querySelectorAll("details:not([open])")];
+      for (const one of closed) one.open = true;
+    });
+    window.addEventListener("afterprint", () => {
+      for (const one of closed) one.open = false;
+    });
+  }
+
   function samples() {
     const choice = find("sample-bucket");
     choice.addEventListener("change", () => {
@@ -191,4 +233,5 @@
   points();
   maps();
   samples();
+  paper();
 })();

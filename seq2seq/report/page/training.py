@@ -9,8 +9,10 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.given import GIVEN
 from seq2seq.record import describe_environment
+from seq2seq.report.curves import loss_range
 from seq2seq.report.page.attention import SIZE
 from seq2seq.report.page.charts import Chart, Point, Series, Tick, draw, ticks
+from seq2seq.report.page.tables import Table
 from seq2seq.report.side_by_side import Arm, SideBySide
 from seq2seq.report.training_runs import TrainingRun, read_training_run
 from seq2seq.training.run_folder import identity
@@ -21,8 +23,10 @@ class Curves:
     """What the validations of the runs measured."""
 
     charts: list[Chart]
+    tables: list[Table]
+    """The numbers of each of ``charts``."""
     missing: list[str]
-    """Systems and seeds whose run folders are not there."""
+    """Systems and seeds of which no run folder with validations is to be found."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +63,10 @@ def curves(sides: SideBySide) -> Curves:
             else:
                 runs.append((arm, name, run))
     if not runs:
-        return Curves([], missing)
+        return Curves([], [], missing)
     losses = [_series(arm, name, run.updates, run.losses, "loss") for arm, name, run in runs]
     bleus = [_series(arm, name, run.updates, run.bleus, "BLEU") for arm, name, run in runs]
-    # The first validations, of a model that knows nothing, would flatten all the others.
-    late = [loss for _, _, run in runs for loss in run.losses[len(run.losses) // 4 :]]
-    low, high = min(loss for _, _, run in runs for loss in run.losses), max(late)
-    room = (high - low) or 1.0
+    low, high = loss_range([run for _, _, run in runs])
     last = max(run.updates[-1] for _, _, run in runs)
     places = [Tick(place, text) for place, text in ticks(0, last)]
     measured = [point.y for one in bleus for point in one.points]
@@ -77,7 +78,7 @@ def curves(sides: SideBySide) -> Curves:
             losses,
             places,
             (0.0, 1.03 * last),
-            (low - 0.05 * room, high + 0.1 * room),
+            (low, high),
             SIZE,
         )
     ]
@@ -94,7 +95,31 @@ def curves(sides: SideBySide) -> Curves:
                 SIZE,
             )
         )
-    return Curves(charts, missing)
+    named = [(name, run) for _, name, run in runs]
+    tables = [_numbers(charts[0].title, named, [run.losses for _, run in named])]
+    if measured:
+        tables.append(_numbers(charts[1].title, named, [run.bleus for _, run in named]))
+    return Curves(charts, tables, missing)
+
+
+def _numbers(
+    title: str,
+    runs: Sequence[tuple[str, TrainingRun]],
+    values: Sequence[Sequence[float | None]],
+) -> Table:
+    """A row for each number of updates after which a run was validated."""
+    measured = [
+        dict(zip(run.updates, of_run, strict=True))
+        for (_, run), of_run in zip(runs, values, strict=True)
+    ]
+    rows = [
+        [
+            f"{update:,}",
+            *("–" if (v := of_run.get(update)) is None else f"{v:.4g}" for of_run in measured),
+        ]
+        for update in sorted({update for of_run in measured for update in of_run})
+    ]
+    return Table(f"{title}, by updates", ["updates", *(name for name, _ in runs)], rows)
 
 
 def find_run(evaluation: Evaluation) -> TrainingRun | None:

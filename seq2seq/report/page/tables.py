@@ -1,0 +1,110 @@
+"""The tables of a page as plain data: scores, gaps, and whether these grow with length."""
+
+from dataclasses import dataclass
+
+from seq2seq.evaluation.lengths import FEW
+from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
+from seq2seq.evaluation.systems import Comparison, Gap, SystemRow
+from seq2seq.report.tables import DAGGER, interval_text
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of texts; each row begins with its own heading."""
+
+    caption: str
+    columns: list[str]
+    rows: list[list[str]]
+
+
+def score_table(comparison: Comparison) -> Table:
+    """BLEU of each system at each length."""
+    return Table(
+        "BLEU with its interval, by source length in words",
+        ["source words", "n", *(system.name for system in comparison.systems)],
+        [
+            [
+                _label(row),
+                f"{row.sentences:,}",
+                *(interval_text(system.rows[index]) for system in comparison.systems),
+            ]
+            for index, row in enumerate(comparison.systems[0].rows)
+        ],
+    )
+
+
+def detail_tables(comparison: Comparison) -> list[Table]:
+    """chrF, TER, brevity and cap hits: a table for each that is known."""
+    captions = {
+        "chrf": ("chrF, by source length in words", 1),
+        "ter": ("TER (lower is better), by source length in words", 1),
+        "brevity_ratio": ("Brevity, by source length in words", 2),
+        "capped": ("Hypotheses that hit the cap, by source length in words", 1),
+    }
+    tables = []
+    for quantity, (caption, digits) in captions.items():
+        values = [[getattr(row, quantity) for row in s.rows] for s in comparison.systems]
+        if all(value is None for of_system in values for value in of_system):
+            continue
+        rows = [
+            [_label(row), *(_number(of_system[index], digits) for of_system in values)]
+            for index, row in enumerate(comparison.systems[0].rows)
+        ]
+        names = [system.name for system in comparison.systems]
+        tables.append(Table(caption, ["source words", *names], rows))
+    return tables
+
+
+def gap_table(gap: Gap) -> Table:
+    """What a system has over its baseline at each length, and how surely."""
+    rows = []
+    for row in gap.rows:
+        cells = [row.words + (f" {DAGGER}" if row.sentences < FEW else ""), f"{row.sentences:,}"]
+        if (paired := row.paired) is None:
+            cells += ["–"] * 3
+        else:
+            cells += [
+                f"{paired.gap:+.1f} [{paired.gap_low:+.1f}, {paired.gap_high:+.1f}]",
+                f"{paired.p_bootstrap:.3f}",
+                f"{paired.p_randomization:.3f}",
+            ]
+        rows.append(cells)
+    return Table(
+        f"{gap.system} minus {gap.baseline}, in BLEU",
+        ["source words", "n", "gap", "p bootstrap", "p randomisation"],
+        rows,
+    )
+
+
+def growth_table(comparison: Comparison) -> Table:
+    """The difference in differences of each gap."""
+    rows = []
+    for gap in comparison.gaps:
+        cells = [gap.system, gap.baseline]
+        if (found := gap.difference_in_differences) is None:
+            cells += ["–"] * 4
+        else:
+            seeds = list(found.by_seed.values())
+            cells += [
+                f"{found.short_gap:+.1f} (n = {found.short_sentences:,})",
+                f"{found.long_gap:+.1f} (n = {found.long_sentences:,})",
+                f"{found.value:+.1f} [{found.low:+.1f}, {found.high:+.1f}]",
+                f"{min(seeds):+.1f} to {max(seeds):+.1f}" if len(seeds) > 1 else "–",
+            ]
+        rows.append(cells)
+    return Table(
+        "Does the gap grow with length? Difference in differences, in BLEU",
+        [
+            *("system", "minus", f"gap up to {SHORT_WORDS} words", f"gap above {LONG_WORDS}"),
+            *("difference in differences", "over seeds"),
+        ],
+        rows,
+    )
+
+
+def _label(row: SystemRow) -> str:
+    return f"{row.words} {DAGGER}" if row.few else row.words
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:,.{digits}f}"

@@ -1,0 +1,35 @@
+"""What all figures share: numbers in cells can be read, whatever colour the cell has."""
+
+import itertools
+
+import numpy as np
+import pytest
+from matplotlib import colormaps
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, Normalize
+
+from seq2seq.report.style import ink_on
+
+
+def luminance(colour) -> float:
+    """Relative luminance of WCAG 2."""
+    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+@pytest.mark.parametrize("colours", ["all", "cividis", "magma_r"])
+def test_ink_stands_out_from_every_colour(colours):
+    steps = [place / 16 for place in range(17)]
+    every = ListedColormap(list(itertools.product(steps, repeat=3)))
+    cmap = every if colours == "all" else colormaps[colours]
+    image = ScalarMappable(Normalize(0, 60), cmap)
+    for value in np.linspace(0, 60, 5000):
+        ink = {"white": 1.0, "black": 0.0}[ink_on(image, value)]
+        darker, lighter = sorted((ink, luminance(image.to_rgba(value)[:3])))
+        assert (lighter + 0.05) / (darker + 0.05) > 4.5
+
+
+def test_the_obvious_cases():
+    names = ["black", "white", "yellow", "navy"]
+    image = ScalarMappable(Normalize(0, 3), ListedColormap(names))
+    assert [ink_on(image, value) for value in range(4)] == ["white", "black", "black", "white"]
