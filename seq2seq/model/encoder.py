@@ -1,9 +1,9 @@
 """The LSTM that reads the source sentence, in both directions or in one.
 
 Shape letters, here and in the whole package: B batch, S source length, T target length,
-E embedding, H decoder hidden, M memory width (encoder hidden x directions), A attention width,
-R readout width (in search: rows, one a hypothesis), V vocabulary, L decoder layers,
-G the four gates (4 x hidden).
+E embedding and readout width, H decoder hidden, M memory width (encoder hidden x directions),
+A attention width, V vocabulary, L decoder layers, G the four gates (4 x hidden); in search, R rows,
+one a hypothesis.
 """
 
 from typing import NamedTuple

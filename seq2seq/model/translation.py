@@ -115,7 +115,7 @@ class TranslationModel(nn.Module):
         source: Int[Tensor, "B S"],
         source_lengths: Int[Tensor, "B"],
         target_input: Int[Tensor, "B T"],
-    ) -> Float[Tensor, "B T R"]:
+    ) -> Float[Tensor, "B T E"]:
         """Readouts for every position of a known target; :meth:`logits` turns them into scores.
 
         They are kept apart so that scores are only computed where the target is real.
@@ -125,7 +125,7 @@ class TranslationModel(nn.Module):
         outputs, _ = self.decoder.unroll(embedded, encoded)
         return outputs
 
-    def logits(self, outputs: Float[Tensor, "*N R"]) -> Float[Tensor, "*N V"]:
+    def logits(self, outputs: Float[Tensor, "*N E"]) -> Float[Tensor, "*N V"]:
         """The softmax layer's input."""
         return functional.linear(outputs, self.output.weight, self.output.bias)
 

@@ -144,7 +144,7 @@ def test_evaluations_of_earlier_versions_lack_parts_and_say_so(tmp_path):
     assert "These translations were given; there is no model to look into." in words
     assert "No system of this comparison attends, or the evaluations are of a version" in words
     assert "The evaluations hold no loss of single pieces" in words
-    assert "the run folder is not there any more: old, seed 1 ." in words
+    assert "no run folder of this training with validations was found: old, seed 1 ." in words
     assert content.positions is None
     assert (content.focus, content.maps.data, content.curves.charts) == ([], [], [])
 

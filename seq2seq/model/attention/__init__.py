@@ -1,11 +1,6 @@
 """What the decoder sees of the source at each step: the one component under study.
 
-To add a kind: write its class beside those here (see ``interface.py``); name it in
-:func:`build_attention` and in ``ATTENTION_KINDS`` of the config; give parameters outside
-``nn.Linear`` a start in ``initialization.py``; and name a system for it in an experiment. It then
-trains by the decoder's plain loop. A kind that takes the softmax of a score becomes a
-:class:`ScoredAttention`: it declares the score and its gradient as a
-:class:`~seq2seq.model.score.Score`, and gets the fast recurrence.
+How to add a kind is said step by step in docs/attention.md, "A kind of your own".
 """
 
 from seq2seq.config import AttentionConfig
