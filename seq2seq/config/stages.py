@@ -268,8 +268,8 @@ class CompareConfig:
     baseline: str | None = None
     """The system without the component under study; null for the first named."""
     baselines: dict[str, str] = field(default_factory=dict)
-    """System -> the system that it is compared with, where that is not ``baseline``. A system that
-    others are compared with is not compared itself."""
+    """System -> the system that it is compared with, where that is not ``baseline``. One that
+    others are compared with is compared itself only where it is named here, too."""
 
 
 @dataclass(kw_only=True)

@@ -80,15 +80,18 @@ def _by_numbers(name: str) -> list[tuple[int, str]]:
 
 
 def compared_with(names: Sequence[str], baselines: Mapping[str, str]) -> dict[str, str]:
-    """System -> the system it is measured against; without those that others are measured against.
+    """System -> the system it is measured against.
+
+    Left out are the first, and those that others are measured against without being named as a
+    system to be measured themselves.
 
     Args:
         names: all systems, first the one that the others are measured against by default.
         baselines: where that is another one.
 
     Raises:
-        UserError: ``baselines`` names a system that there is not, or one to be compared that others
-            are compared with.
+        UserError: ``baselines`` names a system that there is not, or leads from a system back to
+            itself.
     """
     for name in (name for pair in baselines.items() for name in pair):
         if name not in names:
@@ -96,13 +99,18 @@ def compared_with(names: Sequence[str], baselines: Mapping[str, str]) -> dict[st
                 f"baselines names {name}, which is none of the systems compared; "
                 f"nearest valid: {nearest(name, names)}."
             )
-    measures = {names[0], *baselines.values()}
-    if both := sorted(measures & set(baselines)):
-        raise UserError(
-            f"baselines compares {both[0]} with {baselines[both[0]]}, but others are compared with "
-            f"{both[0]}; leave it out of baselines."
-        )
-    return {name: baselines.get(name, names[0]) for name in names if name not in measures}
+    for start in baselines:
+        way = [start]
+        while (further := baselines.get(way[-1])) is not None:
+            if further in way:
+                raise UserError(
+                    f"baselines leads from {start} back to {further} "
+                    f"({' -> '.join([*way, further])}); each system is measured against one that "
+                    "stands by itself in the end."
+                )
+            way.append(further)
+    alone = {names[0], *baselines.values()} - set(baselines)
+    return {name: baselines.get(name, names[0]) for name in names if name not in alone}
 
 
 def agreed(evaluations: Sequence[Evaluation], key: str) -> str | None:

@@ -37,6 +37,7 @@ from seq2seq.evaluation.significance import (
     compare_paired,
     difference_in_differences,
 )
+from seq2seq.evaluation.trend import Trend, trend
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +80,8 @@ class System:
     evaluations: list[str]
     overall: SystemRow
     buckets: list[SystemRow]
+    trend: Trend | None
+    """From short sources to long ones; None where too few buckets have enough sentences."""
 
     @property
     def rows(self) -> list[SystemRow]:
@@ -124,7 +127,7 @@ class Comparison:
     empty_sources: int
     systems: list[System]
     gaps: list[Gap]
-    """One for each system that no other is compared with, in the order of ``systems``."""
+    """One for each system that is measured against another, in the order of ``systems``."""
     config_differences: dict[str, dict[str, list[Any]]]
     """Config key -> system -> its values, for keys whose value is not the same everywhere. Systems
     whose records hold no config are left out."""
@@ -145,7 +148,8 @@ def compare_systems(
         baseline: name of the system the others are measured against; None for that of the first
             evaluation.
         config: buckets, resamples and their coverage.
-        baselines: system -> the system that it is measured against, where that is another.
+        baselines: system -> the system that it is measured against, where that is another. Others
+            may be measured against it, too.
 
     Raises:
         UserError: different test sets, two evaluations of one system and seed, or no such baseline.
@@ -184,6 +188,7 @@ def compare_systems(
                     _row([s.buckets[index] for s in scores[name]], stacked, chosen, config)
                     for index, chosen in enumerate(members.values())
                 ],
+                trend=trend(stacked, members, config),
             )
         )
     first = scores[names[0]][0]

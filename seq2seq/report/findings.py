@@ -3,17 +3,19 @@
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
 from seq2seq.evaluation.systems import Comparison, Gap, System
+from seq2seq.evaluation.trend import Trend
 
 NOTABLE_CAP_SHARE = 0.01
 
 
 def findings(comparison: Comparison) -> list[str]:
     """The findings, one sentence or two each: every system, every gap, then what to beware of."""
-    found = [curve_in_words(system) for system in comparison.systems]
+    confidence = comparison.settings.confidence
+    found = [curve_in_words(system, confidence) for system in comparison.systems]
     for gap in comparison.gaps:
         found += [
-            gap_in_words(gap, comparison.settings.confidence),
-            growth_in_words(gap, comparison.settings.confidence),
+            gap_in_words(gap, confidence),
+            growth_in_words(gap, confidence),
         ]
     for system in comparison.systems:
         if (system.overall.capped or 0) > NOTABLE_CAP_SHARE * comparison.sentences:
@@ -24,7 +26,7 @@ def findings(comparison: Comparison) -> list[str]:
     return found
 
 
-def curve_in_words(system: System) -> str:
+def curve_in_words(system: System, confidence: float) -> str:
     """From the shortest bucket to the longest, among those of enough sentences to be believed."""
     rows = [row for row in system.buckets if not row.few]
     believable = len(rows) > 1
@@ -40,17 +42,30 @@ def curve_in_words(system: System) -> str:
             f"{system.name}: BLEU is {start} and {end}, but only one length at most has {FEW} "
             "sentences: too few to see a curve."
         )
+    found = system.trend
+    assert found is not None  # there are two buckets to be believed
+    change = f"{found.change:+.1f}, {confidence:.0%} interval {found.low:+.1f} to {found.high:+.1f}"
     # Rows with sentences have intervals; the type does not say so.
     if (last.bleu_high or 0.0) < (first.bleu_low or 0.0):
-        half = next((row for row in rows if (row.bleu or 0.0) < (first.bleu or 0.0) / 2), None)
-        lost = f"; it is first less than half of that at {half.words} words" if half else ""
-        return f"{system.name}: BLEU falls from {start} to {end}{lost}."
+        lost = _half_in_words(found, confidence)
+        return f"{system.name}: BLEU falls from {start} to {end} ({change}){lost}."
     if (last.bleu_low or 0.0) > (first.bleu_high or 0.0):
-        return f"{system.name}: BLEU rises from {start} to {end}."
+        return f"{system.name}: BLEU rises from {start} to {end} ({change})."
     return (
-        f"{system.name}: BLEU is {start} and {end}; the intervals overlap, so this shows neither "
-        "a fall nor a rise."
+        f"{system.name}: BLEU is {start} and {end} ({change}); the intervals of the two scores "
+        "overlap, which counts as neither a fall nor a rise."
     )
+
+
+def _half_in_words(found: Trend, confidence: float) -> str:
+    """Where BLEU is first less than half of what it was; nothing where it never is."""
+    if found.half is None:
+        return ""
+    ends = [words or "never" for words in (found.half_from, found.half_to)]
+    luck = f"in {confidence:.0%} of resamples, too"
+    if ends != [found.half] * 2:
+        luck = f"{confidence:.0%} interval {ends[0]} to {ends[1]}"
+    return f"; it is first less than half of that at {found.half} words ({luck})"
 
 
 def gap_in_words(gap: Gap, confidence: float) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.given import GIVEN
-from seq2seq.evaluation.systems import Gap
+from seq2seq.evaluation.systems import Gap, System
 from seq2seq.record import describe_environments
 from seq2seq.report.training_runs import unfinished
 
@@ -42,34 +42,54 @@ def commands(evaluations: Sequence[Evaluation]) -> list[str]:
     return describe_environments([record.get("training") or record for record in records])
 
 
-def budget(evaluations: Sequence[Evaluation], gaps: Sequence[Gap]) -> list[str]:
-    """Whose training was ended by what it was allowed, and whether that makes for equal updates.
+def budget(
+    evaluations: Sequence[Evaluation], systems: Sequence[System], gaps: Sequence[Gap]
+) -> list[str]:
+    """Whose training was ended by what it was allowed; which gaps are at an equal budget, then.
 
-    Equal are budgets where all systems of ``gaps`` were ended so, each after as many updates as its
-    baseline.
+    Of the systems of ``gaps``, or of all where there is no gap. At an equal budget are two systems
+    that were both ended so, after as many updates in all of their seeds.
     """
+    trainings = {
+        str(one.directory): (one.system, one.record.get("training") or {}) for one in evaluations
+    }
+    told = {name for gap in gaps for name in (gap.system, gap.baseline)}
     ended: dict[str, str] = {}
-    updates: dict[str, set[int | None]] = {}
-    for evaluation in evaluations:
-        training = evaluation.record.get("training") or {}
-        made = training.get("progress", {}).get("update")
-        if (reason := str(training.get("reason"))).startswith("max_"):
-            ended[evaluation.system] = reason
-        else:
-            made = None
-        updates.setdefault(str(evaluation.record.get("system")), set()).add(made)
+    budgets: dict[str, set[tuple[bool, int | None]]] = {}
+    for system in systems:
+        if told and system.name not in told:
+            continue
+        for directory in system.evaluations:
+            called, training = trainings[directory]
+            reason = str(training.get("reason"))
+            cut = reason.startswith("max_")
+            if cut:
+                ended[called] = reason
+            made = training.get("progress", {}).get("update")
+            budgets.setdefault(system.name, set()).add((cut, made))
     if not ended:
         return []
-    unknown: set[int | None] = {None}
-    sides = [(updates.get(g.system, unknown), updates.get(g.baseline, unknown)) for g in gaps]
-    equal = all(len(ours) == 1 and ours == theirs != unknown for ours, theirs in sides)
-    each = ", ".join(f"{system} ({reason})" for system, reason in ended.items())
-    so = (
-        "With these it is a comparison at an equal budget."
-        if equal
-        else "The systems compared did not all make the same number of updates."
-    )
+    each = ", ".join(f"{called} ({reason})" for called, reason in ended.items())
+    verdicts = dict.fromkeys(_verdict(budgets, gap, len(gaps)) for gap in gaps)
     return [
-        "Ended by the number of epochs or updates that they were given, not by the rule for when "
-        f"learning stops: {each}. {so}"
+        " ".join(
+            [
+                "Ended by the number of epochs or updates that they were given, not by the rule "
+                f"for when learning stops: {each}.",
+                *filter(None, verdicts),
+            ]
+        )
     ]
+
+
+def _verdict(budgets: dict[str, set[tuple[bool, int | None]]], gap: Gap, gaps: int) -> str:
+    """Whether two systems were given, and used up, the same; nothing where neither was cut."""
+    ours, theirs = budgets[gap.system], budgets[gap.baseline]
+    if not any(cut for cut, _ in ours | theirs):
+        return ""
+    pair = "The comparison" if gaps == 1 else f'That of "{gap.system}" with "{gap.baseline}"'
+    if len(ours) == 1 and ours == theirs:
+        return f"{pair} is one at an equal budget."
+    if all(cut for cut, _ in ours | theirs):
+        return f"{pair} is one of different numbers of updates."
+    return f"{pair} is one of trainings that ended by different rules."

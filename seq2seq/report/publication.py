@@ -148,10 +148,8 @@ def _fill_comparison(draft: Draft, folder: Path) -> None:
         bleu_table(comparison),
         *filter(None, [gap_table(comparison)]),
         *(f"- {finding}" for finding in findings(comparison)),
-        *(
-            f"- {line}"
-            for line in [*budget(evaluations, comparison.gaps), *provenance(evaluations)]
-        ),
+        *(f"- {line}" for line in budget(evaluations, comparison.systems, comparison.gaps)),
+        *(f"- {line}" for line in provenance(evaluations)),
     ]
     draft.fill(f"results:{experiment}/{folder.name}", "\n".join(part), end="results")
 
@@ -162,11 +160,12 @@ def _fill_summary(draft: Draft, folder: Path) -> None:
     experiment = _experiment(evaluations)
     baseline, *others = comparison.systems
     gaps = [gap for gap in comparison.gaps if gap.baseline == baseline.name]
+    confidence = comparison.settings.confidence
     beside = [system for system in others if system.name in {gap.system for gap in gaps}]
     said = [
-        *map(curve_in_words, [baseline, *beside]),
-        *(growth_in_words(gap, comparison.settings.confidence) for gap in gaps),
-        *budget(evaluations, comparison.gaps),
+        *(curve_in_words(system, confidence) for system in (baseline, *beside)),
+        *(growth_in_words(gap, confidence) for gap in gaps),
+        *budget(evaluations, comparison.systems, gaps),
     ]
     part = [
         _show_lengths(draft, experiment, folder.name, comparison),

@@ -242,9 +242,26 @@ def test_a_baseline_of_its_own_must_be_among_the_systems(evaluations, own):
         compare_systems(evaluations, "fixed", SETTINGS, own)
 
 
-@pytest.mark.parametrize("own", [{"fixed": "additive"}, {"additive": "additive"}])
-def test_what_others_are_compared_with_is_not_compared_itself(evaluations, own):
-    with pytest.raises(UserError, match=r"but others are compared with \w+; leave it out of base"):
+def test_what_others_are_compared_with_is_compared_itself_where_it_is_named(evaluations, tmp_path):
+    wide = evaluated(tmp_path / "wide", translated(LENGTHS, forgetful, 4), "wide", 1)
+    systems = [*evaluations, wide]
+    for own, gaps in (
+        ({"additive": "wide"}, [("additive", "wide")]),
+        ({"additive": "wide", "wide": "fixed"}, [("additive", "wide"), ("wide", "fixed")]),
+    ):
+        comparison = compare_systems(systems, "fixed", SETTINGS, own)
+        assert [(gap.system, gap.baseline) for gap in comparison.gaps] == gaps
+
+
+@pytest.mark.parametrize(
+    ("own", "way"),
+    [
+        ({"additive": "additive"}, "additive -> additive"),
+        ({"additive": "fixed", "fixed": "additive"}, "additive -> fixed -> additive"),
+    ],
+)
+def test_baselines_that_go_round_in_a_circle_are_refused(evaluations, own, way):
+    with pytest.raises(UserError, match=rf"baselines leads from additive back .*\({way}\)"):
         compare_systems(evaluations, "fixed", SETTINGS, own)
 
 

@@ -29,11 +29,13 @@ def test_a_curve_that_falls(compared):
     comparison = compared(lambda n: 1 - n / 60, lambda n: 0.95)
     fixed, additive = comparison.systems
     first, last = fixed.buckets[0].bleu, fixed.buckets[3].bleu
-    assert curve_in_words(fixed) == (
+    change = f"{last - first:+.1f}, 95% interval {fixed.trend.low:+.1f} to {fixed.trend.high:+.1f}"
+    assert curve_in_words(fixed, 0.95) == (
         f"fixed: BLEU falls from {first:.1f} on sources of 1-10 words to {last:.1f} on sources "
-        "of 31-40 words; it is first less than half of that at 31-40 words."
+        f"of 31-40 words ({change}); it is first less than half of that at 31-40 words (in 95% of "
+        "resamples, too)."
     )
-    assert curve_in_words(additive).endswith("shows neither a fall nor a rise.")
+    assert curve_in_words(additive, 0.95).endswith("counts as neither a fall nor a rise.")
 
 
 def test_the_first_length_at_which_half_is_lost_is_said(compared):
@@ -43,19 +45,36 @@ def test_the_first_length_at_which_half_is_lost_is_said(compared):
     half = fixed.buckets[0].bleu / 2
     believable = [row for row in fixed.buckets if row.sentences >= 100]
     assert believable[1].bleu > half > believable[2].bleu > believable[3].bleu
-    assert curve_in_words(fixed).endswith("; it is first less than half of that at 31-40 words.")
-    last = f"{additive.buckets[4].bleu:.1f} on sources of 41-50 words."
-    assert curve_in_words(additive).endswith(last)
+    said = curve_in_words(fixed, 0.95)
+    assert "; it is first less than half of that at 31-40 words (" in said
+    last = f"{additive.buckets[4].bleu:.1f} on sources of 41-50 words ("
+    assert last in curve_in_words(additive, 0.95)
+    assert "half" not in curve_in_words(additive, 0.95)
+
+
+@pytest.mark.parametrize(
+    ("ends", "luck"),
+    [
+        (("21-30", "41-50"), "(95% interval 21-30 to 41-50)"),
+        (("31-40", None), "(95% interval 31-40 to never)"),
+        (("31-40", "31-40"), "(in 95% of resamples, too)"),
+    ],
+)
+def test_how_sure_the_length_is_at_which_half_is_lost(compared, ends, luck):
+    fixed = compared(lambda n: 1 - n / 60, lambda n: 0.95).systems[0]
+    told = replace(fixed.trend, half="31-40", half_from=ends[0], half_to=ends[1])
+    said = curve_in_words(replace(fixed, trend=told), 0.95)
+    assert said.endswith(f"first less than half of that at 31-40 words {luck}.")
 
 
 def test_a_curve_that_rises(compared):
     comparison = compared(lambda n: 0.5 + n / 100, lambda n: 1.0)
-    assert "fixed: BLEU rises from " in curve_in_words(comparison.systems[0])
+    assert "fixed: BLEU rises from " in curve_in_words(comparison.systems[0], 0.95)
 
 
 def test_a_test_set_of_one_length_has_no_curve(compared):
     comparison = compared(lambda n: 0.9, lambda n: 1.0, {5: 10})
-    assert curve_in_words(comparison.systems[1]) == (
+    assert curve_in_words(comparison.systems[1], 0.95) == (
         "additive: BLEU is 100.0 on sources of 1-10 words, which are all of them: no curve by "
         "length."
     )
@@ -67,7 +86,7 @@ def test_a_test_set_of_one_length_has_no_curve(compared):
 
 def test_few_sentences_are_no_curve(compared):
     comparison = compared(lambda n: 0.9, lambda n: 1.0, {5: 200, 40: 3})
-    assert curve_in_words(comparison.systems[0]).endswith(
+    assert curve_in_words(comparison.systems[0], 0.95).endswith(
         "but only one length at most has 100 sentences: too few to see a curve."
     )
     assert growth_in_words(comparison.gaps[0], 0.95).endswith(

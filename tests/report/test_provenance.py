@@ -11,45 +11,80 @@ from seq2seq.evaluation.systems import compare_systems
 from seq2seq.report.provenance import budget
 
 SETTINGS = EvaluationConfig(edges=[2], bootstrap=100)
-EQUAL = "With these it is a comparison at an equal budget."
-UNEQUAL = "The systems compared did not all make the same number of updates."
+EQUAL = "The comparison is one at an equal budget."
+NUMBERS = "The comparison is one of different numbers of updates."
+RULES = "The comparison is one of trainings that ended by different rules."
 
 
-def evaluated(folder: Path, system: str, reason: str | None, updates: int) -> Evaluation:
+def evaluated(
+    folder: Path, system: str, reason: str | None, updates: int, seed: int = 1
+) -> Evaluation:
     training = {"reason": reason, "progress": {"update": updates}}
-    record = {"experiment": "toy", "system": system, "seed": 1, "training": training}
+    record = {"experiment": "toy", "system": system, "seed": seed, "training": training}
     texts = Translations(["a", "b c"], ["v", "w x"], ["v", "w w"], [False] * 2)
-    return write_evaluation(folder / system, texts, SETTINGS, record)
+    return write_evaluation(folder / f"{system}-{seed}", texts, SETTINGS, record)
+
+
+def said_of(evaluations: list[Evaluation], baseline: str, **own: str) -> list[str]:
+    compared = compare_systems(evaluations, baseline, SETTINGS, own)
+    return budget(evaluations, compared.systems, compared.gaps)
 
 
 @pytest.mark.parametrize(
-    ("trainings", "said"),
+    ("trainings", "verdict"),
     [
         ([("max_epochs=2", 9), ("max_epochs=2", 9)], EQUAL),
-        ([("max_epochs=2", 9), ("max_updates=8", 8)], UNEQUAL),
-        ([("max_epochs=2", 9), ("patience=5", 7)], UNEQUAL),
-        ([("max_epochs=2", 9), ("patience=5", 9)], UNEQUAL),  # would have gone on, or not
-        ([("max_epochs=2", 9), (None, 9)], UNEQUAL),
+        ([("max_epochs=2", 9), ("max_updates=8", 8)], NUMBERS),
+        ([("max_epochs=2", 9), ("patience=5", 7)], RULES),
+        ([("max_epochs=2", 9), ("patience=5", 9)], RULES),  # would have gone on, or not
+        ([("max_epochs=2", 9), (None, 9)], RULES),
         ([("patience=5", 7), ("patience=5", 8)], None),
     ],
 )
-def test_equal_are_budgets_that_ended_both_after_as_many_updates(tmp_path, trainings, said):
+def test_equal_are_budgets_that_ended_both_after_as_many_updates(tmp_path, trainings, verdict):
     evaluations = [
         evaluated(tmp_path, f"s{number}", *training) for number, training in enumerate(trainings)
     ]
-    lines = budget(evaluations, compare_systems(evaluations, "s0", SETTINGS).gaps)
-    assert [line.split(". ")[-1] for line in lines] == ([said] if said else [])
+    lines = said_of(evaluations, "s0")
+    assert len(lines) == (verdict is not None)
+    assert all(line.endswith(f". {verdict}") for line in lines)
+
+
+def test_all_seeds_of_a_system_are_meant(tmp_path):
+    evaluations = [
+        evaluated(tmp_path, system, "max_epochs=2", updates, seed)
+        for system, seed, updates in [("a", 1, 9), ("a", 2, 8), ("b", 1, 9)]
+    ]
+    assert said_of(evaluations, "b")[0].endswith(NUMBERS)
 
 
 def test_each_is_held_against_its_own_baseline(tmp_path):
     """The study's pairs differ in how long sentences may be, and so in updates."""
+    trainings = {
+        "no_30": ("patience=5", 5),
+        "with_30": ("max_epochs=2", 7),
+        "no_50": ("max_epochs=2", 9),
+        "with_50": ("max_epochs=2", 9),
+    }
+    evaluations = [evaluated(tmp_path, name, *said) for name, said in trainings.items()]
+    (line,) = said_of(evaluations, "no_50", with_30="no_30")
+    assert line.endswith(
+        'That of "with_30" with "no_30" is one of trainings that ended by different rules. '
+        'That of "with_50" with "no_50" is one at an equal budget.'
+    )
+    assert "no_30, seed 1" not in line
+
+
+def test_a_summary_tells_of_the_systems_it_shows(tmp_path):
     evaluations = [
-        evaluated(tmp_path, system, "max_epochs=2", updates)
-        for system, updates in [("no-30", 7), ("with-30", 7), ("no-50", 9), ("with-50", 9)]
+        evaluated(tmp_path, name, "max_epochs=2", 9) for name in ("fixed", "additive", "other")
     ]
-    against = {"with-30": "no-30", "with-50": "no-50"}
-    own = compare_systems(evaluations, "no-50", SETTINGS, against).gaps
-    assert [gap.system for gap in own] == ["with-30", "with-50"]
-    assert budget(evaluations, own)[0].endswith(EQUAL)
-    across = compare_systems(evaluations, "no-50", SETTINGS).gaps
-    assert budget(evaluations, across)[0].endswith(UNEQUAL)
+    compared = compare_systems(evaluations, "fixed", SETTINGS)
+    (line,) = budget(evaluations, compared.systems, compared.gaps[:1])
+    assert "other" not in line
+    assert line.endswith(EQUAL)
+
+
+def test_one_system_is_no_comparison(tmp_path):
+    (line,) = said_of([evaluated(tmp_path, "a", "max_epochs=2", 9)], "a")
+    assert line.endswith("learning stops: a, seed 1 (max_epochs=2).")
