@@ -177,9 +177,13 @@ def _evaluate_search(
         if _with_defaults(found.record.get("identity")) == identity:
             log.info("%s is already evaluated.", directory)
             texts = test_set.complete(found.texts)
-            if texts is found.texts and found.scores.settings == config.evaluation:
+            # The run may have gone on since, without a better checkpoint.
+            training = _training_record(subject.checkpoint.directory)
+            known = training is None or training == found.record.get("training")
+            if known and texts is found.texts and found.scores.settings == config.evaluation:
                 return found
-            return write_evaluation(directory, texts, config.evaluation, found.record)
+            record = found.record if known else {**found.record, "training": training}
+            return write_evaluation(directory, texts, config.evaluation, record)
     sources, references = test_set.lines
     started = time.monotonic()
     hypotheses = subject.translator.translate(sources, search, progress=True)

@@ -36,7 +36,8 @@ def paper_markdown(evaluations: Sequence[Evaluation]) -> str:
     lines = [
         "All: BLEU of all sentences of newstest2014 in Table 1 of Bahdanau, Cho & Bengio 2014, of "
         "text in tokens, with a vocabulary of 30,000 words; trained on far more text by far larger "
-        "models: the levels do not compare, what attention adds to each does.",
+        "models, and its RNNencdec reads the source in one direction: neither the levels nor what "
+        "attention adds compare exactly.",
         *dict.fromkeys(notes),
         *describe_environments([evaluation.record for evaluation in evaluations]),
     ]

@@ -6,7 +6,7 @@ from typing import Any
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.given import GIVEN
 from seq2seq.evaluation.systems import Gap, System
-from seq2seq.record import describe_environments
+from seq2seq.record import describe_environments, describe_machine
 from seq2seq.report.training_runs import unfinished
 
 
@@ -37,9 +37,21 @@ def provenance(evaluations: Sequence[Evaluation]) -> list[str]:
 
 
 def commands(evaluations: Sequence[Evaluation]) -> list[str]:
-    """What made the models, or where that is not known, the translations."""
+    """What made the models; and the translations, where another machine or code did."""
     records = [e.record for e in evaluations if e.record.get("search") != GIVEN]
-    return describe_environments([record.get("training") or record for record in records])
+    trained = [record["training"] for record in records if record.get("training")]
+    told = [record for record in records if record.get("hardware")]
+    translated = [record for record in told if not _same_making(record)]
+    return [
+        *describe_environments(trained),
+        *(f"Translated: {line}" for line in describe_environments(translated)),
+    ]
+
+
+def _same_making(record: dict[str, Any]) -> bool:
+    """Whether machine and code of a training are those of its evaluation, too."""
+    training: dict[str, Any] = record.get("training") or {}
+    return describe_machine(training) == describe_machine(record)
 
 
 def budget(

@@ -75,7 +75,7 @@ from seq2seq.report.position_figure import render_positions
 from seq2seq.report.provenance import budget, commands, provenance
 from seq2seq.report.score_list import same_texts, score_list_markdown
 from seq2seq.report.side_by_side import SideBySide
-from seq2seq.report.tables import CAP_NOTE, bleu_table, detail_table, gap_table
+from seq2seq.report.tables import CAP_NOTE, bleu_table, detail_table, gap_table, notes
 from seq2seq.report.training_runs import (
     read_training_run,
     training_runs_markdown,
@@ -150,6 +150,12 @@ def _fill_comparison(draft: Draft, folder: Path) -> None:
         *(f"- {finding}" for finding in findings(comparison)),
         *(f"- {line}" for line in budget(evaluations, comparison.systems, comparison.gaps)),
         *(f"- {line}" for line in provenance(evaluations)),
+        "",
+        "<details><summary>How to read the table</summary>",
+        "",
+        *(f"- {note}" for note in notes(comparison)),
+        "",
+        "</details>",
     ]
     draft.fill(f"results:{experiment}/{folder.name}", "\n".join(part), end="results")
 

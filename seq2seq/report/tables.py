@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import FEW, LengthScore, Scores
-from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
+from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, PairedComparison
 from seq2seq.evaluation.systems import Comparison, SystemRow
 
 DAGGER = "†"
@@ -170,8 +170,7 @@ def bleu_table(comparison: Comparison) -> str:
             else:
                 cells += [
                     f"{paired.gap:+.1f} [{paired.gap_low:+.1f}, {paired.gap_high:+.1f}]",
-                    f"{paired.p_bootstrap:.3f}",
-                    f"{paired.p_randomization:.3f}",
+                    *p_texts(paired, comparison.settings.bootstrap),
                 ]
         rows.append(cells)
     return markdown_table(header, rows)
@@ -195,8 +194,7 @@ def gap_table(comparison: Comparison) -> str:
             escaped(gap.system),
             escaped(gap.baseline),
             f"{paired.gap:+.1f} [{paired.gap_low:+.1f}, {paired.gap_high:+.1f}]",
-            f"{paired.p_bootstrap:.3f}",
-            f"{paired.p_randomization:.3f}",
+            *p_texts(paired, comparison.settings.bootstrap),
         ]
         if growth is None:
             cells += ["–"] * 3
@@ -239,9 +237,10 @@ def notes(comparison: Comparison) -> list[str]:
     if comparison.gaps:
         said.append(
             f"Gap: BLEU minus that of {_measures(comparison)}, with the interval of the "
-            "paired bootstrap. p: paired bootstrap (one-sided in effect) and two-sided paired "
-            f"approximate randomisation, {settings.bootstrap:,} trials each, not corrected for "
-            "the number of rows. Difference in differences, fixed in advance: gap above "
+            "paired bootstrap. p: paired bootstrap (one-sided in effect, and too small where "
+            "sentences are few) and two-sided paired approximate randomisation, the one to read; "
+            f"{settings.bootstrap:,} trials each, which set the least p; not corrected for the "
+            "number of rows. Difference in differences, fixed in advance: gap above "
             f"{LONG_WORDS} source words minus gap up to {SHORT_WORDS}."
         )
     if any(row.few for system in comparison.systems for row in system.rows):
@@ -305,6 +304,15 @@ def interval_text(row: LengthScore | SystemRow) -> str:
     if isinstance(row, SystemRow) and len(row.by_seed) > 1:
         text += f" ({min(row.by_seed):.1f} to {max(row.by_seed):.1f})"
     return text
+
+
+def p_texts(paired: PairedComparison, trials: int) -> list[str]:
+    """The p-values of both tests; "at most" where no trial was as extreme, the least there is."""
+    texts = []
+    for p in (paired.p_bootstrap, paired.p_randomization):
+        text = f"{p:.3f}" if p >= 0.0005 else f"{p:.1g}"
+        texts.append(f"≤ {text}" if p < 1.5 / (trials + 1) else text)
+    return texts
 
 
 def _number(value: float | None, digits: int) -> str:

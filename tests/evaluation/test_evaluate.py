@@ -43,6 +43,21 @@ def test_an_evaluation_is_not_made_twice_but_another_is(run):
     assert beam.directory.name == "test-beam3"
 
 
+def test_what_the_run_says_of_itself_is_brought_up_to_date(run):
+    """Training may have gone on without a better checkpoint: the translations are still its own."""
+    (first,) = evaluate(settings(run))
+    path = run / "run.json"
+    said = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**said, "reason": "max_epochs=99"}), encoding="utf-8")
+    (again,) = evaluate(settings(run))
+    assert again.record["training"]["reason"] == "max_epochs=99"
+    assert again.texts == first.texts
+    assert read_evaluation(first.directory).record == again.record
+    path.unlink()  # a checkpoint without its run keeps what was known of it
+    (without,) = evaluate(settings(run))
+    assert without.record == again.record
+
+
 def test_an_evaluation_of_before_a_setting_existed_holds_with_its_default(run):
     (first,) = evaluate(settings(run))
     path = first.directory / "scores.json"

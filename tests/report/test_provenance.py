@@ -8,7 +8,7 @@ from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.folder import Evaluation, write_evaluation
 from seq2seq.evaluation.scores import Translations
 from seq2seq.evaluation.systems import compare_systems
-from seq2seq.report.provenance import budget
+from seq2seq.report.provenance import budget, commands
 
 SETTINGS = EvaluationConfig(edges=[2], bootstrap=100)
 EQUAL = "The comparison is one at an equal budget."
@@ -48,6 +48,22 @@ def test_equal_are_budgets_that_ended_both_after_as_many_updates(tmp_path, train
     lines = said_of(evaluations, "s0")
     assert len(lines) == (verdict is not None)
     assert all(line.endswith(f". {verdict}") for line in lines)
+
+
+def test_who_translated_is_said_where_it_is_not_who_trained(tmp_path):
+    texts = Translations(["a", "b c"], ["v", "w x"], ["v", "w w"], [False] * 2)
+    hardware = {"processor": "Abacus 3", "threads": "2", "torch": "9.9"}
+    made = {"hardware": hardware, "git_commit": "0" * 40, "command": ["train.py", "a=1"]}
+    lines = {}
+    for name, changed in (("same", {}), ("other", {"git_commit": "1" * 40, "git_modified": True})):
+        now = {**made, "command": ["evaluate.py", "b=2"], **changed}
+        evaluation = write_evaluation(tmp_path / name, texts, SETTINGS, {**now, "training": made})
+        lines[name] = commands([evaluation])
+    (trained,) = lines["same"]
+    assert "train.py a=1" in trained
+    assert lines["other"] == [trained, lines["other"][1]]
+    assert lines["other"][1].startswith("Translated: Command: `python scripts/evaluate.py b=2`.")
+    assert lines["other"][1].endswith("code `1111111111` (modified).")
 
 
 def test_all_seeds_of_a_system_are_meant(tmp_path):

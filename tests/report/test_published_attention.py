@@ -33,7 +33,9 @@ def write_alignment(folder: Path, **record: object) -> str:
         for by in (-1, 0, 1)
     }
     straight = asdict(score_links([diagonal(4, 4)] * 4, people))
+    gold = str(record.get("gold", "0f"))
     content = {"format": 1, "shifts": scores, "diagonal": straight, "sentences": 4}
+    content["gold_sha256"] = gold
     (folder / "alignment.json").write_text(json.dumps(content), encoding="utf-8")
     return str(folder)
 
@@ -54,6 +56,19 @@ def test_alignment_error_rates_stand_beside_those_of_moved_links(tmp_path):
     assert rows[2][7] == "1.000"
     # On the diagonal (3, 3) alone is wrong.
     assert rows[3][:4] == ["a straight line", "hansards", "4", "0.167"]
+
+
+def test_each_text_has_its_own_straight_line_whatever_it_is_called(tmp_path):
+    document = tmp_path / "attention.md"
+    document.write_text("<!-- alignments:a -->\n<!-- /alignments:a -->\n", encoding="utf-8")
+    folders = [
+        write_alignment(tmp_path / name, seed=seed, gold=gold)
+        for name, seed, gold in [("a", 1, "0f"), ("b", 2, "0f"), ("c", 1, "f0")]
+    ]
+    publish(
+        PublishConfig(document=str(document), pictures=str(tmp_path), alignments={"a": folders})
+    )
+    assert document.read_text(encoding="utf-8").count("| a straight line ") == 2
 
 
 def test_a_figure_of_attention_goes_where_the_call_names_it(tmp_path):

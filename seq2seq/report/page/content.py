@@ -69,7 +69,7 @@ def page_content(sides: SideBySide, findings: Sequence[str]) -> PageContent:
         buckets=shown,
         scores=score_table(comparison),
         details=detail_tables(comparison),
-        gaps=[gap_table(gap) for gap in comparison.gaps],
+        gaps=[gap_table(gap, comparison.settings.bootstrap) for gap in comparison.gaps],
         growth=growth_table(comparison) if comparison.gaps else None,
         notes=notes(comparison),
         maps=maps(sides),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
 from seq2seq.evaluation.systems import Comparison, Gap, SystemRow
-from seq2seq.report.tables import DAGGER, interval_text
+from seq2seq.report.tables import DAGGER, interval_text, p_texts
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ def detail_tables(comparison: Comparison) -> list[Table]:
     return tables
 
 
-def gap_table(gap: Gap) -> Table:
-    """What a system has over its baseline at each length, and how surely."""
+def gap_table(gap: Gap, trials: int) -> Table:
+    """What a system has over its baseline at each length, and how surely, by so many trials."""
     rows = []
     for row in gap.rows:
         cells = [row.words + (f" {DAGGER}" if row.sentences < FEW else ""), f"{row.sentences:,}"]
@@ -65,8 +65,7 @@ def gap_table(gap: Gap) -> Table:
         else:
             cells += [
                 f"{paired.gap:+.1f} [{paired.gap_low:+.1f}, {paired.gap_high:+.1f}]",
-                f"{paired.p_bootstrap:.3f}",
-                f"{paired.p_randomization:.3f}",
+                *p_texts(paired, trials),
             ]
         rows.append(cells)
     return Table(
