@@ -326,10 +326,15 @@ def launch(name: str, stage: Callable[[Any], None]) -> None:
         except BrokenPipeError:  # whoever read standard output has had enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                where = error.filename or "the disk"
+                sys.exit(f"error: {where} is full; free some space and run the same command again.")
+            if error.filename is None:
                 raise
-            where = error.filename or "the disk"
-            sys.exit(f"error: {where} is full; free some space and run the same command again.")
+            sys.exit(
+                f"error: {error.filename} cannot be used ({error.strerror}); choose another place, "
+                "or mend that one."
+            )
         except Interrupted as stop:
             log.info("%s To go on: %s", stop, _same_command())
             sys.exit(stop.status)

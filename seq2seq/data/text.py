@@ -6,13 +6,16 @@ translation.
 """
 
 import codecs
+import errno
 import gzip
 import io
 import lzma
+import os
 import zlib
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from seq2seq.errors import UserError
 from seq2seq.files import BLOCK, digest
@@ -36,6 +39,11 @@ def open_bytes(path: Path) -> io.BufferedIOBase:
         raise UserError(f"There is no file {path}; check the path.") from None
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def bounded_lines(stream: io.BufferedIOBase | BinaryIO) -> Iterator[bytes]:
+    """The lines of a stream as bytes, none read much beyond :data:`LONGEST_LINE`."""
+    return iter(partial(stream.readline, LONGEST_LINE + 1), b"")
 
 
 def read_lines(path: Path) -> Iterator[str]:
@@ -75,23 +83,29 @@ def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
 
 
 def count_lines(path: Path) -> int:
-    """Count the lines :func:`read_lines` would yield, and check that all of them are UTF-8.
+    """Count the lines :func:`read_lines` would yield, and check that it would yield them all.
 
     Raises the same :class:`UserError` as :func:`read_lines`, but runs at the speed of the disk.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     count = 0
-    last = b"\n"
+    begun = 0  # bytes of the line that the last block left open
     try:
         for block in read_blocks(path):
             decoder.decode(block)
             count += block.count(b"\n")
-            last = block
-        decoder.decode(b"", final=True)
+            first, last = block.find(b"\n"), block.rfind(b"\n")
+            # Lines within a block are no longer than it, which is short enough.
+            if begun + (len(block) if first < 0 else first + 1) > LONGEST_LINE:
+                break
+            begun = begun + len(block) if last < 0 else len(block) - last - 1
+        else:
+            decoder.decode(b"", final=True)
+            return count + (begun > 0)
     except UnicodeDecodeError:
-        # Only now do line numbers matter: the slow reader names the place and raises.
-        return sum(1 for _ in read_lines(path))
-    return count + (not last.endswith(b"\n"))
+        pass
+    # Only now do line numbers matter: the slow reader names the place and raises.
+    return sum(1 for _ in read_lines(path))
 
 
 def content_digest(path: Path) -> str:
@@ -103,21 +117,27 @@ class LineWriter:
     """A text file that appears whole or not at all; packed when its name ends in .gz or .xz.
 
     Used with ``with``: lines go to ``part``, which takes the place of ``path`` at the end of the
-    block, and is removed when the block fails. What the disk refuses is a :class:`UserError`.
+    block, and is removed when the block fails. A link stays one: its target is replaced. What is no
+    ordinary file, such as a named pipe or a device, is written to as it is. What the disk refuses
+    is a :class:`UserError`.
     """
 
-    def __init__(self, path: Path, keep_interrupted: bool = False) -> None:
-        """Write to ``path``; ``keep_interrupted`` leaves lines in ``part`` after a Ctrl-C."""
-        self.path = path
-        self.part = path.with_name(path.name + ".part")
+    def __init__(self, path: Path, keep_unfinished: bool = False) -> None:
+        """Write to ``path``; ``keep_unfinished`` leaves lines in ``part`` when the block fails."""
+        self.path = path.resolve() if path.is_symlink() else path
+        self.part = self.path.with_name(self.path.name + ".part")
         self.count = 0
         """Lines written so far."""
-        self._keep_interrupted = keep_interrupted
+        self._keep_unfinished = keep_unfinished
 
     def __enter__(self) -> "LineWriter":
         """Open ``part``; its folder is created."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self.path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            if self.path.exists() and not self.path.is_file():
+                self.part = self.path
             self._raw = self.part.open("wb")
         except OSError as error:
             raise self._refused(error) from error
@@ -137,14 +157,14 @@ class LineWriter:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Rename, keep or remove ``part``."""
-        keep = self._keep_interrupted and kind is KeyboardInterrupt and self.count > 0
+        keep = self.part == self.path
         try:
             with self._raw, self._packed:
                 pass  # both are closed, whatever either says
-            if kind is None:
+            keep = keep or (self._keep_unfinished and kind is not None and self.count > 0)
+            if kind is None and self.part != self.path:
                 self.part.replace(self.path)
         except OSError as error:
-            keep = False
             if kind is None:  # else the block's own failure says more
                 raise self._refused(error) from error
         finally:
@@ -184,7 +204,7 @@ def read_blocks(path: Path) -> Iterator[bytes]:
 def _raw_lines(path: Path) -> Iterator[bytes]:
     with open_bytes(path) as stream:
         try:
-            yield from iter(partial(stream.readline, LONGEST_LINE + 1), b"")
+            yield from bounded_lines(stream)
         except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
             raise _damaged(path, error) from None
 

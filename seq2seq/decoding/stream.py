@@ -9,7 +9,7 @@ from pathlib import Path
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from seq2seq.config import TranslateConfig
-from seq2seq.data.text import LineWriter, count_lines, decode_lines, read_lines
+from seq2seq.data.text import LineWriter, bounded_lines, count_lines, decode_lines, read_lines
 from seq2seq.decoding.alignment import align, pharaoh
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.translator import Translator
@@ -24,8 +24,8 @@ Describe = Callable[[int, Hypothesis], list[str]]
 def translate_text(translator: Translator, config: TranslateConfig) -> int:
     """Translate ``config.input`` in order, in constant memory, and return the number of lines.
 
-    A file appears whole or not at all, but what was written before a Ctrl-C stays in
-    ``<file>.part``. To standard output, lines are written chunk by chunk.
+    A file appears whole or not at all, but what was written before a Ctrl-C, or before a line that
+    cannot be read, stays in ``<file>.part``. To standard output, lines are written chunk by chunk.
 
     Raises:
         UserError: the text cannot be read, or is not UTF-8; an output cannot be written, or two of
@@ -46,10 +46,11 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
     describes = _describes(translator)
     done = capped = 0
     with contextlib.ExitStack() as stack, logging_redirect_tqdm():
-        outputs = [
-            (stack.enter_context(_open_output(file)), describes[key])
-            for key, file in config.outputs.items()
-        ]
+        opened = {
+            key: stack.enter_context(_open_output(file)) for key, file in config.outputs.items()
+        }
+        outputs = [(write, describes[key]) for key, (write, _) in opened.items()]
+        unfinished = [part for _, part in opened.values()]
         try:
             for hypothesis in found:
                 for write, describe in outputs:
@@ -59,10 +60,11 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
                 capped += hypothesis.capped
                 if done % config.chunk == 0:
                     sys.stdout.buffer.flush()
-        except KeyboardInterrupt:
-            parts = [f"{file}.part" for file in files if file != "-"]
+        except (KeyboardInterrupt, UserError) as stop:
+            parts = [str(part) for part in unfinished if part is not None]
             where = f"; they are in {' and '.join(parts)}" if parts and done else ""
-            logger.warning("Interrupted after %d lines%s.", done, where)
+            how = "Interrupted" if isinstance(stop, KeyboardInterrupt) else "Stopped"
+            logger.warning("%s after %d lines%s.", how, done, where)
             raise
     logger.info("Translated %d lines; %d hypotheses were cut at the length cap", done, capped)
     return done
@@ -108,20 +110,20 @@ def _refuse_mixture(config: TranslateConfig) -> None:
 def _open_input(source: str) -> tuple[Iterator[str], int | None]:
     """The lines, and how many there are, where that can be known beforehand."""
     if source == "-":
-        return decode_lines(sys.stdin.buffer, "Standard input"), None
+        return decode_lines(bounded_lines(sys.stdin.buffer), "Standard input"), None
     path = Path(source)
     # Counting also finds a bad byte now, not after hours. A named pipe can be read only once.
     return read_lines(path), count_lines(path) if path.is_file() else None
 
 
 @contextlib.contextmanager
-def _open_output(file: str) -> Iterator[Callable[[str], None]]:
-    """What writes a line to it."""
+def _open_output(file: str) -> Iterator[tuple[Callable[[str], None], Path | None]]:
+    """What writes a line to it, and where lines stay that were written before a failure."""
     if file != "-":
-        with LineWriter(Path(file), keep_interrupted=True) as writer:
-            yield writer.write
+        with LineWriter(Path(file), keep_unfinished=True) as writer:
+            yield writer.write, None if writer.part == writer.path else writer.part
         return
-    yield _write_standard_output
+    yield _write_standard_output, None
     sys.stdout.buffer.flush()
 
 

@@ -172,18 +172,17 @@ def _evaluate_search(
     """One search of one test set: read from its folder as far as it is there, else made."""
     directory = output / "-".join([test_set.name, search.name, *subject.together])
     identity = subject.identity(search, test_set.texts)
-    if (directory / "scores.json").exists():
-        found = read_evaluation(directory)
-        if _with_defaults(found.record.get("identity")) == identity:
-            log.info("%s is already evaluated.", directory)
-            texts = test_set.complete(found.texts)
-            # The run may have gone on since, without a better checkpoint.
-            training = _training_record(subject.checkpoint.directory)
-            known = training is None or training == found.record.get("training")
-            if known and texts is found.texts and found.scores.settings == config.evaluation:
-                return found
-            record = found.record if known else {**found.record, "training": training}
-            return write_evaluation(directory, texts, config.evaluation, record)
+    found = _read_if_whole(directory)
+    if found is not None and _with_defaults(found.record.get("identity")) == identity:
+        log.info("%s is already evaluated.", directory)
+        texts = test_set.complete(found.texts)
+        # The run may have gone on since, without a better checkpoint.
+        training = _training_record(subject.checkpoint.directory)
+        known = training is None or training == found.record.get("training")
+        if known and texts is found.texts and found.scores.settings == config.evaluation:
+            return found
+        record = found.record if known else {**found.record, "training": training}
+        return write_evaluation(directory, texts, config.evaluation, record)
     sources, references = test_set.lines
     started = time.monotonic()
     hypotheses = subject.translator.translate(sources, search, progress=True)
@@ -216,6 +215,17 @@ def _evaluate_search(
         directory,
     )
     return evaluation
+
+
+def _read_if_whole(directory: Path) -> Evaluation | None:
+    """The evaluation in a folder; None where there is none, or one damaged or cut short."""
+    if not (directory / "scores.json").exists():
+        return None
+    try:
+        return read_evaluation(directory)
+    except UserError as error:
+        log.warning("%s That is done now.", error)
+        return None
 
 
 def _with_defaults(identity: Any) -> Any:

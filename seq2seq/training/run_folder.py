@@ -74,6 +74,9 @@ class RunFolder:
     def __init__(self, config: ExperimentConfig) -> None:
         self.config = config
         self.path = Path(config.output) / config.name / config.system / f"seed-{config.seed}"
+        self.refused: set[Path] = set()
+        """Checkpoints that could not be gone on from. They stay where they are, for nobody knows
+        why, but take no other's place."""
 
     @property
     def best(self) -> Path:
@@ -95,10 +98,10 @@ class RunFolder:
     def prune(self, keep: int) -> None:
         """Delete what is no longer needed, and what cut-off writing left.
 
-        Stay: the best checkpoint, the ``keep`` newest of those made at validations, and the newest
-        one, if that was made in between.
+        Stay: the best checkpoint, the ``keep`` newest of those made at validations, the newest one,
+        if that was made in between, and what was ``refused``.
         """
-        newest = self.newest()
+        newest = [folder for folder in self.newest() if folder not in self.refused]
         validated = [folder for folder in newest if folder.name.startswith("update-")]
         needed = {*newest[:1], *validated[:keep]}
         cut_off = (self.path / "checkpoints").glob("*-*.part")

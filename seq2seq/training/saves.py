@@ -98,6 +98,7 @@ class Saves:
             state,
             generators,
         )
+        self.folder.refused.discard(directory)  # another one stands there now
 
     def restore(self, device: torch.device) -> tuple[Progress, Window] | None:
         """Go on from the newest whole checkpoint of the run; None where there are none.
@@ -111,6 +112,7 @@ class Saves:
                 return self._restore(folder, device)
             except UserError as error:
                 log.warning("%s Trying the checkpoint before it.", error)
+                self.folder.refused.add(folder)
                 refusals.append(error)
         if refusals:
             raise refusals[0]

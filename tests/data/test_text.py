@@ -1,6 +1,8 @@
 import gzip
 import lzma
+import os
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -124,12 +126,10 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
 @pytest.mark.parametrize("ending", PACK)
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, RuntimeError])
 @pytest.mark.parametrize("keep", [True, False])
-def test_only_a_writer_that_is_told_to_keeps_what_an_interrupt_left(
-    tmp_path, ending, failure, keep
-):
+def test_only_a_writer_that_is_told_to_keeps_what_a_failure_left(tmp_path, ending, failure, keep):
     path = tmp_path / f"a{ending}"
     text.write_lines(path, ["old"])
-    writer = text.LineWriter(path, keep_interrupted=keep)
+    writer = text.LineWriter(path, keep_unfinished=keep)
 
     def fail_after_a_line():
         with writer:
@@ -139,7 +139,7 @@ def test_only_a_writer_that_is_told_to_keeps_what_an_interrupt_left(
     with pytest.raises(failure):
         fail_after_a_line()
     assert list(text.read_lines(path)) == ["old"]
-    assert writer.part.exists() == (keep and failure is KeyboardInterrupt)
+    assert writer.part.exists() == keep
     if writer.part.exists():
         assert UNPACK[ending](writer.part.read_bytes()) == b"new\n"
 
@@ -153,6 +153,38 @@ def test_a_disk_that_refuses_is_one_sentence(tmp_path):
         with pytest.raises(UserError, match=r"full cannot be written \(No space left"):
             text.write_lines(tmp_path / "full", ["a"])
         assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_folder_in_the_way_is_refused_before_the_work(tmp_path):
+    (tmp_path / "out").mkdir()
+    with pytest.raises(
+        UserError, match=r"out cannot be written \(Is a directory\); choose"
+    ):
+        text.LineWriter(tmp_path / "out").__enter__()
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_link_stays_one_and_its_target_is_replaced(tmp_path):
+    target, link = tmp_path / "deep" / "a.txt", tmp_path / "link"
+    text.write_lines(target, ["old"])
+    link.symlink_to(target)
+    text.write_lines(link, ["new"])
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new\n"
+    assert list(target.parent.iterdir()) == [target]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_named_pipe_is_written_to_as_it_is(tmp_path):
+    pipe, read = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    text.write_lines(pipe, ["one", "two"])
+    reader.join(timeout=60)
+    assert read == [b"one\ntwo\n"]
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
 
 
 def test_a_file_can_be_rewritten_from_itself(tmp_path):
@@ -191,3 +223,30 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, endi
     assert [next(lines), next(lines)] == ["a", "b" * 999]
     with pytest.raises(UserError, match=r"line 3 has more than 1,000 bytes; put one sentence on"):
         next(lines)
+
+
+@pytest.mark.parametrize(
+    ("content", "refused"),
+    [
+        (b"a\n" + b"b" * 999 + b"\n" + b"c" * 10, None),
+        (b"a\n" + b"b" * 1000 + b"\n", 2),
+        (b"b" * 1000, None),
+        (b"b" * 1001, 1),
+        (b"a\n" * 700 + b"c" * 5000 + b"\nd", 701),
+        (b"a\n" * 400 + b"c" * 999 + b"\n" + b"d" * 999 + b"\n", None),
+    ],
+)
+@pytest.mark.parametrize("block", [1, 7, 999, 1000])
+def test_counting_finds_a_line_without_end_before_the_work(
+    tmp_path, content, refused, block, monkeypatch
+):
+    monkeypatch.setattr(text, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(text, "BLOCK", block)
+    path = tmp_path / "a.txt"
+    path.write_bytes(content)
+    if refused is None:
+        assert text.count_lines(path) == len(list(text.read_lines(path)))
+        return
+    for read in (text.count_lines, lambda path: list(text.read_lines(path))):
+        with pytest.raises(UserError, match=rf"line {refused} has more than 1,000 bytes"):
+            read(path)

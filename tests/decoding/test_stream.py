@@ -13,6 +13,7 @@ from test_translator import GREEDY, echo
 from tiny_translator import tiny_codec, tiny_translator
 
 from seq2seq.config import DecodingConfig, TranslateConfig
+from seq2seq.data.text import LONGEST_LINE
 from seq2seq.decoding.alignment import align
 from seq2seq.decoding.stream import translate_text
 from seq2seq.errors import UserError
@@ -64,7 +65,9 @@ def test_an_empty_input_gives_an_empty_file(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("from_file", [True, False])
-def test_bad_bytes_are_refused_by_line_and_leave_the_old_file(tmp_path, monkeypatch, from_file):
+def test_bad_bytes_are_refused_by_line_and_leave_the_old_file(
+    tmp_path, monkeypatch, caplog, from_file
+):
     out = tmp_path / "out.txt"
     out.write_text("before\n", encoding="utf-8")
     data = b"der\nhund\nl\xe4uft\n"
@@ -76,7 +79,33 @@ def test_bad_bytes_are_refused_by_line_and_leave_the_old_file(tmp_path, monkeypa
         translate_text(translator, stage(source, str(out), chunk=1))
     assert bool(translator.model.batches) != from_file  # a file is checked before the work
     assert out.read_text(encoding="utf-8") == "before\n"
-    assert {path.name for path in tmp_path.iterdir()} == {"in.txt", "out.txt"}
+    # A pipe cannot be read again: what was translated of it stays.
+    part = tmp_path / "out.txt.part"
+    assert part.exists() != from_file
+    assert from_file or part.read_text() == "der\nhund\n"
+    assert from_file or caplog.messages == [f"Stopped after 2 lines; they are in {part}."]
+    assert {path.name for path in tmp_path.iterdir()} - {part.name} == {"in.txt", "out.txt"}
+
+
+def test_a_line_of_standard_input_without_end_fills_no_memory(monkeypatch):
+    class Endless(io.RawIOBase):
+        given = 0
+
+        def readable(self):
+            return True
+
+        def readinto(self, buffer):
+            self.given += len(buffer)
+            assert self.given < 4 * LONGEST_LINE
+            buffer[:] = b"a" * len(buffer)
+            return len(buffer)
+
+    class Stream:
+        buffer = io.BufferedReader(Endless())
+
+    monkeypatch.setattr("sys.stdin", Stream())
+    with pytest.raises(UserError, match=r"Standard input, line 1 has more than 1,048,576 bytes"):
+        translate_text(echo(), stage())
 
 
 def test_an_absent_input_and_an_unwritable_output_are_refused(tmp_path, monkeypatch):

@@ -58,6 +58,19 @@ def test_what_the_run_says_of_itself_is_brought_up_to_date(run):
     assert without.record == again.record
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("hypotheses.txt", "other\n"), ("scores.json", "{"), ("scores.json", '{"format": 0}')],
+)
+def test_a_damaged_evaluation_is_made_again_as_its_message_says(run, caplog, name, content):
+    (first,) = evaluate(settings(run))
+    (first.directory / name).write_text(content, encoding="utf-8")
+    (again,) = evaluate(settings(run))
+    assert "That is done now." in caplog.text
+    assert again.texts.hypotheses == first.texts.hypotheses
+    assert read_evaluation(first.directory).scores == first.scores
+
+
 def test_an_evaluation_of_before_a_setting_existed_holds_with_its_default(run):
     (first,) = evaluate(settings(run))
     path = first.directory / "scores.json"

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import shutil
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,19 @@ def test_a_damaged_newest_checkpoint_costs_the_way_from_the_one_before(folder, c
     found = weights(resumed)
     assert all(torch.equal(expected[name], found[name]) for name in expected)
     assert metrics(resumed) == lines
+    assert resumed.refused == set()  # a whole one stands in its place
+
+
+def test_what_is_saved_after_a_damaged_checkpoint_is_kept_beside_it(folder):
+    """Though its number is lower: else the training would never get past the damaged one."""
+    run = train(reversal_experiment(folder, validate_every=5, max_updates=15, keep=1))
+    shutil.copytree(run.checkpoint(15), run.interim(12))
+    run.refused = {run.checkpoint(15)}
+    run.prune(1)
+    assert run.newest() == [run.checkpoint(15), run.interim(12)]
+    run.refused = set()
+    run.prune(1)
+    assert run.newest() == [run.checkpoint(15)]
 
 
 def test_a_run_without_a_whole_checkpoint_is_not_begun_anew_over_it(folder):
