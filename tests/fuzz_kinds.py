@@ -48,7 +48,8 @@ from seq2seq.data.tokenization import SentencePieceTokenizer, load_tokenizer
 from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.evaluation.folder import read_evaluation, write_evaluation
 from seq2seq.evaluation.scores import Translations
-from seq2seq.training.journal import Journal
+from seq2seq.report.training_runs import read_training_run
+from seq2seq.training.metrics import Metrics
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
 
@@ -140,7 +141,8 @@ def run_folder(folder: Path, broken: Any) -> None:
     run.claim()
     run.require_text(trainer.data.hashes)
     _ = run.finished
-    Journal(run.path / "metrics.jsonl").rewind(1)
+    Metrics(run.path, tensorboard=False).rewind(1, 1)
+    read_training_run(run.path)
 
 
 @cache

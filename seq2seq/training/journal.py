@@ -25,8 +25,12 @@ class Journal:
             kept = [entry for entry in self.read() if wanted(entry)]
             write_whole(self.path, "".join(json.dumps(entry) + "\n" for entry in kept).encode())
 
+    def sound(self, entry: Any) -> bool:
+        """Whether a line holds what its readers count on."""
+        return isinstance(entry, dict) and isinstance(entry.get("update"), int)
+
     def read(self) -> list[dict[str, Any]]:
-        """All entries; a line cut short by a crash, or by hand, is dropped."""
+        """All sound entries; a line cut short by a crash, or altered by hand, is dropped."""
         if not self.path.exists():
             return []
         entries = []
@@ -35,7 +39,7 @@ class Journal:
                 entry = json.loads(line)
             except (ValueError, RecursionError):
                 continue
-            if isinstance(entry, dict) and isinstance(entry.get("update"), int):
+            if self.sound(entry):
                 entries.append(entry)
         return entries
 

@@ -6,6 +6,9 @@ from typing import Any
 from seq2seq.errors import UserError
 from seq2seq.training.journal import Journal
 
+COUNTED_ON = {"train": "tokens_per_second", "validation": "loss"}
+"""Kind of an entry -> the number that each such entry has."""
+
 
 class Metrics(Journal):
     """``metrics.jsonl`` of a run folder; each entry has ``kind`` and ``update``."""
@@ -15,6 +18,13 @@ class Metrics(Journal):
         super().__init__(folder / "metrics.jsonl", writes)
         self.tensorboard = tensorboard and writes
         self.writer: Any = None
+
+    def sound(self, entry: Any) -> bool:
+        """See :class:`Journal`."""
+        return super().sound(entry) and any(
+            entry.get("kind") == kind and isinstance(entry.get(number), int | float)
+            for kind, number in COUNTED_ON.items()
+        )
 
     def rewind(self, update: int, validated: int | None = None) -> None:
         """Forget what was measured after ``update``, in TensorBoard too.

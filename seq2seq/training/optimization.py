@@ -86,7 +86,7 @@ class LearningRate:
 
     With u the update about to be made (from 1) and w the warm-up:
     rate = learning_rate * min(1, u / w) * decay, where decay is 1 (constant),
-    min(1, sqrt(w / u)) (inverse_sqrt), or decay_factor per plateau of the dev measure.
+    min(1, sqrt(max(1, w) / u)) (inverse_sqrt), or decay_factor per plateau of the dev measure.
     """
 
     def __init__(self, optimizer: torch.optim.Optimizer, config: OptimizerConfig) -> None:

@@ -157,9 +157,7 @@ def test_a_disk_that_refuses_is_one_sentence(tmp_path):
 
 def test_a_folder_in_the_way_is_refused_before_the_work(tmp_path):
     (tmp_path / "out").mkdir()
-    with pytest.raises(
-        UserError, match=r"out cannot be written \(Is a directory\); choose"
-    ):
+    with pytest.raises(UserError, match=r"out cannot be written \(Is a directory\); choose"):
         text.LineWriter(tmp_path / "out").__enter__()
     assert list((tmp_path / "out").iterdir()) == []
 
