@@ -9,8 +9,8 @@ from seq2seq.report.side_by_side import SideBySide
 from seq2seq.report.style import DPI, WIDTH, ink_on, render
 from seq2seq.report.tables import heading
 
-HEAD, TITLE, ROW, FOOT = 0.95, 0.42, 0.34, 0.75
-"""Inches: the title; above each map; a row of it; below a row of maps."""
+HEAD, CAVEAT, TITLE, ROW, FOOT = 0.95, 0.24, 0.42, 0.34, 0.75
+"""Inches: the title; a line more below it; above each map; a row of it; below a row of maps."""
 COLUMNS = 2
 COLOURS = "magma_r"
 """Dark is bad; read alike by colour-blind eyes, and in grey."""
@@ -26,11 +26,12 @@ def position_figure(sides: SideBySide, found: Positions) -> Figure:
     """Lay out the maps, two in a row and all in the same shades."""
     rows = -(-len(found.tables) // COLUMNS)
     panel = ROW * len(sides.rows)
-    height = HEAD + rows * (TITLE + panel + FOOT)
+    head = HEAD + (CAVEAT if sides.losses_apart else 0)
+    height = head + rows * (TITLE + panel + FOOT)
     figure = Figure(figsize=(WIDTH, height), dpi=DPI)
     for place, table in enumerate(found.tables):
         row, column = divmod(place, COLUMNS)
-        bottom = height - HEAD - row * (TITLE + panel + FOOT) - TITLE - panel
+        bottom = height - head - row * (TITLE + panel + FOOT) - TITLE - panel
         box = (0.085 + 0.49 * column, bottom / height, 0.395, panel / height)
         _draw(figure.add_axes(box), table, found)
     top = 1 - 0.42 / height
@@ -38,6 +39,7 @@ def position_figure(sides: SideBySide, found: Positions) -> Figure:
     figure.text(0.03, top, title, fontsize=16, fontweight="bold")
     said = f"{heading(sides.comparison)}; nats per piece; italic: fewer than 100 pieces"
     figure.text(0.03, top - 0.32 / height, said, fontsize=10.5)
+    figure.text(0.03, top - (0.32 + CAVEAT) / height, sides.losses_apart, fontsize=10.5)
     return figure
 
 

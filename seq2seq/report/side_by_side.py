@@ -12,6 +12,8 @@ from seq2seq.evaluation.groups import group_by_system
 from seq2seq.evaluation.lengths import bucket_members, source_words
 from seq2seq.evaluation.scores import ReferenceScores, Translations, bleu_counts, sentence_bleu
 from seq2seq.evaluation.systems import Comparison, System, SystemRow
+from seq2seq.report.training_runs import text_read
+from seq2seq.training.run_folder import identity
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,15 @@ class SideBySide:
     def texts(self) -> Translations:
         """A test set of which sources and references hold for all systems."""
         return self.arms[0].first.texts
+
+    @property
+    def losses_apart(self) -> str:
+        """That losses do not compare, where the systems read other text or cut it otherwise."""
+        records = [e.record for arm in self.arms for e in arm.evaluations if e.record.get("config")]
+        texts = [text_read(identity(r["config"]), r.get("training") or {}) for r in records]
+        if all(text == texts[0] for text in texts):
+            return ""
+        return "Losses of systems trained on other text, or in other pieces, do not compare."
 
     @property
     def several_seeds(self) -> bool:

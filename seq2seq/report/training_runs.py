@@ -45,6 +45,26 @@ class TrainingRun:
         named = f"{self.record.get('experiment')}/{self.record.get('system')}"
         return named + unfinished(self.record)
 
+    @property
+    def text_read(self) -> dict[str, Any]:
+        """See :func:`text_read`."""
+        return text_read(self.settings, self.record)
+
+
+def text_read(settings: dict[str, Any], record: dict[str, Any]) -> dict[str, Any]:
+    """What decides what a training reads, and in which pieces: of others, losses do not compare.
+
+    Args:
+        settings: see :func:`seq2seq.training.run_folder.identity`.
+        record: its run.json.
+    """
+    shaping = {
+        key: value
+        for key, value in settings.items()
+        if key.startswith(("corpus.", "tokenization.")) and not WHEREABOUTS.match(f"{key}=")
+    }
+    return {**shaping, "data_sha256": record.get("data_sha256")}
+
 
 def unfinished(record: dict[str, Any]) -> str:
     """What to add to a training, by its run.json, that could go on: nothing where it is over."""
@@ -143,19 +163,9 @@ def _change(first: TrainingRun, run: TrainingRun) -> str:
 
     Losses of other text, or of text in other pieces, do not compare.
     """
-    if not first.losses or not run.losses or _text(first) != _text(run):
+    if not first.losses or not run.losses or first.text_read != run.text_read:
         return "–"
     return f"{run.losses[-1] / first.losses[-1] - 1:+.2%}"
-
-
-def _text(run: TrainingRun) -> dict[str, Any]:
-    """What decides what is read, and in which pieces."""
-    settings = {
-        key: value
-        for key, value in run.settings.items()
-        if key.startswith(("corpus.", "tokenization.")) and not WHEREABOUTS.match(f"{key}=")
-    }
-    return {**settings, "data_sha256": run.record.get("data_sha256")}
 
 
 def _course(run: TrainingRun) -> str:

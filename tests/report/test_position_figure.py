@@ -35,6 +35,24 @@ def test_each_system_has_a_map_of_its_losses_in_the_same_shades(sides):
                 assert (written[row, column].get_fontstyle() == "italic") == cell.few
 
 
+def test_losses_in_other_pieces_are_said_not_to_compare(tmp_path):
+    """The study's systems of up to 30 and of up to 50 words learn subwords of their own."""
+
+    def said_of(*trained):
+        evaluations = [
+            evaluated(tmp_path / str(n), translated({5: 9}, lambda n: 0.8), f"s{n}", config=one)
+            for n, one in enumerate(trained)
+        ]
+        comparison = compare_systems(evaluations, "s0", SETTINGS)
+        return SideBySide.of(comparison, evaluations).losses_apart
+
+    fixed, additive = ({"model": {"attention": {"kind": kind}}} for kind in ("fixed", "additive"))
+    short, long = ({"corpus": {"train_max_words": most, "mirror": "a"}} for most in (30, 50))
+    assert said_of(fixed, additive) == ""
+    assert said_of({**fixed, **short}, {**additive, **short}) == ""
+    assert said_of({**fixed, **long}, {**additive, **short}).endswith("do not compare.")
+
+
 def test_there_is_no_map_where_no_model_was_asked(tmp_path):
     evaluation = evaluated(tmp_path, translated({5: 10, 25: 5}, lambda n: 0.8), "given")
     comparison = compare_systems([evaluation], None, SETTINGS)

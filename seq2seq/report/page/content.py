@@ -47,6 +47,8 @@ class PageContent:
     sample_buckets: list[str]
     first_seeds: str
     """Which seed's sentences are shown, in a sentence; empty where there is one only."""
+    losses_apart: str
+    """That the losses of these systems do not compare; empty where they do."""
     curves: Curves
     records: Records
 
@@ -78,6 +80,7 @@ def page_content(sides: SideBySide, findings: Sequence[str]) -> PageContent:
         samples=chosen,
         sample_buckets=list(dict.fromkeys(sample.bucket for sample in chosen)),
         first_seeds=_first_seeds(sides),
+        losses_apart=sides.losses_apart,
         curves=curves(sides),
         records=records(sides),
     )
