@@ -116,8 +116,9 @@ def _read(folder: Path, name: str) -> dict[str, Any]:
 def training_runs_markdown(runs: Sequence[TrainingRun]) -> str:
     """The table, one row a run in the given order; how to read it; how the runs came about."""
     shown, columns = _losses(runs)
-    header = ["run", "precision", "kernels", *(f"dev loss {column}" for column in columns)]
-    header += ["against row 1", "target tokens/s", "waiting for data", "minutes"]
+    header = ["run", "parameters", "precision", "kernels"]
+    header += [*(f"dev loss {column}" for column in columns), "against row 1", "in the last epoch"]
+    header += ["target tokens/s", "waiting for data", "minutes"]
     rows = []
     for run, losses, settings in zip(runs, shown, _different_settings(runs), strict=True):
         precision = str(run.record.get("precision", "–"))
@@ -125,10 +126,12 @@ def training_runs_markdown(runs: Sequence[TrainingRun]) -> str:
         rows.append(
             [
                 escaped(", ".join([run.name, *settings])),
+                f"{total:,}" if (total := run.record.get("parameters", {}).get("total")) else "–",
                 PRECISIONS.get(precision, precision),
                 str(run.record.get("kernels", "–")),
                 *(losses + ["–"] * (len(columns) - len(losses))),
                 "" if run is runs[0] else _change(runs[0], run),
+                _last_epoch(run),
                 f"{median(run.speeds):,.0f}" if run.speeds else "–",
                 f"{median(run.waits):.1%}" if run.waits else "–",
                 f"{seconds / 60:,.1f}",
@@ -136,10 +139,12 @@ def training_runs_markdown(runs: Sequence[TrainingRun]) -> str:
         )
     lines = [
         "Dev loss: nats per target token, by validation; against row 1: how much higher the last "
-        "one is than the last one of the first row. Target tokens/s: median over the log's "
+        "one is than the last one of the first row; in the last epoch: what the best one changed "
+        "from an epoch before the end, or a little earlier, where the epochs allowed ended the "
+        "training. Target tokens/s: median over the log's "
         "entries, validations not counted; waiting for data: the share of that time without a "
         "batch, likewise. Minutes: of the whole training, validations included.",
-        *map(_course, runs),
+        *_courses(runs),
         *describe_environments([run.record for run in runs]),
     ]
     return markdown_table(header, rows) + "\n" + "\n".join(f"- {line}" for line in lines)
@@ -168,32 +173,35 @@ def _change(first: TrainingRun, run: TrainingRun) -> str:
     return f"{run.losses[-1] / first.losses[-1] - 1:+.2%}"
 
 
-def _course(run: TrainingRun) -> str:
-    """How large the network is, how long it was trained, and whether it had stopped learning."""
-    progress = run.record.get("progress", {})
-    updates, epochs = progress.get("update", 0), progress.get("epoch", 0)
-    said = [
-        f"{escaped(run.name)}, seed {run.record.get('seed', '–')}: "
-        f"{run.record.get('parameters', {}).get('total', 0):,} parameters, "
-        f"{updates:,} updates ({epochs} epochs)"
-    ]
-    reason = run.record.get("reason")
-    if reason:
-        said.append(f"ended by {reason}")
-    if str(reason).startswith("max_epochs"):
-        # Whether it had stopped learning: from an epoch before the end, or a little earlier.
-        young = [place for place, epoch in enumerate(run.epochs) if epoch <= run.epochs[-1] - 1]
-        if young:
-            until, gain = young[-1] + 1, 1 - min(run.losses) / min(run.losses[: young[-1] + 1])
-            said.append(
-                f"from update {run.updates[until - 1]:,} to {run.updates[-1]:,} its best dev loss "
-                f"fell by {gain:.2%}"
-            )
-    return "; ".join(said) + "."
+def _last_epoch(run: TrainingRun) -> str:
+    """Whether a training that its epochs ended had stopped learning."""
+    if not str(run.record.get("reason")).startswith("max_epochs"):
+        return "–"
+    young = [place for place, epoch in enumerate(run.epochs) if epoch <= run.epochs[-1] - 1]
+    if not young:
+        return "–"
+    return f"{min(run.losses) / min(run.losses[: young[-1] + 1]) - 1:+.2%}"
+
+
+def _courses(runs: Sequence[TrainingRun]) -> list[str]:
+    """How long each was trained, and what ended it; a line for all of which the same holds."""
+    alike: dict[str, list[str]] = {}
+    for run in runs:
+        progress, reason = run.record.get("progress", {}), run.record.get("reason")
+        updates, epochs = progress.get("update", 0), progress.get("epoch", 0)
+        said = f"{updates:,} updates ({epochs} epochs){f', ended by {reason}' if reason else ''}."
+        seed = run.record.get("seed", "–")
+        alike.setdefault(said, []).append(f"{escaped(run.name)}, seed {seed}")
+    return [f"{'; '.join(dict.fromkeys(names))}: {said}" for said, names in alike.items()]
 
 
 def _different_settings(runs: Sequence[TrainingRun]) -> list[list[str]]:
-    """For each run ``key=value``, of the config keys in which the runs are not all alike."""
+    """For each run ``key=value``, of the config keys in which the runs are not all alike.
+
+    Nothing where each run has a name of its own, which says as much.
+    """
+    if len({run.name for run in runs}) == len(runs):
+        return [[] for _ in runs]
     keys = sorted({key for run in runs for key in run.settings} - {"name", "system"})
     different = [
         key
