@@ -124,13 +124,16 @@ def test_the_width_of_the_bottleneck_is_drawn_as_a_map(tmp_path):
     every, first = ["seed-1", "seed-2", "seed-3"], ["seed-1"]
     assert seeds == {
         **{"width-64": every, "width-128": first, "width-256": every, "width-512": first},
-        **{"width-1024": first, "with-attention-256": first},
+        **{"width-1024": first, "with-attention-64": first, "with-attention-256": first},
     }
     assert (root / "comparison" / "test-beam5" / "heatmap.png").exists()
     gaps = [line for line in printed.splitlines() if line.startswith("| w")]
     assert [line.split()[1] for line in gaps] == [
-        *("width-128", "width-256", "width-512", "width-1024", "with-attention-256"),
+        *("width-128", "width-256", "width-512", "width-1024"),
+        *("with-attention-64", "with-attention-256"),
     ]
+    against = {line.split()[1]: line.split()[3] for line in gaps}
+    assert (against["width-256"], against["with-attention-256"]) == ("width-64", "width-256")
     assert all(re.search(r"[+-]\d+\.\d \[[+-]\d+\.\d, [+-]\d+\.\d\] \|$", line) for line in gaps)
 
 

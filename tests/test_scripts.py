@@ -221,3 +221,13 @@ def test_bad_input_is_one_sentence_and_a_failure(tmp_path, script, arguments, me
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
+
+
+def test_a_place_that_cannot_be_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run(tmp_path, "explain", "examples=[dot]", "output=file/deeper", stdin="", ok=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: file/deeper cannot be used (Not a directory); choose another place, or mend that "
+        "one.\n"
+    )

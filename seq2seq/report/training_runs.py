@@ -82,18 +82,23 @@ def read_training_run(folder: Path) -> TrainingRun:
         raise UserError(
             f"run.json in {folder} is not the record of a training run; was it altered?"
         )
+
+    def found(entry: dict[str, Any], key: str) -> float | None:
+        return None if entry.get(key) is None else float(entry[key])
+
     entries = Metrics(folder, tensorboard=False).read()
     train = [entry for entry in entries if entry["kind"] == "train"]
     validations = [entry for entry in entries if entry["kind"] == "validation"]
+    epochs = [found(entry, "epoch") for entry in validations]
     return TrainingRun(
         settings=identity(_read(folder, "config.json")),
         record=record,
         updates=[entry["update"] for entry in validations],
-        epochs=[entry.get("epoch", math.nan) for entry in validations],
-        losses=[entry["loss"] for entry in validations],
-        bleus=[entry.get("bleu") for entry in validations],
-        speeds=[entry["tokens_per_second"] for entry in train],
-        waits=[entry["waiting_for_data"] for entry in train if "waiting_for_data" in entry],
+        epochs=[math.nan if epoch is None else epoch for epoch in epochs],
+        losses=[float(entry["loss"]) for entry in validations],
+        bleus=[found(entry, "bleu") for entry in validations],
+        speeds=[float(entry["tokens_per_second"]) for entry in train],
+        waits=[one for entry in train if (one := found(entry, "waiting_for_data")) is not None],
     )
 
 

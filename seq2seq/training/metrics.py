@@ -8,6 +8,8 @@ from seq2seq.training.journal import Journal
 
 COUNTED_ON = {"train": "tokens_per_second", "validation": "loss"}
 """Kind of an entry -> the number that each such entry has."""
+OPTIONAL = ("epoch", "bleu", "waiting_for_data")
+"""Numbers that an entry may have."""
 
 
 class Metrics(Journal):
@@ -21,10 +23,11 @@ class Metrics(Journal):
 
     def sound(self, entry: Any) -> bool:
         """See :class:`Journal`."""
-        return super().sound(entry) and any(
-            entry.get("kind") == kind and isinstance(entry.get(number), int | float)
-            for kind, number in COUNTED_ON.items()
-        )
+        if not super().sound(entry):
+            return False
+        counted = [number for kind, number in COUNTED_ON.items() if entry.get("kind") == kind]
+        others = [key for key in OPTIONAL if entry.get(key) is not None]
+        return bool(counted) and all(_is_number(entry.get(key)) for key in (*counted, *others))
 
     def rewind(self, update: int, validated: int | None = None) -> None:
         """Forget what was measured after ``update``, in TensorBoard too.
@@ -51,6 +54,11 @@ class Metrics(Journal):
         """Flush TensorBoard's events."""
         if self.writer is not None:
             self.writer.close()
+
+
+def _is_number(value: Any) -> bool:
+    """One that a float can hold: a whole number of JSON may have any number of digits."""
+    return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63)
 
 
 def _tensorboard_writer(folder: Path, first: int) -> Any:
