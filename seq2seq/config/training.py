@@ -27,7 +27,8 @@ class OptimizerConfig:
     warmup_updates: int = 0
     """Updates over which the rate rises linearly from zero."""
     decay: str = "plateau"
-    """constant | plateau (multiply by decay_factor when the dev measure stalls) | inverse_sqrt."""
+    """constant | plateau (multiply by decay_factor when the dev measure stalls) | inverse_sqrt |
+    linear (to zero at max_epochs or max_updates)."""
     decay_factor: float = 0.5
     """Plateau: factor on the rate."""
     decay_patience: int = 1
@@ -36,7 +37,9 @@ class OptimizerConfig:
     def __post_init__(self) -> None:
         require_choice("training.optimizer.kind", self.kind, ("adam", "adadelta", "sgd"))
         require_choice(
-            "training.optimizer.decay", self.decay, ("constant", "plateau", "inverse_sqrt")
+            "training.optimizer.decay",
+            self.decay,
+            ("constant", "plateau", "inverse_sqrt", "linear"),
         )
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise UserError(

@@ -82,16 +82,21 @@ def clipped_step(
 
 
 class LearningRate:
-    """Linear warm-up, then constant, inverse square root, or halving on a plateau.
+    """Linear warm-up, then constant, linear, inverse square root, or halving on a plateau.
 
-    With u the update about to be made (from 1) and w the warm-up:
-    rate = learning_rate * min(1, u / w) * decay, where decay is 1 (constant),
-    min(1, sqrt(max(1, w) / u)) (inverse_sqrt), or decay_factor per plateau of the dev measure.
+    With u the update about to be made (from 1), w the warm-up and n ``updates``, the most that the
+    training makes: rate = learning_rate * min(1, u / w) * decay, where decay is 1 (constant),
+    min(1, (n + 1 - u) / (n + 1 - max(1, w))) (linear), min(1, sqrt(max(1, w) / u)) (inverse_sqrt),
+    or decay_factor per plateau of the dev measure. Batches of so many tokens are not as many in
+    every epoch: an update that comes after the n foreseen has the rate of the last of them.
     """
 
-    def __init__(self, optimizer: torch.optim.Optimizer, config: OptimizerConfig) -> None:
+    def __init__(
+        self, optimizer: torch.optim.Optimizer, config: OptimizerConfig, updates: int
+    ) -> None:
         self.optimizer = optimizer
         self.config = config
+        self.updates = updates
         self.plateau_factor = 1.0
         self.stale = 0
 
@@ -101,8 +106,11 @@ class LearningRate:
         rate = config.learning_rate * self.plateau_factor
         if update < config.warmup_updates:
             return rate * update / config.warmup_updates
+        top = max(1, config.warmup_updates)
+        if config.decay == "linear":
+            return rate * max(1, self.updates + 1 - update) / max(1, self.updates + 1 - top)
         if config.decay == "inverse_sqrt":
-            return rate * (max(1, config.warmup_updates) / update) ** 0.5
+            return rate * (top / update) ** 0.5
         return rate
 
     def apply(self, update: int) -> float:

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import sys
 import time
 from dataclasses import asdict
 from typing import Any, NoReturn
@@ -56,10 +57,11 @@ class Trainer:
         self.updater = Updater(
             self.model, self.optimizer, config.training, self.device, self.precision, ranks
         )
-        self.rate = LearningRate(self.optimizer, config.training.optimizer)
         self.plan = BatchPlan(
             data.train, config.training.batch_size, config.training.batch_unit, config.seed
         )
+        self._epoch_length = len(self._groups(0))
+        self.rate = LearningRate(self.optimizer, config.training.optimizer, self._most_updates())
         edges = config.evaluation.edges
         self.validator = Validator(
             self.model, data, config.training, edges, self.device, self.precision, ranks
@@ -70,7 +72,6 @@ class Trainer:
         )
         self.progress = Progress()
         self.window = Window()
-        self._epoch_length = len(self._groups(0))
         ranks.seed(config.seed)
 
     def run(self) -> RunFolder:
@@ -255,6 +256,11 @@ class Trainer:
             return f"max_updates={training.max_updates}"
         return None
 
+    def _most_updates(self) -> int:
+        """The updates made when neither patience nor a signal ends training."""
+        training = self.config.training
+        return min(training.max_epochs * self._epoch_length, training.max_updates or sys.maxsize)
+
     def _settle(self) -> None:
         """Count the updates that were skipped, and name their lines; end where there are many."""
         if failures := self.window.settle():
@@ -269,11 +275,8 @@ class Trainer:
         return round(self.progress.epoch + self.progress.position / self._epoch_length, 3)
 
     def _bar(self) -> tqdm:
-        total = self.config.training.max_epochs * self._epoch_length
-        if self.config.training.max_updates is not None:
-            total = min(total, self.config.training.max_updates)
         return tqdm(
-            total=total,
+            total=self._most_updates(),
             initial=self.progress.update,
             unit="update",
             desc=f"{self.config.system} seed {self.config.seed}",

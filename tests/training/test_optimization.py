@@ -10,9 +10,9 @@ from seq2seq.config import OptimizerConfig
 from seq2seq.training.optimization import LearningRate, build_optimizer, clipped_step
 
 
-def rate_of(**settings) -> LearningRate:
+def rate_of(updates: int = 100, **settings) -> LearningRate:
     config = OptimizerConfig(learning_rate=0.1, **settings)
-    return LearningRate(build_optimizer(torch.nn.Linear(2, 1), config), config)
+    return LearningRate(build_optimizer(torch.nn.Linear(2, 1), config), config, updates)
 
 
 def test_warm_up_is_linear_and_ends_at_the_full_rate():
@@ -23,6 +23,26 @@ def test_warm_up_is_linear_and_ends_at_the_full_rate():
 def test_inverse_square_root_falls_from_the_end_of_the_warm_up():
     rate = rate_of(warmup_updates=4, decay="inverse_sqrt")
     assert [rate.at(u) for u in (4, 16, 64)] == pytest.approx([0.1, 0.05, 0.025])
+
+
+@pytest.mark.parametrize(
+    ("warmup", "updates", "rates"),
+    [
+        (0, 4, [0.1, 0.075, 0.05, 0.025]),
+        (1, 4, [0.1, 0.075, 0.05, 0.025]),
+        (4, 8, [0.025, 0.05, 0.075, 0.1, 0.08, 0.06, 0.04, 0.02]),
+        (4, 4, [0.025, 0.05, 0.075, 0.1]),
+        (8, 4, [0.0125, 0.025, 0.0375, 0.05]),
+    ],
+)
+def test_linear_falls_from_the_warm_up_to_a_zero_after_the_last_update(warmup, updates, rates):
+    rate = rate_of(updates, warmup_updates=warmup, decay="linear")
+    assert [rate.at(u) for u in range(1, updates + 1)] == pytest.approx(rates)
+
+
+def test_linear_keeps_its_last_rate_in_an_epoch_of_more_batches_than_foreseen():
+    rate = rate_of(4, decay="linear")
+    assert rate.at(9) == rate.at(5) == rate.at(4) == pytest.approx(0.025)
 
 
 def test_plateau_halves_after_more_stale_validations_than_its_patience():

@@ -145,6 +145,17 @@ def test_max_updates_ends_training_with_a_checkpoint(folder):
     assert run.best.exists()
 
 
+@pytest.mark.parametrize(("limits", "updates"), [({}, 20), ({"max_updates": 9}, 9)])
+def test_a_linear_rate_ends_with_whichever_limit_comes_first(folder, limits, updates):
+    config = reversal_experiment(folder, log_every=1, **limits)
+    linear = dataclasses.replace(config.training.optimizer, decay="linear", warmup_updates=0)
+    training = dataclasses.replace(config.training, optimizer=linear)
+    run = train(dataclasses.replace(config, training=training))
+    rates = [e["learning_rate"] for e in metrics(run) if e["kind"] == "train"]
+    steps = [linear.learning_rate * left / updates for left in range(updates, 0, -1)]
+    assert rates == pytest.approx(steps)
+
+
 def test_dev_bleu_can_choose_the_best(folder):
     run = train(reversal_experiment(folder, measure="bleu"))
     best = max((e for e in metrics(run) if e["kind"] == "validation"), key=lambda e: e["bleu"])
