@@ -97,6 +97,9 @@ def compose_config(name: str, overrides: list[str]) -> Any:
     Raises UserError for anything that Hydra or the schema refuses.
     """
     refuse_stray_scale(overrides)
+    if name in ("prepare", "train"):
+        reason = f"{name} is for one run, by system=... and seed=...; reproduce does them all"
+        refuse_overruled(overrides, ["seeds", "beams"], reason)
     try:
         composed = _compose(name, overrides)
         config = _to_dataclass(composed, name)

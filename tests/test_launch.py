@@ -36,6 +36,10 @@ REFUSED = {
     ("train", "evaluation.edges=[20,10]"): r"evaluation\.edges=\[20, 10\] must be rising",
     ("train", "tokenization.joint=true"): r"tokenization\.joint=true goes with sentencepiece",
     ("train", "corpus.target=en"): r"corpus\.source and corpus\.target are both en",
+    # settings that the script, or the rest of the config, leaves without effect
+    ("train", "seeds=[1,2]"): r"seeds=\[1,2\] would have no effect: train is for one run, .* seed=",
+    ("prepare", "beams=[3]"): r"beams=\[3\] would have no effect: prepare is for one run",
+    ("train", "decoding.top_k=5"): r"decoding\.top_k=5 would have no effect: it is of sampling",
     ("reproduce", "seeds=[]"): r"seeds=\[\] must name at least one value, and none twice",
     ("reproduce", "seeds=[1,1]"): r"seeds=\[1, 1\] must name",
     ("reproduce", "beams=[0]"): r"beams=0 is out of range",
@@ -67,6 +71,11 @@ def test_a_bad_override_is_one_sentence(script, override):
     with pytest.raises(UserError, match=REFUSED[script, override]) as caught:
         compose_config(script, [override])
     assert "\n" not in str(caught.value)
+
+
+def test_a_frequency_of_words_is_refused_where_there_are_pieces():
+    with pytest.raises(UserError, match=r"min_frequency=2 goes with words, not with sentencepiece"):
+        compose_config("train", ["experiment=multi30k", "tokenization.min_frequency=2"])
 
 
 def test_a_source_without_its_reference_is_refused():

@@ -156,6 +156,11 @@ class TokenizationConfig:
             raise UserError(
                 "tokenization.vocabulary_size is null; sentencepiece needs a size, such as 8000."
             )
+        if self.min_frequency > 1 and self.kind == "sentencepiece":
+            raise UserError(
+                f"tokenization.min_frequency={self.min_frequency} goes with words, not with "
+                "sentencepiece; leave it out."
+            )
         if self.joint and self.kind != "sentencepiece":
             raise UserError(
                 f"tokenization.joint=true goes with sentencepiece only, not {self.kind}; "

@@ -1,6 +1,5 @@
 """How translations are searched for and scored."""
 
-import dataclasses
 from dataclasses import dataclass, field
 
 from seq2seq.config.checks import require_choice, require_range
@@ -82,6 +81,13 @@ class DecodingConfig:
         require_range("decoding.top_k", self.top_k, 1)
         require_range("decoding.top_p", self.top_p, 0.001, 1)
         require_range("decoding.seed", self.seed, 0)
+        for key in () if self.sample else SAMPLING_NAMES:
+            value = getattr(self, key)
+            if value != getattr(DecodingConfig, key):
+                raise UserError(
+                    f"decoding.{key}={value} would have no effect: it is of sampling; leave it "
+                    "out, or give decoding.sample=true."
+                )
         if self.n_best > self.beam and not self.sample:
             raise UserError(
                 f"decoding.n_best={self.n_best} is more than decoding.beam={self.beam} can find; "
@@ -100,13 +106,12 @@ class DecodingConfig:
         Searches that may find something else are called something else, so that none takes
         another's place.
         """
-        usual = {field.name: field.default for field in dataclasses.fields(self)}
         search = "greedy" if self.beam == 1 else f"beam{self.beam}"
         words = ["sample" if self.sample else search]
         names = SAMPLING_NAMES if self.sample else {}
         for key, word in {**SEARCH_NAMES, **names}.items():
             value = getattr(self, key)
-            if value != usual[key]:
+            if value != getattr(DecodingConfig, key):
                 words.append(word if isinstance(value, bool | str) else f"{word}{value:g}")
         return "-".join(words)
 

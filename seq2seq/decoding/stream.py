@@ -29,9 +29,11 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
 
     Raises:
         UserError: the text cannot be read, or is not UTF-8; an output cannot be written, or two of
-            them would share standard output; the model has no attention to make alignments of.
+            them would share standard output; no output is for the other hypotheses that are asked
+            for; the model has no attention to make alignments of.
     """
     _refuse_mixture(config)
+    _refuse_unread(config)
     require_attention(translator, config)
     lines, total = _open_input(config.input)
     files = list(config.outputs.values())
@@ -71,12 +73,17 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
 
 
 def require_attention(translator: Translator, config: TranslateConfig) -> None:
-    """Refuse alignments of a model that has no attention."""
-    if config.alignments is not None and not translator.model.attends:
-        raise UserError(
-            "A model without attention has no alignments; leave out alignments, or take a "
-            "checkpoint of a model with attention."
-        )
+    """Refuse what a model without attention cannot know: what it looked at."""
+    asked = {
+        "alignments": config.alignments is not None,
+        "decoding.replace_unknown": config.decoding.replace_unknown,
+    }
+    for key, given in asked.items():
+        if given and not translator.model.attends:
+            raise UserError(
+                f"A model without attention has no alignments; leave out {key}, or take a "
+                "checkpoint of a model with attention."
+            )
 
 
 def _n_best_lines(number: int, hypothesis: Hypothesis) -> list[str]:
@@ -104,6 +111,14 @@ def _refuse_mixture(config: TranslateConfig) -> None:
         raise UserError(
             f"{' and '.join(mixed)} cannot share standard output; give a file to all but one of "
             "them, or null to write none."
+        )
+
+
+def _refuse_unread(config: TranslateConfig) -> None:
+    if config.decoding.n_best > 1 and config.n_best_list is None:
+        raise UserError(
+            f"Only the best of decoding.n_best={config.decoding.n_best} would be written; leave it "
+            "out, or give n_best_list=FILE for all of them."
         )
 
 

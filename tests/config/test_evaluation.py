@@ -17,6 +17,10 @@ from seq2seq.errors import UserError
         ({"min_length": 5, "max_length": 5}, "leaves no room for decoding.min_length=5"),
         ({"max_length": 0}, "decoding.max_length"),
         ({"no_repeat_ngram": -1}, "decoding.no_repeat_ngram"),
+        ({"temperature": 0.7}, "decoding.temperature=0.7 would have no effect: it is of sampling"),
+        ({"top_k": 5}, "decoding.top_k=5 would have no effect"),
+        ({"top_p": 0.9}, "decoding.top_p=0.9 would have no effect"),
+        ({"seed": 2}, "decoding.seed=2 would have no effect"),
         ({"temperature": 0.0}, "decoding.temperature"),
         ({"top_k": 0}, "decoding.top_k"),
         ({"top_p": 1.5}, "decoding.top_p"),
@@ -42,7 +46,7 @@ def test_samples_are_not_bound_by_the_beam():
         ({"sample": True, "seed": 2, "top_p": 0.9}, "sample-top-p0.9-seed2"),
         ({"forbid_unknown": True, "length_penalty": "gnmt"}, "beam5-gnmt-no-unk"),
         ({"length_normalization": 0.0, "max_length": 40}, "beam5-norm0-max40"),
-        ({"batch_size": 7, "seed": 2}, "beam5"),
+        ({"batch_size": 7}, "beam5"),
     ],
 )
 def test_the_name_of_a_search(settings, name):

@@ -166,6 +166,14 @@ def test_alignments_of_a_model_without_attention_are_refused(tmp_path):
     with pytest.raises(UserError, match="A model without attention has no alignments; leave out"):
         translate_text(translator, stage(hypotheses=None, alignments=str(tmp_path / "a")))
     assert not list(tmp_path.iterdir())
+    replaced = stage(decoding=DecodingConfig(replace_unknown=True))
+    with pytest.raises(UserError, match=r"no alignments; leave out decoding\.replace_unknown"):
+        translate_text(translator, replaced)
+
+
+def test_hypotheses_that_nothing_would_show_are_refused():
+    with pytest.raises(UserError, match=r"Only the best of decoding\.n_best=2 would be written"):
+        translate_text(echo(), stage(decoding=DecodingConfig(n_best=2)))
 
 
 class Interrupted(io.BytesIO):
