@@ -75,7 +75,7 @@ from seq2seq.report.position_figure import render_positions
 from seq2seq.report.provenance import budget, commands, provenance
 from seq2seq.report.score_list import same_texts, score_list_markdown
 from seq2seq.report.side_by_side import SideBySide
-from seq2seq.report.tables import CAP_NOTE, bleu_table, detail_table, gap_table, notes
+from seq2seq.report.tables import DETAIL_NOTES, bleu_table, detail_table, gap_table, notes
 from seq2seq.report.training_runs import (
     read_training_run,
     training_runs_markdown,
@@ -191,8 +191,7 @@ def _fill_details(draft: Draft, folder: Path) -> None:
         for found in identities
         if found
     )
-    part = [detail_table(comparison), CAP_NOTE, *texts]
-    part[1:] = [f"- {line}" for line in part[1:]]
+    part = [detail_table(comparison), *(f"- {line}" for line in (*DETAIL_NOTES, *texts))]
     draft.fill(f"details:{_experiment(evaluations)}/{folder.name}", "\n".join(part))
 
 

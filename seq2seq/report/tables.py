@@ -10,7 +10,10 @@ from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, PairedCompa
 from seq2seq.evaluation.systems import Comparison, SystemRow
 
 DAGGER = "†"
+BREVITY_NOTE = "Brevity: tokens said per token of the reference."
 CAP_NOTE = "Hit the cap: hypotheses cut at the search's length limit."
+DETAIL_NOTES = (BREVITY_NOTE, CAP_NOTE)
+"""How to read :func:`detail_table`."""
 
 MOST_GAPS = 2
 """As many stand beside the scores by length; more have a table of their own."""
@@ -51,6 +54,7 @@ def scores_markdown(scores: Scores) -> str:
         columns["loss"] = [_number(row.loss, 3) for row in shown]
         columns["perplexity"] = [_number(row.perplexity, 2) for row in shown]
     notes = _interval_notes(scores.settings.confidence, scores.settings.bootstrap)
+    notes.append(BREVITY_NOTE)
     if "hit the cap" in columns:
         notes.append(CAP_NOTE)
     if "loss" in columns:
@@ -101,7 +105,7 @@ def comparison_markdown(comparison: Comparison, findings: Sequence[str]) -> str:
     gaps = gap_table(comparison)
     lines += ["", bleu_table(comparison), *([gaps] if gaps else [])]
     lines.append(detail_table(comparison))
-    lines += [f"- {note}" for note in notes(comparison)]
+    lines += [f"- {note}" for note in (*notes(comparison), *DETAIL_NOTES)]
     return "\n".join(lines) + "\n"
 
 
@@ -226,9 +230,9 @@ def detail_table(comparison: Comparison) -> str:
 
 
 def notes(comparison: Comparison) -> list[str]:
-    """How to read the tables: every sentence that applies to this comparison, in Markdown."""
+    """How to read BLEU and the gaps: every sentence that applies here, in Markdown."""
     settings = comparison.settings
-    said = [*_interval_notes(settings.confidence, settings.bootstrap), CAP_NOTE]
+    said = _interval_notes(settings.confidence, settings.bootstrap)
     if any(len(system.seeds) > 1 for system in comparison.systems):
         said.append(
             "Scores are means over seeds; parentheses give the lowest and the highest seed, which "
@@ -278,7 +282,6 @@ def _interval_notes(confidence: float, resamples: int) -> list[str]:
         "Rows: length of the source in words between spaces.",
         f"Brackets: {confidence:.0%} bootstrap interval over the sentences of the row "
         f"({resamples:,} resamples), the trained models held fixed.",
-        "Brevity: tokens said per token of the reference.",
     ]
 
 

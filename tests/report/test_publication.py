@@ -167,6 +167,7 @@ def test_the_scores_beside_bleu_are_published_by_themselves(tmp_path, comparison
         assert f"{quantity} no-attention" in lines[1]
     digests = f"source `{'01' * 8}`, reference `{'23' * 8}`."
     assert lines[-2] == f"- SHA-256 of the text: {digests}"
+    assert [line[: line.index(":")] for line in lines[-4:-2]] == ["- Brevity", "- Hit the cap"]
 
 
 def test_a_checkpoint_without_its_run_makes_up_no_training(tmp_path, comparison):

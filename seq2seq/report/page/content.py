@@ -17,7 +17,7 @@ from seq2seq.report.page.tables import (
 from seq2seq.report.page.training import Curves, Records, curves, records
 from seq2seq.report.positions import Positions, positions
 from seq2seq.report.side_by_side import SideBySide
-from seq2seq.report.tables import heading, interval_text, notes
+from seq2seq.report.tables import DETAIL_NOTES, heading, interval_text, notes
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def page_content(sides: SideBySide, findings: Sequence[str]) -> PageContent:
         details=detail_tables(comparison),
         gaps=[gap_table(gap, comparison.settings.bootstrap) for gap in comparison.gaps],
         growth=growth_table(comparison) if comparison.gaps else None,
-        notes=notes(comparison),
+        notes=[*notes(comparison), *DETAIL_NOTES],
         maps=maps(sides),
         focus=focus_charts(sides),
         positions=positions(sides),
