@@ -23,7 +23,6 @@ from hydra._internal.utils import get_args_parser
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import (
@@ -37,6 +36,7 @@ from overrides import (
     refuse_overruled,
     refuse_stray_scale,
     refuse_unlike,
+    sample_jobs,
     with_kind_as_system,
 )
 
@@ -156,21 +156,6 @@ def compose_systems(config: schema.ExperimentConfig) -> list[schema.ExperimentCo
         for seed in dict.fromkeys(seed for own in seeds.values() for seed in own)
         for system, own in seeds.items()
         if seed in own
-    ]
-
-
-def first_job(overrides: list[str]) -> list[str]:
-    """The overrides of the first of several jobs (of ``seed=1,2`` that is ``seed=1``)."""
-    try:
-        parsed = OverridesParser.create().parse_overrides(overrides)
-    except OverrideParseException as error:
-        raise UserError(_sentence(error, "")) from None
-    return [
-        f"{one.get_key_element()}={next(one.sweep_string_iterator())}"
-        if one.is_sweep_override()
-        else text
-        for one, text in zip(parsed, overrides, strict=True)
-        if not text.startswith(("hydra.", "hydra/"))
     ]
 
 
@@ -312,12 +297,15 @@ def launch(name: str, stage: Callable[[Any], None]) -> None:
         _require_one_process(name)
         # Whatever Hydra itself refuses would end in its words, not in a sentence.
         if arguments.multirun:
-            compose_config(name, first_job(arguments.overrides))
+            for job in sample_jobs(arguments.overrides):
+                compose_config(name, job)
             _let_jobs_find_this_file()
         elif not (arguments.help or arguments.hydra_help):
             compose_config(name, arguments.overrides)
     except UserError as error:
         _fail(error)
+    except OverrideParseException as error:
+        _fail(UserError(_sentence(error, name)))
 
     @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=name)
     def run(composed: DictConfig) -> None:

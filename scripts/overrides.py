@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Glob
 from omegaconf import DictConfig
 
 from seq2seq.errors import UserError
@@ -61,3 +63,30 @@ def refuse_unlike(systems: Mapping[str, Sequence[str]]) -> None:
                     f"systems.{name} sets {key}, but reproduce compares systems that have it in "
                     "common; set it for the whole experiment."
                 )
+
+
+def sample_jobs(overrides: list[str]) -> list[list[str]]:
+    """Overrides of a few of the jobs of a multirun, in which each value of each sweep occurs.
+
+    Of ``seed=1,2 system=a,b,c`` these are the jobs 1-a, 2-a, 1-b and 1-c, since of all there may be
+    very many. What only Hydra can list (``glob``) or draw (``interval``) is left out.
+    Raises Hydra's OverrideParseException for what is no override.
+    """
+    choices = []
+    parsed = OverridesParser.create().parse_overrides(overrides)
+    for one, text in zip(parsed, overrides, strict=True):
+        if text.startswith(("hydra.", "hydra/")):
+            continue
+        if not one.is_sweep_override():
+            choices.append([text])
+        elif one.is_discrete_sweep() and not isinstance(one.value(), Glob):
+            key = one.get_key_element()
+            choices.append([f"{key}={value}" for value in one.sweep_string_iterator()])
+    choices = [values for values in choices if values]  # a range can be empty
+    first = [values[0] for values in choices]
+    others = [
+        [*first[:index], value, *first[index + 1 :]]
+        for index, values in enumerate(choices)
+        for value in values[1:]
+    ]
+    return [first, *others]

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from launch import compose_config, first_job
+from launch import compose_config
+from overrides import sample_jobs
 from test_scripts import TOY
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -89,4 +90,5 @@ def test_bad_input_is_one_sentence_of_one_process(tmp_path, script, arguments, s
 def test_every_command_of_the_page_composes(command):
     words = command.partition("scripts/train.py")[2].split()
     overrides = [word for word in words if word != "--multirun"]
-    compose_config("train", first_job(overrides) if "--multirun" in words else overrides)
+    for job in sample_jobs(overrides) if "--multirun" in words else [overrides]:
+        compose_config("train", job)
