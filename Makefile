@@ -10,10 +10,12 @@ PAIR50 := outputs/figure2-cpu/no-attention-50@,outputs/figure2-cpu/attention-50@
 COMPARED := outputs/figure2-cpu/comparison
 PUBLISH := $(BIN)/python scripts/publish.py document=docs/study.md
 
-.PHONY: help reproduce study test lint format clean
+.PHONY: help install reproduce study test lint format clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-11s %s\n", $$1, $$2}'
+
+install: $(STAMP) ## Make the environment in .venv: source .venv/bin/activate
 
 reproduce: $(STAMP) ## Train both arms on the embedded corpus; print BLEU by length, draw the figure
 	$(BIN)/python scripts/reproduce.py

@@ -38,8 +38,8 @@ def alignment_markdown(folders: Sequence[str]) -> str:
         "AER: alignment error rate (Och & Ney 2003), 0 is best. Links: of each word of the "
         "reference to the source word that the model looked at most when it wrote it; precision "
         "against the possible links of people, recall of their sure ones. Moved: every link by one "
-        "target word, which would be better if the attention were one off. A straight line: from "
-        "the first words to the last, without a model.",
+        "target word; if the attention were one step off, one of the two would be lower. A "
+        "straight line: from the first words to the last, without a model.",
         *describe_environments(records),
     ]
     table = markdown_table(header, [*rows, *straight.values()])

@@ -92,13 +92,13 @@ def growth_in_words(gap: Gap, confidence: float) -> str:
             f"sources of up to {SHORT_WORDS} words and of more than {LONG_WORDS}, and one of the "
             "two is missing in the test set."
         )
-    stands = f'against "{gap.baseline}", "{gap.system}" stands'
+    sides = f'against "{gap.baseline}" on long sources than on short ones'
     if min(found.long_sentences, found.short_sentences) < FEW:
         verdict = f"with fewer than {FEW} sentences on a side, too few to conclude from"
     elif found.low > 0:
-        verdict = f"{stands} better on long sources than on short ones"
+        verdict = f'"{gap.system}" stands better {sides}'
     elif found.high < 0:
-        verdict = f"{stands} worse on long sources than on short ones"
+        verdict = f'"{gap.system}" stands worse {sides}'
     else:
         verdict = "the interval covers 0, so this does not show that the gap depends on length"
     seeds = ""

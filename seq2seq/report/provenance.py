@@ -7,6 +7,7 @@ from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.given import GIVEN
 from seq2seq.evaluation.systems import Gap, System
 from seq2seq.record import describe_environments, describe_machine
+from seq2seq.report.tables import counted
 from seq2seq.report.training_runs import unfinished
 
 
@@ -24,7 +25,8 @@ def provenance(evaluations: Sequence[Evaluation]) -> list[str]:
         else:
             progress = training.get("progress", {})
             trained = (
-                f"{progress.get('update', 0):,} updates ({progress.get('epoch', 0)} epochs) in "
+                f"{counted(progress.get('update', 0), 'update')} "
+                f"({counted(progress.get('epoch', 0), 'epoch')}) in "
                 f"{progress.get('seconds', 0.0) / 60:.1f} minutes, best after "
                 f"{progress.get('best_update', 0):,}{unfinished(training)}"
             )

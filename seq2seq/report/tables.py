@@ -322,6 +322,11 @@ def _number(value: float | None, digits: int) -> str:
     return "–" if value is None else f"{value:,.{digits}f}"
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 update``, ``2,000 updates``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def escaped(text: str) -> str:
     """Text that cannot end its cell early."""
     return text.replace("|", "\\|").replace("\n", " ")

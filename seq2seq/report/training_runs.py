@@ -10,7 +10,7 @@ from typing import Any
 
 from seq2seq.errors import UserError
 from seq2seq.record import WHEREABOUTS, describe_environments
-from seq2seq.report.tables import escaped, markdown_table
+from seq2seq.report.tables import counted, escaped, markdown_table
 from seq2seq.training.metrics import Metrics
 from seq2seq.training.run_folder import identity
 
@@ -143,12 +143,12 @@ def training_runs_markdown(runs: Sequence[TrainingRun]) -> str:
             ]
         )
     lines = [
-        "Dev loss: nats per target token, by validation; against row 1: how much higher the last "
-        "one is than the last one of the first row; in the last epoch: what the best one changed "
-        "from an epoch before the end, or a little earlier, where the epochs allowed ended the "
-        "training. Target tokens/s: median over the log's "
-        "entries, validations not counted; waiting for data: the share of that time without a "
-        "batch, likewise. Minutes: of the whole training, validations included.",
+        "Dev loss: nats per target token, by validation. Against row 1: the last dev loss relative "
+        "to that of the first row; below zero is better. In the last epoch: what the best dev loss "
+        "still changed in about the last epoch, for trainings that the most epochs ended. Target "
+        "tokens/s: median over the log's entries, validations not counted; waiting for data: the "
+        "share of that time without a batch, likewise. Minutes: of the whole training, validations "
+        "included.",
         *_courses(runs),
         *describe_environments([run.record for run in runs]),
     ]
@@ -194,7 +194,8 @@ def _courses(runs: Sequence[TrainingRun]) -> list[str]:
     for run in runs:
         progress, reason = run.record.get("progress", {}), run.record.get("reason")
         updates, epochs = progress.get("update", 0), progress.get("epoch", 0)
-        said = f"{updates:,} updates ({epochs} epochs){f', ended by {reason}' if reason else ''}."
+        made = f"{counted(updates, 'update')} ({counted(epochs, 'epoch')})"
+        said = f"{made}, ended by {reason}." if reason else f"{made}."
         seed = run.record.get("seed", "–")
         alike.setdefault(said, []).append(f"{escaped(run.name)}, seed {seed}")
     return [f"{'; '.join(dict.fromkeys(names))}: {said}" for said, names in alike.items()]

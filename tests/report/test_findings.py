@@ -100,8 +100,8 @@ def test_an_advantage_on_long_sentences(compared):
     assert growth_in_words(gap, 0.95) == (
         f'"additive" minus "fixed" is {found.short_gap:+.1f} BLEU up to 20 source words (n = 110) '
         f"and {found.long_gap:+.1f} above 30 (n = 110): difference in differences "
-        f"{found.value:+.1f} (95% interval {found.low:+.1f} to {found.high:+.1f}); against "
-        '"fixed", "additive" stands better on long sources than on short ones.'
+        f"{found.value:+.1f} (95% interval {found.low:+.1f} to {found.high:+.1f}); "
+        '"additive" stands better against "fixed" on long sources than on short ones.'
     )
     paired = gap.overall.paired
     assert gap_in_words(gap, 0.95) == (
@@ -114,7 +114,7 @@ def test_a_disadvantage_on_long_sentences(compared):
     gap = compared(lambda n: 0.95, lambda n: 1 - n / 60).gaps[0]
     assert 'BLEU below "fixed"' in gap_in_words(gap, 0.95)
     assert growth_in_words(gap, 0.95).endswith(
-        'against "fixed", "additive" stands worse on long sources than on short ones.'
+        '"additive" stands worse against "fixed" on long sources than on short ones.'
     )
 
 

@@ -138,8 +138,8 @@ def test_how_a_training_ended_is_said(tmp_path):
     assert lines[1:5] == [
         f"{whole}max_epochs=4.",
         f"{whole}no better dev loss in 5 validations.",
-        "- toy/attention, seed –: 1 updates (1 epochs), ended by max_epochs=1.",
-        "- toy/attention, unfinished, seed –: 1 updates (0 epochs).",
+        "- toy/attention, seed –: 1 update (1 epoch), ended by max_epochs=1.",
+        "- toy/attention, unfinished, seed –: 1 update (0 epochs).",
     ]
 
 
