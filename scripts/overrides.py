@@ -69,7 +69,8 @@ def sample_jobs(overrides: list[str]) -> list[list[str]]:
     """Overrides of a few of the jobs of a multirun, in which each value of each sweep occurs.
 
     Of ``seed=1,2 system=a,b,c`` these are the jobs 1-a, 2-a, 1-b and 1-c, since of all there may be
-    very many. What only Hydra can list (``glob``) or draw (``interval``) is left out.
+    very many. What is drawn (``interval``) is left out. There are none where only Hydra knows what
+    a sweep stands for (``glob``).
     Raises Hydra's OverrideParseException for what is no override.
     """
     choices = []
@@ -77,9 +78,11 @@ def sample_jobs(overrides: list[str]) -> list[list[str]]:
     for one, text in zip(parsed, overrides, strict=True):
         if text.startswith(("hydra.", "hydra/")):
             continue
+        if isinstance(one.value(), Glob):
+            return []
         if not one.is_sweep_override():
             choices.append([text])
-        elif one.is_discrete_sweep() and not isinstance(one.value(), Glob):
+        elif one.is_discrete_sweep():
             key = one.get_key_element()
             choices.append([f"{key}={value}" for value in one.sweep_string_iterator()])
     choices = [values for values in choices if values]  # a range can be empty

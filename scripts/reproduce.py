@@ -21,19 +21,9 @@ log = logging.getLogger(__name__)
 def main(config: ExperimentConfig) -> None:
     """Each stage finds what an earlier call has finished and does not do it again."""
     runs = compose_systems(config)
-    # Before hours go into the first, nothing that a later one needs may be amiss.
-    for run in runs:
-        choose_device(run.training.device)
-        for text in find_test_texts(run.test_texts, run.corpus).values():
-            read_aligned(text.source, text.target)
-    prepared = [prepare(run.corpus, run.tokenization, Path(run.data)) for run in runs]
-    for run in runs:
-        RunFolder(run).claim()
-    folders: dict[tuple[str, str], list[str]] = {}
-    for run, data in zip(runs, prepared, strict=True):
-        folder = Trainer(run, data).run()
-        settings = EvaluateConfig(
-            checkpoint=str(folder.best),
+    evaluations = [
+        EvaluateConfig(
+            checkpoint=str(RunFolder(run).best),
             decoding=config.decoding,
             evaluation=config.evaluation,
             beams=config.beams,
@@ -43,13 +33,26 @@ def main(config: ExperimentConfig) -> None:
             device=run.training.device,
             precision=run.training.precision,
         )
+        for run in runs
+    ]
+    # Before hours go into the first, nothing that a later one needs may be amiss.
+    for run in runs:
+        choose_device(run.training.device)
+        for text in find_test_texts(run.test_texts, run.corpus).values():
+            read_aligned(text.source, text.target)
+    prepared = [prepare(run.corpus, run.tokenization, Path(run.data)) for run in runs]
+    for run in runs:
+        RunFolder(run).claim()
+    folders: dict[tuple[str, str], list[str]] = {}
+    for run, data, settings in zip(runs, prepared, evaluations, strict=True):
+        Trainer(run, data).run()
         for evaluation in evaluate(settings):
             key = evaluation.record["test_set"], evaluation.record["search"]
             folders.setdefault(key, []).append(str(evaluation.directory))
     root = Path(config.output) / config.name / "comparison"
-    for (test_set, search), evaluations in folders.items():
+    for (test_set, search), compared in folders.items():
         side_by_side = CompareConfig(
-            evaluations=evaluations,
+            evaluations=compared,
             output=str(root / f"{test_set}-{search}"),
             evaluation=config.evaluation,
             baseline=config.baseline,

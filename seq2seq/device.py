@@ -15,6 +15,9 @@ from seq2seq.errors import UserError
 def choose_device(name: str) -> torch.device:
     """The device called ``name``: ``auto`` (cuda when there is one), ``cpu`` or ``cuda``.
 
+    On CUDA float32 is float32 from then on: by itself cuDNN's LSTM would round its products to
+    TF32, which the other products do not, and no record would say so. For speed there is bf16.
+
     Raises:
         UserError: ``name`` is none of the three, or asks for cuda where there is none.
     """
@@ -22,6 +25,7 @@ def choose_device(name: str) -> torch.device:
     if name == "cpu":
         return torch.device("cpu")
     if torch.cuda.is_available():
+        torch.backends.cudnn.allow_tf32 = False
         return torch.device("cuda", torch.cuda.current_device())
     if name == "cuda":
         raise UserError(

@@ -1,7 +1,9 @@
+import os
+
 import pytest
 import torch
 
-from seq2seq.device import choose_device, choose_precision, describe_hardware
+from seq2seq.device import choose_device, choose_precision, describe_hardware, deterministic
 from seq2seq.errors import UserError
 
 CPU = torch.device("cpu")
@@ -20,6 +22,28 @@ def test_auto_is_cpu_without_cuda_and_cuda_with_it(monkeypatch):
     assert choose_device("auto") == torch.device("cuda", 1)
     assert choose_device("cuda") == torch.device("cuda", 1)
     assert choose_device("cpu") == CPU
+
+
+def test_float32_is_float32_for_cudnn_too(monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    choose_device("cpu")
+    assert torch.backends.cudnn.allow_tf32
+    choose_device("cuda")
+    assert not torch.backends.cudnn.allow_tf32
+
+
+def test_what_is_not_repeatable_is_refused_inside_and_only_where_that_is_wanted(monkeypatch):
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")  # what is set beforehand stays
+    before = torch.are_deterministic_algorithms_enabled()
+    assert not before
+    with deterministic(True):
+        assert torch.are_deterministic_algorithms_enabled()
+        assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":16:8"
+    assert not torch.are_deterministic_algorithms_enabled()
+    with deterministic(False):
+        assert not torch.are_deterministic_algorithms_enabled()
 
 
 def test_absent_cuda_is_refused_with_the_way_out(monkeypatch):

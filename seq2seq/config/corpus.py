@@ -156,13 +156,16 @@ class TokenizationConfig:
             raise UserError(
                 "tokenization.vocabulary_size is null; sentencepiece needs a size, such as 8000."
             )
-        if self.min_frequency > 1 and self.kind == "sentencepiece":
-            raise UserError(
-                f"tokenization.min_frequency={self.min_frequency} goes with words, not with "
-                "sentencepiece; leave it out."
-            )
         if self.joint and self.kind != "sentencepiece":
             raise UserError(
                 f"tokenization.joint=true goes with sentencepiece only, not {self.kind}; "
                 "set it to false."
+            )
+
+    def refuse_idle(self) -> None:
+        """Refuse settings without effect; of whoever asks, since a checkpoint may hold some."""
+        if self.min_frequency > 1 and self.kind == "sentencepiece":
+            raise UserError(
+                f"tokenization.min_frequency={self.min_frequency} goes with words, not with "
+                "sentencepiece; leave it out."
             )

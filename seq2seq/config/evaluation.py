@@ -81,13 +81,6 @@ class DecodingConfig:
         require_range("decoding.top_k", self.top_k, 1)
         require_range("decoding.top_p", self.top_p, 0.001, 1)
         require_range("decoding.seed", self.seed, 0)
-        for key in () if self.sample else SAMPLING_NAMES:
-            value = getattr(self, key)
-            if value != getattr(DecodingConfig, key):
-                raise UserError(
-                    f"decoding.{key}={value} would have no effect: it is of sampling; leave it "
-                    "out, or give decoding.sample=true."
-                )
         if self.n_best > self.beam and not self.sample:
             raise UserError(
                 f"decoding.n_best={self.n_best} is more than decoding.beam={self.beam} can find; "
@@ -98,6 +91,16 @@ class DecodingConfig:
                 f"decoding.max_length={self.max_length} leaves no room for decoding.min_length="
                 f"{self.min_length} pieces and an end; raise the one or lower the other."
             )
+
+    def refuse_idle(self) -> None:
+        """Refuse settings without effect; of whoever asks, since a checkpoint may hold some."""
+        for key in () if self.sample else SAMPLING_NAMES:
+            value = getattr(self, key)
+            if value != getattr(DecodingConfig, key):
+                raise UserError(
+                    f"decoding.{key}={value} would have no effect: it is of sampling; leave it "
+                    "out, or give decoding.sample=true."
+                )
 
     @property
     def name(self) -> str:

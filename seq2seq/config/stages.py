@@ -62,7 +62,6 @@ class ExperimentConfig:
                 )
         for beam in self.beams:
             require_range("beams", beam, 1)
-            replace(self.decoding, beam=beam)  # refuses settings that do not go with this width
         require_distinct("seeds", self.seeds)
         require_distinct("beams", self.beams)
 
@@ -204,6 +203,11 @@ class EvaluateConfig:
                 "no_unk=true compares a search that may write <unk> with one that may not; leave "
                 "out decoding.forbid_unknown."
             )
+        if self.decoding.n_best > 1:
+            raise UserError(
+                f"decoding.n_best={self.decoding.n_best} would have no effect: only the best "
+                "hypothesis is scored; leave it out."
+            )
         for line in self.maps:
             require_range("maps", line, 1)
         if self.beams is not None:
@@ -212,7 +216,6 @@ class EvaluateConfig:
             require_distinct("beams", self.beams)
             if self.decoding.sample:
                 raise UserError("beams are widths of searches; leave it out where decoding.sample.")
-        self.searches()  # refuses settings that do not go with these widths
 
     def searches(self) -> list[DecodingConfig]:
         """Every search asked for; with ``no_unk``, each is followed by its like without <unk>."""

@@ -28,7 +28,7 @@ class OptimizerConfig:
     """Updates over which the rate rises linearly from zero."""
     decay: str = "plateau"
     """constant | plateau (multiply by decay_factor when the dev measure stalls) | inverse_sqrt |
-    linear (to zero at max_epochs or max_updates)."""
+    linear (to zero at max_epochs or max_updates; with little patience training may end before)."""
     decay_factor: float = 0.5
     """Plateau: factor on the rate."""
     decay_patience: int = 1

@@ -28,7 +28,8 @@ class Hypothesis:
     """What was read, ``</s>`` at its end; empty where ``attention`` is None."""
     attention: Float[Tensor, "T S"] | None = field(default=None, compare=False)
     """Weights, a row for each of ``pieces``, a column for each of ``source_pieces``; a row sums to
-    1. None where not asked for, for a blank source, and for a model without attention."""
+    1, but with ``local_p``. None where not asked for, for a blank source, and for a model without
+    attention."""
     alternatives: list["Hypothesis"] = field(default_factory=list)
     """The others of the ``n_best``, best first (samples: in the order drawn)."""
 

@@ -112,7 +112,7 @@ class _Subject:
             "corpus": trained.corpus.kind,
             "search": search.name,
             "checkpoint": str(self.checkpoint.directory),
-            "config": asdict(replace(trained, decoding=search)),
+            "config": {**asdict(trained), "decoding": asdict(search)},
             "training": _training_record(self.checkpoint.directory),
             "parameters": self.translator.model.parameter_counts(),
             **environment_record(self.translator.device),

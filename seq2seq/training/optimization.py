@@ -88,7 +88,7 @@ class LearningRate:
     training makes: rate = learning_rate * min(1, u / w) * decay, where decay is 1 (constant),
     min(1, (n + 1 - u) / (n + 1 - max(1, w))) (linear), min(1, sqrt(max(1, w) / u)) (inverse_sqrt),
     or decay_factor per plateau of the dev measure. Batches of so many tokens are not as many in
-    every epoch: an update that comes after the n foreseen has the rate of the last of them.
+    every epoch: an update after the n foreseen does not fall below the last step of the decay.
     """
 
     def __init__(

@@ -17,10 +17,6 @@ from seq2seq.errors import UserError
         ({"min_length": 5, "max_length": 5}, "leaves no room for decoding.min_length=5"),
         ({"max_length": 0}, "decoding.max_length"),
         ({"no_repeat_ngram": -1}, "decoding.no_repeat_ngram"),
-        ({"temperature": 0.7}, "decoding.temperature=0.7 would have no effect: it is of sampling"),
-        ({"top_k": 5}, "decoding.top_k=5 would have no effect"),
-        ({"top_p": 0.9}, "decoding.top_p=0.9 would have no effect"),
-        ({"seed": 2}, "decoding.seed=2 would have no effect"),
         ({"temperature": 0.0}, "decoding.temperature"),
         ({"top_k": 0}, "decoding.top_k"),
         ({"top_p": 1.5}, "decoding.top_p"),
@@ -31,6 +27,16 @@ from seq2seq.errors import UserError
 def test_out_of_range(settings, message):
     with pytest.raises(UserError, match=message):
         DecodingConfig(**settings)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("temperature", 0.7), ("top_k", 5), ("top_p", 0.9), ("seed", 2)]
+)
+def test_settings_of_sampling_are_idle_without_it(key, value):
+    idle = DecodingConfig(**{key: value})  # as a checkpoint may hold it
+    with pytest.raises(UserError, match=f"decoding.{key}={value} would have no effect"):
+        idle.refuse_idle()
+    DecodingConfig(sample=True, **{key: value}).refuse_idle()
 
 
 def test_samples_are_not_bound_by_the_beam():

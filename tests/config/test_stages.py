@@ -41,8 +41,8 @@ def evaluate_config(**settings: object) -> EvaluateConfig:
             "beams are widths of searches",
         ),
         (
-            {"checkpoint": "c", "beams": [1, 5], "decoding": DecodingConfig(n_best=2)},
-            "decoding.n_best=2 is more than decoding.beam=1 can find",
+            {"checkpoint": "c", "decoding": DecodingConfig(n_best=2)},
+            "decoding.n_best=2 would have no effect: only the best hypothesis is scored",
         ),
         (
             {"checkpoint": "c", "no_unk": True, "decoding": DecodingConfig(forbid_unknown=True)},

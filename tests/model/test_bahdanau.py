@@ -30,9 +30,6 @@ def build(kind: str, layers: int, recurrence: str) -> TranslationModel:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter *= 1.5
-        for parameter in model.decoder.attention.parameters():
-            if not parameter.any():  # zero at the start, as what is remembered is weighed
-                torch.nn.init.normal_(parameter)
         for linear in (model.decoder.readout_layer, model.output):
             torch.nn.init.normal_(linear.bias, std=0.5)
     return model

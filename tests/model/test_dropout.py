@@ -1,9 +1,13 @@
 """Dropout: the share, the scale, the gradient."""
 
+from collections import Counter
+
 import pytest
 import torch
 
+from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
 from seq2seq.model.dropout import Dropout
+from seq2seq.model.translation import TranslationModel
 
 
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.5, 0.9])
@@ -45,3 +49,43 @@ def test_seeded_and_only_in_training():
     assert torch.equal(dropout(x), first)
     assert dropout.eval()(x) is x
     assert Dropout(0.0)(x) is x
+
+
+@pytest.mark.parametrize(
+    ("order", "feeding", "recurrence"),
+    [
+        ("bahdanau", False, "fast"),
+        ("bahdanau", False, "reference"),
+        ("luong", False, "fast"),
+        ("luong", False, "reference"),
+        ("luong", True, "fast"),
+    ],
+)
+@pytest.mark.parametrize(("below", "layers"), [(1, 1), (2, 1), (1, 3)])
+def test_a_model_drops_of_everything_that_its_config_names(
+    monkeypatch, below, layers, order, feeding, recurrence
+):
+    """Embeddings, annotations, states between layers, readout: each number once, and no others."""
+    numbers: Counter[int] = Counter()  # by their width, which tells what they are
+
+    def count(self: Dropout, x: torch.Tensor) -> torch.Tensor:
+        numbers[x.shape[-1]] += x.numel() // x.shape[-1]
+        return x
+
+    monkeypatch.setattr(Dropout, "forward", count)
+    config = ModelConfig(
+        embedding=6,
+        encoder=EncoderConfig(hidden=5, layers=below),
+        attention=AttentionConfig(size=4),
+        decoder=DecoderConfig(
+            hidden=8, layers=layers, order=order, input_feeding=feeding, recurrence=recurrence
+        ),
+    )
+    rows, source, target = 3, 7, 5
+    model = TranslationModel(config, 11, 13)
+    ids = torch.randint(4, 11, (rows, source)), torch.randint(4, 11, (rows, target))
+    model(ids[0], torch.tensor([7, 2, 4]), ids[1])
+    embeddings, readouts = rows * (source + target), rows * target
+    annotations, between = rows * source * below, rows * target * (layers - 1)
+    expected = {6: embeddings + readouts, 10: annotations, 8: between}
+    assert numbers == {width: count for width, count in expected.items() if count}

@@ -15,14 +15,16 @@ LENGTHS = torch.tensor([4, 2, 3])
 TARGET = torch.tensor([[2, 5, 6], [2, 7, PAD], [2, 8, 9]])
 
 
-def build(kind: str = "additive", tie: bool = True, initialization: str = "xavier"):
+def build(
+    kind: str = "additive", tie: bool = True, initialization: str = "xavier", layers: int = 1
+):
     torch.manual_seed(0)
     config = ModelConfig(
         embedding=6,
         initialization=initialization,
         encoder=EncoderConfig(hidden=4),
         attention=AttentionConfig(kind=kind, size=8),
-        decoder=DecoderConfig(hidden=8, tie_embedding=tie),
+        decoder=DecoderConfig(hidden=8, layers=layers, tie_embedding=tie),
     )
     return TranslationModel(config, source_size=11, target_size=13).eval()
 
@@ -120,6 +122,17 @@ def test_xavier_opens_the_forget_gates_and_makes_recurrences_orthogonal():
     assert model.decoder.input_gates.bias[8:16].tolist() == [1.0] * 8
     for block in model.decoder.state_gates.weight[:, 8:].chunk(4):
         torch.testing.assert_close(block @ block.T, torch.eye(8))
+
+
+@pytest.mark.parametrize(("initialization", "open_gate"), [("xavier", 1.0), ("paper", 0.0)])
+def test_upper_layers_of_the_decoder_start_like_the_lowest(initialization, open_gate):
+    decoder = build(initialization=initialization, layers=3).decoder
+    assert len(decoder.upper_gates) == 2
+    for linear in [decoder.state_gates, *decoder.upper_gates]:
+        for block in linear.weight[:, -8:].chunk(4):
+            torch.testing.assert_close(block @ block.T, torch.eye(8))
+    for upper in decoder.upper_gates:
+        assert upper.bias.tolist() == [0.0] * 8 + [open_gate] * 8 + [0.0] * 16
 
 
 def test_paper_initialization_is_that_of_appendix_b1():

@@ -97,6 +97,7 @@ def test_perplexity_of_a_uniform_guess_is_the_number_of_choices():
 def test_the_gradient_is_right_and_honours_the_incoming_one(smoothing, scale, monkeypatch):
     """By finite differences in float64, across several chunks, scaled by what comes after."""
     monkeypatch.setattr("seq2seq.training.loss.CHUNK_CELLS", 14)  # two rows of seven at a time
+    monkeypatch.setattr("seq2seq.training.loss.WORD_BLOCK", 3)
     torch.manual_seed(0)
     outputs, weight, bias = (
         torch.randn(*shape, dtype=torch.float64, requires_grad=True)
@@ -114,6 +115,7 @@ def test_the_gradient_is_right_and_honours_the_incoming_one(smoothing, scale, mo
 def test_chunks_of_any_size_give_the_same_gradients_in_float32(chunk, monkeypatch):
     """By the machine's own kernels; even a chunk smaller than a row holds one."""
     monkeypatch.setattr("seq2seq.training.loss.CHUNK_CELLS", chunk)
+    monkeypatch.setattr("seq2seq.training.loss.WORD_BLOCK", 7)
     torch.manual_seed(0)
     leaves = [torch.randn(*shape, requires_grad=True) for shape in ((7, 3), (30, 3), (30,))]
     targets = torch.randint(0, 30, (7,))

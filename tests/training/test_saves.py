@@ -10,10 +10,12 @@ import torch
 from reversal import reversal_experiment, write_reversal_corpus
 from small_training import metrics, train, weights
 
+from seq2seq.config import ExperimentConfig
 from seq2seq.errors import UserError
 from seq2seq.model.kernels import choose_kernels, torch_only
 from seq2seq.training.saves import Saves
 from seq2seq.training.updater import Updater
+from seq2seq.training.validation import Validation
 
 CPU = torch.device("cpu")
 
@@ -24,31 +26,51 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("cut", [10, 15])
-def test_a_run_cut_short_ends_like_one_that_was_not(folder, monkeypatch, cut):
-    """Dropout, moments, batch order, schedule and metrics all go on where they were."""
-    config = reversal_experiment(folder, validate_every=5)
-    whole = train(config)
-    other = dataclasses.replace(config, output=str(folder / "other"))
+class PowerCutError(Exception):
+    pass
 
-    class PowerCutError(Exception):
-        pass
 
+def train_until_a_power_cut(config: ExperimentConfig, updates: int) -> None:
+    """Train, and come to a sudden end after so many updates."""
     update, made = Updater.update, itertools.count()
 
     def until_the_cut(self, batches, tokens):
-        if next(made) == cut + 2:  # two updates after the last checkpoint
+        if next(made) == updates:
             raise PowerCutError
         return update(self, batches, tokens)
 
-    monkeypatch.setattr(Updater, "update", until_the_cut)
-    with pytest.raises(PowerCutError):
-        train(other)
-    monkeypatch.undo()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Updater, "update", until_the_cut)
+        with pytest.raises(PowerCutError):
+            train(config)
+
+
+@pytest.mark.parametrize("cut", [10, 15])
+def test_a_run_cut_short_ends_like_one_that_was_not(folder, cut):
+    """Dropout, moments, batch order and metrics all go on where they were."""
+    config = reversal_experiment(folder, validate_every=5)
+    whole = train(config)
+    other = dataclasses.replace(config, output=str(folder / "other"))
+    train_until_a_power_cut(other, cut + 2)  # two updates after the last checkpoint
     resumed = train(other)
     expected, found = weights(whole), weights(resumed)
     assert all(torch.equal(expected[name], found[name]) for name in expected)
     assert metrics(resumed) == metrics(whole)
+
+
+def test_a_rate_that_fell_on_a_plateau_is_as_low_after_a_cut(folder, monkeypatch):
+    monkeypatch.setattr(Validation, "measure", lambda self, name: 0.0)  # never better than at first
+    config = reversal_experiment(folder, validate_every=5)
+    impatient = dataclasses.replace(config.training.optimizer, decay_patience=0)
+    config = dataclasses.replace(
+        config, training=dataclasses.replace(config.training, optimizer=impatient)
+    )
+    whole = metrics(train(config))
+    rates = {e["update"]: e["learning_rate"] for e in whole if e["kind"] == "train"}
+    assert rates == {5: 0.005, 10: 0.005, 15: 0.0025, 20: 0.00125}
+    other = dataclasses.replace(config, output=str(folder / "other"))
+    train_until_a_power_cut(other, 17)
+    assert metrics(train(other)) == whole
 
 
 def test_a_last_validation_that_is_cut_off_is_not_counted_twice(folder, monkeypatch):

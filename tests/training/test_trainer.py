@@ -145,7 +145,9 @@ def test_max_updates_ends_training_with_a_checkpoint(folder):
     assert run.best.exists()
 
 
-@pytest.mark.parametrize(("limits", "updates"), [({}, 20), ({"max_updates": 9}, 9)])
+@pytest.mark.parametrize(
+    ("limits", "updates"), [({}, 20), ({"max_updates": 9}, 9), ({"accumulate": 2}, 10)]
+)
 def test_a_linear_rate_ends_with_whichever_limit_comes_first(folder, limits, updates):
     config = reversal_experiment(folder, log_every=1, **limits)
     linear = dataclasses.replace(config.training.optimizer, decay="linear", warmup_updates=0)
