@@ -115,9 +115,9 @@ def compose_config(name: str, overrides: list[str]) -> Any:
         if isinstance(config, schema.EvaluateConfig) and config.beams is not None:
             reason = "beams=[...] decides it, one search for each width"
             refuse_overruled(overrides, ["decoding", "decoding.beam"], reason)
-        for group in (getattr(config, name, None) for name in ("decoding", "tokenization")):
-            if group is not None:
-                group.refuse_idle()
+        for group in ("decoding", "tokenization"):
+            if (settings := getattr(config, group, None)) is not None:
+                settings.refuse_idle()
         return config
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_sentence(error, name)) from None
