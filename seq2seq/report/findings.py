@@ -6,6 +6,11 @@ from seq2seq.evaluation.systems import Comparison, Gap, System
 from seq2seq.evaluation.trend import Trend
 
 NOTABLE_CAP_SHARE = 0.01
+NO_GROWTH = (
+    "Whether a gap grows with the length of the source cannot be said: that takes sources of up to "
+    f"{SHORT_WORDS} words and of more than {LONG_WORDS}, and one of the two is missing in the test "
+    "set."
+)
 
 
 def findings(comparison: Comparison) -> list[str]:
@@ -13,10 +18,11 @@ def findings(comparison: Comparison) -> list[str]:
     confidence = comparison.settings.confidence
     found = [curve_in_words(system, confidence) for system in comparison.systems]
     for gap in comparison.gaps:
-        found += [
-            gap_in_words(gap, confidence),
-            growth_in_words(gap, confidence),
-        ]
+        found.append(gap_in_words(gap, confidence))
+        if gap.difference_in_differences is not None:
+            found.append(growth_in_words(gap, confidence))
+    if any(gap.difference_in_differences is None for gap in comparison.gaps):
+        found.append(NO_GROWTH)  # once, as it is the test set's lack
     for system in comparison.systems:
         if (system.overall.capped or 0) > NOTABLE_CAP_SHARE * comparison.sentences:
             found.append(
@@ -87,11 +93,7 @@ def growth_in_words(gap: Gap, confidence: float) -> str:
     """Whether the gap grows with source length: the claim under test."""
     found = gap.difference_in_differences
     if found is None:
-        return (
-            f'Whether "{gap.system}" gains more on long sources cannot be said: that takes '
-            f"sources of up to {SHORT_WORDS} words and of more than {LONG_WORDS}, and one of the "
-            "two is missing in the test set."
-        )
+        return NO_GROWTH
     sides = f'against "{gap.baseline}" on long sources than on short ones'
     if min(found.long_sentences, found.short_sentences) < FEW:
         verdict = f"with fewer than {FEW} sentences on a side, too few to conclude from"

@@ -79,9 +79,19 @@ def test_a_test_set_of_one_length_has_no_curve(compared):
         "length."
     )
     assert growth_in_words(comparison.gaps[0], 0.95) == (
-        'Whether "additive" gains more on long sources cannot be said: that takes sources of '
+        "Whether a gap grows with the length of the source cannot be said: that takes sources of "
         "up to 20 words and of more than 30, and one of the two is missing in the test set."
     )
+
+
+def test_what_the_test_set_lacks_is_said_once_for_all_gaps(compared):
+    comparison = compared(lambda n: 0.9, lambda n: 1.0, {5: 10})
+    (gap,) = comparison.gaps
+    said = findings(replace(comparison, gaps=[gap, replace(gap, system="other"), gap]))
+    assert [sentence.startswith("Whether a gap grows") for sentence in said] == [
+        *([False] * 5),
+        True,
+    ]
 
 
 def test_few_sentences_are_no_curve(compared):

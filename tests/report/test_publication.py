@@ -105,7 +105,7 @@ def test_a_summary_is_the_figure_the_curves_and_whether_the_gap_grows(tmp_path, 
     assert lines[2] == "![BLEU by source length, toy, test-greedy](docs/toy-test-greedy.png)"
     assert lines[4].startswith("- no-attention: BLEU is ")
     assert lines[5].startswith("- attention: BLEU is ")
-    assert lines[6].startswith('- Whether "attention" gains more on long sources cannot be said')
+    assert lines[6].startswith("- Whether a gap grows with the length of the source cannot be said")
     assert lines[7].startswith("- Command: `python scripts/reproduce.py experiment=toy corpus.")
     assert lines[8:] == [f"<!-- /{mark} -->", "b"]
     drawn = tmp_path / "docs" / "toy-test-greedy.png"
