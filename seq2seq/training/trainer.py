@@ -61,7 +61,9 @@ class Trainer:
             data.train, config.training.batch_size, config.training.batch_unit, config.seed
         )
         self._epoch_length = len(self._groups(0))
-        self.rate = LearningRate(self.optimizer, config.training.optimizer, self._most_updates())
+        limit = config.training.max_updates or sys.maxsize
+        self._most_updates = min(config.training.max_epochs * self._epoch_length, limit)
+        self.rate = LearningRate(self.optimizer, config.training.optimizer, self._most_updates)
         edges = config.evaluation.edges
         self.validator = Validator(
             self.model, data, config.training, edges, self.device, self.precision, ranks
@@ -256,11 +258,6 @@ class Trainer:
             return f"max_updates={training.max_updates}"
         return None
 
-    def _most_updates(self) -> int:
-        """The updates made when neither patience nor a signal ends training."""
-        training = self.config.training
-        return min(training.max_epochs * self._epoch_length, training.max_updates or sys.maxsize)
-
     def _settle(self) -> None:
         """Count the updates that were skipped, and name their lines; end where there are many."""
         if failures := self.window.settle():
@@ -276,7 +273,7 @@ class Trainer:
 
     def _bar(self) -> tqdm:
         return tqdm(
-            total=self._most_updates(),
+            total=self._most_updates,
             initial=self.progress.update,
             unit="update",
             desc=f"{self.config.system} seed {self.config.seed}",
