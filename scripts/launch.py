@@ -6,18 +6,17 @@ knows of Hydra.
 """
 
 import dataclasses
-import errno
 import logging
 import os
 import re
-import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, get_type_hints
+from typing import Any, get_type_hints
 
 import hydra
 import yaml
+from endings import fail, in_one_sentence, processes
 from hydra import compose, initialize_config_dir
 from hydra._internal.utils import get_args_parser
 from hydra.core.config_store import ConfigStore
@@ -42,9 +41,6 @@ from overrides import (
 
 from seq2seq import config as schema
 from seq2seq.errors import UserError
-from seq2seq.training.interruption import Interrupted
-
-log = logging.getLogger(__name__)
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 SCHEMAS: dict[str, type] = {
@@ -253,33 +249,11 @@ def _keys(name: str) -> list[str]:
 
 def _require_one_process(name: str) -> None:
     """Refuse several processes for a script that would do the same in each of them."""
-    if name != "train" and _processes() > 1:
+    if name != "train" and processes() > 1:
         raise UserError(
             f"{name} is not made for torchrun; start it with python. Of the scripts, torchrun is "
             "for train.py, and reproduce.py goes on from what that has trained."
         )
-
-
-def _fail(error: UserError) -> NoReturn:
-    """End with one sentence; of several processes, the first to fail says it."""
-    if _processes() > 1:
-        from seq2seq.training.distributed import speaks  # PyTorch, which not every script needs
-
-        if not speaks():
-            sys.exit(1)
-    sys.exit(f"error: {error}")
-
-
-def _processes() -> int:
-    """How many processes torchrun has started to train together; 1 without it."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
-
-
-def _same_command() -> str:
-    """How to start this script again, as far as it can know."""
-    if _processes() > 1:
-        return "the same torchrun command"
-    return shlex.join(["python", *sys.argv])
 
 
 def _let_jobs_find_this_file() -> None:
@@ -289,11 +263,7 @@ def _let_jobs_find_this_file() -> None:
 
 
 def launch(name: str, stage: Callable[[Any], None]) -> None:
-    """Run ``stage`` with the dataclass of config ``name``: the whole life of a script.
-
-    A UserError ends the script with its one sentence and status 1, an interrupt with status 130, a
-    training that SIGTERM stopped with 0.
-    """
+    """Run ``stage`` with the dataclass of config ``name``: the whole life of a script."""
     register_schemas()
     arguments = get_args_parser().parse_args()
     try:
@@ -306,33 +276,14 @@ def launch(name: str, stage: Callable[[Any], None]) -> None:
         elif not (arguments.help or arguments.hydra_help):
             compose_config(name, arguments.overrides)
     except UserError as error:
-        _fail(error)
+        fail(error)
     except OverrideParseException as error:
-        _fail(UserError(_sentence(error, name)))
+        fail(UserError(_sentence(error, name)))
 
     @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=name)
     def run(composed: DictConfig) -> None:
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-        try:
+        with in_one_sentence():
             stage(compose_config(name, list(HydraConfig.get().overrides.task)))
-        except UserError as error:
-            _fail(error)
-        except BrokenPipeError:  # whoever read standard output has had enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                where = error.filename or "the disk"
-                sys.exit(f"error: {where} is full; free some space and run the same command again.")
-            if error.filename is None:
-                raise
-            sys.exit(
-                f"error: {error.filename} cannot be used ({error.strerror}); choose another place, "
-                "or mend that one."
-            )
-        except Interrupted as stop:
-            log.info("%s To go on: %s", stop, _same_command())
-            sys.exit(stop.status)
-        except KeyboardInterrupt:
-            sys.exit(130)
 
     run()

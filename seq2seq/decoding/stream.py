@@ -62,10 +62,10 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
                 capped += hypothesis.capped
                 if done % config.chunk == 0:
                     sys.stdout.buffer.flush()
-        except (KeyboardInterrupt, UserError) as stop:
+        except (KeyboardInterrupt, SystemExit, UserError) as stop:
             parts = [str(part) for part in unfinished if part is not None]
             where = f"; they are in {' and '.join(parts)}" if parts and done else ""
-            how = "Interrupted" if isinstance(stop, KeyboardInterrupt) else "Stopped"
+            how = "Stopped" if isinstance(stop, UserError) else "Interrupted"
             logger.warning("%s after %d lines%s.", how, done, where)
             raise
     logger.info("Translated %d lines; %d hypotheses were cut at the length cap", done, capped)
