@@ -15,8 +15,9 @@ from seq2seq.errors import UserError
 def choose_device(name: str) -> torch.device:
     """The device called ``name``: ``auto`` (cuda when there is one), ``cpu`` or ``cuda``.
 
-    On CUDA float32 is float32 from then on: by itself cuDNN's LSTM would round its products to
-    TF32, which the other products do not, and no record would say so. For speed there is bf16.
+    On CUDA numbers are what they are called from then on, since no record would say otherwise:
+    cuDNN's LSTM does not round float32 to TF32, which the other products do not either, and a sum
+    of bfloat16 products is not cut into parts that are added up in bfloat16.
 
     Raises:
         UserError: ``name`` is none of the three, or asks for cuda where there is none.
@@ -26,6 +27,7 @@ def choose_device(name: str) -> torch.device:
         return torch.device("cpu")
     if torch.cuda.is_available():
         torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
         return torch.device("cuda", torch.cuda.current_device())
     if name == "cuda":
         raise UserError(

@@ -142,7 +142,7 @@ def spoil_padding(given, kernel):
 def run(kernels, kernel, given, device="cpu"):
     """All of ``kernel``'s arrays, and its results, after a call with copies of ``given``."""
     copies = {
-        name: _copy(value, device) if isinstance(value, torch.Tensor) else value
+        name: copied(value, device) if isinstance(value, torch.Tensor) else value
         for name, value in given.items()
     }
     result = getattr(kernels, kernel)(**copies)
@@ -192,7 +192,8 @@ def assert_same(actual, expected, tolerance, narrow=BFLOAT_ROUNDING):
         )
 
 
-def _copy(array, device):
+def copied(array, device):
+    """The same numbers in the same layout, slices too."""
     if array._base is None:
         return array.to(device, copy=True)
     base = array._base.to(device, copy=True)

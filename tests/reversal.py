@@ -1,6 +1,7 @@
 """A toy language pair for tests: the target is the source backwards, in capitals."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 from seq2seq.config import (
@@ -61,3 +62,8 @@ def reversal_experiment(
         data=str(folder / "data"),
         output=str(folder / "outputs"),
     )
+
+
+def without_dropout(config: ExperimentConfig) -> ExperimentConfig:
+    """The same without random numbers: what different devices or processes draw differs."""
+    return replace(config, model=replace(config.model, dropout=0.0))

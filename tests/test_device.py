@@ -24,14 +24,26 @@ def test_auto_is_cpu_without_cuda_and_cuda_with_it(monkeypatch):
     assert choose_device("cpu") == CPU
 
 
-def test_float32_is_float32_for_cudnn_too(monkeypatch):
+@pytest.fixture
+def products():
+    """PyTorch's settings of CUDA's products, put back afterwards."""
+    settings = torch.backends.cuda.matmul
+    before = settings.allow_bf16_reduced_precision_reduction
+    yield settings
+    settings.allow_bf16_reduced_precision_reduction = before
+
+
+def test_on_cuda_numbers_are_what_they_are_called(products, monkeypatch):
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    products.allow_bf16_reduced_precision_reduction = True
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     choose_device("cpu")
     assert torch.backends.cudnn.allow_tf32
+    assert products.allow_bf16_reduced_precision_reduction
     choose_device("cuda")
     assert not torch.backends.cudnn.allow_tf32
+    assert not products.allow_bf16_reduced_precision_reduction
 
 
 def test_what_is_not_repeatable_is_refused_inside_and_only_where_that_is_wanted(monkeypatch):

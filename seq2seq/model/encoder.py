@@ -88,10 +88,10 @@ class Encoder(nn.Module):
         for layer in range(self.layers):
             read = []
             if self.ahead:
-                read.append(self.forwards[layer](layer_input)[0])
+                read.append(_read(self.forwards[layer], layer_input))
             if self.behind:
                 backwards = layer_input.gather(1, flip.expand_as(layer_input))
-                flipped, _ = self.backwards[layer](backwards)
+                flipped = _read(self.backwards[layer], backwards)
                 read.append(flipped.gather(1, flip.expand_as(flipped)))
             layer_input = self.dropout(widen(torch.cat(read, dim=2)))
         memory = layer_input * mask[:, :, None]
@@ -103,3 +103,17 @@ class Encoder(nn.Module):
         if self.behind:
             ends.append(memory[:, 0, -hidden:])
         return Encoded(memory, mask, torch.cat(ends, dim=1))
+
+
+def _read(lstm: nn.Module, embedded: Float[Tensor, "B S E"]) -> Float[Tensor, "B S H"]:
+    """One direction's states.
+
+    On CUDA in float32 whatever autocast says: PyTorch hands cuDNN's LSTM float16 there, also where
+    bfloat16 was asked for, and without loss scaling small gradients would be lost in it.
+    """
+    if not embedded.is_cuda:
+        states: Tensor = lstm(embedded)[0]
+        return states
+    with torch.autocast("cuda", enabled=False):
+        states = lstm(embedded)[0]
+    return states

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from reversal import reversal_experiment, write_reversal_corpus
+from reversal import reversal_experiment, without_dropout, write_reversal_corpus
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import ExperimentConfig
@@ -111,10 +111,6 @@ def require_equal(found: RunFolder, expected: RunFolder) -> None:
     assert ours.keys() == theirs.keys()
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
     assert metrics(found) == metrics(expected)
-
-
-def without_dropout(config: ExperimentConfig) -> ExperimentConfig:
-    return dataclasses.replace(config, model=dataclasses.replace(config.model, dropout=0.0))
 
 
 @pytest.fixture

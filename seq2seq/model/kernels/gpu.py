@@ -214,7 +214,8 @@ def load_triton() -> TritonKernels | None:
         from seq2seq.model.kernels import programs
 
         kernels = TritonKernels(programs)
-        _try(kernels)
+        try_out(kernels, torch.device("cuda"))
+        torch.cuda.synchronize()
     except ImportError:
         log.info("Triton is not installed: plain PyTorch operations are used on the GPU.")
         return None
@@ -227,11 +228,16 @@ def load_triton() -> TritonKernels | None:
     return kernels
 
 
-def _try(kernels: TritonKernels) -> None:
-    """Compile and run the smallest of them, which needs all that the others do."""
-    weights = torch.zeros(1, 1, device="cuda")
-    kernels.attend_backward(weights, weights, weights[None], weights.clone())
-    torch.cuda.synchronize()
+def try_out(kernels: TritonKernels, device: torch.device) -> None:
+    """Compile and run those that together need all that the others do, on a number or two."""
+    one, gates = torch.zeros(1, 1, device=device), torch.zeros(1, 4, device=device)
+    narrow = torch.zeros(1, 1, dtype=torch.bfloat16, device=device)
+    kernels.cell(gates, gates, one, gates.clone(), one.clone(), one.clone(), narrow)
+    real = torch.ones(1, 1, dtype=torch.bool, device=device)
+    kernels.additive_scores(one[None], one, one[0], real, one.clone())
+    kernels.attend_backward(one, one, one[None], one.clone())
+    target = torch.zeros(1, dtype=torch.long, device=device)
+    kernels.softmax_loss(narrow.clone(), one[0], target, 0.1, 1.0, one[0].clone())
 
 
 def _blocks(size: int, block: int) -> int:
