@@ -15,16 +15,20 @@ class Draft:
         """Read ``document``; its figures go to the folder ``pictures``.
 
         Raises:
-            UserError: there is no such document.
+            UserError: there is no such document, or it is not text.
         """
         if not document.is_file():
             raise UserError(f"There is no document {document}; give document=... a Markdown file.")
         self.document = document
-        self.filled = 0
-        """Parts so far."""
-        self._text = document.read_text(encoding="utf-8")
+        self._filled: set[str] = set()
+        self._text = read_markdown(document)
         self._folder = pictures
         self._pictures: dict[Path, bytes] = {}
+
+    @property
+    def filled(self) -> int:
+        """Parts so far."""
+        return len(self._filled)
 
     def has(self, name: str) -> bool:
         """Whether the document has a place for the part ``name``."""
@@ -34,11 +38,16 @@ class Draft:
         """Put ``part`` between ``<!-- name -->`` and ``<!-- /name -->``, or ``<!-- /end -->``.
 
         Raises:
-            UserError: the document lacks one of the two lines.
+            UserError: the document lacks one of the two lines, or this part has been put there.
         """
+        if name in self._filled:
+            raise UserError(
+                f"Two results are called {name}, and {self.document} has place for one; leave one "
+                "out, or publish them into different documents."
+            )
         marks = f"<!-- {name} -->", f"<!-- /{end or name} -->"
         self._text = replace_part(self._text, marks, part, self.document)
-        self.filled += 1
+        self._filled.add(name)
 
     def show(self, name: str, picture: bytes, description: str) -> str:
         """Keep a PNG as ``name`` and return the Markdown that shows it."""
@@ -53,6 +62,18 @@ class Draft:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, content)
         write_whole(self.document, self._text.encode())
+
+
+def read_markdown(path: Path) -> str:
+    """A text file with line feeds alone.
+
+    Raises:
+        UserError: it is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is not UTF-8 text; convert it, or name another file.") from None
 
 
 def replace_part(text: str, marks: tuple[str, str], part: str, document: Path) -> str:

@@ -65,7 +65,7 @@ from seq2seq.report.alignment_table import alignment_markdown
 from seq2seq.report.attention_figure import render_attention
 from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
 from seq2seq.report.curves import render_curves
-from seq2seq.report.draft import Draft
+from seq2seq.report.draft import Draft, read_markdown
 from seq2seq.report.figures import render_length_figure
 from seq2seq.report.findings import curve_in_words, findings, growth_in_words
 from seq2seq.report.focus_figure import render_focus
@@ -107,7 +107,7 @@ def publish(config: PublishConfig) -> None:
     for table in map(Path, config.benchmarks):
         if not table.is_file():
             raise UserError(f"There is no benchmark {table}; run scripts/benchmark.py first.")
-        draft.fill(f"benchmark:{table.stem}", table.read_text(encoding="utf-8").rstrip())
+        draft.fill(f"benchmark:{table.stem}", read_markdown(table).rstrip())
     if config.benchmarks and draft.has("benchmark:picture"):
         _fill_benchmark_picture(draft, config.benchmarks)
     for name, folders in config.runs.items():

@@ -78,7 +78,8 @@ def read_training_run(folder: Path) -> TrainingRun:
         UserError: it holds no training run, or a damaged one.
     """
     record = _read(folder, "run.json")
-    if record.get("status") not in ("finished", "running", "interrupted"):
+    whole = all(isinstance(record.get(part, {}), dict) for part in ("progress", "parameters"))
+    if not whole or record.get("status") not in ("finished", "running", "interrupted"):
         raise UserError(
             f"run.json in {folder} is not the record of a training run; was it altered?"
         )

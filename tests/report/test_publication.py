@@ -195,6 +195,32 @@ def test_a_document_without_the_mark_is_refused_and_kept(tmp_path, comparison):
     assert not (tmp_path / "docs").exists()
 
 
+def test_two_results_of_one_name_are_refused(tmp_path):
+    document = tmp_path / "README.md"
+    document.write_text("<!-- benchmark:m -->\n<!-- /benchmark:m -->\n")
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "m.md").write_text(f"of {folder}\n")
+    tables = [str(tmp_path / folder / "m.md") for folder in ("a", "b")]
+    with pytest.raises(UserError, match=r"Two results are called benchmark:m, and .*README\.md"):
+        publish(PublishConfig(benchmarks=tables, document=str(document), pictures="docs"))
+    assert "of" not in document.read_text()
+
+
+@pytest.mark.parametrize("name", ["README.md", "m.md"])
+def test_text_in_another_encoding_is_refused(tmp_path, name):
+    (tmp_path / "README.md").write_text("<!-- benchmark:m -->\n<!-- /benchmark:m -->\n")
+    (tmp_path / "m.md").write_text("a table\n")
+    (tmp_path / name).write_bytes("<!-- é -->".encode("latin-1"))
+    config = PublishConfig(
+        benchmarks=[str(tmp_path / "m.md")],
+        document=str(tmp_path / "README.md"),
+        pictures="docs",
+    )
+    with pytest.raises(UserError, match=rf"{name} is not UTF-8 text; convert it"):
+        publish(config)
+
+
 def test_an_unfinished_comparison_is_refused(tmp_path):
     (tmp_path / "README.md").write_text(MARKS)
     config = PublishConfig(

@@ -205,6 +205,11 @@ def test_what_training_writes_is_what_is_read(tmp_path):
         ("config.json", None, r"holds no training run: it has no config\.json"),
         ("run.json", "{", r"run\.json is damaged; train this run again"),
         ("config.json", "[]", r"config\.json is damaged"),
+        (
+            "run.json",
+            '{"status": "finished", "progress": null}',
+            r"run\.json in .* is not the record of a training run; was it altered",
+        ),
         ("run.json", "{}", r"run\.json in .* is not the record of a training run; was it altered"),
     ],
 )
