@@ -18,6 +18,9 @@ from seq2seq.record import environment_record
 
 log = logging.getLogger(__name__)
 
+STAGED = 3
+"""Updates that are cut into stages at least: one alone may be an outlier."""
+
 
 def benchmark(config: BenchmarkConfig) -> Iterator[Benchmark]:
     """Measure and write one size after the other, each handed over when it is done.
@@ -57,7 +60,7 @@ def _measure(size: str, config: BenchmarkConfig, device: torch.device) -> Benchm
             precision="bf16" if training.precision == torch.bfloat16 else "fp32",
             kernels=training.kernel_name,
             rounds=rounds[name],
-            stages=[staged_update(training) for _ in range(config.updates)],
+            stages=[staged_update(training) for _ in range(max(config.updates, STAGED))],
             memory=memory[name],
         )
         for name, training in started.items()

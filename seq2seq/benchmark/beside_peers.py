@@ -20,6 +20,7 @@ from seq2seq.benchmark.peers import (
 )
 from seq2seq.config import BenchmarkConfig, require_choice
 from seq2seq.data.corpora import obtain
+from seq2seq.device import choose_precision
 from seq2seq.errors import UserError
 from seq2seq.files import write_json, write_whole
 from seq2seq.record import describe_environment, environment_record
@@ -38,7 +39,7 @@ def benchmark_peers(config: BenchmarkConfig) -> str:
     folder = Path(config.output)
     corpus = obtain(config.corpus, Path(config.data))
     comparison = compare_with_peers(
-        config.peers, corpus, folder / "peers", python, setting, PRECISIONS, config.alternations
+        config.peers, corpus, folder / "peers", python, setting, _precisions(), config.alternations
     )
     runs = [asdict(run) for run in comparison.runs]
     return _write(folder, "peers", comparison_markdown(comparison), runs)
@@ -54,7 +55,7 @@ def benchmark_peer_translation(config: BenchmarkConfig) -> str:
     setting = _setting(config, config.peer_training - PeerSetting.warm_up)
     searches = [
         PeerSearch(beam=beam, precision=precision, batch_size=max(config.batch_sizes))
-        for precision in PRECISIONS
+        for precision in _precisions()
         for beam in config.beams
     ]
     folder = Path(config.output)
@@ -84,7 +85,17 @@ def _python(config: BenchmarkConfig) -> Path:
     return python
 
 
+def _precisions() -> tuple[str, ...]:
+    """Those worth comparing: without processor support bfloat16 only slows every program."""
+    if choose_precision("auto", torch.device("cpu")) == torch.bfloat16:
+        return PRECISIONS
+    log.info("This processor is slow at bfloat16: only float32 is compared.")
+    return tuple(precision for precision in PRECISIONS if precision != "bf16")
+
+
 def _setting(config: BenchmarkConfig, updates: int) -> PeerSetting:
+    if config.threads is not None:
+        torch.set_num_threads(config.threads)  # the record names this process's
     return PeerSetting(
         updates=updates,
         threads=config.threads or torch.get_num_threads(),

@@ -8,6 +8,7 @@ import logging
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice, repeat
 from pathlib import Path
@@ -43,21 +44,22 @@ def benchmark_large_corpus(config: BenchmarkConfig) -> LargeCorpus:
     output = Path(config.output)
     output.mkdir(parents=True, exist_ok=True)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-    runs = []
-    for pairs in config.pairs:
-        with TemporaryDirectory(prefix="large-corpus-", dir=output) as work:
-            runs.append(_measure(pairs, text, Path(work), config))
-        log.info("%s pairs are measured", f"{pairs:,}")
     measured = LargeCorpus(
         corpus=f"{text.kind} {text.source_language}-{text.target_language}",
         tokenization=config.tokenization,
         batch_size=max(config.batch_sizes),
-        runs=runs,
+        runs=[],
         load=load,
         environment=environment_record(choose_device("cpu")),
     )
-    table = measured.write(output)
-    log.info("Table and figures: %s, %s", table, table.with_suffix(".json"))
+    for pairs in config.pairs:
+        with TemporaryDirectory(prefix="large-corpus-", dir=output) as work:
+            run = _measure(pairs, text, Path(work), config)
+        measured = replace(measured, runs=[*measured.runs, run])
+        table = measured.write(output)  # each time: a corpus takes hours
+        log.info(
+            "%s pairs: table and figures in %s, %s", f"{pairs:,}", table, table.with_suffix(".json")
+        )
     return measured
 
 

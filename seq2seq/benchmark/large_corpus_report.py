@@ -94,11 +94,11 @@ class LargeCorpus:
         for run in self.runs:
             sizes = [f"{run.pairs:,}", f"{sum(run.words):,}"]
             sizes += [f"{size / 1e6:,.0f}" for size in (run.text_bytes, run.encoded_bytes)]
-            for stage, seconds, peak in (
-                ("prepare", run.prepare_seconds, run.prepare_peak),
-                ("one epoch", run.epoch_seconds, run.epoch_peak),
+            for stage, pairs, seconds, peak in (
+                ("prepare", run.pairs, run.prepare_seconds, run.prepare_peak),
+                ("one epoch", run.kept, run.epoch_seconds, run.epoch_peak),
             ):
-                speed = f"{run.pairs / seconds:,.0f}"
+                speed = f"{pairs / seconds:,.0f}"
                 rows.append([*sizes, stage, f"{seconds / 60:,.2f}", speed, *_cells(peak)])
         lines = [*self._notes(), describe_environment(self.environment)]
         measured = markdown_table(header, rows) + "\n" + "".join(f"- {line}\n" for line in lines)
@@ -117,7 +117,8 @@ class LargeCorpus:
             f"{TOKENIZER_SENTENCES:,} sentences at most.",
             "prepare: reads and checks the text, learns the tokenisation, cuts, numbers, writes. "
             f"One epoch: opens the result, divides it into batches of {self.batch_size} (in "
-            f"{last.plan_seconds:.1f} s of the last corpus) and pads each; nothing is trained.",
+            f"{last.plan_seconds:.1f} s of the last corpus) and pads each; nothing is trained. "
+            "Pairs/s: of those that prepare is given, and of those that it keeps.",
             "Each stage in a process of its own, watched 20 times a second together with the "
             "processes that it starts; MB of a million bytes. Peak: all pages in memory, those "
             "that several processes share counted in each. Its own: without pages of mapped "

@@ -76,10 +76,10 @@ def speedup_by_round(first: Sequence[Sequence[float]], other: Sequence[Sequence[
 
 
 def product_rate(device: torch.device, precision: torch.dtype) -> float:
-    """Operations a second in large matrix products: what no training on this device can exceed."""
-    width, tries = 2048, 9
-    left = torch.ones(width, width, dtype=precision, device=device)
-    right = torch.ones(width, width, dtype=precision, device=device)
+    """Operations a second in large matrix products, which those of training hardly exceed."""
+    # On a GPU enough that its launch and the wait for it do not count.
+    width, tries = (8192 if device.type == "cuda" else 2048), 9
+    left, right = (torch.randn(width, width, device=device).to(precision) for _ in range(2))
     result = torch.empty_like(left)
     seconds = [
         _seconds(lambda: torch.mm(left, right, out=result), device) for _ in range(WARM_UP + tries)

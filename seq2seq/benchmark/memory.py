@@ -1,9 +1,7 @@
 """The most memory that training by one path, or other work, ever holds, in a process of its own."""
 
-import multiprocessing
 import re
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import NamedTuple
 import torch
 
 from seq2seq.benchmark.paths import PATHS, Workload
+from seq2seq.benchmark.process_tree import fresh_process
 from seq2seq.benchmark.sizes import SIZES
 
 UPDATES = 3
@@ -51,8 +50,7 @@ def measure_peak(
         work: what is measured.
         device: what both compute on.
     """
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=1, mp_context=context) as pool:
+    with fresh_process() as pool:
         return pool.submit(_measure_here, first, work, device, torch.get_num_threads()).result()
 
 

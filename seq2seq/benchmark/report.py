@@ -12,7 +12,9 @@ from seq2seq.benchmark.shares import ENCODER, LOOP, OPTIMIZER, OUTPUT, RECURRENC
 from seq2seq.benchmark.sizes import Size
 from seq2seq.files import write_json, write_whole
 from seq2seq.record import describe_environment
-from seq2seq.report.tables import markdown_table
+from seq2seq.report.tables import counted, markdown_table
+
+NAIVE_IS_MORE = "; the naive loop's are more, since it makes at each step what is the same at all"
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class PathTimes:
     precision: str
     """Of matrix products: fp32 | bf16."""
     kernels: str
-    """native (compiled) | torch, where no compiler is found or the path does without."""
+    """native (compiled) | triton | torch, where there is neither or the path does without."""
     rounds: list[list[float]]
     """Seconds of each update, by round."""
     stages: list[dict[str, float]]
@@ -121,8 +123,9 @@ class Benchmark:
             f"Size: embedding {size.embedding:,}, encoder {size.encoder:,} per direction, decoder "
             f"{size.decoder:,}, {attention}, vocabularies of {size.vocabulary:,}; {size.batch} "
             f"sentences of {size.source} source and {size.target} target positions, none padding. "
-            f"Medians over {len(rounds)} rounds of {len(rounds[0])} updates of each path in turn; "
-            "memory in MB of a million bytes."
+            f"Medians over {len(rounds)} rounds of {counted(len(rounds[0]), 'update')} of each "
+            f"path in turn; shares of {counted(len(self.paths[0].stages), 'further update')} cut "
+            "into stages; memory in MB of a million bytes."
         )
 
     def _floor(self) -> str:
@@ -134,7 +137,8 @@ class Benchmark:
         )
         return (
             f"Matrix products of an update: {operations / 1e9:,.1f} GFLOP, at best {times} "
-            "(measured on large matrices in the same run)."
+            "(measured on large matrices in the same run)"
+            f"{NAIVE_IS_MORE if any(PATHS[path.name].naive for path in self.paths) else ''}."
         )
 
 

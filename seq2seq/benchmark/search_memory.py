@@ -27,6 +27,8 @@ class SearchWorkload:
     """One batch to translate by a model that never ends a sentence, so that it runs to the cap."""
 
     size: Size
+    attention: str
+    """additive | fixed."""
     beam: int
     seed: int
     device: torch.device
@@ -41,7 +43,7 @@ def search_once(workload: SearchWorkload) -> None:
     """Search for translations of one batch, in the precision that the device is fast in."""
     size, device = workload.size, workload.device
     torch.manual_seed(workload.seed)
-    config = size.model("additive", "fast")
+    config = size.model(workload.attention, "fast")
     model = TranslationModel(config, size.vocabulary, size.vocabulary).to(device).eval()
     with torch.no_grad():
         model.output.bias[EOS] = -1e4
@@ -64,6 +66,8 @@ class SearchMemory:
     """Peak memory of one batch's search, by size and beam."""
 
     sizes: dict[str, Size]
+    attention: str
+    """additive | fixed."""
     peaks: dict[str, dict[int, Memory | None]]
     """Name of the size -> beam -> peak."""
     environment: dict[str, Any]
@@ -88,7 +92,7 @@ class SearchMemory:
         narrowest = next(iter(next(iter(self.peaks.values()))))
         over = f"over beam {narrowest}"
         header = ["size", "beam", "peak MB", over, "beyond PyTorch", over]
-        lines = [_setting(name, size) for name, size in self.sizes.items()]
+        lines = [_setting(name, size, self.attention) for name, size in self.sizes.items()]
         lines += [
             "Each search in a fresh process; memory in MB of a million bytes. Beyond PyTorch: the "
             "model's weights and all that the search holds, without Python and PyTorch.",
@@ -100,6 +104,7 @@ class SearchMemory:
         """The same as data."""
         return {
             "sizes": {name: asdict(size) for name, size in self.sizes.items()},
+            "attention": self.attention,
             "runs": [
                 {
                     "size": name,
@@ -136,9 +141,12 @@ def benchmark_search_memory(config: BenchmarkConfig) -> SearchMemory:
     sizes = {name: replace(SIZES[name], batch=batch) for name in config.search_sizes}
     measured = SearchMemory(
         sizes,
+        config.attention,
         {
             name: {
-                beam: measure_search(SearchWorkload(size, beam, config.seed, device))
+                beam: measure_search(
+                    SearchWorkload(size, config.attention, beam, config.seed, device)
+                )
                 for beam in config.beams
             }
             for name, size in sizes.items()
@@ -150,10 +158,11 @@ def benchmark_search_memory(config: BenchmarkConfig) -> SearchMemory:
     return measured
 
 
-def _setting(name: str, size: Size) -> str:
+def _setting(name: str, size: Size, attention: str) -> str:
+    attends = f"attention {size.attention:,}" if attention == "additive" else "no attention"
     return (
         f"{name}: embedding {size.embedding:,}, encoder {size.encoder:,} per direction, decoder "
-        f"{size.decoder:,}, attention {size.attention:,}, vocabularies of {size.vocabulary:,}; "
+        f"{size.decoder:,}, {attends}, vocabularies of {size.vocabulary:,}; "
         f"one batch of {size.batch} sentences of {size.source} pieces, {size.source + 10} steps; "
         "random weights that never end a sentence."
     )

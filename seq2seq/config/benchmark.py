@@ -1,10 +1,28 @@
 """What the benchmarks read."""
 
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 
 from seq2seq.config.checks import require_choice, require_distinct, require_range
 from seq2seq.config.corpus import CorpusConfig, TokenizationConfig
 from seq2seq.errors import UserError
+
+EVERY_BENCHMARK = ("corpus", "data", "output", "tokenization", "seed")
+READ = {
+    "sizes": ("paths", "attention", "updates", "alternations", "threads", "device"),
+    "checkpoint": (
+        *("test_set", "beams", "batch_sizes", "most_batches"),
+        *("alternations", "threads", "device"),
+    ),
+    "search_sizes": ("attention", "beams", "batch_sizes", "threads", "device"),
+    "pairs": ("batch_sizes",),
+    "peers": ("peers_python", "peer_updates", "alternations", "threads"),
+    "peers_translate": (
+        *("peers", "peers_python", "peer_training", "beams", "batch_sizes"),
+        *("alternations", "threads"),
+    ),
+}
+"""Benchmark -> the settings that it reads, besides the one that asks for it. What no benchmark's
+outcome hangs on, or a config group fills in, is refused by none."""
 
 
 @dataclass(kw_only=True)
@@ -81,6 +99,8 @@ class BenchmarkConfig:
         for name in ("beams", "batch_sizes"):
             for value in getattr(self, name):
                 require_range(name, value, 1)
+        if self.peer_updates < 20 or self.peer_updates % 20:
+            raise UserError(f"peer_updates={self.peer_updates} must be a multiple of 20 above 0.")
         if self.peer_training < 40 or self.peer_training % 20:
             raise UserError(
                 f"peer_training={self.peer_training} must be a multiple of 20, and at least 40."
@@ -98,3 +118,17 @@ class BenchmarkConfig:
         if sum(given.values()) > 1:
             both = " and ".join(name for name, there in given.items() if there)
             raise UserError(f"{both} are benchmarks of their own; give one of them at a time.")
+        chosen = next((name for name, there in given.items() if there), "sizes")
+        self._refuse_idle("peers_translate" if self.peers_translate else chosen)
+
+    def _refuse_idle(self, benchmark: str) -> None:
+        """Refuse what is set and has no effect on the ``benchmark`` that is asked for."""
+        read = {benchmark, *EVERY_BENCHMARK, *READ[benchmark]}
+        for setting in fields(self):
+            fresh = setting.default_factory
+            usual = setting.default if fresh is MISSING else fresh()
+            if setting.name not in read and getattr(self, setting.name) != usual:
+                raise UserError(
+                    f"{setting.name} would have no effect on the benchmark of {benchmark}; leave "
+                    "it out."
+                )

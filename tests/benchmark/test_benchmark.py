@@ -68,7 +68,7 @@ def test_peers_that_are_not_installed_are_named_and_this_program_is_timed(tmp_pa
         lambda peers, corpus, work, python, setting, precisions, rounds: PeerComparison(
             setting,
             PeerText(tmp_path, "de", "en", 29_000, 400_000, (7, 8)),
-            [TimedRun("seq2seq", "fp32", 1, Speed(1_234.0, 800.0, 20.0), 9)],
+            [TimedRun("seq2seq", "fp32", 1, Speed(1_234.0, 20.0), 9)],
             {},
             [f"{peers[0]} is not installed under {python}; {rounds} rounds of {setting.updates}."],
         ),

@@ -106,17 +106,17 @@ def test_a_program_is_told_the_whole_search(name, precision, text, tmp_path):
 
 
 def test_a_model_is_trained_once_for_each_setting(text, tmp_path):
-    folder = train_once(program(torch="1"), text, SETTING, tmp_path / "models")
+    folder = train_once(program(torch="1"), text, SETTING, "fp32", tmp_path / "models")
     assert (folder / "trainings").read_text() == "x"
-    assert train_once(program(torch="1"), text, SETTING, tmp_path / "models") == folder
+    assert train_once(program(torch="1"), text, SETTING, "fp32", tmp_path / "models") == folder
     assert (folder / "trainings").read_text() == "x"
     (folder / "left-behind").touch()
-    train_once(program(torch="2"), text, SETTING, tmp_path / "models")
+    train_once(program(torch="2"), text, SETTING, "fp32", tmp_path / "models")
     assert (folder / "trainings").read_text() == "x"
     assert not (folder / "left-behind").exists()
     (folder / "trained.json").write_text("{")  # cut off
     (folder / "left-behind").touch()
-    train_once(program(torch="2"), text, SETTING, tmp_path / "models")
+    train_once(program(torch="2"), text, SETTING, "fp32", tmp_path / "models")
     assert not (folder / "left-behind").exists()
 
 
@@ -202,7 +202,7 @@ def test_all_take_turns_and_the_table_says_who_is_faster(tmp_path, monkeypatch):
     assert [row[1:3] for row in rows[2::2]] == [
         ["greedy", "fp32"], ["beam 5", "fp32"], ["greedy", "bf16"], ["beam 5", "bf16"]
     ]  # fmt: skip
-    for fact in ("3 updates", "eole is left out.", "9 test sentences"):
+    for fact in ("3 updates in bf16", "eole is left out.", "9 test sentences"):
         assert fact in markdown
     assert "Beam 5, each program by the fastest of its own settings: seq2seq has 2.00 t" in markdown
     assert "none: seq2seq has 1.00 times slower." in markdown

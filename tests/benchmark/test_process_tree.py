@@ -1,15 +1,25 @@
 """A process is watched with all that it starts, and with nothing else."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from seq2seq.benchmark.process_tree import INTERVAL, PROC, TreeMemory, run_watched, tree_memory
+from seq2seq.benchmark.process_tree import (
+    INTERVAL,
+    PROC,
+    TreeMemory,
+    fresh_process,
+    run_watched,
+    tree_memory,
+)
 from seq2seq.errors import UserError
 
 pytestmark = pytest.mark.skipif(not PROC.is_dir(), reason="reads /proc, which this system has not")
@@ -80,6 +90,43 @@ def test_pages_of_mapped_files_are_not_the_process_s_own(tmp_path):
 def test_an_error_of_the_work_is_raised_here():
     with pytest.raises(UserError, match="as the work says"):
         run_watched(raising)
+
+
+def dying() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_work_that_is_killed_is_one_sentence():
+    with pytest.raises(UserError, match=r"has been killed, as a system does when memory is short"):
+        run_watched(dying)
+
+
+def lasting(path: Path) -> None:
+    """Start a process that would last, tell its id, and last as long."""
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as child:
+        part = path.with_suffix(".part")
+        part.write_text(str(child.pid))
+        part.rename(path)
+
+
+def stop_when_there_is(path: Path, work: Future[None]) -> None:
+    assert not work.done()
+    while not path.exists():
+        time.sleep(INTERVAL)
+    raise SystemExit(143)
+
+
+def test_whoever_is_stopped_leaves_no_process_behind(tmp_path):
+    """As by SIGTERM, which comes while the work is watched."""
+    path = tmp_path / "pid"
+    with pytest.raises(SystemExit), fresh_process() as pool:
+        stop_when_there_is(path, pool.submit(lasting, path))
+    child = int(path.read_text())
+    for _ in range(100):  # it is gone once somebody has asked what became of it
+        if (found := tree_memory(child)) is None or found.own == 0:
+            break
+        time.sleep(INTERVAL)
+    assert found is None or found.own == 0
 
 
 def test_the_highest_is_taken_figure_by_figure():

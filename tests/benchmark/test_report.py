@@ -1,6 +1,7 @@
 """What the table says follows from the timings, and every timing is kept."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from synthetic_benchmark import ENVIRONMENT, synthetic_benchmark
@@ -71,3 +72,11 @@ def test_the_floor_is_the_time_of_the_products_at_the_measured_rate(benchmark):
     operations = SIZES["tiny"].operations("additive")
     assert f"at best {operations / 1e3:,.1f} ms at fp32" in benchmark.markdown
     assert f"{operations / 4e3:,.1f} ms at bf16" in benchmark.markdown
+    assert "the naive loop's are more" in benchmark.markdown
+    alone = replace(benchmark, paths=benchmark.paths[1:])
+    assert "the naive loop's are more" not in alone.markdown
+
+
+def test_the_setting_says_how_many_updates_stand_behind_what(benchmark):
+    said = "Medians over 2 rounds of 3 updates of each path in turn; shares of 2 further updates"
+    assert said in benchmark.markdown

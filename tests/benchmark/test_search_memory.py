@@ -20,16 +20,18 @@ from seq2seq.errors import UserError
 CPU = torch.device("cpu")
 
 
-def test_every_hypothesis_runs_to_the_cap(monkeypatch):
+@pytest.mark.parametrize("attention", ["additive", "fixed"])
+def test_every_hypothesis_runs_to_the_cap(attention, monkeypatch):
     found = []
 
-    def searched(*arguments):
-        found.extend(real(*arguments))
+    def searched(model, *arguments):
+        assert model.attends == (attention == "additive")
+        found.extend(real(model, *arguments))
         return found
 
     real = search_memory.beam_search
     monkeypatch.setattr(search_memory, "beam_search", searched)
-    search_once(SearchWorkload(SIZES["tiny"], beam=3, seed=1, device=CPU))
+    search_once(SearchWorkload(SIZES["tiny"], attention, beam=3, seed=1, device=CPU))
     assert [len(best.ids) for best, *_ in found] == [17] * 8  # ten more than 7 pieces
     assert all(best.capped for best, *_ in found)
 
@@ -37,7 +39,7 @@ def test_every_hypothesis_runs_to_the_cap(monkeypatch):
 @pytest.mark.skipif(not STATUS.is_file(), reason="reads /proc, which this system has not")
 def test_the_peak_holds_the_weights_and_what_the_beam_needs():
     size = replace(SIZES["tiny"], vocabulary=20_000, source=2)
-    memory = measure_search(SearchWorkload(size, beam=40, seed=1, device=CPU))
+    memory = measure_search(SearchWorkload(size, "additive", beam=40, seed=1, device=CPU))
     weights = 4 * 2 * size.vocabulary * size.embedding / 1e6
     logits = 4 * 40 * size.batch * size.vocabulary / 1e6
     assert memory.peak > memory.beyond_pytorch > weights + logits

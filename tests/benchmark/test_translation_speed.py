@@ -98,7 +98,10 @@ def test_a_share_is_taken_at_equal_distances():
     [
         ({"test_set": "tset"}, "test_set=tset is none of corpus files, which has only: test"),
         ({"checkpoint": "nowhere"}, "There is no checkpoint at nowhere"),
-        ({"checkpoint": None}, "checkpoint is not set"),
+        (
+            {"checkpoint": None, "batch_sizes": [1, 64], "most_batches": 100},
+            "checkpoint is not set",
+        ),
     ],
 )
 def test_what_is_not_there_is_refused(config, given, message):

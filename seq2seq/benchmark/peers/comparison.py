@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from seq2seq.benchmark.peers.eole import Eole
 from seq2seq.benchmark.peers.joeynmt import JoeyNMT
 from seq2seq.benchmark.peers.opennmt import OpenNMT
@@ -16,8 +18,9 @@ from seq2seq.benchmark.peers.setting import PeerSetting
 from seq2seq.benchmark.peers.text import PeerText, write_text
 from seq2seq.benchmark.peers.toolkit import Toolkit
 from seq2seq.benchmark.peers.translation import Program
-from seq2seq.config import require_choice, require_range
 from seq2seq.data.corpora import Corpus
+from seq2seq.errors import UserError
+from seq2seq.record import environment_record
 
 PEERS: dict[str, Toolkit] = {peer.name: peer for peer in (JoeyNMT(), OpenNMT(), Eole())}
 """Name -> toolkit: what ``peers=[...]`` may name."""
@@ -65,22 +68,29 @@ def find_programs(peers: Sequence[str], python: Path) -> tuple[list[Program], li
             with the one that runs now.
 
     Raises:
-        UserError: a name is unknown, or the interpreter cannot be started.
+        UserError: the interpreter cannot be started, or this project lacks what it needs.
     """
-    for name in peers:
-        require_choice("peers", name, list(PEERS))
     programs, left_out = [], []
     for toolkit, interpreter in [
         (Ours(), Path(sys.executable)),
         *((PEERS[name], python.absolute()) for name in dict.fromkeys(peers)),
     ]:
         found = probe(toolkit, interpreter)
+        if found.reason and toolkit.name == Ours.name:
+            raise UserError(f"There is nothing to compare with: {found.reason}")
         if found.reason:
             log.info("%s", found.reason)
             left_out.append(found.reason)
         else:
-            programs.append(Program(toolkit, interpreter, found.versions))
+            code = _code() if toolkit.name == Ours.name else {}
+            programs.append(Program(toolkit, interpreter, {**found.versions, **code}))
     return programs, left_out
+
+
+def _code() -> dict[str, str]:
+    """This project's commit, which says more than its version."""
+    commit = environment_record(torch.device("cpu"))["git_commit"]
+    return {"code": str(commit)[:10]} if commit else {}
 
 
 def compare_with_peers(
@@ -105,11 +115,8 @@ def compare_with_peers(
         rounds: how often each program has its turn in each precision.
 
     Raises:
-        UserError: a name is unknown, the text is too short, or a program failed.
+        UserError: the text is too short, or a program failed.
     """
-    for precision in precisions:
-        require_choice("precisions", precision, PRECISIONS)
-    require_range("rounds", rounds, 1)
     programs, left_out = find_programs(peers, python)
     versions = {program.toolkit.name: program.versions for program in programs}
     text = write_text(corpus, work / "text", setting.min_frequency)

@@ -14,7 +14,7 @@ class Eole(Toolkit):
     name = "eole"
     package = "eole"
     module = "eole.bin.main"
-    report = re.compile(r"Step +(?P<update>\d+)/.*; +\d+/ *(?P<rate>\d+) tok/s")
+    report = re.compile(r"Step +(?P<update>\d+)/.* tok/s")
     size = re.compile(r"\* number of parameters: (?P<parameters>\d+)")
     # The first step of each batch, encoder included, has a line of its own where it is timed.
     search_time = re.compile(

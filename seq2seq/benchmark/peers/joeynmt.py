@@ -31,7 +31,7 @@ class JoeyNMT(Toolkit):
     package = "joeynmt"
     module = "joeynmt.__main__"
     bf16_is_forced = True
-    report = re.compile(r"Step: +(?P<update>\d+), .*Tokens per Sec: +(?P<rate>\d+),")
+    report = re.compile(r"Step: +(?P<update>\d+), .*Tokens per Sec: ")
     size = re.compile(r"Total params: (?P<parameters>\d+)")
     search_time = re.compile(r"Generation took (?P<seconds>[\d.]+)\[sec\]")
     hypotheses = "output.test"

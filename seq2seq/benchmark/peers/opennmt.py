@@ -33,7 +33,7 @@ class OpenNMT(Toolkit):
     package = "OpenNMT-py"
     module = "onmt.bin.train"
     bf16_is_forced = True
-    report = re.compile(r"Step +(?P<update>\d+)/.*; +\d+/ *(?P<rate>\d+) tok/s")
+    report = re.compile(r"Step +(?P<update>\d+)/.* tok/s")
     size = re.compile(r"\* number of parameters: (?P<parameters>\d+)")
     search_time = re.compile(r"Total translation time \(s\): (?P<seconds>[\d.]+)")
     environment: ClassVar = {

@@ -17,14 +17,14 @@ class Ours(Toolkit):
     name = "seq2seq"
     package = "seq2seq"
     module = "seq2seq.training.trainer"
-    report = re.compile(r"update (?P<update>\d+) of at most .* (?P<rate>[\d,]+) target tokens/s")
+    report = re.compile(r"update (?P<update>\d+) of at most .* target tokens/s")
     size = re.compile(r"(?P<parameters>[\d,]+) parameters \(")
     search_time = re.compile(r"^translated \d+ lines in (?P<seconds>[\d.]+) s")
 
     def command(
         self, text: PeerText, setting: PeerSetting, precision: str, folder: Path
     ) -> list[str]:
-        """See :meth:`Toolkit.command`; ``bf16`` becomes ``auto``, fp32 where bfloat16 is slow."""
+        """See :meth:`Toolkit.command`."""
         return [
             str(SCRIPT),
             "experiment=own_text",
@@ -41,7 +41,7 @@ class Ours(Toolkit):
             f"model.attention.size={setting.hidden}",
             "model.decoder.tie_embedding=false",  # the peers cannot tie at these sizes
             f"model.dropout={setting.dropout}",
-            f"training.precision={'auto' if precision == 'bf16' else precision}",
+            f"training.precision={precision}",
             "training.device=cpu",
             f"training.batch_size={setting.batch_size}",
             f"training.optimizer.learning_rate={setting.learning_rate}",
@@ -72,5 +72,5 @@ class Ours(Toolkit):
             *("--beam", str(search.beam)),
             *("--batch-size", str(search.batch_size)),
             *("--max-length", str(search.max_length)),
-            *("--precision", "auto" if search.precision == "bf16" else search.precision),
+            *("--precision", search.precision),
         ]

@@ -4,15 +4,14 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from seq2seq.benchmark.peers.setting import PeerSetting
 from seq2seq.benchmark.peers.text import PeerText
-from seq2seq.benchmark.peers.toolkit import Reading, Toolkit
+from seq2seq.benchmark.peers.toolkit import Toolkit
 from seq2seq.errors import UserError
 
 
@@ -29,9 +28,8 @@ class Speed(NamedTuple):
     """Steady state of one run, of its updates after the warm-up."""
 
     tokens_per_second: float
-    """Target tokens: ends of sentence count, padding does not."""
-    tokens_per_update: float
-    """Mean; alike for all programs, as they train on the same text in batches of one size."""
+    """Target tokens: ends of sentence count, padding does not. Every update is counted with the
+    text's mean, as all programs train on equally many sentences of one text."""
     seconds: float
 
 
@@ -93,9 +91,9 @@ def run(
     folder.mkdir(parents=True)
     arguments = toolkit.command(text, setting, precision, folder)
     lines = execute(toolkit, python, arguments, folder, setting.threads, log)
-    readings = [(reading, clock) for line, clock in lines if (reading := toolkit.read_report(line))]
+    reports = [(update, clock) for line, clock in lines if (update := toolkit.read_report(line))]
     sizes = [size for line, _ in lines if (size := toolkit.read_size(line))]
-    speed = steady_speed(readings, setting, f"{toolkit.name} ({log})")
+    speed = steady_speed(reports, setting, text, f"{toolkit.name} ({log})")
     shutil.rmtree(folder)
     return TimedRun(toolkit.name, precision, number, speed, sizes[0] if sizes else None)
 
@@ -121,7 +119,7 @@ def execute(
     """
     lines: list[tuple[str, float]] = []
     with (
-        log.open("w", encoding="utf-8") as record,
+        log.open("w", encoding="utf-8", buffering=1) as record,
         subprocess.Popen(
             [str(python), *arguments],
             cwd=folder,
@@ -150,37 +148,36 @@ def execute(
 
 
 def steady_speed(
-    readings: Iterable[tuple[Reading, float]], setting: PeerSetting, where: str
+    reports: Sequence[tuple[int, float]], setting: PeerSetting, text: PeerText, where: str
 ) -> Speed:
-    """Target tokens over wall time, from the report after the warm-up to the last one.
+    """Sentences over wall time, from the report after the warm-up to the last one, as tokens.
 
-    A report tells the rate since the report before; times the seconds between the arrivals of the
-    two, that is the tokens between them.
+    What a program says of its own speed is not used: each counts, and stops its clock, in a way of
+    its own.
 
     Args:
-        readings: each with the second of its arrival.
-        setting: gives the updates at which the timing starts and ends.
+        reports: updates made so far, each with the second of its arrival.
+        setting: gives the updates at which the timing starts and ends, and their sentences.
+        text: gives the mean length of a sentence.
         where: the program, for the message.
 
     Raises:
         UserError: there is no report at the first or the last of these updates.
     """
     within = [
-        (reading, clock)
-        for reading, clock in readings
-        if setting.warm_up <= reading.update <= setting.total_updates
+        (update, clock)
+        for update, clock in reports
+        if setting.warm_up <= update <= setting.total_updates
     ]
-    ends = [within[0][0].update, within[-1][0].update] if within else []
+    ends = [within[0][0], within[-1][0]] if within else []
     if ends != [setting.warm_up, setting.total_updates]:
         raise UserError(
-            f"{where} did not report its speed at updates {setting.warm_up} and "
-            f"{setting.total_updates}; does another version of it run?"
+            f"{where} did not report at updates {setting.warm_up} and {setting.total_updates}; "
+            "does another version of it run?"
         )
-    tokens = sum(
-        reading.rate * (clock - before) for (_, before), (reading, clock) in pairwise(within)
-    )
     seconds = within[-1][1] - within[0][1]
-    return Speed(tokens / seconds, tokens / setting.updates, seconds)
+    tokens = setting.updates * setting.batch_size * text.target_tokens / text.pairs
+    return Speed(tokens / seconds, seconds)
 
 
 def _environment(threads: int) -> dict[str, str]:

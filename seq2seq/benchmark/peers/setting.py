@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 
-from seq2seq.config import require_range
-from seq2seq.errors import UserError
-
 
 @dataclass(frozen=True, kw_only=True)
 class PeerSetting:
@@ -17,7 +14,7 @@ class PeerSetting:
     embedding: int = 256
     """Width of source and target embeddings."""
     hidden: int = 512
-    """Units of the decoder and of the attention; the encoder has half as many per direction."""
+    """Units of the decoder and of the attention, an even number: half of it is each direction's."""
     dropout: float = 0.2
     label_smoothing: float = 0.1
     batch_size: int = 64
@@ -34,17 +31,6 @@ class PeerSetting:
     updates: int = 200
     """Updates that are timed; a multiple of ``warm_up``."""
     seed: int = 1
-
-    def __post_init__(self) -> None:
-        for name in ("embedding", "hidden", "batch_size", "threads", "warm_up", "updates"):
-            require_range(name, getattr(self, name), 1)
-        if self.hidden % 2:
-            raise UserError(f"hidden={self.hidden} must be even: each direction gets half of it.")
-        if self.updates % self.warm_up:
-            raise UserError(
-                f"peer_updates={self.updates} must be a multiple of {self.warm_up}, after which "
-                "each program reports."
-            )
 
     @property
     def total_updates(self) -> int:

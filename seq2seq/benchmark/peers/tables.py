@@ -13,7 +13,6 @@ HEADER = [
     "precision",
     "tokens/s",
     "seq2seq over it",
-    "tokens/update",
     "parameters",
 ]
 
@@ -30,7 +29,8 @@ def notes(comparison: PeerComparison) -> list[str]:
     rounds = max((run.round for run in comparison.runs), default=0)
     return [
         f"Target tokens per second of the whole training program, ends of sentence counted and "
-        f"padding not, over {setting.updates} updates after {setting.warm_up} of warm-up; median "
+        f"padding not: the sentences of {setting.updates} updates after {setting.warm_up} of "
+        "warm-up, times their mean length, by one clock for all programs; median "
         f"of {rounds} rounds in turns; ratios within a round, median and range.",
         describe_text(text),
         *describe_models(setting),
@@ -58,6 +58,8 @@ def describe_models(setting: PeerSetting) -> list[str]:
         "The models are of one kind, not equal: in the peers attention follows the decoder's step "
         "(Luong's order), and their output layer reads as many units as the decoder has; here "
         "attention comes first (Bahdanau's), and the output layer reads as many as an embedding.",
+        "Batches are each program's own: JoeyNMT's are drawn at random and padded to their longest "
+        "sentence, ours hold sentences of like length.",
     ]
 
 
@@ -87,7 +89,6 @@ def _rows(comparison: PeerComparison) -> list[list[str]]:
                 precision,
                 f"{comparison.speed(toolkit, precision):,.0f}",
                 ratio,
-                f"{statistics.median(run.speed.tokens_per_update for run in runs):,.0f}",
                 f"{runs[0].parameters:,}" if runs[0].parameters else "",
             ]
         )

@@ -40,8 +40,9 @@ class PeerText:
         most = self.pairs // batch_size
         if updates > most:
             raise UserError(
-                f"warm_up and updates together are {updates}, but one pass over {self.folder} is "
-                f"{most} updates of {batch_size} sentences; lower updates, or take more text."
+                f"A run is {updates} updates, the warm-up included, but one pass over "
+                f"{self.folder} is {most} updates of {batch_size} sentences; lower peer_updates, "
+                "or take more text."
             )
 
 

@@ -1,22 +1,13 @@
-"""One toolkit: the commands that start it, and the log lines that tell its speed."""
+"""One toolkit: the commands that start it, and the log lines that tell how far it is."""
 
 import re
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from seq2seq.benchmark.peers.setting import PeerSearch, PeerSetting
 from seq2seq.benchmark.peers.text import PeerText
 from seq2seq.files import write_json
-
-
-class Reading(NamedTuple):
-    """What a program says of itself in a report."""
-
-    update: int
-    """Updates made so far."""
-    rate: float
-    """Target tokens per second since the report before; ends of sentence count, padding not."""
 
 
 class Toolkit(ABC):
@@ -29,7 +20,7 @@ class Toolkit(ABC):
     module: ClassVar[str]
     """The module whose import shows that it is installed: the one that trains."""
     report: ClassVar[re.Pattern[str]]
-    """Finds a report in the log, with groups ``update`` and ``rate``."""
+    """Finds a report in the log, with group ``update``: the updates made so far."""
     size: ClassVar[re.Pattern[str]]
     """Finds the count of parameters in the log, with group ``parameters``."""
     search_time: ClassVar[re.Pattern[str]]
@@ -73,11 +64,10 @@ class Toolkit(ABC):
         found = self.search_time.search(line)
         return float(found["seconds"]) if found else 0.0
 
-    def read_report(self, line: str) -> Reading | None:
-        """What a line of the log says of the speed; None if it is no report."""
-        if found := self.report.search(line):
-            return Reading(int(found["update"]), float(found["rate"].replace(",", "")))
-        return None
+    def read_report(self, line: str) -> int | None:
+        """The updates made so far, by a line of the log; None if it is no report."""
+        found = self.report.search(line)
+        return int(found["update"]) if found else None
 
     def read_size(self, line: str) -> int | None:
         """The number of parameters, if the line states it."""

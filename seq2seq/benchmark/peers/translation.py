@@ -16,8 +16,6 @@ from seq2seq.data.text import content_digest, read_lines
 from seq2seq.errors import UserError
 from seq2seq.files import write_json
 
-TRAINED_IN = "bf16"
-"""Precision of all trainings: the quicker one in every toolkit, and of no interest here."""
 RECORD = "trained.json"
 
 
@@ -53,8 +51,17 @@ class TimedTranslation:
         return self.sentences / self.seconds
 
 
-def train_once(program: Program, text: PeerText, setting: PeerSetting, work: Path) -> Path:
+def train_once(
+    program: Program, text: PeerText, setting: PeerSetting, precision: str, work: Path
+) -> Path:
     """The folder in which ``program`` has trained by ``setting``: an earlier one, or a new one.
+
+    Args:
+        program: what trains; other versions of it train anew.
+        text: what it reads.
+        setting: how.
+        precision: fp32 | bf16.
+        work: folder for the new folder, and for the log.
 
     Raises:
         UserError: the program failed.
@@ -63,7 +70,7 @@ def train_once(program: Program, text: PeerText, setting: PeerSetting, work: Pat
     folder = work / name
     record = {
         "setting": asdict(setting),
-        "precision": TRAINED_IN,
+        "precision": precision,
         "versions": program.versions,
         "text": [
             content_digest(text.path(part, language))
@@ -75,7 +82,7 @@ def train_once(program: Program, text: PeerText, setting: PeerSetting, work: Pat
         return folder
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    arguments = program.toolkit.command(text, setting, TRAINED_IN, folder)
+    arguments = program.toolkit.command(text, setting, precision, folder)
     log = work / f"{name}.log"
     execute(program.toolkit, program.python, arguments, folder, setting.threads, log)
     write_json(folder / RECORD, record)  # last: a training that was cut off is begun again

@@ -24,6 +24,8 @@ class TranslationComparison:
     text: PeerText
     searches: list[PeerSearch]
     """In their order within a round."""
+    trained_in: str
+    """Precision of all trainings, which is of no interest here: the quickest of the searches'."""
     runs: list[TimedTranslation]
     versions: dict[str, dict[str, str]]
     """Name of a program that ran -> versions of its package and of its PyTorch."""
@@ -91,14 +93,18 @@ def compare_translations(
         rounds: how often.
 
     Raises:
-        UserError: a name is unknown, or a program failed.
+        UserError: a program failed.
     """
     programs, left_out = find_programs(peers, python)
     text = write_text(corpus, work / "text", setting.min_frequency)
     models = {}
+    precisions = {search.precision for search in searches}
+    trained_in = "bf16" if "bf16" in precisions else "fp32"
     for program in programs:
         log.info("training, %d updates: %s", setting.total_updates, program.toolkit.name)
-        models[program.toolkit.name] = train_once(program, text, setting, work / "models")
+        models[program.toolkit.name] = train_once(
+            program, text, setting, trained_in, work / "models"
+        )
     runs = []
     for number in range(1, rounds + 1):
         for search in searches:
@@ -120,4 +126,6 @@ def compare_translations(
                 runs.append(found)
     versions = {program.toolkit.name: program.versions for program in programs}
     forced = [program.toolkit.name for program in programs if program.toolkit.bf16_is_forced]
-    return TranslationComparison(setting, text, list(searches), runs, versions, forced, left_out)
+    return TranslationComparison(
+        setting, text, list(searches), trained_in, runs, versions, forced, left_out
+    )

@@ -4,7 +4,6 @@ import statistics
 
 from seq2seq.benchmark.peers.ours import Ours
 from seq2seq.benchmark.peers.tables import describe_models, describe_text, describe_versions
-from seq2seq.benchmark.peers.translation import TRAINED_IN
 from seq2seq.benchmark.peers.translation_comparison import TranslationComparison
 from seq2seq.report.tables import markdown_table
 
@@ -60,9 +59,9 @@ def _notes(comparison: TranslationComparison) -> list[str]:
         f"model's loading; {sentences:,} test sentences, {first.batch_size} at a time, outputs "
         f"of at most {first.max_length} words; median of {rounds} rounds in turns; ratios within a "
         "round and a precision, median and range.",
-        f"Each model was trained for {setting.total_updates:,} updates in {TRAINED_IN}; a model "
-        "that has learnt little writes up to the limit. BLEU on the tokens of the lower-cased "
-        "text, words: mean length of a translation.",
+        f"Each model was trained for {setting.total_updates:,} updates in {comparison.trained_in}; "
+        "a model that has learnt little writes up to the limit. BLEU on the tokens of the "
+        "lower-cased text, words: mean length of a translation.",
         "What ends a search and ranks its results is each program's default, but JoeyNMT's length "
         "penalty of 1.",
     ]
