@@ -1,7 +1,12 @@
 """Small corpora, and how the tests write, count and refuse them."""
 
 import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
 
 import pytest
 
@@ -9,6 +14,7 @@ from seq2seq.data.download import Patience
 from seq2seq.data.text import read_lines
 from seq2seq.errors import UserError
 
+Result = TypeVar("Result")
 SOON = Patience(attempts=2, backoff=0.001, timeout=5.0)
 
 REAL = Path(os.environ.get("SEQ2SEQ_CORPORA", Path(__file__).parents[3] / "shared" / "corpora"))
@@ -42,3 +48,23 @@ def message(call, *arguments):
         call(*arguments)
     assert "\n" not in str(caught.value)
     return str(caught.value)
+
+
+def counting(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str) -> list[None]:
+    """Let ``module.name`` take its time, and return a list that grows by one with each call."""
+    calls: list[None] = []
+    real = getattr(module, name)
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(None)
+        time.sleep(0.2)
+        return real(*arguments)
+
+    monkeypatch.setattr(module, name, counted)
+    return calls
+
+
+def at_once(work: Callable[[], Result]) -> list[Result]:
+    """What three threads get that do the same at the same time."""
+    with ThreadPoolExecutor(3) as pool:
+        return [job.result() for job in [pool.submit(work) for _ in range(3)]]

@@ -1,11 +1,13 @@
 import dataclasses
 import lzma
+import shutil
+from pathlib import Path
 
 import pytest
 from samples import SMALL, message, put
 
 from seq2seq.config import EuroparlCorpus, FilesCorpus, GrammarCorpus, Multi30kCorpus
-from seq2seq.data import grammar
+from seq2seq.data import corpora, grammar
 from seq2seq.data.corpora import ParallelText, obtain
 from seq2seq.data.folders import new_folder
 
@@ -161,6 +163,16 @@ def test_the_grammar_writes_a_corpus_once_per_setting(tmp_path, monkeypatch):
     turned = obtain(GrammarCorpus(source="de", target="en"), tmp_path)
     assert turned.train.source.parent != folder  # its alignments run the other way
     assert written == [1, 2, 1]
+
+
+def test_grammar_written_by_other_code_is_another_corpus(tmp_path, monkeypatch):
+    before = corpora._grammar_hash(GrammarCorpus())
+    package = shutil.copytree(Path(grammar.__file__).parent, tmp_path / "grammar")
+    monkeypatch.setattr(grammar, "__file__", str(package / "__init__.py"))
+    assert corpora._grammar_hash(GrammarCorpus()) == before
+    with (package / "lexicon.py").open("a") as code:
+        code.write("# altered\n")
+    assert corpora._grammar_hash(GrammarCorpus()) != before
 
 
 def test_a_folder_is_made_whole_or_not_at_all(tmp_path):

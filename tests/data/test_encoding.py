@@ -87,7 +87,9 @@ def test_a_chunk_drops_sides_without_pieces_or_with_too_many() -> None:
     assert (chunk.empty, chunk.too_long) == (1, 1)
 
 
-def test_worker_processes_change_nothing() -> None:
+def test_worker_processes_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With more chunks than may be under way at a time."""
+    monkeypatch.setattr(encoding, "CHUNK", 100)
     chance = random.Random(1)
     words = ["l'eau", "vin,", "pain.", "«", "non", "»", "50%"]
     pairs = [
@@ -99,7 +101,7 @@ def test_worker_processes_change_nothing() -> None:
         list(tokenize_pairs(pairs, french, ENGLISH, 6, workers, len(pairs), "test"))
         for workers in (1, 2)
     )
-    assert len(alone) == len(together) == 3
+    assert len(alone) == len(together) == 25
     for one, other in zip(alone, together, strict=True):
         assert one.lines.tolist() == other.lines.tolist()
         assert (one.empty, one.too_long) == (other.empty, other.too_long)

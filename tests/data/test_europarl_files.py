@@ -1,14 +1,16 @@
 import dataclasses
 import gzip
 import hashlib
+import os
 import tarfile
 
 import pytest
-from samples import REAL, SMALL, SOON, counts, message, put
+from samples import REAL, SMALL, SOON, at_once, counting, counts, message, put
 
 from seq2seq.config import EuroparlCorpus
+from seq2seq.data import europarl
 from seq2seq.data.corpora import obtain, obtain_europarl
-from seq2seq.data.europarl import EuroparlSource
+from seq2seq.data.europarl import EuroparlSource, folder_name
 from seq2seq.data.text import read_lines
 
 EUROPARL = EuroparlCorpus(valid_pairs=10, test_pairs=20)
@@ -106,3 +108,44 @@ def test_real_europarl_is_taken_as_it_is(tmp_path):
     first = next(read_lines(corpus.valid.source)), next(read_lines(corpus.valid.target))
     assert all(first)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"max_words": 30},
+        {"max_ratio": 2.0},
+        {"valid_pairs": 11},
+        {"test_pairs": 21},
+        {"source": "fr", "target": "en"},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_other_settings_make_another_folder(other):
+    config = dataclasses.replace(EUROPARL, **other)
+    assert folder_name(config, []) != folder_name(EUROPARL, [])
+
+
+def test_other_rules_and_other_files_make_another_folder(tmp_path, monkeypatch):
+    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
+    for path in (mine, theirs):
+        path.write_text("text\n")
+        os.utime(path, (1, 1))
+    names = [folder_name(EUROPARL, texts) for texts in ([], [mine], [theirs])]
+    os.utime(mine, (2, 2))
+    names.append(folder_name(EUROPARL, [mine]))
+    mine.write_text("other text\n")
+    os.utime(mine, (2, 2))
+    names.append(folder_name(EUROPARL, [mine]))
+    monkeypatch.setattr(europarl, "RULES", europarl.RULES + 1)
+    names.append(folder_name(EUROPARL, [mine]))
+    assert len(set(names)) == 6
+
+
+def test_runs_at_once_split_the_text_once(tmp_path, monkeypatch):
+    put(tmp_path / "raw", RAW)
+    config = dataclasses.replace(EUROPARL, directory=str(tmp_path / "raw"))
+    made = counting(monkeypatch, europarl, "clean_and_split")
+    found = at_once(lambda: obtain(config, tmp_path / "data"))
+    assert len(made) == 1
+    assert found[0] == found[1] == found[2]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from samples import at_once, counting
 
 from seq2seq.config import FilesCorpus, TokenizationConfig
 from seq2seq.data import preparation
@@ -232,6 +233,14 @@ def test_an_interrupted_build_leaves_nothing(
             prepare(config, WORDS, tmp_path)
     assert folders(tmp_path) == []
     assert len(prepare(config, WORDS, tmp_path).train) == len(ENGLISH)
+
+
+def test_runs_at_once_encode_the_text_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = corpus(tmp_path / "text")
+    filled = counting(monkeypatch, preparation, "_fill")
+    found = at_once(lambda: len(prepare(config, WORDS, tmp_path).train))
+    assert found == [len(ENGLISH)] * 3
+    assert len(filled) == 1
 
 
 def test_a_folder_without_manifest_is_made_anew(tmp_path: Path) -> None:
