@@ -54,7 +54,7 @@ REQUIRED = {
 }
 """Files of every checkpoint, and the most bytes that each may have."""
 OPTIONAL = {
-    "rng.safetensors": 1 << 20,
+    "rng.safetensors": 1 << 26,  # some kilobytes for each process
     "tokenizer.source.model": TEXT_BYTES,
     "tokenizer.target.model": TEXT_BYTES,
 }
@@ -135,7 +135,8 @@ def _require_readable(folder: Path) -> None:
         if path.exists() and (size := path.stat().st_size) > most:
             raise UserError(
                 f"The checkpoint is not saved: its {name} has {size:,} bytes, more than the "
-                f"{most:,} it may have; lower tokenization.vocabulary_size or training.log_every."
+                f"{most:,} it may have; lower tokenization.vocabulary_size, training.log_every or "
+                "the number of processes."
             )
 
 

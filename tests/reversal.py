@@ -64,6 +64,12 @@ def reversal_experiment(
     )
 
 
+def with_optimizer(config: ExperimentConfig, **settings: object) -> ExperimentConfig:
+    """The same with other settings of the optimizer."""
+    optimizer = replace(config.training.optimizer, **settings)
+    return replace(config, training=replace(config.training, optimizer=optimizer))
+
+
 def without_dropout(config: ExperimentConfig) -> ExperimentConfig:
     """The same without random numbers: what different devices or processes draw differs."""
     return replace(config, model=replace(config.model, dropout=0.0))

@@ -22,6 +22,9 @@ from small_checkpoint import (
 )
 
 from seq2seq.checkpoint import (
+    OPTIMIZER,
+    OPTIONAL,
+    REQUIRED,
     capture_rng,
     find_checkpoint,
     load_checkpoint,
@@ -108,6 +111,17 @@ def test_the_files_are_the_listed_ones_and_none_is_a_pickle(checkpoint):
     assert sorted(path.name for path in checkpoint.iterdir()) == sorted(FILES)
     for path in checkpoint.iterdir():
         assert not path.read_bytes().startswith((b"\x80", b"PK"))
+
+
+@pytest.mark.parametrize(
+    ("limits", "name"),
+    [(REQUIRED, "state.json"), (OPTIONAL, "rng.safetensors"), (OPTIMIZER, "optimizer.json")],
+)
+def test_what_loading_would_refuse_for_its_size_is_not_saved(tmp_path, monkeypatch, limits, name):
+    monkeypatch.setitem(limits, name, 5)
+    with pytest.raises(UserError, match=rf"not saved: its {name} has .* bytes, more than the 5 "):
+        save_whole(tmp_path / "last")
+    assert not (tmp_path / "last").exists()
 
 
 class Bomb:

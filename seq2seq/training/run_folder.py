@@ -10,6 +10,7 @@ from typing import Any
 
 from seq2seq.checkpoint import newest_checkpoints
 from seq2seq.config import ExperimentConfig, flatten, from_json, to_json
+from seq2seq.data.corpora import SIDES
 from seq2seq.errors import UserError
 from seq2seq.files import JSON_BYTES, parse_json, read_plain, write_json
 from seq2seq.sealed_folder import remove
@@ -34,6 +35,7 @@ NOT_PART_OF_A_RUN = (
     "decoding",
     "evaluation",
     "corpus.directory",  # the text itself is compared, by its hashes
+    *(f"corpus.{split}_{side}" for split in ("train", "valid", "test") for side in SIDES),
     "corpus.mirror",
     "tokenization.workers",
     "training.device",

@@ -70,6 +70,28 @@ def test_state_round_trip_and_apply():
     assert other.optimizer.param_groups[0]["lr"] == pytest.approx(0.05)
 
 
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("adam", {"lr": 0.5, "betas": (0.6, 0.8), "eps": 0.25, "weight_decay": 0.125}),
+        ("adadelta", {"lr": 0.5, "rho": 0.7, "eps": 0.25, "weight_decay": 0.125}),
+        ("sgd", {"lr": 0.5, "momentum": 0.3, "weight_decay": 0.125}),
+    ],
+)
+def test_each_optimizer_gets_its_settings(kind, expected):
+    config = OptimizerConfig(
+        kind=kind,
+        learning_rate=0.5,
+        epsilon=0.25,
+        rho=0.7,
+        betas=[0.6, 0.8],
+        momentum=0.3,
+        weight_decay=0.125,
+    )
+    (group,) = build_optimizer(torch.nn.Linear(2, 1), config).param_groups
+    assert {name: group[name] for name in expected} == expected
+
+
 @pytest.mark.parametrize(("kind", "rate"), [("adam", 0.05), ("adadelta", 50.0), ("sgd", 0.1)])
 def test_each_optimizer_fits_a_line(kind, rate):
     torch.manual_seed(0)

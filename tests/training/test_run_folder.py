@@ -1,13 +1,36 @@
 """Who may use a run folder."""
 
+import contextlib
 import dataclasses
+import functools
 import json
+import operator
+import re
+from pathlib import Path
 
 import pytest
 from reversal import reversal_experiment
 
+from seq2seq.config import ExperimentConfig, flatten, to_json
 from seq2seq.errors import UserError
 from seq2seq.training.run_folder import RunFolder
+
+MAY_CHANGE = (
+    *("data", "output", "systems", "baseline", "baselines", "seeds", "beams", "test_texts"),
+    *("decoding", "evaluation", "corpus.directory", "corpus.mirror", "tokenization.workers"),
+    *("training.device", "training.keep", "training.log_every", "training.max_skipped"),
+    *("training.save_minutes", "training.tensorboard"),
+    *("corpus.train_source", "corpus.valid_source", "corpus.test_source"),
+    *("corpus.train_target", "corpus.valid_target", "corpus.test_target"),
+)
+"""Settings, or groups of them, that make no other run."""
+
+
+def full_experiment(folder: Path) -> ExperimentConfig:
+    """One without an empty group."""
+    config = reversal_experiment(folder)
+    pairs = {"attention": "no-attention"}
+    return dataclasses.replace(config, baselines=pairs, test_texts={"news": "texts/news"})
 
 
 def test_the_folder_is_named_by_experiment_system_and_seed(tmp_path):
@@ -29,6 +52,21 @@ def test_another_config_is_refused_and_nothing_is_lost(tmp_path):
     with pytest.raises(UserError, match=r"another config: model\.dropout was 0\.1 and is now 0\.3"):
         RunFolder(other).claim()
     assert (RunFolder(config).path / "config.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("key", flatten(to_json(full_experiment(Path()))))
+def test_every_setting_makes_another_run_but_those_that_may_change(tmp_path, key):
+    folder = RunFolder(full_experiment(tmp_path))
+    folder.claim()
+    path = folder.path / "config.json"
+    config = json.loads(path.read_text())
+    *groups, name = key.split(".")
+    functools.reduce(operator.getitem, groups, config)[name] = "another"
+    path.write_text(json.dumps(config))
+    free = any(key == one or key.startswith(f"{one}.") for one in MAY_CHANGE)
+    refused = pytest.raises(UserError, match=rf"another config: {re.escape(key)} was another and")
+    with contextlib.nullcontext() if free else refused:
+        folder.claim()
 
 
 def test_a_setting_that_an_older_version_did_not_know_had_its_default(tmp_path):

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,18 +13,29 @@ from small_training import metrics, train, weights
 
 from seq2seq.config import ExperimentConfig
 from seq2seq.errors import UserError
-from seq2seq.model.kernels import choose_kernels, torch_only
+from seq2seq.training import trainer
 from seq2seq.training.saves import Saves
 from seq2seq.training.updater import Updater
 from seq2seq.training.validation import Validation
-
-CPU = torch.device("cpu")
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     write_reversal_corpus(tmp_path / "corpus")
     return tmp_path
+
+
+@pytest.fixture
+def updates_of_20_seconds(monkeypatch) -> None:
+    """Nothing else takes any time."""
+    update, now = Updater.update, [1000.0]
+
+    def slow(self, batches, tokens):
+        now[0] += 20
+        return update(self, batches, tokens)
+
+    monkeypatch.setattr(Updater, "update", slow)
+    monkeypatch.setattr(trainer, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
 
 class PowerCutError(Exception):
@@ -104,16 +116,36 @@ def test_the_state_is_saved_between_validations_and_that_changes_no_number(folde
     assert metrics(often) == metrics(whole)
 
 
-def test_going_on_under_other_conditions_is_said(folder, caplog):
+@pytest.mark.usefixtures("updates_of_20_seconds")
+def test_the_state_is_saved_once_so_many_minutes_have_passed_since_the_last_time(
+    folder, monkeypatch
+):
+    save, saved = Saves.save_interim, []
+
+    def noting(self, progress, window):
+        saved.append(progress.update)
+        save(self, progress, window)
+
+    monkeypatch.setattr(Saves, "save_interim", noting)
+    train(reversal_experiment(folder, save_minutes=1.0))
+    assert saved == [4, 8, 14, 18]  # a validation saves it, too, after 10 and 20
+
+
+@pytest.mark.usefixtures("updates_of_20_seconds")
+def test_the_time_of_all_sittings_is_recorded(folder):
+    config = reversal_experiment(folder, validate_every=5)
+    train_until_a_power_cut(config, 12)
+    assert train(config).record()["progress"]["seconds"] == 400
+
+
+def test_going_on_under_other_conditions_is_said(folder, caplog, monkeypatch):
     config = reversal_experiment(folder)
     run = train(config)
+    kernels = run.record()["kernels"]
     run.write_record({**run.record(), "status": "running"})
-    with torch_only():
-        train(config)
-    native = "kernels was native and is now torch"
-    assert (
-        native in caplog.text or choose_kernels(CPU, torch.float32, torch.float32).name == "torch"
-    )
+    monkeypatch.setattr(trainer, "choose_kernels", lambda *_: SimpleNamespace(name="others"))
+    train(config)
+    assert f"under other conditions: kernels was {kernels} and is now others." in caplog.text
 
 
 def test_the_newest_checkpoints_and_the_best_are_kept(folder):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from reversal import reversal_experiment, write_reversal_corpus
+from reversal import reversal_experiment, with_optimizer, without_dropout, write_reversal_corpus
 from small_training import metrics, train, weights
 
 from seq2seq.checkpoint import load_checkpoint
@@ -17,9 +17,11 @@ from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
 from seq2seq.model.kernels import torch_only
 from seq2seq.model.kernels.native import load_native
+from seq2seq.training.loss import batch_loss
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.saves import Saves
 from seq2seq.training.trainer import Trainer
+from seq2seq.training.updater import Updater
 from seq2seq.training.validation import Validator
 
 CPU = torch.device("cpu")
@@ -38,6 +40,11 @@ def test_no_update_is_missing_in_the_log(folder, cut, logged):
     """Validations, the ends of epochs and the last update close what is averaged, too."""
     run = train(reversal_experiment(folder, log_every=7, validate_every=8, **cut))
     assert [e["update"] for e in metrics(run) if e["kind"] == "train"] == logged
+
+
+def test_epochs_are_logged_with_the_fraction_of_the_one_under_way(folder):
+    run = train(reversal_experiment(folder, log_every=3, validate_every=4))
+    assert [e["epoch"] for e in metrics(run)] == [e["update"] / 10 for e in metrics(run)]
 
 
 def test_a_run_leaves_config_record_metrics_and_checkpoints(folder):
@@ -128,11 +135,46 @@ def test_accumulated_micro_batches_make_the_update_of_the_whole_batch(folder):
         torch.testing.assert_close(mine, theirs, atol=1e-6, rtol=1e-4)
 
 
+def test_an_epoch_is_every_pair_once_however_many_batches_make_an_update(folder, monkeypatch):
+    config = reversal_experiment(folder, accumulate=3, max_epochs=1)
+    update, pairs = Updater.update, []
+
+    def noting(self, batches, tokens):
+        pairs.extend(index for batch in batches for index in batch.indices.tolist())
+        return update(self, batches, tokens)
+
+    monkeypatch.setattr(Updater, "update", noting)
+    progress = train(config).record()["progress"]
+    assert progress["update"] == 4  # the last has one batch
+    assert sorted(pairs) == list(range(200))
+    lengths = prepare(config.corpus, config.tokenization, Path(config.data)).train.target_lengths
+    assert progress["target_tokens"] == (lengths + 1).sum()
+
+
+def test_an_update_goes_along_the_clipped_gradient_of_the_mean_loss_of_its_tokens(folder):
+    """Plain SGD at rate 1, so that the step is the gradient."""
+    settings = {"clip_norm": 0.1, "label_smoothing": 0.3, "accumulate": 10, "max_epochs": 1}
+    config = without_dropout(reversal_experiment(folder, **settings))
+    config = with_optimizer(config, kind="sgd", learning_rate=1.0)
+    data = prepare(config.corpus, config.tokenization, Path(config.data))
+    trainer = Trainer(config, data)
+    parameters = list(trainer.model.parameters())
+    batch = collate(data.train, range(200))
+    tokens = batch.target_lengths.sum()
+    loss = batch_loss(trainer.model, batch, smoothing=0.3)
+    gradients = torch.autograd.grad(loss.smoothed / tokens, parameters)
+    norm = torch.nn.utils.get_total_norm(gradients)
+    expected = [p.detach() - 0.1 / norm * g for p, g in zip(parameters, gradients, strict=True)]
+    logged, _ = metrics(trainer.run())
+    mean = loss.negative_log_likelihood / tokens
+    assert logged["loss"] == pytest.approx(mean.item(), rel=1e-5)
+    assert logged["gradient_norm"] == pytest.approx(norm.item(), rel=1e-4)
+    torch.testing.assert_close([p.detach() for p in parameters], expected, atol=1e-6, rtol=1e-4)
+
+
 def test_patience_ends_training(folder):
     config = reversal_experiment(folder, max_epochs=50, patience=2)
-    frozen = dataclasses.replace(config.training.optimizer, learning_rate=0.0)
-    training = dataclasses.replace(config.training, optimizer=frozen)
-    run = train(dataclasses.replace(config, training=training))
+    run = train(with_optimizer(config, learning_rate=0.0))
     record = run.record()
     assert record["reason"] == "no better dev loss in 2 validations"
     assert record["progress"]["epoch"] == 3
@@ -150,18 +192,28 @@ def test_max_updates_ends_training_with_a_checkpoint(folder):
 )
 def test_a_linear_rate_ends_with_whichever_limit_comes_first(folder, limits, updates):
     config = reversal_experiment(folder, log_every=1, **limits)
-    linear = dataclasses.replace(config.training.optimizer, decay="linear", warmup_updates=0)
-    training = dataclasses.replace(config.training, optimizer=linear)
-    run = train(dataclasses.replace(config, training=training))
+    run = train(with_optimizer(config, decay="linear", warmup_updates=0))
     rates = [e["learning_rate"] for e in metrics(run) if e["kind"] == "train"]
-    steps = [linear.learning_rate * left / updates for left in range(updates, 0, -1)]
+    full = config.training.optimizer.learning_rate
+    steps = [full * left / updates for left in range(updates, 0, -1)]
     assert rates == pytest.approx(steps)
 
 
-def test_dev_bleu_can_choose_the_best(folder):
-    run = train(reversal_experiment(folder, measure="bleu"))
-    best = max((e for e in metrics(run) if e["kind"] == "validation"), key=lambda e: e["bleu"])
-    assert run.record()["progress"]["best_measure"] == best["bleu"]
+@pytest.mark.parametrize(("measure", "update"), [("loss", 10), ("bleu", 20)])
+def test_the_best_checkpoint_is_the_best_by_the_measure(folder, monkeypatch, measure, update):
+    """Where BLEU rises, and the dev loss, too."""
+    validate, measured = Validator.run, iter([(1.0, 5.0), (2.0, 7.0)])
+
+    def rising(self):
+        loss, bleu = next(measured)
+        return dataclasses.replace(validate(self), loss=loss, bleu=bleu)
+
+    monkeypatch.setattr(Validator, "run", rising)
+    run = train(reversal_experiment(folder, measure=measure))
+    best, then = (load_checkpoint(path, CPU) for path in (run.best, run.checkpoint(update)))
+    assert best.state["progress"]["update"] == update
+    kept = then.model.state_dict()
+    assert all(torch.equal(kept[name], t) for name, t in best.model.state_dict().items())
 
 
 def test_bfloat16_trains_to_about_the_same_loss(folder):
