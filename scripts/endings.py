@@ -69,7 +69,8 @@ def fail(error: UserError) -> NoReturn:
 
 def processes() -> int:
     """How many processes torchrun has started to train together; 1 without it."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
+    # A job script may leave the one variable behind; torchrun sets both.
+    return int(os.environ.get("WORLD_SIZE") or "1") if "RANK" in os.environ else 1
 
 
 def _end_on_sigterm() -> None:

@@ -5,84 +5,39 @@ Hydra composes ``configs/`` with the command line; here its result becomes the d
 knows of Hydra.
 """
 
+import argparse
+import contextlib
 import dataclasses
 import logging
 import os
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import hydra
-import yaml
 from endings import fail, in_one_sentence, processes
 from hydra import compose, initialize_config_dir
 from hydra._internal.utils import get_args_parser
-from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from hydra.errors import OverrideParseException
+from hydra_errors import in_words_of_ours, sentence, unknown_key
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import (
-    ConfigAttributeError,
-    ConfigKeyError,
-    OmegaConfBaseException,
-    ValidationError,
-)
 from overrides import (
     KIND,
+    refuse_empty,
     refuse_overruled,
-    refuse_stray_scale,
     refuse_unlike,
     sample_jobs,
     with_kind_as_system,
 )
+from schemas import SCHEMAS, register_schemas
 
 from seq2seq import config as schema
 from seq2seq.errors import UserError
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
-SCHEMAS: dict[str, type] = {
-    "prepare": schema.ExperimentConfig,
-    "train": schema.ExperimentConfig,
-    "reproduce": schema.ExperimentConfig,
-    "translate": schema.TranslateConfig,
-    "evaluate": schema.EvaluateConfig,
-    "compare": schema.CompareConfig,
-    "publish": schema.PublishConfig,
-    "benchmark": schema.BenchmarkConfig,
-    "explain": schema.ExplainConfig,
-}
-
-NAMED = {
-    "publish": ["runs", "scores", "curves", "alignments", "table_1", "maps", "lines"],
-    "compare": ["baselines"],
-    "evaluate": ["test_texts"],
-    "prepare": ["baselines", "test_texts"],
-    "train": ["baselines", "test_texts"],
-    "reproduce": ["baselines", "test_texts"],
-}
-"""Fields whose keys are names that the user gives."""
-
-
-def register_schemas() -> None:
-    """Give Hydra the dataclasses, so that unknown keys and wrong types are refused."""
-    store = ConfigStore.instance()
-    for name, node in SCHEMAS.items():
-        store.store(name=f"{name}_schema", node=node)
-    for name, fields in NAMED.items():
-        node = OmegaConf.structured(SCHEMAS[name])
-        for key in fields:
-            OmegaConf.set_struct(node[key], False)
-        store.store(name=f"{name}_schema", node=node)
-    for name, corpus in schema.CORPORA.items():
-        store.store(group="corpus", name=f"{name}_schema", node=corpus)
-    store.store(group="tokenization", name="schema", node=schema.TokenizationConfig)
-    store.store(group="model", name="schema", node=schema.ModelConfig)
-    store.store(group="training", name="schema", node=schema.TrainingConfig)
-    store.store(group="decoding", name="schema", node=schema.DecodingConfig)
-    store.store(group="evaluation", name="schema", node=schema.EvaluationConfig)
 
 
 def compose_config(name: str, overrides: list[str]) -> Any:
@@ -92,37 +47,64 @@ def compose_config(name: str, overrides: list[str]) -> Any:
     kind of attention by itself is a system, too.
     Raises UserError for anything that Hydra or the schema refuses.
     """
-    refuse_stray_scale(overrides)
-    if name in ("prepare", "train"):
-        reason = f"{name} is for one run, by system=... and seed=...; reproduce does them all"
-        refuse_overruled(overrides, ["seeds", "beams"], reason)
-    try:
-        composed = _compose(name, overrides)
-        config = _to_dataclass(composed, name)
-        if "systems" in composed:
-            overrides = with_kind_as_system(overrides, composed)
-            composed = _compose(name, overrides)
-        if "systems" in composed and (chosen := composed.system):
-            decided = list(composed.systems[chosen])
-            if any(override.startswith("seeds=") for override in overrides):
-                decided = [other for other in decided if not other.startswith("seeds=")]
-            refuse_overruled(overrides, decided, f"system={chosen} decides it")
-            config = _to_dataclass(_compose(name, [*overrides, *decided]), name)
+    with in_words_of_ours(name):
+        config = _to_dataclass(_compose(name, _with_system(name, overrides)), name)
         if isinstance(config, schema.EvaluateConfig) and config.beams is not None:
             reason = "beams=[...] decides it, one search for each width"
             refuse_overruled(overrides, ["decoding", "decoding.beam"], reason)
-        for group in ("decoding", "tokenization"):
-            if (settings := getattr(config, group, None)) is not None:
-                settings.refuse_idle()
+        idle = [getattr(config, group, None) for group in ("decoding", "tokenization")]
+        if isinstance(config, schema.ExperimentConfig):
+            idle.append(config.training.optimizer)
+            # What several systems have in common may be of use to one of them alone.
+            idle += [config.model.attention] if name == "train" else []
+        for settings in filter(None, idle):
+            settings.refuse_idle()
         return config
-    except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(_sentence(error, name)) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        text = " ".join(str(error).split())
-        raise UserError(f"A config file is not plain YAML ({text}); mend it.") from None
-    except (AssertionError, ValueError) as error:  # Hydra's own, where it expects no such thing
-        text = " ".join(str(error).split()).rstrip(".") or "an override has no key"
-        raise UserError(f"The config cannot be composed: {text}; mend the override.") from None
+
+
+def _with_system(name: str, overrides: list[str]) -> list[str]:
+    """The overrides, and behind them those of the system that they choose, if there are any.
+
+    Raises UserError for those that would have no effect, and whatever Hydra and OmegaConf raise.
+    """
+    refuse_empty(overrides)
+    if name in ("prepare", "train"):
+        reason = f"{name} is for one run, by system=... and seed=...; reproduce does them all"
+        refuse_overruled(overrides, ["seeds", "beams"], reason)
+    composed = _compose(name, overrides)
+    if "systems" not in composed:
+        return overrides
+    _to_dataclass(composed, name)
+    _refuse_idle_choices(name, overrides)
+    overrides = with_kind_as_system(overrides, composed)
+    composed = _compose(name, overrides)
+    if not (chosen := composed.system):
+        return overrides
+    decided = list(composed.systems[chosen])
+    if any(override.startswith("seeds=") for override in overrides):
+        decided = [other for other in decided if not other.startswith("seeds=")]
+    refuse_overruled(overrides, decided, f"system={chosen} decides it")
+    return [*overrides, *decided]
+
+
+def _refuse_idle_choices(name: str, overrides: list[str]) -> None:
+    """Refuse a scale of an experiment in one size, and a model of which the experiment sets all."""
+    for override in overrides:
+        group, _, choice = override.partition("=")
+        if group not in ("model", "scale"):
+            continue
+        others = [other for other in overrides if other != override]
+        usual = _compose(name, others, with_hydra=True).hydra.runtime.choices.get(group)
+        if group == "scale" and usual is None:
+            raise UserError(
+                f"{override} goes with an experiment that comes in sizes, such as "
+                "experiment=figure2; leave it out."
+            )
+        if choice != usual and _compose(name, others) == _compose(name, overrides):
+            raise UserError(
+                f"{override} would have no effect: the experiment sets all that it does; give "
+                "single settings, such as model.embedding=128."
+            )
 
 
 def compose_systems(config: schema.ExperimentConfig) -> list[schema.ExperimentConfig]:
@@ -131,7 +113,7 @@ def compose_systems(config: schema.ExperimentConfig) -> list[schema.ExperimentCo
     A system may have ``seeds`` of its own among its overrides, for when none are asked for. The
     first seed of all systems comes first.
     """
-    given = list(HydraConfig.get().overrides.task)
+    given = _given_overrides()
     overrides = with_kind_as_system(given, _compose("reproduce", given))
     added = [override for override in overrides if override not in given]
     if len(added) == 1:  # the system that has this kind already, and no new one
@@ -158,93 +140,40 @@ def compose_systems(config: schema.ExperimentConfig) -> list[schema.ExperimentCo
     ]
 
 
-def _compose(name: str, overrides: list[str]) -> DictConfig:
+def _compose(name: str, overrides: list[str], with_hydra: bool = False) -> DictConfig:
     """Compose, whether or not hydra.main has already opened ``configs/``."""
     if GlobalHydra.instance().is_initialized():
-        return compose(name, overrides=overrides)
+        return compose(name, overrides=overrides, return_hydra_config=with_hydra)
     register_schemas()
     with initialize_config_dir(str(CONFIGS), version_base="1.3"):
-        return compose(name, overrides=overrides)
+        return compose(name, overrides=overrides, return_hydra_config=with_hydra)
+
+
+def _given_overrides() -> list[str]:
+    """What the command line says of this job, with the places of configs of the user's own."""
+    given = HydraConfig.get().overrides
+    return [*(o for o in given.hydra if o.startswith("hydra.searchpath=")), *given.task]
 
 
 def _to_dataclass(composed: DictConfig, name: str) -> Any:
     """The dataclasses behind a composed config, complete and without a key too many."""
     if missing := sorted(OmegaConf.missing_keys(composed)):
         raise UserError(f"{missing[0]} is not set; give it as {missing[0]}=...")
-    _refuse_extra_keys(composed, SCHEMAS[name], "", name)  # ``+key=value`` gets past Hydra
+    _refuse_extrakeys(composed, SCHEMAS[name], "", name)  # ``+key=value`` gets past Hydra
     # Strictly, since OmegaConf lets an interpolation put a text where a list belongs.
     plain = OmegaConf.to_container(composed, resolve=True)
     return schema.from_json(SCHEMAS[name], plain, f"The config of {name}")
 
 
-def _refuse_extra_keys(node: DictConfig, expected: type, prefix: str, name: str) -> None:
+def _refuse_extrakeys(node: DictConfig, expected: type, prefix: str, name: str) -> None:
     hints = get_type_hints(expected)
     for key in map(str, node):
         if key not in hints:
-            raise UserError(_unknown_key(f"{prefix}{key}", name))
+            raise UserError(unknown_key(f"{prefix}{key}", name))
         if dataclasses.is_dataclass(hints[key]):
             child = node[key]
             kind = OmegaConf.get_type(child) or hints[key]
-            _refuse_extra_keys(child, kind, f"{prefix}{key}.", name)
-
-
-def _sentence(error: Exception, name: str) -> str:
-    """One sentence for an error of Hydra or OmegaConf: what is wrong, and what would be valid."""
-    causes: list[BaseException] = [error]
-    while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
-        causes.append(cause)
-    for cause in causes:
-        if isinstance(cause, UserError):
-            return str(cause)
-        if isinstance(cause, MissingConfigException) and cause.options:
-            group, _, choice = (cause.missing_cfg_file or "").rpartition("/")
-            options = [option for option in cause.options if not option.endswith("schema")]
-            return f"{group}={choice} is not a valid choice; nearest valid: " + (
-                f"{schema.nearest(choice, options)}."
-            )
-        if isinstance(cause, OverrideParseException):
-            return (
-                f"{cause.override} is not of the form key=value; put quotes around a value that "
-                "holds spaces, commas, brackets or =, such as input=\"'my file.txt'\"."
-            )
-    text = " ".join(str(error).split())
-    if found := re.search(r"Could not (?:override|append to config|delete).*? '([^'=]+)'", text):
-        key = found.group(1).lstrip("+")
-        if key not in _keys(name):
-            return _unknown_key(key, name)
-    for cause in causes:
-        key = getattr(cause, "full_key", None)
-        if isinstance(cause, OmegaConfBaseException) and key:
-            if key not in _keys(name) and not isinstance(cause, ValidationError):
-                return _unknown_key(key, name)
-            if isinstance(cause, ConfigKeyError | ConfigAttributeError):
-                return f"{key} belongs to another kind of {key.partition('.')[0]}; leave it out."
-            return f"{key}: {str(cause.msg).splitlines()[0].rstrip('.')}."
-    return f"{text.rstrip('.')}."
-
-
-def _unknown_key(key: str, name: str) -> str:
-    """Name the valid keys nearest to an unknown one."""
-    near = schema.nearest(key, _keys(name))
-    return f"{key} is not a config key of {name}; nearest valid: {near}."
-
-
-def _keys(name: str) -> list[str]:
-    """Every dotted key that a script's config may hold, whichever corpus is chosen."""
-
-    def walk(node: Any, prefix: str) -> list[str]:
-        found = []
-        hints = get_type_hints(node)
-        for field in dataclasses.fields(node):
-            hint, key = hints[field.name], prefix + field.name
-            found.append(key)
-            if dataclasses.is_dataclass(hint):
-                kinds = schema.CORPORA.values() if hint is schema.CorpusConfig else [hint]
-                for kind in kinds:
-                    found += walk(kind, f"{key}.")
-        return found
-
-    return sorted(set(walk(SCHEMAS[name], "")))
+            _refuse_extrakeys(child, kind, f"{prefix}{key}.", name)
 
 
 def _require_one_process(name: str) -> None:
@@ -262,28 +191,52 @@ def _let_jobs_find_this_file() -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
 
 
+def _check(name: str, arguments: argparse.Namespace) -> None:
+    """Refuse what Hydra would refuse in words of its own, before it begins.
+
+    Where the config is only shown, let it be that which would run: with the chosen system's
+    overrides.
+    """
+    _require_one_process(name)
+    if arguments.config_name is not None or arguments.config_path is not None:
+        raise UserError(
+            f"--config-name and --config-path would have no effect: {name} reads {name}.yaml; "
+            "--config-dir adds a folder of yours."
+        )
+    own = arguments.config_dir
+    if own is not None and not Path(own).is_dir():
+        raise UserError(f"--config-dir={own} is no folder; give one with configs of yours.")
+    places = [] if own is None else [f"hydra.searchpath=['file://{Path(own).resolve()}']"]
+    given = [*places, *arguments.overrides]
+    if arguments.multirun:
+        for job in sample_jobs(arguments.overrides):
+            compose_config(name, [*places, *job])
+        _let_jobs_find_this_file()
+    elif arguments.help or arguments.cfg:
+        with in_words_of_ours(name):
+            _compose(name, given)
+        with contextlib.suppress(UserError), in_words_of_ours(name):
+            flags = [argument for argument in sys.argv if argument not in arguments.overrides]
+            sys.argv[:] = [*flags, *_with_system(name, given)[len(places) :]]
+    elif not (arguments.hydra_help or arguments.shell_completion):
+        compose_config(name, given)
+
+
 def launch(name: str, stage: Callable[[Any], None]) -> None:
     """Run ``stage`` with the dataclass of config ``name``: the whole life of a script."""
     register_schemas()
     arguments = get_args_parser().parse_args()
     try:
-        _require_one_process(name)
-        # Whatever Hydra itself refuses would end in its words, not in a sentence.
-        if arguments.multirun:
-            for job in sample_jobs(arguments.overrides):
-                compose_config(name, job)
-            _let_jobs_find_this_file()
-        elif not (arguments.help or arguments.hydra_help):
-            compose_config(name, arguments.overrides)
+        _check(name, arguments)
     except UserError as error:
         fail(error)
     except OverrideParseException as error:
-        fail(UserError(_sentence(error, name)))
+        fail(UserError(sentence(error, name)))
 
     @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=name)
     def run(composed: DictConfig) -> None:
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
         with in_one_sentence():
-            stage(compose_config(name, list(HydraConfig.get().overrides.task)))
+            stage(compose_config(name, _given_overrides()))
 
     run()

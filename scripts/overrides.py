@@ -9,21 +9,37 @@ from omegaconf import DictConfig
 from seq2seq.errors import UserError
 
 KIND = "model.attention.kind"
-SCALED = ("figure2",)
-"""Experiments that come in the sizes of ``configs/scale``."""
-ALIKE = ("beams", "decoding", "evaluation", "test_texts", "baseline", "baselines", "name", "output")
+ALIKE = (
+    *("seed", "beams", "decoding", "evaluation", "test_texts"),
+    *("baseline", "baselines", "name", "output"),
+)
 """What all systems of a comparison have in common, or they could not be compared."""
+
+
+def keys(override: str) -> set[str]:
+    """The dotted keys that an override sets, also where it sets several by a dictionary.
+
+    Raises Hydra's OverrideParseException for what is no override.
+    """
+
+    def walk(key: str, value: object) -> set[str]:
+        if not isinstance(value, Mapping):
+            return {key}
+        return {leaf for name, one in value.items() for leaf in walk(f"{key}.{name}", one)}
+
+    parsed = OverridesParser.create().parse_overrides([override])[0]
+    return walk(parsed.key_or_group, parsed.value())
 
 
 def with_kind_as_system(overrides: list[str], composed: DictConfig) -> list[str]:
     """Where no system is chosen, ``model.attention.kind=K`` asks for one that differs in it.
 
-    It is called K, and takes the place of the system that is trained by default; or it is the one
-    that has just this kind already.
+    It is called K, and takes the place of the system that is trained by default, unless others are
+    compared with that; or it is the one that has just this kind already.
     """
     given = dict(override.lstrip("+").partition("=")[::2] for override in overrides)
-    kind, default = given.get(KIND), composed.system
-    if kind is None or "system" in given or f"{KIND}={kind}" in composed.systems[default]:
+    kind, default = given.get(KIND, "").strip("'\""), composed.system
+    if not kind or "system" in given or f"{KIND}={kind}" in composed.systems[default]:
         return overrides
     others = [override for override in overrides if override.lstrip("+").partition("=")[0] != KIND]
     for name, settings in composed.systems.items():
@@ -31,26 +47,28 @@ def with_kind_as_system(overrides: list[str], composed: DictConfig) -> list[str]
             return [*others, f"system={name}"]
     kept = [own for own in composed.systems[default] if own.partition("=")[0] != KIND]
     settings = [f"{KIND}={kind}", *kept]
-    return [*others, f"~systems.{default}", f"+systems.{kind}={settings}", f"system={kind}"]
-
-
-def refuse_stray_scale(overrides: list[str]) -> None:
-    """Refuse a scale of an experiment that has none: it would be another experiment, half of it."""
-    chosen = dict(override.partition("=")[::2] for override in overrides)
-    if chosen.get("scale", "null") != "null" and chosen.get("experiment") not in SCALED:
-        raise UserError(
-            f"scale={chosen['scale']} goes with experiment={' or '.join(SCALED)} alone; leave it "
-            "out."
-        )
+    compared = {composed.baseline, *composed.baselines, *composed.baselines.values()}
+    replaced = [] if default in compared else [f"~systems.{default}"]
+    return [*others, *replaced, f"+systems.{kind}={settings}", f"system={kind}"]
 
 
 def refuse_overruled(overrides: list[str], decided: list[str], reason: str) -> None:
     """Refuse an override that what comes after it would silently undo."""
-    keys = {other.partition("=")[0] for other in decided}
+    later = {key for other in decided for key in (keys(other) if "=" in other else {other})}
     for override in overrides:
-        key = override.lstrip("+").partition("=")[0]
-        if key in keys and override not in decided:
+        if override not in decided and keys(override) & later:
             raise UserError(f"{override} would have no effect: {reason}; leave it out.")
+
+
+def refuse_empty(overrides: list[str]) -> None:
+    """Refuse ``key={}``, which Hydra merges into what is there, so that nothing changes."""
+    for override in overrides:
+        parsed = OverridesParser.create().parse_overrides([override])[0]
+        if parsed.value() == {} and not parsed.is_delete():
+            raise UserError(
+                f"{override} would have no effect: what it names is added to what is there; take "
+                f"single entries away by ~{parsed.key_or_group}.NAME."
+            )
 
 
 def refuse_unlike(systems: Mapping[str, Sequence[str]]) -> None:

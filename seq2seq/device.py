@@ -32,7 +32,7 @@ def choose_device(name: str) -> torch.device:
     if name == "cuda":
         raise UserError(
             f"device=cuda, but PyTorch {torch.__version__} sees no CUDA device on this machine; "
-            "set device=cpu (or auto), or install a CUDA build of PyTorch and its driver."
+            "set it to cpu (or auto), or install a CUDA build of PyTorch and its driver."
         )
     return torch.device("cpu")
 

@@ -8,11 +8,13 @@ import sys
 import time
 from pathlib import Path
 
+import endings
 import pytest
 import torch
 from endings import in_one_sentence
 
 from seq2seq.errors import UserError
+from seq2seq.training import distributed
 from seq2seq.training.interruption import Interrupted
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
@@ -70,7 +72,7 @@ def test_sigterm_cleans_up(tmp_path, processes, status):
     """But for processes that train together, one of which could wait for the others forever."""
     script = subprocess.Popen(
         [sys.executable, "-c", WORK, str(tmp_path)],
-        env=os.environ | {"PYTHONPATH": str(SCRIPTS), "WORLD_SIZE": processes},
+        env=os.environ | {"PYTHONPATH": str(SCRIPTS), "WORLD_SIZE": processes, "RANK": "0"},
         stdout=subprocess.PIPE,
     )
     with script:
@@ -78,6 +80,16 @@ def test_sigterm_cleans_up(tmp_path, processes, status):
         script.terminate()
         assert script.wait(timeout=30) == status
     assert bool(list(tmp_path.iterdir())) == (processes == "2")
+
+
+def test_what_a_job_script_leaves_behind_is_not_taken_for_torchrun(monkeypatch):
+    monkeypatch.delenv("RANK", raising=False)
+    for left in ("2", ""):
+        monkeypatch.setenv("WORLD_SIZE", left)
+        assert endings.processes() == distributed._world_size() == 1
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert endings.processes() == distributed._world_size() == 2
 
 
 def below(parent: int) -> set[int]:

@@ -25,7 +25,10 @@ REFUSED = {
     ("train", "training.precision=fp16"): r"training\.precision=fp16 .* bf16",
     ("train", "system=atention"): r"system=atention is not a system of quickstart; .* attention",
     ("train", "baseline=none"): r"baseline=none is not a system of quickstart",
-    ("reproduce", "scale=gpu"): r"scale=gpu goes with experiment=figure2 alone; leave it out",
+    (
+        "reproduce",
+        "scale=gpu",
+    ): r"scale=gpu goes with an experiment that comes in sizes, such as ex",
     # a value of the wrong type, or out of range
     ("train", "training.max_epochs=many"): r"training\.max_epochs: Value 'many' of type 'str' "
     "could not be converted to Integer",
@@ -39,6 +42,24 @@ REFUSED = {
     # settings that the script, or the rest of the config, leaves without effect
     ("train", "seeds=[1,2]"): r"seeds=\[1,2\] would have no effect: train is for one run, .* seed=",
     ("prepare", "beams=[3]"): r"beams=\[3\] would have no effect: prepare is for one run",
+    ("reproduce", "baselines={}"): r"baselines=\{\} would have no effect: .* by ~baselines\.NAME",
+    (
+        "train",
+        "model.attention={kind: fixed}",
+    ): r"\{kind: fixed\} would .*: system=attention decides",
+    (
+        "train",
+        "model.attention.heads=2",
+    ): r"heads=2 would have no effect on .*=additive: it is of mul",
+    ("train", "training.optimizer.momentum=0.9"): r"momentum=0\.9 would .*kind=adam: it is of sgd",
+    (
+        "reproduce",
+        "training.optimizer.decay_factor=0.7",
+    ): r"would .*decay=constant: it is of plateau",
+    ("train", "name="): r"name= is no name of a folder below output",
+    ("train", "name=../elsewhere"): r"name=\.\./elsewhere is no name of a folder below output",
+    ("train", "name=/elsewhere"): r"name=/elsewhere is no name of a folder below output",
+    ("train", "+systems.comparison=[]"): r"systems\.comparison would share the folder",
     ("train", "decoding.top_k=5"): r"decoding\.top_k=5 would have no effect: it is of sampling",
     ("reproduce", "seeds=[]"): r"seeds=\[\] must name at least one value, and none twice",
     ("reproduce", "seeds=[1,1]"): r"seeds=\[1, 1\] must name",
@@ -157,3 +178,45 @@ def test_runs_to_publish_are_lists_of_folders_by_name():
     config = compose_config("publish", [f"runs={{same:[{folders}]}}"])
     assert config.runs == {"same": folders.split(",")}
     assert config.comparisons == config.benchmarks == []
+
+
+@pytest.mark.parametrize(
+    "given", [["experiment=paper"], ["experiment=figure2", "scale=gpu"]], ids=lambda given: given[0]
+)
+def test_a_model_of_which_the_experiment_sets_all_is_refused(given):
+    with pytest.raises(
+        UserError, match="model=small would have no effect: the experiment sets all"
+    ):
+        compose_config("train", [*given, "model=small"])
+    assert compose_config("train", [*given, "model=base"]) == compose_config("train", given)
+
+
+@pytest.mark.parametrize("kind", ["dot", "'dot'"])
+@pytest.mark.parametrize(
+    ("given", "default"),
+    [(["experiment=bottleneck_width"], "width-256"), (["baseline=attention"], "attention")],
+    ids=["baselines", "baseline"],
+)
+def test_a_system_that_others_are_compared_with_stays_beside_a_new_kind(given, default, kind):
+    config = compose_config("train", [*given, f"model.attention.kind={kind}"])
+    assert (config.system, config.model.attention.kind) == ("dot", "dot")
+    assert default in config.systems
+
+
+def mine(folder, first_line):
+    (folder / "experiment").mkdir(parents=True)
+    settings = "name: mine\nsystems: {a: [], b: []}\nsystem: a\nbaseline: b\n"
+    (folder / "experiment" / "mine.yaml").write_text(first_line + settings)
+    return f"hydra.searchpath=['file://{folder}']"
+
+
+def test_an_experiment_may_lie_in_a_folder_of_ones_own(tmp_path):
+    place = mine(tmp_path, "# @package _global_\n")
+    config = compose_config("train", [place, "experiment=mine", "system=b"])
+    assert (config.name, config.system) == ("mine", "b")
+
+
+def test_an_experiment_without_its_first_line_is_one_sentence(tmp_path):
+    place = mine(tmp_path, "")
+    with pytest.raises(UserError, match="its first line has to be # @package _global_"):
+        compose_config("train", [place, "experiment=mine"])

@@ -211,6 +211,13 @@ def test_prepare_is_found_by_train(tmp_path):
             ["systems.attention=['decoding.length_normalization=0']"],
             "error: systems.attention sets decoding.length_normalization, but reproduce compares",
         ),
+        (
+            "train",
+            ["--config-name=compare"],
+            "error: --config-name and --config-path would have no",
+        ),
+        ("train", ["--config-dir=nowhere"], "error: --config-dir=nowhere is no folder; give one"),
+        ("train", ["--help", "experiment=nope"], "error: experiment=nope is not a valid choice"),
         ("compare", ["evaluations=[nowhere]"], "error: There is no evaluation folder nowhere"),
         ("publish", ["comparisons=[nowhere]", "document=none.md"], "There is no document none.md"),
     ],
@@ -221,6 +228,25 @@ def test_bad_input_is_one_sentence_and_a_failure(tmp_path, script, arguments, me
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
+
+
+def test_the_config_that_is_shown_is_the_one_that_would_run(tmp_path):
+    shown = run(tmp_path, "train", "system=no-attention", "--cfg", "job").stdout
+    assert "kind: fixed" in shown
+    shown = run(tmp_path, "train", "model.attention.kind=dot", "--help").stdout
+    assert "kind: dot" in shown
+    assert "system: dot" in shown
+
+
+def test_an_experiment_may_lie_in_a_folder_of_ones_own(tmp_path):
+    folder = tmp_path / "of mine" / "experiment"
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text(
+        "# @package _global_\nname: mine\nsystems: {a: [], b: [model.attention.kind=fixed]}\n"
+        "system: a\nbaseline: b\n"
+    )
+    run(tmp_path, "prepare", "--config-dir=of mine", "experiment=mine", *TOY[:5])
+    assert list((tmp_path / "data" / "prepared").iterdir())
 
 
 def test_a_place_that_cannot_be_is_one_sentence(tmp_path):

@@ -18,6 +18,14 @@ ATTENTION_KINDS = (
 )
 
 
+KINDS_THAT_READ = {
+    "heads": ("multi_head",),
+    "window": ("local_m", "local_p"),
+    "positions": ("location",),
+}
+"""Setting -> the kinds of attention that it has an effect on, where those are few."""
+
+
 @dataclass(kw_only=True)
 class EncoderConfig:
     """The LSTM that reads the source, in both directions unless told otherwise."""
@@ -66,6 +74,17 @@ class AttentionConfig:
                 f"model.attention.size={self.size} cannot be cut into model.attention.heads="
                 f"{self.heads} equal parts; choose a multiple."
             )
+
+    def refuse_idle(self) -> None:
+        """Refuse settings without effect; of whoever trains one system, not what several share."""
+        for key, kinds in KINDS_THAT_READ.items():
+            value = getattr(self, key)
+            if self.kind not in kinds and value != getattr(AttentionConfig, key):
+                raise UserError(
+                    f"model.attention.{key}={value} would have no effect on "
+                    f"model.attention.kind={self.kind}: it is of {' and '.join(kinds)}; leave it "
+                    "out."
+                )
 
 
 @dataclass(kw_only=True)

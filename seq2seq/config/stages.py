@@ -52,6 +52,14 @@ class ExperimentConfig:
     def __post_init__(self) -> None:
         for seed in (self.seed, *self.seeds):
             require_range("seed", seed, 0)
+        for key, name in (("name", self.name), *(("systems", name) for name in self.systems)):
+            parts = Path(name).parts
+            if not parts or ".." in parts or Path(name).is_absolute():
+                raise UserError(f"{key}={name} is no name of a folder below output; give another.")
+        if "comparison" in self.systems:
+            raise UserError(
+                "systems.comparison would share the folder of the comparison; call it otherwise."
+            )
         named = [("system", self.system), ("baseline", self.baseline)]
         named += [("baselines", name) for pair in self.baselines.items() for name in pair]
         for key, system in named:
@@ -241,6 +249,9 @@ class EvaluateConfig:
             "directory": self.directory is not None,
             "maps": bool(self.maps),
             "gold": self.gold is not None,
+            "device": self.device != "auto",
+            "precision": self.precision != "auto",
+            "data": self.data != "data",
         }
         for key, given in beside_the_point.items():
             if given:

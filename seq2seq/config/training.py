@@ -5,6 +5,16 @@ from dataclasses import dataclass, field
 from seq2seq.config.checks import require_choice, require_range
 from seq2seq.errors import UserError
 
+CHOICES_THAT_READ = {
+    "epsilon": ("kind", ("adam", "adadelta")),
+    "rho": ("kind", ("adadelta",)),
+    "betas": ("kind", ("adam",)),
+    "momentum": ("kind", ("sgd",)),
+    "decay_factor": ("decay", ("plateau",)),
+    "decay_patience": ("decay", ("plateau",)),
+}
+"""Setting -> the setting, and its values, with which it has an effect."""
+
 
 @dataclass(kw_only=True)
 class OptimizerConfig:
@@ -52,6 +62,18 @@ class OptimizerConfig:
         require_range("training.optimizer.warmup_updates", self.warmup_updates, 0)
         require_range("training.optimizer.decay_factor", self.decay_factor, 0, 1)
         require_range("training.optimizer.decay_patience", self.decay_patience, 0)
+
+    def refuse_idle(self) -> None:
+        """Refuse settings without effect; of whoever trains, since a checkpoint may hold some."""
+        usual = OptimizerConfig()
+        for key, (chosen_by, choices) in CHOICES_THAT_READ.items():
+            value, choice = getattr(self, key), getattr(self, chosen_by)
+            if choice not in choices and value != getattr(usual, key):
+                raise UserError(
+                    f"training.optimizer.{key}={value} would have no effect on "
+                    f"training.optimizer.{chosen_by}={choice}: it is of {' and '.join(choices)}; "
+                    "leave it out."
+                )
 
 
 @dataclass(kw_only=True)

@@ -108,6 +108,7 @@ def obtain_europarl(
         folder = _existing(config.directory)
         texts = [find_file(folder, [name]) for name in europarl.MEMBERS.values()]
         if find_file(folder, [f"train.{config.source}", f"train.{config.target}"]):
+            _refuse_idle_rules(config)
             return read_folder(config, folder)
         if all(texts):
             raw = [path for path in texts if path is not None]
@@ -126,6 +127,17 @@ def obtain_europarl(
             if not result.is_dir():  # or another process has just made it
                 _make_europarl(config, source, raw, home, result)
     return read_folder(config, result)
+
+
+def _refuse_idle_rules(config: EuroparlCorpus) -> None:
+    """Refuse rules of cleaning and splitting for text that is split already."""
+    for name in ("max_words", "max_ratio", "valid_pairs", "test_pairs"):
+        value = getattr(config, name)
+        if value != getattr(EuroparlCorpus, name):
+            raise UserError(
+                f"corpus.{name}={value} would have no effect: {config.directory} holds text that "
+                "is split already; leave it out, or give the folder of the raw files."
+            )
 
 
 def _make_europarl(

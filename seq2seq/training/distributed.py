@@ -163,7 +163,7 @@ def speaks() -> bool:
 
 
 def _world_size() -> int:
-    return int(os.environ.get("WORLD_SIZE", "1"))
+    return int(os.environ.get("WORLD_SIZE") or "1") if "RANK" in os.environ else 1
 
 
 @functools.cache

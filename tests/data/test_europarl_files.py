@@ -12,6 +12,7 @@ from seq2seq.data import europarl
 from seq2seq.data.corpora import obtain, obtain_europarl
 from seq2seq.data.europarl import EuroparlSource, folder_name
 from seq2seq.data.text import read_lines
+from seq2seq.errors import UserError
 
 EUROPARL = EuroparlCorpus(valid_pairs=10, test_pairs=20)
 
@@ -69,8 +70,8 @@ def test_europarl_from_a_folder_in_each_form(remote, tmp_path):
     source = EuroparlSource(base=remote.url, patience=SOON)
     archive(tmp_path)
 
-    def corpus(folder):
-        config = dataclasses.replace(EUROPARL, directory=str(folder))
+    def corpus(folder, config=EUROPARL):
+        config = dataclasses.replace(config, directory=str(folder))
         return obtain_europarl(config, tmp_path / "corpora", source)
 
     from_archive = corpus(tmp_path)
@@ -80,7 +81,10 @@ def test_europarl_from_a_folder_in_each_form(remote, tmp_path):
     assert from_texts.train.source.read_bytes() == from_archive.train.source.read_bytes()
     # Already split files are taken as they are, all test sets of them.
     put(tmp_path / "ready", SMALL | {"test_all.en": b"a\n", "test_all.fr": b"b\n"})
-    assert counts(corpus(tmp_path / "ready")) == {"train": 3, "valid": 1, "test": 2, "test_all": 1}
+    ready = corpus(tmp_path / "ready", EuroparlCorpus())
+    assert counts(ready) == {"train": 3, "valid": 1, "test": 2, "test_all": 1}
+    with pytest.raises(UserError, match=r"corpus\.valid_pairs=10 would have no effect: .* already"):
+        corpus(tmp_path / "ready")
     assert remote.requests == []
     assert (tmp_path / "fr-en.tgz").is_file()
 
