@@ -1,8 +1,10 @@
 from pathlib import Path
 
 import pytest
+import torch
 from reversal import reversal_experiment, write_reversal_corpus
 
+from seq2seq.checkpoint import load_checkpoint, save_checkpoint
 from seq2seq.data.preparation import prepare
 from seq2seq.training.trainer import Trainer
 
@@ -15,3 +17,16 @@ def run(tmp_path_factory) -> Path:
     config = reversal_experiment(folder, max_updates=3)
     data = prepare(config.corpus, config.tokenization, Path(config.data))
     return Trainer(config, data).run().path
+
+
+@pytest.fixture(scope="module")
+def other_checkpoint(run, tmp_path_factory) -> Path:
+    """A checkpoint of the run with other weights."""
+    trained = load_checkpoint(run, torch.device("cpu"))
+    with torch.no_grad():
+        for parameter in trained.model.parameters():
+            parameter.neg_()
+    folder = tmp_path_factory.mktemp("other") / "update-4"
+    codecs = trained.source, trained.target
+    save_checkpoint(folder, trained.model, trained.config, *codecs, None, trained.state)
+    return folder

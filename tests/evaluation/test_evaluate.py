@@ -1,7 +1,11 @@
 """The stage evaluate: every line kept, the right checkpoint and text, nothing done twice."""
 
 import dataclasses
+import itertools
 import json
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -32,6 +36,24 @@ def test_the_corpus_test_set_is_scored_into_the_run_folder(run):
     assert record["parameters"]["attention"] > 0
 
 
+def test_what_the_search_said_of_each_line_is_kept(run, tmp_path):
+    search = DecodingConfig(sample=True, max_length=2)
+    (found,) = evaluate(settings(run, decoding=search, output=str(tmp_path)))
+    said = Translator.load(run, "cpu", "fp32").translate(found.texts.sources, search)
+    assert found.texts.hypotheses == [one.text for one in said]
+    assert found.texts.capped == [one.capped for one in said]
+    assert found.texts.log_probabilities == [one.log_probability for one in said]
+    assert set(found.texts.capped) == {True, False}
+    assert found.texts.log_probabilities != [one.score for one in said]
+
+
+def test_the_speed_is_that_of_the_search(run, tmp_path, monkeypatch):
+    clock = SimpleNamespace(monotonic=itertools.count(10, 2).__next__)
+    monkeypatch.setattr(stage, "time", clock)
+    (found,) = evaluate(settings(run, output=str(tmp_path)))
+    assert (found.record["seconds"], found.record["sentences_per_second"]) == (2, 50)
+
+
 def test_an_evaluation_is_not_made_twice_but_another_is(run):
     (first,) = evaluate(settings(run))
     before = (first.directory / "scores.json").stat().st_mtime_ns
@@ -43,8 +65,44 @@ def test_an_evaluation_is_not_made_twice_but_another_is(run):
     assert beam.directory.name == "test-beam3"
 
 
-def test_what_the_run_says_of_itself_is_brought_up_to_date(run):
+def test_one_checkpoint_does_not_serve_for_another(run, other_checkpoint, tmp_path):
+    for path in (run, other_checkpoint):
+        sha256 = load_checkpoint(path, torch.device("cpu")).sha256
+        (alone,) = evaluate(settings(path, output=str(tmp_path)))
+        assert alone.record["identity"]["checkpoint_sha256"] == sha256
+        (both,) = evaluate(settings(run, more_checkpoints=[str(path)], output=str(tmp_path)))
+        assert both.record["identity"]["together"] == ["ensemble2", sha256]
+
+
+def test_one_precision_does_not_serve_for_another(run, tmp_path):
+    for name, kind in (("fp32", "float32"), ("bf16", "bfloat16")):
+        (found,) = evaluate(settings(run, precision=name, output=str(tmp_path)))
+        assert found.record["identity"]["precision"] == kind
+
+
+def test_one_kind_of_device_does_not_serve_for_another(run, monkeypatch):
+    class Asked(Exception):  # noqa: N818 - no error
+        pass
+
+    def translate(translator, *_, **__):
+        raise Asked(translator.device)
+
+    def moved(*arguments):
+        translator = load(*arguments)
+        translator.device = torch.device("cuda")
+        return translator
+
+    evaluate(settings(run))
+    load = Translator.of
+    monkeypatch.setattr(Translator, "of", moved)
+    monkeypatch.setattr(Translator, "translate", translate)
+    with pytest.raises(Asked, match="cuda"):
+        evaluate(settings(run))
+
+
+def test_what_the_run_says_of_itself_is_brought_up_to_date(run, tmp_path):
     """Training may have gone on without a better checkpoint: the translations are still its own."""
+    run = shutil.copytree(run, tmp_path / "run")
     (first,) = evaluate(settings(run))
     path = run / "run.json"
     said = json.loads(path.read_text(encoding="utf-8"))
@@ -158,6 +216,16 @@ def strange(tmp_path) -> dict[str, str]:
     (tmp_path / "own.ref").write_text("B A\nC A\nDEER C\nB\n", encoding="utf-8")
     names = {"source": "own.src", "reference": "own.ref", "output": "out"}
     return {key: str(tmp_path / name) for key, name in names.items()}
+
+
+@pytest.mark.parametrize("side", ["source", "reference"])
+def test_a_text_that_has_changed_is_evaluated_anew(run, strange, side):
+    evaluate(settings(run, **strange))
+    path = Path(strange[side])
+    lines = ["d c", *path.read_text(encoding="utf-8").splitlines()[1:]]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (again,) = evaluate(settings(run, **strange))
+    assert getattr(again.texts, f"{side}s") == lines
 
 
 def test_both_columns_of_table_1_come_from_two_searches(run, strange):

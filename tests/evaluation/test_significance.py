@@ -16,6 +16,7 @@ from seq2seq.evaluation.significance import (
     compare_paired,
     difference_in_differences,
     percentile_interval,
+    randomization_test,
     resampled_sums,
 )
 
@@ -52,6 +53,33 @@ def test_chunks_of_resamples_make_the_same_sums(monkeypatch):
     whole = resampled_sums(counts, 50, np.random.default_rng(3))
     monkeypatch.setattr(significance, "CHUNK", 70)  # seven resamples at a time
     np.testing.assert_array_equal(resampled_sums(counts, 50, np.random.default_rng(3)), whole)
+
+
+def test_chunks_of_swaps_make_the_same_p_value(monkeypatch):
+    baseline, system = (counts_of(translated({6: 10}, lambda length: 0.7, s)) for s in (1, 2))
+    with monkeypatch.context() as patch:
+        patch.setattr(significance, "CHUNK", 70)  # seven trials at a time
+        in_chunks = randomization_test(baseline, system, SETTINGS)
+    assert in_chunks == randomization_test(baseline, system, SETTINGS)
+    assert 0.1 < in_chunks < 0.9
+
+
+def test_every_interval_has_the_confidence_asked_for():
+    baseline, system = (counts_of(translated({8: 30, 40: 30}, lambda n: 0.7, s)) for s in (1, 2))
+
+    def intervals(confidence: float) -> list[tuple[float, float]]:
+        settings = replace(SETTINGS, confidence=confidence)
+        paired = compare_paired(baseline, system, settings)
+        words = np.repeat([8, 40], 30)
+        growth = difference_in_differences({1: baseline[0]}, {1: system[0]}, words, settings)
+        return [
+            bleu_interval(system, settings),
+            (paired.gap_low, paired.gap_high),
+            (growth.low, growth.high),
+        ]
+
+    for wide, narrow in zip(intervals(0.95), intervals(0.5), strict=True):
+        assert wide[0] < narrow[0] < narrow[1] < wide[1]
 
 
 def test_seeds_of_a_system_are_resampled_together_and_averaged():

@@ -1,5 +1,6 @@
 import random
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -47,13 +48,25 @@ def test_a_systems_score_is_the_mean_over_its_seeds(evaluations):
                 assert row.bleu_low <= row.bleu <= row.bleu_high
 
 
-def test_with_one_seed_the_comparison_repeats_the_evaluations_numbers(evaluations):
-    comparison = compare_systems(evaluations[::2], None, SETTINGS)
-    for system, evaluation in zip(comparison.systems, evaluations[::2], strict=True):
+def test_with_one_seed_the_comparison_repeats_the_evaluations_numbers(tmp_path):
+    evaluations = []
+    for silent, (name, quality) in enumerate((("fixed", forgetful), ("additive", good)), start=1):
+        texts = translated({5: 100, 15: 99}, quality)
+        hypotheses = [""] * silent + texts.hypotheses[silent:]
+        texts = replace(texts, hypotheses=hypotheses, capped=[not said for said in hypotheses])
+        evaluations.append(evaluated(tmp_path / name, texts, name))
+    comparison = compare_systems(evaluations, None, SETTINGS)
+    shared = attrgetter(
+        *("words", "sentences", "few", "bleu", "bleu_low", "bleu_high"),
+        *("chrf", "brevity_ratio", "capped"),
+    )
+    for system, evaluation in zip(comparison.systems, evaluations, strict=True):
         scores = evaluation.scores
         for row, score in zip(system.rows, [*scores.buckets, scores.overall], strict=True):
-            for name in ("words", "sentences", "bleu", "bleu_low", "bleu_high", "chrf", "few"):
-                assert getattr(row, name) == getattr(score, name)
+            assert shared(row) == shared(score)
+        assert [row.few for row in system.rows] == [False, *[True] * 6, False]
+    assert [system.overall.capped for system in comparison.systems] == [1, 2]
+    assert [system.buckets[0].brevity_ratio for system in comparison.systems] == [0.99, 0.98]
 
 
 def test_gaps_are_differences_of_the_rows(evaluations):

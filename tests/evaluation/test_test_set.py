@@ -78,6 +78,24 @@ def test_attention_is_scored_against_links_of_people(run, tmp_path):
     assert not path.exists()
 
 
+def test_links_of_another_model_or_text_are_scored_anew(run, other_checkpoint, tmp_path):
+    texts = aligned_text(tmp_path, "1-2 2-1\n\n1-3 2p2 3-1\n")
+    identities = []
+
+    def score(checkpoint: Path) -> None:
+        (evaluation,) = evaluate(settings(checkpoint, **texts))
+        content = json.loads((evaluation.directory / "alignment.json").read_text(encoding="utf-8"))
+        assert content["identity"] == evaluation.record["identity"]
+        identities.append(content["identity"])
+
+    score(run)
+    score(other_checkpoint)
+    for side, changed in {"source": "b a\n\nc d e\n", "reference": "A B\n\nE D C\n"}.items():
+        Path(texts[side]).write_text(changed, encoding="utf-8")
+        score(other_checkpoint)
+    assert all(identities.count(one) == 1 for one in identities)
+
+
 def test_links_that_do_not_fit_are_refused_where_they_were_asked_for(run, tmp_path, caplog):
     texts = aligned_text(tmp_path, "1-2 2-9\n\n1-3\n")
     with pytest.raises(UserError, match=r"own.gold, line 1: a link names word 2 of 2 and word 9"):

@@ -1,5 +1,7 @@
 """The trend by length against one resample at a time, and where it cannot be told."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from synthetic_translations import translated
@@ -50,7 +52,27 @@ def test_it_equals_one_resample_at_a_time():
     )
     # Of 150, the central 95% lie between the 4th and the 147th.
     assert (found.half_from, found.half_to) == (names[halves[3]], names[halves[146]])
-    assert halves[3] < halves[146]  # this system is a case of doubt
+
+
+def partly_right(right: int) -> np.ndarray:
+    """Counts of 100 sentences, some right and all others wrong: BLEU is the share of right ones."""
+    sizes, ngrams = [5, 5], [5, 4, 3, 2]
+    rows = [[*sizes, *ngrams, *ngrams], [*sizes, 0, 0, 0, 0, *ngrams]]
+    return np.repeat(rows, [right, 100 - right], axis=0)
+
+
+def test_its_intervals_have_the_confidence_asked_for():
+    """Of 100 drawn, 50 are right in one resample of ten where 43 are: then half is not yet lost."""
+    counts = np.concatenate([partly_right(right) for right in (100, 43, 20)])[None]
+    members = dict(zip(("1-10", "11-20", "21+"), np.eye(3, dtype=bool).repeat(100, 1), strict=True))
+    settings = replace(SETTINGS, bootstrap=1000)
+    wide, narrow = (
+        trend(counts, members, replace(settings, confidence=share)) for share in (0.95, 0.5)
+    )
+    assert wide.change == narrow.change == pytest.approx(-80)
+    assert wide.low < narrow.low < narrow.high < wide.high
+    assert (wide.half, wide.half_from, wide.half_to) == ("11-20", "11-20", "21+")
+    assert (narrow.half, narrow.half_from, narrow.half_to) == ("11-20", "11-20", "11-20")
 
 
 def test_a_system_that_keeps_half_everywhere():

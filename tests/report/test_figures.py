@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.collections import LineCollection, PolyCollection
 
 from seq2seq.report.figures import length_figure, render_length_figure, spread
 
@@ -37,6 +38,22 @@ def test_the_figure_shows_the_comparisons_numbers(comparison):
         for place, row in enumerate(system.buckets):
             if row.sentences:
                 assert (place, row.bleu) in drawn
+
+
+def test_bands_are_the_intervals_and_whiskers_reach_from_seed_to_seed(comparison):
+    axes = length_figure(comparison).axes[0]
+    bands = [one for one in axes.collections if isinstance(one, PolyCollection)]
+    whiskers = [one for one in axes.collections if isinstance(one, LineCollection)]
+    ranges = []
+    for system, band in zip(comparison.systems, bands, strict=True):
+        rows = [(place, row) for place, row in enumerate(system.buckets) if row.sentences]
+        (outline,) = band.get_paths()
+        assert {tuple(vertex) for vertex in outline.vertices} == {
+            (place, end) for place, row in rows for end in (row.bleu_low, row.bleu_high)
+        }
+        ranges += [[(place, end(row.by_seed)) for end in (min, max)] for place, row in rows]
+    drawn = [segment for one in whiskers for segment in one.get_segments()]
+    np.testing.assert_allclose(drawn, ranges)
 
 
 def test_the_figure_says_what_it_shows(comparison):

@@ -22,14 +22,15 @@ def test_means_are_over_the_sentences_of_a_bucket_that_have_the_measure(evaluati
     assert list(entropy.means) == list(diagonal.means) == [1, 2]  # 0 does not attend
     said = {evaluation.system: evaluation.texts for evaluation in evaluations}
     texts = said[sides.arms[1].name + ", seed 1"]
-    for place, words in ((0, range(11)), (1, range(11, 21))):
-        scores = texts.reference_scores
-        chosen = [
-            value
-            for source, value in zip(texts.sources, scores.entropy, strict=True)
-            if len(source.split()) in words and value is not None
-        ]
-        assert entropy.means[1][place] == pytest.approx(sum(chosen) / len(chosen))
+    scores = texts.reference_scores
+    for measure, values in ((entropy, scores.entropy), (diagonal, scores.off_diagonal)):
+        for place, words in ((0, range(11)), (1, range(11, 21))):
+            chosen = [
+                value
+                for source, value in zip(texts.sources, values, strict=True)
+                if len(source.split()) in words and value is not None
+            ]
+            assert measure.means[1][place] == pytest.approx(sum(chosen) / len(chosen))
 
 
 def test_a_line_for_each_system_that_attends_through_its_means(sides):

@@ -7,7 +7,7 @@ from synthetic_translations import evaluated, translated
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.systems import Comparison, compare_systems
 from seq2seq.report.heatmap import bleu_matrix, heatmap, render_heatmap
-from seq2seq.report.tables import bleu_table, gap_table
+from seq2seq.report.tables import bleu_table, gap_table, p_texts
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +59,16 @@ def test_many_gaps_have_a_table_of_their_own(widths, comparison):
     assert len(rows) == len(widths.gaps) == 5
     for row, gap in zip(rows, widths.gaps, strict=True):
         cells = [cell.strip() for cell in row.strip("|").split("|")]
-        growth = gap.difference_in_differences
-        assert cells[:2] == [gap.system, "width-32"]
-        assert cells[2].startswith(f"{gap.overall.paired.gap:+.1f} [")
-        assert cells[-1] == f"{growth.value:+.1f} [{growth.low:+.1f}, {growth.high:+.1f}]"
+        paired, growth = gap.overall.paired, gap.difference_in_differences
+        assert cells == [
+            gap.system,
+            "width-32",
+            f"{paired.gap:+.1f} [{paired.gap_low:+.1f}, {paired.gap_high:+.1f}]",
+            *p_texts(paired, 100),
+            f"{growth.short_gap:+.1f}",
+            f"{growth.long_gap:+.1f}",
+            f"{growth.value:+.1f} [{growth.low:+.1f}, {growth.high:+.1f}]",
+        ]
     assert gap_table(comparison) == ""
     assert "gap additive" in bleu_table(comparison)
 

@@ -9,10 +9,11 @@ from synthetic_benchmark import synthetic_benchmark
 
 from seq2seq.config import EvaluationConfig, PublishConfig
 from seq2seq.errors import UserError
-from seq2seq.evaluation.folder import write_evaluation
+from seq2seq.evaluation.folder import read_evaluation, write_evaluation
 from seq2seq.evaluation.scores import Translations
 from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
 from seq2seq.report.publication import publish
+from seq2seq.report.tables import interval_text
 
 SETTINGS = EvaluationConfig(edges=[2], bootstrap=100)
 MARKS = "<!-- results:toy/test-greedy -->\nold\n<!-- /results -->"
@@ -143,8 +144,10 @@ def test_scores_go_where_the_call_names_them(tmp_path):
         ["attention, seed 3", "1,234", "greedy"],
         ["attention", "–", "beam5"],
     ]
-    assert rows[0][3].startswith("100.0 [100.0")
-    assert float(rows[1][3].split()[0]) < 90
+    assert rows[0][3:6] == ["100.0 [100.0, 100.0]", "100.0", "1.00"]
+    overall = read_evaluation(Path(half)).scores.overall
+    assert rows[1][3:6] == [interval_text(overall), f"{overall.chrf:.1f}", "0.50"]
+    assert overall.bleu < 90
     assert [row[6] for row in rows] == ["–", "1,234"]
     text = document.read_text(encoding="utf-8")
     assert "nrefs:1|case:mixed" in text

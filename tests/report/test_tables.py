@@ -13,6 +13,7 @@ from seq2seq.evaluation.systems import compare_systems
 from seq2seq.report.tables import (
     comparison_csv,
     comparison_markdown,
+    detail_table,
     heading,
     p_texts,
     scores_markdown,
@@ -49,10 +50,17 @@ def test_csv_holds_the_comparisons_numbers_exactly(comparison):
     for row in comparison.gaps[0].rows:
         line = read["additive", row.words]
         assert line["baseline"] == "fixed"
-        if row.paired:
-            assert float(line["gap"]) == row.paired.gap
-            assert float(line["p_bootstrap"]) == row.paired.p_bootstrap
-        assert read["fixed", row.words]["gap"] == ""
+        for name in ("gap", "gap_low", "gap_high", "p_bootstrap", "p_randomization"):
+            assert line[name] == (str(getattr(row.paired, name)) if row.paired else "")
+            assert read["fixed", row.words][name] == ""
+
+
+def test_csv_tells_the_two_tests_apart(comparison):
+    (gap,) = comparison.gaps
+    overall = replace(gap.overall, paired=PairedComparison(1.0, 0.5, 1.5, 0.125, 0.25))
+    changed = replace(comparison, gaps=[replace(gap, overall=overall)])
+    *_, line = csv.DictReader(io.StringIO(comparison_csv(changed)))
+    assert (line["p_bootstrap"], line["p_randomization"]) == ("0.125", "0.25")
 
 
 def test_markdown_shows_the_comparisons_numbers(comparison):
@@ -87,6 +95,30 @@ def test_markdown_shows_the_comparisons_numbers(comparison):
         "hit the cap fixed", "hit the cap additive",
     ]  # fmt: skip
     assert details[0][1] == f"{fixed.rows[0].chrf:.1f}"
+
+
+def test_each_detail_stands_below_its_system(comparison):
+    systems = [
+        replace(
+            system,
+            overall=replace(
+                system.overall,
+                chrf=10.0 + place,
+                ter=20.0 + place,
+                brevity_ratio=0.5 + place,
+                capped=30.0 + place,
+            ),
+        )
+        for place, system in enumerate(comparison.systems)
+    ]
+    rows = markdown_rows(detail_table(replace(comparison, systems=systems)), 0)
+    assert dict(zip(rows[0], rows[-1], strict=True)) == {
+        "source words": "all",
+        **{"chrF fixed": "10.0", "chrF additive": "11.0"},
+        **{"TER fixed": "20.0", "TER additive": "21.0"},
+        **{"brevity fixed": "0.50", "brevity additive": "1.50"},
+        **{"hit the cap fixed": "30.0", "hit the cap additive": "31.0"},
+    }
 
 
 def test_notes_say_what_applies(comparison):
