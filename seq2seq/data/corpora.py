@@ -108,7 +108,6 @@ def obtain_europarl(
         folder = _existing(config.directory)
         texts = [find_file(folder, [name]) for name in europarl.MEMBERS.values()]
         if find_file(folder, [f"train.{config.source}", f"train.{config.target}"]):
-            _refuse_idle_rules(config)
             return read_folder(config, folder)
         if all(texts):
             raw = [path for path in texts if path is not None]
@@ -129,8 +128,15 @@ def obtain_europarl(
     return read_folder(config, result)
 
 
-def _refuse_idle_rules(config: EuroparlCorpus) -> None:
-    """Refuse rules of cleaning and splitting for text that is split already."""
+def refuse_idle_rules(config: CorpusConfig) -> None:
+    """Refuse rules of cleaning and splitting for text that is split already.
+
+    Of whoever trains: a model may be tested on such text that was trained on text cut by rules.
+    """
+    if not isinstance(config, EuroparlCorpus) or config.directory is None:
+        return
+    if not find_file(Path(config.directory), [f"train.{config.source}", f"train.{config.target}"]):
+        return
     for name in ("max_words", "max_ratio", "valid_pairs", "test_pairs"):
         value = getattr(config, name)
         if value != getattr(EuroparlCorpus, name):

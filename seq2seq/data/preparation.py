@@ -21,7 +21,7 @@ import numpy as np
 
 from seq2seq.config import CorpusConfig, TokenizationConfig, to_json
 from seq2seq.data.codec import TextCodec
-from seq2seq.data.corpora import SIDES, Corpus, ParallelText, obtain
+from seq2seq.data.corpora import SIDES, Corpus, ParallelText, obtain, refuse_idle_rules
 from seq2seq.data.dataset import EncodedPairs, PreparedData
 from seq2seq.data.encoding import (
     Pair,
@@ -69,6 +69,7 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
     Raises:
         UserError: no pair is left to train or validate on, or the vocabulary size does not fit.
     """
+    refuse_idle_rules(corpus)
     text = obtain(corpus, data)
     hashes = {
         f"{name}.{side}": content_digest(getattr(files, side))

@@ -179,7 +179,8 @@ def _evaluate_search(
         # The run may have gone on since, without a better checkpoint.
         training = _training_record(subject.checkpoint.directory)
         known = training is None or training == found.record.get("training")
-        if known and texts is found.texts and found.scores.settings == config.evaluation:
+        scored = found.scored_with(config.evaluation) is found.scores
+        if known and texts is found.texts and scored:
             return found
         record = found.record if known else {**found.record, "training": training}
         return write_evaluation(directory, texts, config.evaluation, record)
@@ -201,7 +202,7 @@ def _evaluate_search(
         "test_set": test_set.name,
         "identity": identity,
         "seconds": round(seconds, 2),
-        "sentences_per_second": round(len(sources) / seconds, 1),
+        "sentences_per_second": round(len(sources) / max(seconds, 1e-9), 1),
     }
     evaluation = write_evaluation(directory, translations, config.evaluation, record)
     overall = evaluation.scores.overall

@@ -7,10 +7,11 @@ import tarfile
 import pytest
 from samples import REAL, SMALL, SOON, at_once, counting, counts, message, put
 
-from seq2seq.config import EuroparlCorpus
+from seq2seq.config import EuroparlCorpus, TokenizationConfig
 from seq2seq.data import europarl
 from seq2seq.data.corpora import obtain, obtain_europarl
 from seq2seq.data.europarl import EuroparlSource, folder_name
+from seq2seq.data.preparation import prepare
 from seq2seq.data.text import read_lines
 from seq2seq.errors import UserError
 
@@ -70,8 +71,8 @@ def test_europarl_from_a_folder_in_each_form(remote, tmp_path):
     source = EuroparlSource(base=remote.url, patience=SOON)
     archive(tmp_path)
 
-    def corpus(folder, config=EUROPARL):
-        config = dataclasses.replace(config, directory=str(folder))
+    def corpus(folder):
+        config = dataclasses.replace(EUROPARL, directory=str(folder))
         return obtain_europarl(config, tmp_path / "corpora", source)
 
     from_archive = corpus(tmp_path)
@@ -81,12 +82,20 @@ def test_europarl_from_a_folder_in_each_form(remote, tmp_path):
     assert from_texts.train.source.read_bytes() == from_archive.train.source.read_bytes()
     # Already split files are taken as they are, all test sets of them.
     put(tmp_path / "ready", SMALL | {"test_all.en": b"a\n", "test_all.fr": b"b\n"})
-    ready = corpus(tmp_path / "ready", EuroparlCorpus())
+    ready = corpus(tmp_path / "ready")
     assert counts(ready) == {"train": 3, "valid": 1, "test": 2, "test_all": 1}
-    with pytest.raises(UserError, match=r"corpus\.valid_pairs=10 would have no effect: .* already"):
-        corpus(tmp_path / "ready")
     assert remote.requests == []
     assert (tmp_path / "fr-en.tgz").is_file()
+
+
+def test_rules_are_refused_for_text_that_is_split(tmp_path):
+    put(tmp_path, SMALL)
+    config = dataclasses.replace(EUROPARL, directory=str(tmp_path))
+    words = TokenizationConfig(kind="whitespace")
+    with pytest.raises(UserError, match=r"corpus\.valid_pairs=10 would have no effect: .* already"):
+        prepare(config, words, tmp_path / "data")
+    usual = dataclasses.replace(EuroparlCorpus(), directory=str(tmp_path))
+    assert len(prepare(usual, words, tmp_path / "data").train) == 3
 
 
 def test_a_users_own_archive_is_never_deleted(tmp_path):

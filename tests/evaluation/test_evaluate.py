@@ -65,6 +65,15 @@ def test_an_evaluation_is_not_made_twice_but_another_is(run):
     assert beam.directory.name == "test-beam3"
 
 
+def test_scores_of_another_sacrebleu_are_made_again(run, tmp_path):
+    (first,) = evaluate(settings(run, output=str(tmp_path)))
+    path = first.directory / "scores.json"
+    now = path.read_text()
+    path.write_text(now.replace("version:", "version:0."))
+    assert evaluate(settings(run, output=str(tmp_path)))[0].scores == first.scores
+    assert json.loads(path.read_text())["signatures"] == json.loads(now)["signatures"]
+
+
 def test_one_checkpoint_does_not_serve_for_another(run, other_checkpoint, tmp_path):
     for path in (run, other_checkpoint):
         sha256 = load_checkpoint(path, torch.device("cpu")).sha256
