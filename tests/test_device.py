@@ -60,7 +60,7 @@ def test_what_is_not_repeatable_is_refused_inside_and_only_where_that_is_wanted(
 
 def test_absent_cuda_is_refused_with_the_way_out(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(UserError, match=r"sees no CUDA device on this machine; set device=cpu"):
+    with pytest.raises(UserError, match=r"sees no CUDA device on this machine; set it to cpu"):
         choose_device("cuda")
 
 
