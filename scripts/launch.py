@@ -159,13 +159,13 @@ def _to_dataclass(composed: DictConfig, name: str) -> Any:
     """The dataclasses behind a composed config, complete and without a key too many."""
     if missing := sorted(OmegaConf.missing_keys(composed)):
         raise UserError(f"{missing[0]} is not set; give it as {missing[0]}=...")
-    _refuse_extrakeys(composed, SCHEMAS[name], "", name)  # ``+key=value`` gets past Hydra
+    _refuse_extra_keys(composed, SCHEMAS[name], "", name)  # ``+key=value`` gets past Hydra
     # Strictly, since OmegaConf lets an interpolation put a text where a list belongs.
     plain = OmegaConf.to_container(composed, resolve=True)
     return schema.from_json(SCHEMAS[name], plain, f"The config of {name}")
 
 
-def _refuse_extrakeys(node: DictConfig, expected: type, prefix: str, name: str) -> None:
+def _refuse_extra_keys(node: DictConfig, expected: type, prefix: str, name: str) -> None:
     hints = get_type_hints(expected)
     for key in map(str, node):
         if key not in hints:
@@ -173,7 +173,7 @@ def _refuse_extrakeys(node: DictConfig, expected: type, prefix: str, name: str) 
         if dataclasses.is_dataclass(hints[key]):
             child = node[key]
             kind = OmegaConf.get_type(child) or hints[key]
-            _refuse_extrakeys(child, kind, f"{prefix}{key}.", name)
+            _refuse_extra_keys(child, kind, f"{prefix}{key}.", name)
 
 
 def _require_one_process(name: str) -> None:
