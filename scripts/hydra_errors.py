@@ -64,6 +64,8 @@ def sentence(error: Exception, name: str) -> str:
                 return unknown_key(key, name)
             if isinstance(cause, ConfigKeyError | ConfigAttributeError):
                 return f"{key} belongs to another kind of {key.partition('.')[0]}; leave it out."
+            if "is not a ListConfig" in str(cause.msg):
+                return f"{key} is a list; put brackets around its values: {key}=[...]."
             return f"{key}: {str(cause.msg).splitlines()[0].rstrip('.')}."
     return f"{text.rstrip('.')}."
 

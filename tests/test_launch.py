@@ -73,7 +73,8 @@ REFUSED = {
     ("publish", "document=README.md"): r"There is nothing to publish; give comparisons=",
     ("explain", "examples=[aditive]"): r"examples=aditive is not .* nearest valid: additive",
     ("explain", "examples=[dot,dot]"): r"examples=\['dot', 'dot'\] must name .*, and none twice",
-    ("explain", "examples=dot"): r"examples: Invalid value assigned",
+    ("explain", "examples=dot"): r"examples is a list; put brackets around .*: examples=\[\.\.\.\]",
+    ("reproduce", "beams=5"): r"beams is a list; put brackets around its values: beams=\[",
     # an interpolation to what does not belong there, or to nothing
     ("train", "evaluation.edges=${name}"): r"The config of train: config key 'edges' holds 'qui",
     ("train", "name=${no.such:1}"): r"name: .*no\.such",
