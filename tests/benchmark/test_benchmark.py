@@ -1,19 +1,14 @@
 """The stage as a whole at the smallest size, and what it refuses."""
 
 import json
-import sys
 
 import pytest
 import torch
 from launch import compose_config
 
 from seq2seq.benchmark.benchmark import benchmark
-from seq2seq.benchmark.beside_peers import benchmark_peers
 from seq2seq.benchmark.memory import Memory
 from seq2seq.benchmark.paths import PATHS
-from seq2seq.benchmark.peers import PeerComparison
-from seq2seq.benchmark.peers.process import Speed, TimedRun
-from seq2seq.benchmark.peers.text import PeerText
 from seq2seq.config import BenchmarkConfig, Multi30kCorpus
 from seq2seq.errors import UserError
 
@@ -59,49 +54,6 @@ def test_an_unknown_name_is_refused_before_anything_runs(tmp_path, given, messag
     with pytest.raises(UserError, match=message):
         next(benchmark(config))
     assert not (tmp_path / "output").exists()
-
-
-def test_peers_that_are_not_installed_are_named_and_this_program_is_timed(tmp_path, monkeypatch):
-    """The stage from config to files; the programs have tests of their own."""
-    monkeypatch.setattr(
-        "seq2seq.benchmark.beside_peers.compare_with_peers",
-        lambda peers, corpus, work, python, setting, precisions, rounds: PeerComparison(
-            setting,
-            PeerText(tmp_path, "de", "en", 29_000, 400_000, (7, 8)),
-            [TimedRun("seq2seq", "fp32", 1, Speed(1_234.0, 20.0), 9)],
-            {},
-            [f"{peers[0]} is not installed under {python}; {rounds} rounds of {setting.updates}."],
-        ),
-    )
-    monkeypatch.setattr("seq2seq.benchmark.beside_peers.obtain", lambda corpus, data: None)
-    config = BenchmarkConfig(
-        peers=["eole"],
-        peers_python=sys.executable,
-        alternations=2,
-        corpus=CORPUS,
-        output=str(tmp_path),
-    )
-    table = benchmark_peers(config)
-    assert "1,234" in table
-    assert f"eole is not installed under {sys.executable}; 2 rounds of 200." in table
-    assert (tmp_path / "peers.md").read_text() == table
-    assert json.loads((tmp_path / "peers.json").read_text())["runs"][0]["toolkit"] == "seq2seq"
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"peers": ["openmt"]}, "peers=openmt is not a valid choice; nearest valid: opennmt"),
-        ({"peers": ["eole"], "peers_python": "no/python"}, r"There is no no/python; give peers_py"),
-        ({"peers": ["eole"], "peer_updates": 30}, "peer_updates=30 must be a multiple of 20"),
-    ],
-)
-def test_a_comparison_that_cannot_be_made_is_refused_before_a_download(
-    tmp_path, monkeypatch, given, message
-):
-    monkeypatch.setattr("seq2seq.benchmark.beside_peers.obtain", lambda *_: pytest.fail("obtained"))
-    with pytest.raises(UserError, match=message):
-        benchmark_peers(BenchmarkConfig(**given, corpus=CORPUS, output=str(tmp_path)))
 
 
 @pytest.mark.parametrize(

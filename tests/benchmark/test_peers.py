@@ -14,7 +14,6 @@ from peer_corpus import write_corpus
 from reversal import reversal_experiment, write_reversal_corpus
 from small_training import train
 
-from seq2seq.benchmark import beside_peers
 from seq2seq.benchmark.peers import (
     PEERS,
     PRECISIONS,
@@ -329,25 +328,3 @@ def test_without_this_project_there_is_nothing_to_compare(monkeypatch):
     monkeypatch.setattr(comparison, "probe", lambda toolkit, python: Probe({}, "it is left out."))
     with pytest.raises(UserError, match=r"There is nothing to compare with: it is left out\."):
         comparison.find_programs(["eole"], Path("python"))
-
-
-@pytest.mark.parametrize("quick", [True, False])
-def test_bfloat16_is_compared_where_it_is_quick(corpus, tmp_path, monkeypatch, quick):
-    """Where it is emulated the other programs would be slowed, and ours would not use it."""
-    seen = []
-
-    def compare(peers, corpus, work, python, setting, precisions, rounds):
-        seen.append((setting.threads, torch.get_num_threads(), precisions))
-        return PeerComparison(setting, write_text(corpus, tmp_path / "text", 1), [], {}, [])
-
-    best = torch.bfloat16 if quick else torch.float32
-    monkeypatch.setattr(beside_peers, "choose_precision", lambda name, device: best)
-    monkeypatch.setattr(beside_peers, "compare_with_peers", compare)
-    monkeypatch.setattr(beside_peers, "obtain", lambda config, data: corpus)
-    threads = torch.get_num_threads()
-    given = ["peers=[eole]", "threads=3", f"output={tmp_path}"]
-    try:
-        beside_peers.benchmark_peers(compose_config("benchmark", given))
-    finally:
-        torch.set_num_threads(threads)
-    assert seen == [(3, 3, ("fp32", "bf16") if quick else ("fp32",))]
