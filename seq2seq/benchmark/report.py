@@ -123,8 +123,9 @@ class Benchmark:
             f"Size: embedding {size.embedding:,}, encoder {size.encoder:,} per direction, decoder "
             f"{size.decoder:,}, {attention}, vocabularies of {size.vocabulary:,}; {size.batch} "
             f"sentences of {size.source} source and {size.target} target positions, none padding. "
-            f"Medians over {len(rounds)} rounds of {counted(len(rounds[0]), 'update')} of each "
-            f"path in turn; shares of {counted(len(self.paths[0].stages), 'further update')} cut "
+            f"Medians over {counted(len(rounds), 'round')} of "
+            f"{counted(len(rounds[0]), 'update')} of each path in turn; shares of "
+            f"{counted(len(self.paths[0].stages), 'further update')} cut "
             "into stages; memory in MB of a million bytes."
         )
 
