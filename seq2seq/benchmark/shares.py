@@ -15,7 +15,7 @@ from seq2seq.benchmark.measure import synchronize
 from seq2seq.benchmark.naive import naive_loss
 from seq2seq.benchmark.paths import NaiveTraining, ProjectTraining, Training
 from seq2seq.device import mixed_precision
-from seq2seq.model.encoder import Encoded, length_mask
+from seq2seq.model.encoder import Encoded
 from seq2seq.training.loss import output_loss
 from seq2seq.training.optimization import clipped_step
 
@@ -65,14 +65,13 @@ def _project_update(training: ProjectTraining) -> dict[str, float]:
         outputs, _ = model.decoder.unroll(embedded, known)
         watch.lap(RECURRENCE)
         shown = outputs.detach().requires_grad_()
-        real = length_mask(batch.target_lengths, batch.target_output.shape[1])
         loss = output_loss(
-            shown[real],
+            batch.at_targets(shown),
             model.output.weight,
             model.output.bias,
-            batch.target_output[real],
+            batch.at_targets(batch.target_output),
             training.config.label_smoothing,
-            1 / int(training.batch.target_lengths.sum()),
+            1 / len(batch.target_cells),
         )
     loss.smoothed.backward()
     watch.lap(OUTPUT)

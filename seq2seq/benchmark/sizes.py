@@ -75,7 +75,7 @@ class Size:
             source_lengths=torch.full((self.batch,), self.source),
             target_input=torch.cat([torch.full((self.batch, 1), BOS), target], dim=1),
             target_output=torch.cat([target, torch.full((self.batch, 1), EOS)], dim=1),
-            target_lengths=torch.full((self.batch,), self.target),
+            target_cells=torch.arange(self.batch * self.target),
             indices=np.arange(self.batch),
         )
 

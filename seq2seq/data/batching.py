@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Int, Int32, Int64, Integer
+from jaxtyping import Int, Int32, Int64, Integer, Shaped
 from torch import Tensor
 
 from seq2seq.data.dataset import EncodedPairs
@@ -32,21 +32,33 @@ class Batch(NamedTuple):
     """BOS and the target ids: what the decoder reads."""
     target_output: Int[Tensor, "B T"]
     """The target ids and EOS: what the decoder should write."""
-    target_lengths: Int[Tensor, "B"]
-    """Real ids per target row."""
+    target_cells: Int[Tensor, "N"]
+    """Where real ids stand in ``target_output`` read row by row. Whoever would count them on a GPU
+    would wait for it."""
     indices: Int[np.ndarray, "B"]
     """The pairs' indices in their :class:`EncodedPairs`."""
 
     def to(self, device: torch.device | str) -> "Batch":
         """Copy the tensors to ``device``; ``indices`` stay on the host."""
         return Batch(
-            source=self.source.to(device, non_blocking=True),
-            source_lengths=self.source_lengths.to(device, non_blocking=True),
-            target_input=self.target_input.to(device, non_blocking=True),
-            target_output=self.target_output.to(device, non_blocking=True),
-            target_lengths=self.target_lengths.to(device, non_blocking=True),
+            source=_copied(self.source, device),
+            source_lengths=_copied(self.source_lengths, device),
+            target_input=_copied(self.target_input, device),
+            target_output=_copied(self.target_output, device),
+            target_cells=_copied(self.target_cells, device),
             indices=self.indices,
         )
+
+    def at_targets(self, cells: Shaped[Tensor, "B T *rest"]) -> Shaped[Tensor, "N *rest"]:
+        """What ``cells`` holds at the real target ids, row by row."""
+        return cells.flatten(0, 1).index_select(0, self.target_cells)
+
+
+def _copied(tensor: Tensor, device: torch.device | str) -> Tensor:
+    """On ``device``; a GPU fetches it from pinned memory, for which the host need not wait."""
+    if torch.device(device).type == "cuda" and not tensor.is_cuda:
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)
 
 
 def collate(pairs: EncodedPairs, indices: Int[np.ndarray, "B"] | Sequence[int]) -> Batch:
@@ -61,12 +73,13 @@ def collate(pairs: EncodedPairs, indices: Int[np.ndarray, "B"] | Sequence[int]) 
     target_output = np.full((rows, width + 1), PAD, np.int64)
     target_output[:, :width] = target
     target_output[np.arange(rows), lengths] = EOS
+    real = np.arange(width + 1) <= lengths[:, None]
     return Batch(
         source=torch.from_numpy(source),
         source_lengths=torch.from_numpy(source_lengths),
         target_input=torch.from_numpy(target_input),
         target_output=torch.from_numpy(target_output),
-        target_lengths=torch.from_numpy(lengths + 1),
+        target_cells=torch.from_numpy(np.flatnonzero(real)),
         indices=chosen,
     )
 
@@ -76,13 +89,12 @@ def blank_batch() -> Batch:
 
     For one of several processes, where a batch has fewer pairs than there are processes.
     """
-    one, none = torch.ones(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)
     return Batch(
         source=torch.full((1, 1), EOS),
-        source_lengths=one,
+        source_lengths=torch.ones(1, dtype=torch.int64),
         target_input=torch.full((1, 1), BOS),
         target_output=torch.full((1, 1), PAD),
-        target_lengths=none,
+        target_cells=torch.zeros(0, dtype=torch.int64),
         indices=np.zeros(1, np.int64),
     )
 

@@ -8,7 +8,6 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from seq2seq.data.batching import Batch
-from seq2seq.model.encoder import length_mask
 from seq2seq.model.kernels import choose_kernels
 from seq2seq.model.precision import product_type
 from seq2seq.model.translation import TranslationModel
@@ -40,12 +39,11 @@ def batch_loss(
     all of them, so that the loss does not depend on how they were cut.
     """
     outputs = model(batch.source, batch.source_lengths, batch.target_input)
-    real = length_mask(batch.target_lengths, batch.target_output.shape[1])
     return output_loss(
-        outputs[real],
+        batch.at_targets(outputs),
         model.output.weight,
         model.output.bias,
-        batch.target_output[real],
+        batch.at_targets(batch.target_output),
         smoothing,
         scale,
     )

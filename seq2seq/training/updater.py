@@ -64,7 +64,7 @@ class Updater:
         """
         self.model.train()
         if tokens is None:
-            tokens = sum(int(batch.target_lengths.sum()) for batch in batches)
+            tokens = sum(len(batch.target_cells) for batch in batches)
         # The gradient is a mean over the processes, and is to be a sum.
         scale = self.ranks.size / tokens
         likelihood = torch.zeros((), device=self.device)

@@ -122,8 +122,8 @@ class Validator:
             batch = collate(self.data.valid, indices)
             with mixed_precision(self.device, self.precision):
                 loss = batch_loss(self.model, batch.to(self.device), smoothing=0.0)
-            likelihoods.append(float(loss.negative_log_likelihood))
-        return likelihoods
+            likelihoods.append(loss.negative_log_likelihood)
+        return [float(likelihood) for likelihood in likelihoods]  # waits for a GPU here alone
 
     def _translations(self, sources: Sequence[str]) -> list[str]:
         return [h.text for h in self.translator.translate(list(sources), GREEDY)]

@@ -14,7 +14,7 @@ BATCH = Batch(  # ragged on both sides, the longest row not the first
     source_lengths=torch.tensor([2, 4, 3]),
     target_input=torch.tensor([[2, 5, 6], [2, 7, 0], [2, 0, 0]]),
     target_output=torch.tensor([[5, 6, 3], [7, 3, 0], [3, 0, 0]]),
-    target_lengths=torch.tensor([3, 2, 1]),
+    target_cells=torch.tensor([0, 1, 2, 3, 4, 6]),
     indices=torch.arange(3).numpy(),
 )
 
@@ -69,7 +69,7 @@ def test_equals_the_translation_model(kind, tied):
     naive = NaiveModel(config, 11, 13).double()
     naive.load_from(model)
 
-    expected = batch_loss(model, BATCH, 0.1).smoothed / BATCH.target_lengths.sum()
+    expected = batch_loss(model, BATCH, 0.1).smoothed / len(BATCH.target_cells)
     encoded = naive.encode(BATCH.source, BATCH.source_lengths)
     loss = naive_loss(naive.decode(BATCH.target_input, encoded), BATCH.target_output, 0.1)
     torch.testing.assert_close(loss, expected)

@@ -17,7 +17,7 @@ def test_batches_are_full_rows_of_pieces():
     assert batch.source.shape == (50, 9)
     assert batch.target_input.shape == batch.target_output.shape == (50, 8)
     assert batch.source_lengths.eq(9).all()
-    assert batch.target_lengths.sum() == SIZE.target_tokens
+    assert len(batch.target_cells) == SIZE.target_tokens
     assert batch.target_input[:, 0].eq(BOS).all()
     assert batch.target_output[:, -1].eq(EOS).all()
     torch.testing.assert_close(batch.target_input[:, 1:], batch.target_output[:, :-1])

@@ -51,7 +51,13 @@ def slow_collate(pairs: EncodedPairs, indices: list[int]) -> Batch:
         torch.tensor([len(source) for source in sources]),
         matrix([[BOS, *target] for target in targets]),
         matrix([[*target, EOS] for target in targets]),
-        torch.tensor([len(target) + 1 for target in targets]),
+        torch.tensor(
+            [
+                row * (1 + max(map(len, targets))) + column
+                for row, target in enumerate(targets)
+                for column in range(len(target) + 1)
+            ]
+        ),
         np.array(indices),
     )
 
@@ -86,7 +92,7 @@ def test_collate_takes_a_list_and_keeps_its_order() -> None:
     assert batch.target_input.tolist() == [[BOS, 6, 6], [BOS, 4, PAD]]
     assert batch.target_output.tolist() == [[6, 6, EOS], [4, EOS, PAD]]
     assert batch.source_lengths.tolist() == [1, 2]
-    assert batch.target_lengths.tolist() == [3, 2]
+    assert batch.target_cells.tolist() == [0, 1, 2, 3, 4]
     assert batch.indices.tolist() == [2, 0]
 
 
@@ -206,5 +212,5 @@ def test_a_blank_batch_has_the_shape_of_one_pair_and_no_target():
     batch = blank_batch()
     assert batch.source.shape == batch.target_input.shape == batch.target_output.shape == (1, 1)
     assert int(batch.source_lengths) == 1
-    assert int(batch.target_lengths) == 0
+    assert len(batch.target_cells) == 0
     assert (batch.target_output == PAD).all()

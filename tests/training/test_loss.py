@@ -1,10 +1,13 @@
 """The loss against PyTorch's own and against a loop over tokens."""
 
+import contextlib
+
 import pytest
 import torch
 from torch.nn import functional
 
 from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
+from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.data.batching import Batch, blank_batch
 from seq2seq.data.vocabulary import PAD
 from seq2seq.model.translation import TranslationModel
@@ -26,14 +29,13 @@ def model() -> TranslationModel:
 def make_batch(rows: list[int]) -> Batch:
     source = torch.tensor([[5, 6, 3], [7, 3, PAD], [8, 9, 3]])[rows]
     output = torch.tensor([[5, 6, 7, 3], [8, 3, PAD, PAD], [9, 10, 3, PAD]])[rows]
-    lengths = torch.tensor([4, 2, 3])[rows]
     start = torch.full((len(rows), 1), 2)
     return Batch(
         source,
         torch.tensor([3, 2, 3])[rows],
         torch.cat([start, output[:, :-1]], dim=1),
         output,
-        lengths,
+        torch.tensor([i for i, token in enumerate(output.flatten()) if token != PAD]),
         torch.tensor(rows).numpy(),
     )
 
@@ -62,11 +64,23 @@ def test_a_blank_batch_has_neither_loss_nor_gradient(model):
         assert not parameter.grad.any()
 
 
+@pytest.mark.parametrize("order", ["bahdanau", "luong"])
+@pytest.mark.parametrize("kind", ATTENTION_KINDS)
+def test_no_kind_waits_for_a_gpu(monkeypatch, kind, order):
+    """The meta device has no numbers: whatever asks for one, or for as many as are not 0, fails."""
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)
+    monkeypatch.setattr(torch, "autocast", lambda device, enabled: contextlib.nullcontext())
+    config = ModelConfig(attention=AttentionConfig(kind=kind), decoder=DecoderConfig(order=order))
+    model = TranslationModel(config, 11, 13).to("meta").train()
+    batch_loss(model, make_batch([0, 1, 2]).to("meta"), 0.1).smoothed.backward()
+    assert all(p.grad is not None for p in model.parameters())
+
+
 def test_likelihood_is_unsmoothed_and_summed_token_by_token(model):
     batch = make_batch([0, 1, 2])
     logits = model.logits(model(batch.source, batch.source_lengths, batch.target_input))
     expected = 0.0
-    for row, length in enumerate(batch.target_lengths.tolist()):
+    for row, length in enumerate((batch.target_output != PAD).sum(dim=1).tolist()):
         for position in range(length):
             probability = logits[row, position].softmax(0)[batch.target_output[row, position]]
             expected -= probability.log().item()
