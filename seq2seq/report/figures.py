@@ -30,6 +30,8 @@ LINES: tuple[LineStyleType, ...] = (
 HEIGHT = 5.4
 """Inches: 16 to 9 with the width, a slide."""
 LEFT = 0.075
+SAMPLE = 30
+"""Points: the length of the piece of line beside a system's name."""
 
 
 def look(index: int) -> tuple[str, LineStyleType, str]:
@@ -140,7 +142,11 @@ def _label_buckets(axes: Axes, buckets: Sequence[SystemRow]) -> None:
 
 
 def _label_lines(figure: Figure, axes: Axes, systems: Sequence[System]) -> None:
-    """Write each system's name at the right end of its line, and give the rest to the axes."""
+    """Write each system's name at the right end of its line, behind a sample of that line.
+
+    The axes get the rest of the width. The sample tells apart what has the same colour, as of more
+    than seven systems some have, and in grey printing all.
+    """
     ends = []
     for system in systems:
         values = [row.bleu for row in system.buckets if row.bleu is not None]
@@ -153,7 +159,7 @@ def _label_lines(figure: Figure, axes: Axes, systems: Sequence[System]) -> None:
             name,
             (1, height),
             xycoords=("axes fraction", "data"),
-            xytext=(8, 0),
+            xytext=(SAMPLE + 14, 0),
             textcoords="offset points",
             va="center",
             color=look(index)[0],
@@ -163,8 +169,24 @@ def _label_lines(figure: Figure, axes: Axes, systems: Sequence[System]) -> None:
     ]
     renderer = FigureCanvasAgg(figure).get_renderer()
     longest = max(label.get_window_extent(renderer).width for label in labels)
-    right = 0.035 + longest / figure.bbox.width
-    axes.set_position((LEFT, 0.2, 1 - LEFT - right, 0.62))
+    right = 0.035 + longest / figure.bbox.width + SAMPLE / 72 / WIDTH
+    width = 1 - LEFT - right
+    axes.set_position((LEFT, 0.2, width, 0.62))
+    point = 1 / (72 * WIDTH * width)  # as a part of the axes
+    for index, height in enumerate(heights):
+        colour, line, marker = look(index)
+        axes.plot(
+            [1 + 8 * point, 1 + (8 + SAMPLE / 2) * point, 1 + (8 + SAMPLE) * point],
+            [height] * 3,
+            transform=axes.get_yaxis_transform(),
+            clip_on=False,
+            color=colour,
+            linestyle=line,
+            linewidth=2.2,
+            marker=marker,
+            markevery=[1],
+            markersize=7.5,
+        )
 
 
 def spread(heights: Sequence[float], room: float) -> list[float]:

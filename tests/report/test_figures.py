@@ -116,9 +116,22 @@ def test_a_bucket_missing_in_the_middle_is_skipped(comparison):
     assert len(axes.get_xticklabels()) == 3
 
 
-def test_more_systems_than_colours_can_be_drawn(comparison):
+def test_more_systems_than_colours_can_be_told_apart_at_their_names(comparison):
     many = [replace(comparison.systems[0], name=f"${i}") for i in range(9)]
-    assert len(render_length_figure(replace(comparison, systems=many))["svg"]) > 10_000
+    figure = length_figure(replace(comparison, systems=many))
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    names = {text.xy[1]: text for text in axes.texts if text.get_text().startswith("$")}
+    samples = [line for line in axes.lines if len(line.get_xdata()) == 3]
+    assert len(samples) == len(names) == 9
+    looks = set()
+    for sample in samples:
+        name = names[sample.get_ydata()[0]]  # at its height, and left of it
+        assert sample.get_window_extent().x1 < name.get_window_extent().x0
+        assert sample.get_window_extent().x0 > axes.get_window_extent().x1
+        assert sample.get_color() == name.get_color()
+        looks.add((sample.get_color(), sample.get_marker()))
+    assert len(looks) == 9
 
 
 @given(st.lists(st.floats(0, 100), max_size=8), st.floats(0.1, 20))
