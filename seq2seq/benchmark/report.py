@@ -12,7 +12,8 @@ from seq2seq.benchmark.shares import ENCODER, LOOP, OPTIMIZER, OUTPUT, RECURRENC
 from seq2seq.benchmark.sizes import Size
 from seq2seq.files import write_json, write_whole
 from seq2seq.record import describe_environment
-from seq2seq.report.tables import counted, markdown_table
+from seq2seq.report.numbers import counted
+from seq2seq.report.tables import markdown_table
 
 NAIVE_IS_MORE = "; the naive loop's are more, since it makes at each step what is the same at all"
 

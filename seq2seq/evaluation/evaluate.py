@@ -105,18 +105,36 @@ class _Subject:
     def record(self, search: DecodingConfig) -> dict[str, Any]:
         """Who translates, and how."""
         trained = self.checkpoint.config
+        alike = all(other.config.seed == trained.seed for other in self.others)
+        members = [_member(one) for one in (self.checkpoint, *self.others)] if self.others else []
         return {
             "experiment": trained.name,
             "system": "-".join([trained.system, *self.together]),
-            "seed": trained.seed,
+            "seed": trained.seed if alike else None,
+            "members": members,
             "corpus": trained.corpus.kind,
             "search": search.name,
             "checkpoint": str(self.checkpoint.directory),
             "config": {**asdict(trained), "decoding": asdict(search)},
-            "training": _training_record(self.checkpoint.directory),
+            "training": self.training(),
             "parameters": self.translator.model.parameter_counts(),
             **environment_record(self.translator.device),
         }
+
+    def training(self) -> dict[str, Any] | None:
+        """The record of the one training behind it; None where it is not known, or not one."""
+        runs = {_run_folder(one.directory) for one in (self.checkpoint, *self.others)}
+        return _training_record(self.checkpoint.directory) if len(runs) == 1 else None
+
+
+def _member(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What is told of one of several models that are evaluated as one system."""
+    return {
+        "system": checkpoint.config.system,
+        "seed": checkpoint.config.seed,
+        "update": checkpoint.state.get("progress", {}).get("update"),
+        "training": _training_record(checkpoint.directory),
+    }
 
 
 def _run_folder(checkpoint: Path) -> Path:
@@ -177,7 +195,7 @@ def _evaluate_search(
         log.info("%s is already evaluated.", directory)
         texts = test_set.complete(found.texts)
         # The run may have gone on since, without a better checkpoint.
-        training = _training_record(subject.checkpoint.directory)
+        training = subject.training()
         known = training is None or training == found.record.get("training")
         scored = found.scored_with(config.evaluation) is found.scores
         if known and texts is found.texts and scored:

@@ -44,11 +44,15 @@ class Evaluation:
     scores: Scores
     record: dict[str, Any]
     """How the hypotheses came about; plain JSON. Comparisons read ``experiment``, ``system``,
-    ``seed``, ``corpus``, ``test_set``, ``search`` and ``config``, each of them optional."""
+    ``seed``, ``corpus``, ``test_set``, ``search`` and ``config``, each of them optional. Of several
+    models as one, ``members`` has a record for each."""
 
     @property
     def system(self) -> str:
-        """Who translated, as tables call it: the system, and its seed where it has one."""
+        """Who translated, as tables call it: the system, and its seed where it has one.
+
+        Several models as one have that of all of them, if they have one.
+        """
         seed = self.record.get("seed")
         return str(self.record.get("system")) + ("" if seed is None else f", seed {seed}")
 

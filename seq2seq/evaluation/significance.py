@@ -50,7 +50,11 @@ class DifferenceInDifferences:
     low: float
     high: float
     long_gap: float
+    long_low: float
+    long_high: float
     short_gap: float
+    short_low: float
+    short_high: float
     long_sentences: int
     short_sentences: int
     by_seed: dict[str, float]
@@ -134,29 +138,29 @@ def randomization_test(
     """Two-sided p-value: how often does swapping outputs at random set the systems as far apart?
 
     Each trial swaps, for about half of the sentences, all of the baseline's outputs for all of the
-    system's. Where there are several seeds their counts are averaged, so that systems with
-    different numbers of seeds can be swapped.
+    system's. The statistic is the gap itself, between means over seeds. A seed of the one is
+    swapped with a seed of the other: in turn, all as often, where they have different numbers.
     """
-    # Whole numbers until the last division keep the sums exact in floating point.
-    scale = len(baseline) * len(system)
-    first = baseline.sum(axis=0) * len(system)
-    second = system.sum(axis=0) * len(baseline)
-    difference = (second - first).astype(np.float64)
+    pairs = np.lcm(len(baseline), len(system))
+    first = np.tile(baseline, (pairs // len(baseline), 1, 1))
+    second = np.tile(system, (pairs // len(system), 1, 1))
+    _, sentences, columns = first.shape
+    difference = (second - first).transpose(1, 0, 2).reshape(sentences, pairs * columns)
+    difference = difference.astype(np.float64)  # whole numbers, so that sums are exact
 
-    sentences = len(first)
     generator = np.random.default_rng(config.seed)
     swap = generator.integers(2, size=(config.bootstrap, sentences), dtype=bool)
-    swapped = np.empty((config.bootstrap, first.shape[1]))
+    swapped = np.empty((config.bootstrap, pairs * columns))
     step = max(1, CHUNK // sentences)
     for start in range(0, config.bootstrap, step):
         swapped[start : start + step] = swap[start : start + step].astype(np.float64) @ difference
 
-    def distance(moved: Float[np.ndarray, "*R 10"]) -> Float[np.ndarray, "*R"]:
-        ours, theirs = first.sum(axis=0) + moved, second.sum(axis=0) - moved
-        return np.asarray(np.abs(bleu(ours / scale) - bleu(theirs / scale)))
+    def distance(moved: Float[np.ndarray, "R L 10"]) -> Float[np.ndarray, "R"]:
+        ours, theirs = first.sum(axis=1) + moved, second.sum(axis=1) - moved
+        return np.abs(bleu(ours).mean(axis=-1) - bleu(theirs).mean(axis=-1))
 
-    observed = float(distance(np.zeros(first.shape[1])))
-    return p_value(distance(swapped), observed)
+    observed = float(distance(np.zeros((1, pairs, columns)))[0])
+    return p_value(distance(swapped.reshape(-1, pairs, columns)), observed)
 
 
 def p_value(trials: Float[np.ndarray, "R"], observed: float) -> float:
@@ -198,6 +202,8 @@ def difference_in_differences(
         )
         samples[pool] = system_samples - baseline_samples
     low, high = percentile_interval(samples["long"] - samples["short"], config.confidence)
+    long_low, long_high = percentile_interval(samples["long"], config.confidence)
+    short_low, short_high = percentile_interval(samples["short"], config.confidence)
 
     by_seed = {}
     for seed in system:
@@ -215,7 +221,11 @@ def difference_in_differences(
         low=low,
         high=high,
         long_gap=gaps["long"],
+        long_low=long_low,
+        long_high=long_high,
         short_gap=gaps["short"],
+        short_low=short_low,
+        short_high=short_high,
         long_sentences=int(pools["long"].sum()),
         short_sentences=int(pools["short"].sum()),
         by_seed=by_seed,

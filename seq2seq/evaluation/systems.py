@@ -38,6 +38,7 @@ from seq2seq.evaluation.significance import (
     difference_in_differences,
 )
 from seq2seq.evaluation.trend import Trend, trend
+from seq2seq.record import WHEREABOUTS
 
 logger = logging.getLogger(__name__)
 
@@ -312,4 +313,11 @@ def _settings(evaluation: Evaluation) -> dict[str, Any]:
     """What shaped the run, by dotted key; empty where the record does not say."""
     config = evaluation.record.get("config")
     flat = flatten(config) if isinstance(config, dict) else {}
-    return {k: value for k, value in flat.items() if k.partition(".")[0] not in BESIDE_THE_POINT}
+    trained = evaluation.record.get("training") or {}
+    if flat and (precision := trained.get("precision")):
+        flat["training.precision"] = precision  # what it was, where the config may say "auto"
+    return {
+        key: value
+        for key, value in flat.items()
+        if key.partition(".")[0] not in BESIDE_THE_POINT and not WHEREABOUTS.match(f"{key}=")
+    }

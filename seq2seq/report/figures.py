@@ -13,6 +13,7 @@ from matplotlib.typing import LineStyleType
 
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.evaluation.systems import Comparison, System, SystemRow
+from seq2seq.report.numbers import percent
 from seq2seq.report.style import COLOURS, DPI, FAINT, GRID, INK, WIDTH, render
 from seq2seq.report.tables import heading
 
@@ -216,7 +217,7 @@ def _title(figure: Figure, comparison: Comparison, buckets: Sequence[SystemRow])
     settings = comparison.settings
     figure.text(0.03, 0.935, "BLEU by source length", fontsize=16, fontweight="bold")
     figure.text(0.03, 0.88, heading(comparison), fontsize=11.5, color=INK)
-    notes = [f"Bands: {settings.confidence:.0%} bootstrap intervals over sentences."]
+    notes = [f"Bands: {percent(settings.confidence)} bootstrap intervals over sentences."]
     if any(len(system.seeds) > 1 for system in comparison.systems):
         notes.append("Points: means over seeds; whiskers: lowest to highest seed.")
     if any(row.few for row in buckets):

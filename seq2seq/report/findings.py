@@ -4,6 +4,7 @@ from seq2seq.evaluation.lengths import FEW
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
 from seq2seq.evaluation.systems import Comparison, Gap, System
 from seq2seq.evaluation.trend import Trend
+from seq2seq.report.numbers import between, percent, signed, with_interval
 
 NOTABLE_CAP_SHARE = 0.01
 NO_GROWTH = (
@@ -26,10 +27,16 @@ def findings(comparison: Comparison) -> list[str]:
     for system in comparison.systems:
         if (system.overall.capped or 0) > NOTABLE_CAP_SHARE * comparison.sentences:
             found.append(
-                f"{system.name}: the search cut {system.overall.capped:.4g} of "
-                f"{comparison.sentences:,} hypotheses at its length limit, which costs them BLEU."
+                f"{system.name}: the search cut {_mean_count(system)} of "
+                f"{comparison.sentences:,} hypotheses at its length limit."
             )
     return found
+
+
+def _mean_count(system: System) -> str:
+    """How many hypotheses were cut; of several seeds their mean."""
+    count = f"{system.overall.capped:,.1f}".removesuffix(".0")
+    return count if len(system.seeds) == 1 else f"{count} (the mean over seeds)"
 
 
 def curve_in_words(system: System, confidence: float) -> str:
@@ -50,10 +57,11 @@ def curve_in_words(system: System, confidence: float) -> str:
         )
     found = system.trend
     assert found is not None  # there are two buckets to be believed
-    change = f"{found.change:+.1f}, {confidence:.0%} interval {found.low:+.1f} to {found.high:+.1f}"
+    interval = f"{percent(confidence)} interval {between(found.low, found.high)}"
+    change = f"{signed(found.change)}, {interval}"
     # Rows with sentences have intervals; the type does not say so.
     if (last.bleu_high or 0.0) < (first.bleu_low or 0.0):
-        lost = _half_in_words(found, confidence)
+        lost = _half_in_words(system, found, confidence)
         return f"{system.name}: BLEU falls from {start} to {end} ({change}){lost}."
     if (last.bleu_low or 0.0) > (first.bleu_high or 0.0):
         return f"{system.name}: BLEU rises from {start} to {end} ({change})."
@@ -63,30 +71,41 @@ def curve_in_words(system: System, confidence: float) -> str:
     )
 
 
-def _half_in_words(found: Trend, confidence: float) -> str:
+def _half_in_words(system: System, found: Trend, confidence: float) -> str:
     """Where BLEU is first less than half of what it was; nothing where it never is."""
     if found.half is None:
         return ""
     ends = [words or "never" for words in (found.half_from, found.half_to)]
-    luck = f"in {confidence:.0%} of resamples, too"
+    luck = f"in {percent(confidence)} of resamples, too"
     if ends != [found.half] * 2:
-        luck = f"{confidence:.0%} interval {ends[0]} to {ends[1]}"
-    return f"; it is first less than half of that at {found.half} words ({luck})"
+        luck = f"{percent(confidence)} interval {ends[0]} to {ends[1]}"
+    words = [row.words for row in system.buckets]
+    passed = system.buckets[words.index(found.first) : words.index(found.half)]
+    among = ""
+    if any(row.few and row.sentences for row in passed):
+        among = f"among the lengths of at least {FEW} sentences "
+    return f"; {among}it is first less than half of that at {found.half} words ({luck})"
 
 
 def gap_in_words(gap: Gap, confidence: float) -> str:
     """The gap over the whole test set."""
     paired = gap.overall.paired
     assert paired is not None  # a test set has sentences
-    interval = f"{confidence:.0%} interval {paired.gap_low:+.1f} to {paired.gap_high:+.1f}"
+    interval = f"{percent(confidence)} interval {between(paired.gap_low, paired.gap_high)}"
     over_all = f'Over all {gap.overall.sentences:,} sentences "{gap.system}"'
+    by = f'{over_all} differs from "{gap.baseline}" by {signed(paired.gap)} BLEU ({interval})'
+    if gap.overall.sentences < FEW:
+        return f"{by}: fewer than {FEW} sentences, too few to conclude from."
     if paired.gap_low <= 0 <= paired.gap_high:
+        return f"{by}: no difference that this test set can show."
+    if paired.p_randomization > 1 - confidence:
         return (
-            f'{over_all} differs from "{gap.baseline}" by {paired.gap:+.1f} BLEU ({interval}): '
-            "no difference that this test set can show."
+            f"{by}, yet p is {paired.p_randomization:.2f} by approximate randomisation: where the "
+            "two tests disagree, no difference is claimed."
         )
     side = "above" if paired.gap > 0 else "below"
-    return f'{over_all} is {abs(paired.gap):.1f} BLEU {side} "{gap.baseline}" ({interval}).'
+    size = signed(abs(paired.gap)).removeprefix("+")
+    return f'{over_all} is {size} BLEU {side} "{gap.baseline}" ({interval}).'
 
 
 def growth_in_words(gap: Gap, confidence: float) -> str:
@@ -106,11 +125,13 @@ def growth_in_words(gap: Gap, confidence: float) -> str:
     seeds = ""
     if len(found.by_seed) > 1:
         low, high = min(found.by_seed.values()), max(found.by_seed.values())
-        seeds = f"; {low:+.1f} to {high:+.1f} over {len(found.by_seed)} seeds"
+        seeds = f"; {between(low, high)} over {len(found.by_seed)} seeds"
+    short = with_interval(found.short_gap, found.short_low, found.short_high)
+    long = with_interval(found.long_gap, found.long_low, found.long_high)
     return (
-        f'"{gap.system}" minus "{gap.baseline}" is {found.short_gap:+.1f} BLEU up to '
-        f"{SHORT_WORDS} source words (n = {found.short_sentences:,}) and {found.long_gap:+.1f} "
+        f'"{gap.system}" minus "{gap.baseline}" is {short} BLEU up to '
+        f"{SHORT_WORDS} source words (n = {found.short_sentences:,}) and {long} "
         f"above {LONG_WORDS} (n = {found.long_sentences:,}): difference in differences "
-        f"{found.value:+.1f} ({confidence:.0%} interval {found.low:+.1f} to {found.high:+.1f}"
+        f"{signed(found.value)} ({percent(confidence)} interval {between(found.low, found.high)}"
         f"{seeds}); {verdict}."
     )

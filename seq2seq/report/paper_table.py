@@ -20,12 +20,15 @@ TABLE_1 = {
 def paper_markdown(evaluations: Sequence[Evaluation]) -> str:
     """A row for each evaluation, with the paper's system of its like; what differs is below."""
     rows, notes = [], []
+    settings = evaluations[0].scores.settings  # of one confidence and one tokenisation, all rows
+    several_searches = len({one.record.get("search") for one in evaluations}) > 1
     for evaluation in evaluations:
-        record, scores = evaluation.record, evaluation.scores
+        record, scores = evaluation.record, evaluation.scored_with(settings)
         name, published = _like(record)
+        search = f", {record.get('search')}" if several_searches else ""
         rows.append(
             [
-                escaped(evaluation.system),
+                escaped(evaluation.system + search),
                 interval_text(scores.overall),
                 name,
                 "–" if published is None else f"{published:.2f}",
@@ -49,11 +52,13 @@ def _like(record: dict[str, Any]) -> tuple[str, float | None]:
     trained = record.get("config") or {}
     corpus, model = trained.get("corpus", {}), trained.get("model", {})
     kind = model.get("attention", {}).get("kind")
+    search = trained.get("decoding") or {}
     alike = (
         record.get("test_set") == "newstest2014"
         and (corpus.get("source"), corpus.get("target")) == ("en", "fr")
         and kind in ("additive", "fixed")
         and model.get("decoder", {}).get("order", "bahdanau") == "bahdanau"
+        and not search.get("forbid_unknown")  # that is the paper's other column
         and "together" not in record.get("identity", {})  # of several models as one
     )
     if not alike:

@@ -1,18 +1,23 @@
 """How published results came about: models, updates, time and machines, each in a line."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.given import GIVEN
 from seq2seq.evaluation.systems import Gap, System
 from seq2seq.record import describe_environments, describe_machine
-from seq2seq.report.tables import counted
-from seq2seq.report.training_runs import unfinished
+from seq2seq.report.numbers import counted
+from seq2seq.report.training_runs import trainings_of, unfinished
 
 
-def provenance(evaluations: Sequence[Evaluation]) -> list[str]:
-    """How each result came about: model, updates, time, seed; command, hardware, versions."""
+def provenance(evaluations: Sequence[Evaluation], systems: Sequence[System] = ()) -> list[str]:
+    """How each result came about: model, updates, time, seed; command, hardware, versions.
+
+    ``systems`` are those of a comparison, which may call an evaluation more than its record does.
+    """
+    names = {str(evaluation.directory): evaluation.system for evaluation in evaluations}
+    names |= _names(systems)
     lines = []
     for evaluation in evaluations:
         record = evaluation.record
@@ -20,7 +25,9 @@ def provenance(evaluations: Sequence[Evaluation]) -> list[str]:
             lines.append(f"{record.get('system')}: translations that were given.")
             continue
         training: dict[str, Any] | None = record.get("training")
-        if training is None:  # the checkpoint was taken elsewhere without its run
+        if members := record.get("members"):
+            trained = "made of " + "; ".join(map(_member, members))
+        elif training is None:  # the checkpoint was taken elsewhere without its run
             trained = "how it was trained is not recorded"
         else:
             progress = training.get("progress", {})
@@ -31,17 +38,32 @@ def provenance(evaluations: Sequence[Evaluation]) -> list[str]:
                 f"{progress.get('best_update', 0):,}{unfinished(training)}"
             )
         lines.append(
-            f"{record.get('system')}, seed {record.get('seed')}: "
+            f"{names[str(evaluation.directory)]}: "
             f"{record.get('parameters', {}).get('total', 0):,} parameters, {trained}; "
             f"{record.get('sentences_per_second')} sentences/s at this search."
         )
     return [*lines, *commands(evaluations)]
 
 
+def _names(systems: Sequence[System]) -> dict[str, str]:
+    """Folder of an evaluation -> what a comparison calls it."""
+    return {
+        directory: system.name + ("" if seed is None else f", seed {seed}")
+        for system in systems
+        for seed, directory in zip(system.seeds, system.evaluations, strict=True)
+    }
+
+
+def _member(member: dict[str, Any]) -> str:
+    update = member.get("update")
+    after = "" if update is None else f" after {counted(update, 'update')}"
+    return f"{member.get('system')}, seed {member.get('seed')}{after}"
+
+
 def commands(evaluations: Sequence[Evaluation]) -> list[str]:
     """What made the models; and the translations, where another machine or code did."""
     records = [e.record for e in evaluations if e.record.get("search") != GIVEN]
-    trained = [record["training"] for record in records if record.get("training")]
+    trained = [training for record in records for training in trainings_of(record)]
     told = [record for record in records if record.get("hardware")]
     translated = [record for record in told if not _same_making(record)]
     return [
@@ -64,23 +86,22 @@ def budget(
     Of the systems of ``gaps``, or of all where there is no gap. At an equal budget are two systems
     that were both ended so, after as many updates in all of their seeds.
     """
-    trainings = {
-        str(one.directory): (one.system, one.record.get("training") or {}) for one in evaluations
-    }
+    trainings = {str(one.directory): one.record.get("training") or {} for one in evaluations}
+    names = _names(systems)
     told = {name for gap in gaps for name in (gap.system, gap.baseline)}
     ended: dict[str, str] = {}
-    budgets: dict[str, set[tuple[bool, int | None]]] = {}
+    budgets: dict[str, set[_Budget]] = {}
     for system in systems:
         if told and system.name not in told:
             continue
         for directory in system.evaluations:
-            called, training = trainings[directory]
-            reason = str(training.get("reason"))
-            cut = reason.startswith("max_")
+            training = trainings[directory]
+            reason = None if unfinished(training) else training.get("reason")
+            cut = None if reason is None else str(reason).startswith("max_")
             if cut:
-                ended[called] = reason
+                ended[names[directory]] = str(reason)
             made = training.get("progress", {}).get("update")
-            budgets.setdefault(system.name, set()).add((cut, made))
+            budgets.setdefault(system.name, set()).add(_Budget(cut, made))
     if not ended:
         return []
     each = ", ".join(f"{called} ({reason})" for called, reason in ended.items())
@@ -96,14 +117,25 @@ def budget(
     ]
 
 
-def _verdict(budgets: dict[str, set[tuple[bool, int | None]]], gap: Gap, gaps: int) -> str:
+class _Budget(NamedTuple):
+    cut: bool | None
+    """Whether a limit ended the training; None where it is not over, or nobody knows."""
+    updates: int | None
+
+
+def _verdict(budgets: dict[str, set[_Budget]], gap: Gap, gaps: int) -> str:
     """Whether two systems were given, and used up, the same; nothing where neither was cut."""
     ours, theirs = budgets[gap.system], budgets[gap.baseline]
-    if not any(cut for cut, _ in ours | theirs):
+    if not any(one.cut for one in ours | theirs):
         return ""
     pair = "The comparison" if gaps == 1 else f'That of "{gap.system}" with "{gap.baseline}"'
+    if any(one.cut is None for one in ours | theirs):
+        return (
+            f"{pair} may be one at an equal budget or not: of one side it is not known how its "
+            "training ended, or it has not ended."
+        )
     if len(ours) == 1 and ours == theirs:
         return f"{pair} is one at an equal budget."
-    if all(cut for cut, _ in ours | theirs):
+    if all(one.cut for one in ours | theirs):
         return f"{pair} is one of different numbers of updates."
     return f"{pair} is one of trainings that ended by different rules."

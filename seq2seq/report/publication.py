@@ -149,7 +149,7 @@ def _fill_comparison(draft: Draft, folder: Path) -> None:
         *filter(None, [gap_table(comparison)]),
         *(f"- {finding}" for finding in findings(comparison)),
         *(f"- {line}" for line in budget(evaluations, comparison.systems, comparison.gaps)),
-        *(f"- {line}" for line in provenance(evaluations)),
+        *(f"- {line}" for line in provenance(evaluations, comparison.systems)),
         "",
         "<details><summary>How to read the table</summary>",
         "",

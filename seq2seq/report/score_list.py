@@ -4,23 +4,26 @@ from collections.abc import Sequence
 from typing import Any
 
 from seq2seq.evaluation.folder import Evaluation
+from seq2seq.evaluation.lengths import Scores
 from seq2seq.evaluation.scores import Translations
 from seq2seq.record import describe_environments
+from seq2seq.report.numbers import or_dash, percent
 from seq2seq.report.tables import escaped, interval_text, markdown_table, signature_note
-from seq2seq.report.training_runs import unfinished
+from seq2seq.report.training_runs import trainings_of, unfinished
 
 
 def score_list_markdown(evaluations: Sequence[Evaluation]) -> str:
     """A row for each evaluation, in the order given; below it signatures, commands, hardware."""
-    rows = [_row(evaluation) for evaluation in evaluations]
-    header = ["system", "parameters", "search", "BLEU", "chrF", "brevity", "sentences/s"]
+    # By the settings of the first, all of them: the note below speaks for every row.
     settings = evaluations[0].scores.settings
+    scores = [evaluation.scored_with(settings) for evaluation in evaluations]
+    rows = [_row(*one) for one in zip(evaluations, scores, strict=True)]
+    header = ["system", "parameters", "search", "BLEU", "chrF", "brevity", "sentences/s"]
+    signed = scores[0].signatures
     notes = [
-        f"Brackets: {settings.confidence:.0%} bootstrap interval over the sentences "
+        f"Brackets: {percent(settings.confidence)} bootstrap interval over the sentences "
         f"({settings.bootstrap:,} resamples), the trained models held fixed.",
-        *dict.fromkeys(
-            signature_note(e.scores.signatures.bleu, e.scores.signatures.chrf) for e in evaluations
-        ),
+        signature_note(signed.bleu, signed.chrf),
         *_trained(evaluations),
         *describe_environments([evaluation.record for evaluation in evaluations]),
     ]
@@ -31,7 +34,7 @@ def _trained(evaluations: Sequence[Evaluation]) -> list[str]:
     """What made the models; those whose training was cut short stand apart."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for evaluation in evaluations:
-        if run := evaluation.record.get("training"):
+        for run in trainings_of(evaluation.record):
             groups.setdefault(unfinished(run), []).append(run)
     return [
         f"Trained{state}: {line}"
@@ -45,16 +48,16 @@ def same_texts(first: Translations, other: Translations) -> bool:
     return (first.sources, first.references) == (other.sources, other.references)
 
 
-def _row(evaluation: Evaluation) -> list[str]:
-    record, overall = evaluation.record, evaluation.scores.overall
+def _row(evaluation: Evaluation, scores: Scores) -> list[str]:
+    record, overall = evaluation.record, scores.overall
     speed = record.get("sentences_per_second")
     parameters = record.get("parameters", {}).get("total")
     return [
         escaped(evaluation.system),
-        "–" if parameters is None else f"{parameters:,}",
+        or_dash(parameters, 0),
         escaped(str(record.get("search"))),
         interval_text(overall),
         f"{overall.chrf:.1f}",
         f"{overall.brevity_ratio:.2f}",
-        "–" if speed is None else f"{speed:,.0f}",
+        or_dash(speed, 0),
     ]

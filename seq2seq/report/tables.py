@@ -8,6 +8,7 @@ from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import FEW, LengthScore, Scores
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, PairedComparison
 from seq2seq.evaluation.systems import Comparison, SystemRow
+from seq2seq.report.numbers import or_dash, p_text, percent, with_interval
 
 DAGGER = "†"
 BREVITY_NOTE = "Brevity: tokens said per token of the reference."
@@ -43,16 +44,16 @@ def scores_markdown(scores: Scores) -> str:
         "source words": [_label(row) for row in shown],
         "n": [f"{row.sentences:,}" for row in shown],
         "BLEU": [interval_text(row) for row in shown],
-        "chrF": [_number(row.chrf, 1) for row in shown],
+        "chrF": [or_dash(row.chrf, 1) for row in shown],
     }
     if scores.overall.ter is not None:
-        columns["TER"] = [_number(row.ter, 1) for row in shown]
-    columns["brevity"] = [_number(row.brevity_ratio, 2) for row in shown]
+        columns["TER"] = [or_dash(row.ter, 1) for row in shown]
+    columns["brevity"] = [or_dash(row.brevity_ratio, 2) for row in shown]
     if scores.overall.capped is not None:
-        columns["hit the cap"] = [_number(row.capped, 0) for row in shown]
+        columns["hit the cap"] = [or_dash(row.capped, 0) for row in shown]
     if any(row.loss is not None for row in shown):
-        columns["loss"] = [_number(row.loss, 3) for row in shown]
-        columns["perplexity"] = [_number(row.perplexity, 2) for row in shown]
+        columns["loss"] = [or_dash(row.loss, 3) for row in shown]
+        columns["perplexity"] = [or_dash(row.perplexity, 2) for row in shown]
     notes = _interval_notes(scores.settings.confidence, scores.settings.bootstrap)
     notes.append(BREVITY_NOTE)
     if "hit the cap" in columns:
@@ -172,10 +173,7 @@ def bleu_table(comparison: Comparison) -> str:
             if paired is None:
                 cells += ["–", "–", "–"]
             else:
-                cells += [
-                    f"{paired.gap:+.1f} [{paired.gap_low:+.1f}, {paired.gap_high:+.1f}]",
-                    *p_texts(paired, comparison.settings.bootstrap),
-                ]
+                cells += gap_cells(paired, comparison.settings.bootstrap)
         rows.append(cells)
     return markdown_table(header, rows)
 
@@ -197,14 +195,16 @@ def gap_table(comparison: Comparison) -> str:
         cells = [
             escaped(gap.system),
             escaped(gap.baseline),
-            f"{paired.gap:+.1f} [{paired.gap_low:+.1f}, {paired.gap_high:+.1f}]",
-            *p_texts(paired, comparison.settings.bootstrap),
+            *gap_cells(paired, comparison.settings.bootstrap),
         ]
         if growth is None:
             cells += ["–"] * 3
         else:
-            cells += [f"{growth.short_gap:+.1f}", f"{growth.long_gap:+.1f}"]
-            cells.append(f"{growth.value:+.1f} [{growth.low:+.1f}, {growth.high:+.1f}]")
+            cells += [
+                with_interval(growth.short_gap, growth.short_low, growth.short_high),
+                with_interval(growth.long_gap, growth.long_low, growth.long_high),
+                with_interval(growth.value, growth.low, growth.high),
+            ]
         rows.append(cells)
     return markdown_table(header, rows)
 
@@ -220,11 +220,11 @@ def detail_table(comparison: Comparison) -> str:
     for index, row in enumerate(comparison.systems[0].rows):
         of_systems = [system.rows[index] for system in comparison.systems]
         cells = [_label(row)]
-        cells += [_number(other.chrf, 1) for other in of_systems]
+        cells += [or_dash(other.chrf, 1) for other in of_systems]
         if with_ter:
-            cells += [_number(other.ter, 1) for other in of_systems]
-        cells += [_number(other.brevity_ratio, 2) for other in of_systems]
-        cells += [_number(other.capped, 1 if several else 0) for other in of_systems]
+            cells += [or_dash(other.ter, 1) for other in of_systems]
+        cells += [or_dash(other.brevity_ratio, 2) for other in of_systems]
+        cells += [or_dash(other.capped, 1 if several else 0) for other in of_systems]
         rows.append(cells)
     return markdown_table(header, rows)
 
@@ -237,6 +237,12 @@ def notes(comparison: Comparison) -> list[str]:
         said.append(
             "Scores are means over seeds; parentheses give the lowest and the highest seed, which "
             "speak of the luck of training as the intervals do not."
+        )
+    if once := [s.name for s in comparison.systems if len(s.seeds) == 1 and s.seeds != [None]]:
+        which = "all systems" if len(once) == len(comparison.systems) else ", ".join(once)
+        said.append(
+            f"Trained with one seed: {which}. Another would move the score, and by how much is in "
+            "no interval here."
         )
     if comparison.gaps:
         said.append(
@@ -280,7 +286,7 @@ def _measures(comparison: Comparison) -> str:
 def _interval_notes(confidence: float, resamples: int) -> list[str]:
     return [
         "Rows: length of the source in words between spaces.",
-        f"Brackets: {confidence:.0%} bootstrap interval over the sentences of the row "
+        f"Brackets: {percent(confidence)} bootstrap interval over the sentences of the row "
         f"({resamples:,} resamples), the trained models held fixed.",
     ]
 
@@ -309,22 +315,13 @@ def interval_text(row: LengthScore | SystemRow) -> str:
     return text
 
 
-def p_texts(paired: PairedComparison, trials: int) -> list[str]:
-    """The p-values of both tests; "at most" where no trial was as extreme, the least there is."""
-    texts = []
-    for p in (paired.p_bootstrap, paired.p_randomization):
-        text = f"{p:.3f}" if p >= 0.0005 else f"{p:.1g}"
-        texts.append(f"≤ {text}" if p < 1.5 / (trials + 1) else text)
-    return texts
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:,.{digits}f}"
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 update``, ``2,000 updates``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+def gap_cells(paired: PairedComparison, trials: int) -> list[str]:
+    """A gap with its interval, and the p-values of both tests."""
+    return [
+        with_interval(paired.gap, paired.gap_low, paired.gap_high),
+        p_text(paired.p_bootstrap, trials),
+        p_text(paired.p_randomization, trials),
+    ]
 
 
 def escaped(text: str) -> str:

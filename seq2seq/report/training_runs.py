@@ -10,7 +10,8 @@ from typing import Any
 
 from seq2seq.errors import UserError
 from seq2seq.record import WHEREABOUTS, describe_environments
-from seq2seq.report.tables import counted, escaped, markdown_table
+from seq2seq.report.numbers import counted
+from seq2seq.report.tables import escaped, markdown_table
 from seq2seq.training.metrics import Metrics
 from seq2seq.training.run_folder import identity
 
@@ -69,6 +70,13 @@ def text_read(settings: dict[str, Any], record: dict[str, Any]) -> dict[str, Any
 def unfinished(record: dict[str, Any]) -> str:
     """What to add to a training, by its run.json, that could go on: nothing where it is over."""
     return "" if record.get("status", "finished") == "finished" else ", unfinished"
+
+
+def trainings_of(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """The trainings behind an evaluation, by its record: one, or those of several models as one."""
+    if training := record.get("training"):
+        return [training]
+    return [training for one in record.get("members") or [] if (training := one.get("training"))]
 
 
 def read_training_run(folder: Path) -> TrainingRun:

@@ -66,6 +66,12 @@ def test_several_checkpoints_are_one_system_of_another_name(run):
         (together,) = evaluate(config)
         assert together.directory == run / "evaluations" / f"test-greedy-{name}"
         assert together.record["system"] == f"attention-{name}"
+        # Of one training, whose seed and record are thus those of all.
+        assert together.record["seed"] == alone.record["seed"]
+        assert together.record["training"] == alone.record["training"]
+        for place, member in zip((run, last), together.record["members"], strict=True):
+            state = load_checkpoint(Path(place), torch.device("cpu")).state
+            assert member["update"] == state["progress"]["update"]
         before = (together.directory / "scores.json").stat().st_mtime_ns
         evaluate(config)
         assert (together.directory / "scores.json").stat().st_mtime_ns == before

@@ -42,6 +42,12 @@ def test_one_checkpoint_does_not_serve_for_another(run, other_checkpoint, tmp_pa
         assert alone.record["identity"]["checkpoint_sha256"] == sha256
         (both,) = evaluate(settings(run, more_checkpoints=[str(path)], output=str(tmp_path)))
         assert both.record["identity"]["together"] == ["ensemble2", sha256]
+        # Of two trainings, none of which is that of the whole; those of the members are kept.
+        of_one = path == run
+        assert (both.record["training"] is None) == (not of_one)
+        trainings = [member["training"] for member in both.record["members"]]
+        assert trainings[0] == evaluate(settings(run))[0].record["training"]
+        assert trainings[1] == alone.record["training"]
 
 
 def test_one_precision_does_not_serve_for_another(run, tmp_path):

@@ -119,6 +119,22 @@ def test_searches_and_experiments_that_differ_become_part_of_the_name(tmp_path):
     assert names == ["short/additive", "long/additive"]
 
 
+def test_where_text_lies_is_no_difference_and_the_precision_that_was_is_one(tmp_path):
+    texts = translated({5: 10}, good)
+
+    def run(name: str, place: str, precision: str):
+        config = {"corpus": {"directory": place}, "training": {"precision": "auto"}}
+        trained = {"precision": precision}
+        return evaluated(tmp_path / name, texts, name, config=config, training=trained)
+
+    here, there = run("a", "/here", "float32"), run("b", "/there", "float32")
+    assert compare_systems([here, there], None, SETTINGS).config_differences == {}
+    narrow = run("c", "/here", "bfloat16")
+    assert compare_systems([here, narrow], None, SETTINGS).config_differences == {
+        "training.precision": {"a": ["float32"], "c": ["bfloat16"]}
+    }
+
+
 def test_config_differences_are_found_and_names_of_runs_are_not_among_them(tmp_path):
     texts = translated({5: 10}, good)
 

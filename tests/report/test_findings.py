@@ -46,7 +46,8 @@ def test_the_first_length_at_which_half_is_lost_is_said(compared):
     believable = [row for row in fixed.buckets if row.sentences >= 100]
     assert believable[1].bleu > half > believable[2].bleu > believable[3].bleu
     said = curve_in_words(fixed, 0.95)
-    assert "; it is first less than half of that at 31-40 words (" in said
+    among = "among the lengths of at least 100 sentences"
+    assert f"; {among} it is first less than half of that at 31-40 words (" in said
     last = f"{additive.buckets[4].bleu:.1f} on sources of 41-50 words ("
     assert last in curve_in_words(additive, 0.95)
     assert "half" not in curve_in_words(additive, 0.95)
@@ -107,9 +108,11 @@ def test_few_sentences_are_no_curve(compared):
 def test_an_advantage_on_long_sentences(compared):
     gap = compared(lambda n: 1 - n / 60, lambda n: 0.95).gaps[0]
     found = gap.difference_in_differences
+    short = f"{found.short_gap:+.1f} [{found.short_low:+.1f}, {found.short_high:+.1f}]"
+    long = f"{found.long_gap:+.1f} [{found.long_low:+.1f}, {found.long_high:+.1f}]"
     assert growth_in_words(gap, 0.95) == (
-        f'"additive" minus "fixed" is {found.short_gap:+.1f} BLEU up to 20 source words (n = 110) '
-        f"and {found.long_gap:+.1f} above 30 (n = 110): difference in differences "
+        f'"additive" minus "fixed" is {short} BLEU up to 20 source words (n = 110) '
+        f"and {long} above 30 (n = 110): difference in differences "
         f"{found.value:+.1f} (95% interval {found.low:+.1f} to {found.high:+.1f}); "
         '"additive" stands better against "fixed" on long sources than on short ones.'
     )
@@ -139,6 +142,21 @@ def test_identical_systems_are_a_null_and_read_as_one(compared):
     )
 
 
+def test_of_few_sentences_no_side_is_taken(compared):
+    gap = compared(lambda n: 0.5, lambda n: 0.9, {5: 49, 40: 50}).gaps[0]
+    assert gap.overall.paired.gap_low > 10
+    assert gap_in_words(gap, 0.95).endswith("fewer than 100 sentences, too few to conclude from.")
+
+
+def test_where_the_two_tests_disagree_no_side_is_taken(compared):
+    gap = compared(lambda n: 0.5, lambda n: 0.9).gaps[0]
+    for p, sure in ((0.06, False), (0.05, True)):
+        paired = replace(gap.overall.paired, p_randomization=p)
+        said = gap_in_words(replace(gap, overall=replace(gap.overall, paired=paired)), 0.95)
+        assert said.endswith("no difference is claimed.") == (not sure)
+        assert (' BLEU above "fixed" (' in said) == sure
+
+
 def test_seeds_show_their_own_range(comparison):
     gap = comparison.gaps[0]
     values = gap.difference_in_differences.by_seed.values()
@@ -155,6 +173,6 @@ def test_more_than_one_hypothesis_cut_in_a_hundred_is_pointed_out(comparison):
 
     assert said(0) == said(3.5) == findings(comparison)[-1]
     assert said(4) == (
-        "fixed: the search cut 4 of 350 hypotheses at its length limit, which costs them BLEU."
+        "fixed: the search cut 4 (the mean over seeds) of 350 hypotheses at its length limit."
     )
-    assert said(30.5).startswith("fixed: the search cut 30.5 of 350 hypotheses")
+    assert said(12345.5).startswith("fixed: the search cut 12,345.5 (the mean over seeds) of 350")

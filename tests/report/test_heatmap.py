@@ -7,7 +7,8 @@ from synthetic_translations import evaluated, translated
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.systems import Comparison, compare_systems
 from seq2seq.report.heatmap import bleu_matrix, heatmap, render_heatmap
-from seq2seq.report.tables import bleu_table, gap_table, p_texts
+from seq2seq.report.numbers import p_text
+from seq2seq.report.tables import bleu_table, gap_table
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +65,10 @@ def test_many_gaps_have_a_table_of_their_own(widths, comparison):
             gap.system,
             "width-32",
             f"{paired.gap:+.1f} [{paired.gap_low:+.1f}, {paired.gap_high:+.1f}]",
-            *p_texts(paired, 100),
-            f"{growth.short_gap:+.1f}",
-            f"{growth.long_gap:+.1f}",
+            p_text(paired.p_bootstrap, 100),
+            p_text(paired.p_randomization, 100),
+            f"{growth.short_gap:+.1f} [{growth.short_low:+.1f}, {growth.short_high:+.1f}]",
+            f"{growth.long_gap:+.1f} [{growth.long_low:+.1f}, {growth.long_high:+.1f}]",
             f"{growth.value:+.1f} [{growth.low:+.1f}, {growth.high:+.1f}]",
         ]
     assert gap_table(comparison) == ""

@@ -8,19 +8,29 @@ from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.folder import Evaluation, write_evaluation
 from seq2seq.evaluation.scores import Translations
 from seq2seq.evaluation.systems import compare_systems
-from seq2seq.report.provenance import budget, commands
+from seq2seq.report.provenance import budget, commands, provenance
 
 SETTINGS = EvaluationConfig(edges=[2], bootstrap=100)
 EQUAL = "The comparison is one at an equal budget."
 NUMBERS = "The comparison is one of different numbers of updates."
 RULES = "The comparison is one of trainings that ended by different rules."
+UNKNOWN = (
+    "The comparison may be one at an equal budget or not: of one side it is not known how its "
+    "training ended, or it has not ended."
+)
 
 
 def evaluated(
-    folder: Path, system: str, reason: str | None, updates: int, seed: int = 1
+    folder: Path,
+    system: str,
+    reason: str | None,
+    updates: int,
+    seed: int = 1,
+    status: str = "finished",
+    experiment: str = "toy",
 ) -> Evaluation:
-    training = {"reason": reason, "progress": {"update": updates}}
-    record = {"experiment": "toy", "system": system, "seed": seed, "training": training}
+    training = {"status": status, "reason": reason, "progress": {"update": updates}}
+    record = {"experiment": experiment, "system": system, "seed": seed, "training": training}
     texts = Translations(["a", "b c"], ["v", "w x"], ["v", "w w"], [False] * 2)
     return write_evaluation(folder / f"{system}-{seed}", texts, SETTINGS, record)
 
@@ -37,7 +47,7 @@ def said_of(evaluations: list[Evaluation], baseline: str, **own: str) -> list[st
         ([("max_epochs=2", 9), ("max_updates=8", 8)], NUMBERS),
         ([("max_epochs=2", 9), ("patience=5", 7)], RULES),
         ([("max_epochs=2", 9), ("patience=5", 9)], RULES),  # would have gone on, or not
-        ([("max_epochs=2", 9), (None, 9)], RULES),
+        ([("max_epochs=2", 9), (None, 9)], UNKNOWN),
         ([("patience=5", 7), ("patience=5", 8)], None),
     ],
 )
@@ -99,6 +109,30 @@ def test_a_summary_tells_of_the_systems_it_shows(tmp_path):
     (line,) = budget(evaluations, compared.systems, compared.gaps[:1])
     assert "other" not in line
     assert line.endswith(EQUAL)
+
+
+def test_systems_of_one_name_from_two_experiments_are_told_apart(tmp_path):
+    evaluations = [
+        evaluated(tmp_path / name, "a", reason, 9, experiment=name)
+        for name, reason in (("one", "max_epochs=2"), ("two", "max_updates=9"))
+    ]
+    compared = compare_systems(evaluations, None, SETTINGS)
+    (line,) = budget(evaluations, compared.systems, compared.gaps)
+    assert "stops: one/a, seed 1 (max_epochs=2), two/a, seed 1 (max_updates=9). " in line
+    assert [text.partition(":")[0] for text in provenance(evaluations, compared.systems)[:2]] == [
+        "one/a, seed 1",
+        "two/a, seed 1",
+    ]
+
+
+def test_a_training_that_is_not_over_has_not_ended(tmp_path):
+    evaluations = [
+        evaluated(tmp_path, "a", "max_epochs=2", 9),
+        evaluated(tmp_path, "b", "max_epochs=2", 9, status="running"),
+    ]
+    (line,) = said_of(evaluations, "a")
+    assert line.endswith(UNKNOWN)
+    assert "b, seed 1" not in line
 
 
 def test_one_system_is_no_comparison(tmp_path):

@@ -12,6 +12,7 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import read_evaluation, write_evaluation
 from seq2seq.evaluation.scores import Translations
 from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
+from seq2seq.report.provenance import provenance
 from seq2seq.report.publication import publish
 from seq2seq.report.tables import interval_text
 
@@ -159,6 +160,39 @@ def test_scores_go_where_the_call_names_them(tmp_path):
     assert "int3" in text
 
 
+def test_all_rows_are_scored_by_the_settings_that_are_said(tmp_path):
+    document = tmp_path / "README.md"
+    document.write_text("<!-- scores:toy -->\n<!-- /scores:toy -->\n", encoding="utf-8")
+    said = ["v w x y", "no", "v w x y z", ""]
+    first = write_scores(tmp_path / "a", "greedy", said)
+    other = EvaluationConfig(edges=[2], bootstrap=200, confidence=0.5, tokenize="char")
+    texts = read_evaluation(Path(first)).texts
+    write_evaluation(tmp_path / "b", texts, other, {"system": "attention", "search": "beam5"})
+    scores = {"toy": [first, str(tmp_path / "b")]}
+    publish(PublishConfig(document=str(document), pictures=str(tmp_path), scores=scores))
+    lines = document.read_text(encoding="utf-8").splitlines()
+    rows = [line.split("|")[4:] for line in lines if line.startswith("| attention")]
+    assert rows[0] == rows[1]
+    assert sum("sacreBLEU `" in line for line in lines) == 1
+
+
+def test_several_models_as_one_name_their_members_and_their_trainings(tmp_path):
+    document = tmp_path / "README.md"
+    document.write_text("<!-- scores:toy -->\n<!-- /scores:toy -->\n", encoding="utf-8")
+    members = [
+        {"system": "attention", "seed": seed, "training": {"command": ["train.py", f"seed={seed}"]}}
+        for seed in (1, 2)
+    ]
+    made = {"system": "attention-ensemble2", "seed": None, "training": None, "members": members}
+    folder = write_scores(tmp_path / "a", "greedy", ["v w x y z"] * 4, **made)
+    publish(PublishConfig(document=str(document), pictures=str(tmp_path), scores={"toy": [folder]}))
+    text = document.read_text(encoding="utf-8")
+    assert "| attention-ensemble2 |" in text
+    assert "- Trained: Command: `python scripts/train.py`, with `seed=1` and with `seed=2`" in text
+    (line, *_) = provenance([read_evaluation(Path(folder))])
+    assert ": 0 parameters, made of attention, seed 1; attention, seed 2; " in line
+
+
 def test_scores_of_different_test_sets_do_not_stand_in_one_table(tmp_path):
     one = write_scores(tmp_path / "a", "greedy", ["v"] * 4)
     texts = Translations(["q"], ["v"], ["v"], [False])
@@ -179,12 +213,13 @@ def test_systems_stand_beside_their_like_in_the_paper(tmp_path):
     document.write_text("<!-- table_1:t -->\n<!-- /table_1:t -->\n", encoding="utf-8")
     folders = []
     systems = [("fixed", 30), ("additive", 50), ("uniform", 50), ("additive", None)]
-    others = [("additive", 50)] * 3
+    others = [("additive", 50)] * 4
     for number, (kind, limit) in enumerate([*systems, *others]):
         order = "luong" if number == 4 else "bahdanau"
         source = "de" if number == 5 else "en"
         identity = {"together": ["ensemble2", "0f"]} if number == 6 else {}
         trained = {
+            "decoding": {"forbid_unknown": number == 7},
             "model": {"attention": {"kind": kind}, "decoder": {"order": order}},
             "corpus": {"train_max_words": limit, "source": source, "target": "fr"},
         }
@@ -201,10 +236,11 @@ def test_systems_stand_beside_their_like_in_the_paper(tmp_path):
     lines = document.read_text(encoding="utf-8").splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "|" in line]
     assert rows[0][1] == "BLEU on newstest2014"
-    assert [[row[0], *row[2:]] for row in rows[2:9]] == [
+    assert [[row[0], *row[2:]] for row in rows[2:10]] == [
         ["fixed-30, seed 1", "RNNencdec-30", "13.93"],
         ["additive-50, seed 1", "RNNsearch-50", "26.75"],
         ["uniform-50, seed 1", "–", "–"],
         ["additive-None, seed 1", "–", "–"],
-        *[["additive-50, seed 1", "–", "–"]] * 3,  # another order, another language, an ensemble
+        # another order, another language, an ensemble, a search that may not write <unk>
+        *[["additive-50, seed 1", "–", "–"]] * 4,
     ]

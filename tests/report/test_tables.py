@@ -2,7 +2,6 @@ import csv
 import io
 from dataclasses import replace
 
-import pytest
 from synthetic_translations import evaluated, translated
 
 from seq2seq.config import EvaluationConfig
@@ -10,12 +9,12 @@ from seq2seq.evaluation.lengths import score_texts
 from seq2seq.evaluation.scores import ReferenceScores
 from seq2seq.evaluation.significance import PairedComparison
 from seq2seq.evaluation.systems import compare_systems
+from seq2seq.report.numbers import p_text
 from seq2seq.report.tables import (
     comparison_csv,
     comparison_markdown,
     detail_table,
     heading,
-    p_texts,
     scores_markdown,
     unknown_words_markdown,
 )
@@ -88,7 +87,10 @@ def test_markdown_shows_the_comparisons_numbers(comparison):
             )
         paired = against.paired
         assert cells[4] == f"{paired.gap:+.1f} [{paired.gap_low:+.1f}, {paired.gap_high:+.1f}]"
-        assert cells[5:] == p_texts(paired, comparison.settings.bootstrap)
+        trials = comparison.settings.bootstrap
+        assert cells[5:] == [
+            p_text(p, trials) for p in (paired.p_bootstrap, paired.p_randomization)
+        ]
     header, *details = markdown_rows(text, 1)
     assert header[1:] == [
         "chrF fixed", "chrF additive", "brevity fixed", "brevity additive",
@@ -235,19 +237,3 @@ def test_a_comparison_shows_ter_and_what_nobody_knows(tmp_path):
     lines = list(csv.DictReader(io.StringIO(comparison_csv(comparison))))
     assert float(lines[0]["ter"]) == comparison.systems[0].rows[0].ter
     assert lines[8]["capped"] == ""
-
-
-@pytest.mark.parametrize(
-    ("p", "trials", "text"),
-    [
-        (1 / 1001, 1000, "≤ 0.001"),
-        (2 / 1001, 1000, "0.002"),
-        (1 / 101, 100, "≤ 0.010"),
-        (1.0, 1000, "1.000"),
-        (1 / 100_001, 100_000, "≤ 1e-05"),
-        (3 / 100_001, 100_000, "3e-05"),
-    ],
-)
-def test_the_least_p_that_trials_can_show_is_said_to_be_one(p, trials, text):
-    paired = PairedComparison(1.0, 0.5, 1.5, p_bootstrap=p, p_randomization=0.25)
-    assert p_texts(paired, trials) == [text, "0.250"]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seq2seq.evaluation.lengths import FEW
+from seq2seq.report.numbers import percent
 from seq2seq.report.page.attention import FocusChart, Maps, focus_charts, maps
 from seq2seq.report.page.charts import Chart, Point, Series, Style, Tick, draw, style
 from seq2seq.report.page.sentences import Bucket, Sample, buckets, samples
@@ -143,7 +144,7 @@ def bucket_in_words(bucket: Bucket) -> str:
 
 def _chart_notes(sides: SideBySide) -> list[str]:
     confidence = sides.comparison.settings.confidence
-    said = [f"Bands: {confidence:.0%} bootstrap intervals over sentences."]
+    said = [f"Bands: {percent(confidence)} bootstrap intervals over sentences."]
     if sides.several_seeds:
         said.append("Points: means over seeds; whiskers: lowest to highest seed.")
     if any(row.few for row in sides.rows):

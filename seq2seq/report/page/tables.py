@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
 from seq2seq.evaluation.systems import Comparison, Gap, SystemRow
-from seq2seq.report.tables import DAGGER, interval_text, p_texts
+from seq2seq.report.numbers import between, or_dash, with_interval
+from seq2seq.report.tables import DAGGER, gap_cells, interval_text
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def detail_tables(comparison: Comparison) -> list[Table]:
         if all(value is None for of_system in values for value in of_system):
             continue
         rows = [
-            [_label(row), *(_number(of_system[index], digits) for of_system in values)]
+            [_label(row), *(or_dash(of_system[index], digits) for of_system in values)]
             for index, row in enumerate(comparison.systems[0].rows)
         ]
         names = [system.name for system in comparison.systems]
@@ -63,10 +64,7 @@ def gap_table(gap: Gap, trials: int) -> Table:
         if (paired := row.paired) is None:
             cells += ["–"] * 3
         else:
-            cells += [
-                f"{paired.gap:+.1f} [{paired.gap_low:+.1f}, {paired.gap_high:+.1f}]",
-                *p_texts(paired, trials),
-            ]
+            cells += gap_cells(paired, trials)
         rows.append(cells)
     return Table(
         f"{gap.system} minus {gap.baseline}, in BLEU",
@@ -84,11 +82,13 @@ def growth_table(comparison: Comparison) -> Table:
             cells += ["–"] * 4
         else:
             seeds = list(found.by_seed.values())
+            short = with_interval(found.short_gap, found.short_low, found.short_high)
+            long = with_interval(found.long_gap, found.long_low, found.long_high)
             cells += [
-                f"{found.short_gap:+.1f} (n = {found.short_sentences:,})",
-                f"{found.long_gap:+.1f} (n = {found.long_sentences:,})",
-                f"{found.value:+.1f} [{found.low:+.1f}, {found.high:+.1f}]",
-                f"{min(seeds):+.1f} to {max(seeds):+.1f}" if len(seeds) > 1 else "–",
+                f"{short} (n = {found.short_sentences:,})",
+                f"{long} (n = {found.long_sentences:,})",
+                with_interval(found.value, found.low, found.high),
+                between(min(seeds), max(seeds)) if len(seeds) > 1 else "–",
             ]
         rows.append(cells)
     return Table(
@@ -103,7 +103,3 @@ def growth_table(comparison: Comparison) -> Table:
 
 def _label(row: SystemRow) -> str:
     return f"{row.words} {DAGGER}" if row.few else row.words
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:,.{digits}f}"

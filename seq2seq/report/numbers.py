@@ -1,0 +1,45 @@
+"""Numbers as reports write them, so that no rounding says what the number does not."""
+
+import math
+
+
+def percent(share: float) -> str:
+    """``95%``, ``99.9%``: all digits that there are."""
+    return f"{100 * share:g}%"
+
+
+def signed(value: float) -> str:
+    """A difference in BLEU: ``+1.2``. One that is not 0, but would read so, has more digits."""
+    return f"{value:+.1f}" if value == 0 or abs(value) >= 0.05 else f"{value:+.1g}"
+
+
+def with_interval(value: float, low: float, high: float) -> str:
+    """A difference in BLEU: ``+0.4 [-0.3, +1.2]``."""
+    return f"{signed(value)} [{signed(low)}, {signed(high)}]"
+
+
+def between(low: float, high: float) -> str:
+    """The interval of a difference in a sentence: ``-0.3 to +1.2``."""
+    return f"{signed(low)} to {signed(high)}"
+
+
+def p_text(p: float, trials: int) -> str:
+    """A p-value; with "at most", and rounded up, where no trial was as extreme: the least of all.
+
+    Below 0.0005 three digits would read as 0.
+    """
+    if p >= 1.5 / (trials + 1):
+        return f"{p:.3f}" if p >= 0.0005 else f"{p:.1g}"
+    digits = 3 if p >= 0.0005 else -math.floor(math.log10(p))
+    least = math.ceil(round(p * 10**digits, 6)) / 10**digits
+    return f"≤ {least:.3f}" if p >= 0.0005 else f"≤ {least:.1g}"
+
+
+def or_dash(value: float | None, digits: int) -> str:
+    """So many digits after the point; a dash where nobody knows."""
+    return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 update``, ``2,000 updates``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

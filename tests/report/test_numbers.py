@@ -1,0 +1,55 @@
+"""No rounding says what the number does not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seq2seq.report.numbers import between, counted, or_dash, p_text, percent, signed, with_interval
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.95, "95%"), (0.999, "99.9%"), (0.975, "97.5%"), (0.29, "29%")]
+)
+def test_a_share_has_all_its_digits(share, text):
+    assert percent(share) == text
+
+
+@given(st.floats(-100, 100))
+def test_what_is_not_zero_does_not_read_as_zero(value):
+    assert (float(signed(value)) == 0) == (value == 0)
+    assert float(signed(value)) == pytest.approx(value, abs=0.0501)
+    assert signed(value)[0] == ("-" if str(value).startswith("-") else "+")
+
+
+def test_differences_stand_with_their_intervals():
+    assert with_interval(-0.71, -1.4, -0.0031) == "-0.7 [-1.4, -0.003]"
+    assert between(-0.04, 12.25) == "-0.04 to +12.2"
+
+
+@pytest.mark.parametrize(
+    ("p", "trials", "text"),
+    [
+        (1 / 1001, 1000, "≤ 0.001"),
+        (2 / 1001, 1000, "0.002"),
+        (1 / 101, 100, "≤ 0.010"),
+        (1 / 701, 700, "≤ 0.002"),
+        (1 / 301, 300, "≤ 0.004"),
+        (1.0, 1000, "1.000"),
+        (1 / 100_001, 100_000, "≤ 1e-05"),
+        (1 / 7_001, 7_000, "≤ 0.0002"),
+        (3 / 100_001, 100_000, "3e-05"),
+    ],
+)
+def test_the_least_p_that_trials_can_show_is_said_to_be_one(p, trials, text):
+    assert p_text(p, trials) == text
+
+
+@given(st.integers(1, 200_000))
+def test_at_most_is_never_said_of_less(trials):
+    least = 1 / (trials + 1)
+    assert float(p_text(least, trials).removeprefix("≤ ")) >= least * (1 - 1e-6)
+
+
+def test_counts_and_gaps_in_knowledge():
+    assert (counted(1, "update"), counted(2000, "update")) == ("1 update", "2,000 updates")
+    assert (or_dash(None, 1), or_dash(1234.56, 1), or_dash(3, 0)) == ("–", "1,234.6", "3")
