@@ -32,7 +32,7 @@ study: $(STAMP) ## Train what docs/study.md reports, hours of it, and write its 
 	$(BIN)/python scripts/reproduce.py experiment=bottleneck_width
 	$(PUBLISH) 'comparisons=[outputs/bottleneck_width/comparison/test-beam5]'
 	$(BIN)/python scripts/reproduce.py experiment=controls $(CONTROLS)
-	$(PUBLISH) 'comparisons=[outputs/controls/comparison/test_2016_flickr-beam5]'
+	$(PUBLISH) 'comparisons=[outputs/controls/comparison/test_2016_flickr-beam5,outputs/controls/comparison/test_2017_flickr-beam5]'
 
 test: $(STAMP) ## Run the tests
 	$(BIN)/python -m pytest -n auto

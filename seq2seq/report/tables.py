@@ -200,10 +200,13 @@ def gap_table(comparison: Comparison) -> str:
         if growth is None:
             cells += ["–"] * 3
         else:
+            short_few = f" {DAGGER}" if growth.short_sentences < FEW else ""
+            long_few = f" {DAGGER}" if growth.long_sentences < FEW else ""
+            either = short_few or long_few
             cells += [
-                with_interval(growth.short_gap, growth.short_low, growth.short_high),
-                with_interval(growth.long_gap, growth.long_low, growth.long_high),
-                with_interval(growth.value, growth.low, growth.high),
+                with_interval(growth.short_gap, growth.short_low, growth.short_high) + short_few,
+                with_interval(growth.long_gap, growth.long_low, growth.long_high) + long_few,
+                with_interval(growth.value, growth.low, growth.high) + either,
             ]
         rows.append(cells)
     return markdown_table(header, rows)

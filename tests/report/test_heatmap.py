@@ -75,6 +75,17 @@ def test_many_gaps_have_a_table_of_their_own(widths, comparison):
     assert "gap additive" in bleu_table(comparison)
 
 
+@pytest.mark.parametrize(
+    ("short", "long", "marked"), [(100, 99, [6, 7]), (99, 100, [5, 7]), (100, 100, [])]
+)
+def test_a_gap_over_few_sentences_is_marked(widths, short, long, marked):
+    growth = widths.gaps[0].difference_in_differences
+    growth = replace(growth, short_sentences=short, long_sentences=long)
+    gaps = [replace(widths.gaps[0], difference_in_differences=growth), *widths.gaps[1:]]
+    cells = gap_table(replace(widths, gaps=gaps)).splitlines()[2].strip("|").split("|")
+    assert [place for place, cell in enumerate(cells) if "†" in cell] == marked
+
+
 def test_without_long_sentences_a_gap_has_no_growth(widths):
     gaps = [replace(gap, difference_in_differences=None) for gap in widths.gaps]
     rows = gap_table(replace(widths, gaps=gaps)).splitlines()[2:]
