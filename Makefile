@@ -7,6 +7,7 @@ STAMP := $(VENV)/installed
 # The study's systems, @ for what is wanted of each, and where they are compared.
 PAIR30 := outputs/figure2-cpu/no-attention-30@,outputs/figure2-cpu/attention-30@
 PAIR50 := outputs/figure2-cpu/no-attention-50@,outputs/figure2-cpu/attention-50@
+LIMITS := outputs/figure2-cpu/no-attention-50@,outputs/figure2-cpu/no-attention-30@
 COMPARED := outputs/figure2-cpu/comparison
 PUBLISH := $(BIN)/python scripts/publish.py document=docs/study.md
 
@@ -23,7 +24,9 @@ reproduce: $(STAMP) ## Train both arms on the embedded corpus; print BLEU by len
 study: $(STAMP) ## Train what docs/study.md reports, hours of it, and write its results; needs FIGURE2="corpus.directory=..."
 	@test -n '$(FIGURE2)' || { echo 'error: make study needs the text, as docs/study.md says: make study FIGURE2="corpus.directory=europarl test_texts.newstest2014=newstest/newstest2014"'; exit 1; }
 	$(BIN)/python scripts/reproduce.py experiment=figure2 scale=cpu $(FIGURE2)
-	$(PUBLISH) 'comparisons=[$(COMPARED)/test-beam5,$(COMPARED)/test_all-beam5,$(COMPARED)/newstest2014-beam5]' \
+	$(BIN)/python scripts/compare.py 'evaluations=[$(subst @,/seed-1/evaluations/test-beam5,$(LIMITS))]' output=$(COMPARED)/test-beam5-limits
+	$(BIN)/python scripts/compare.py 'evaluations=[$(subst @,/seed-1/evaluations/test_all-beam5,$(LIMITS))]' output=$(COMPARED)/test_all-beam5-limits
+	$(PUBLISH) 'comparisons=[$(COMPARED)/test-beam5,$(COMPARED)/test_all-beam5,$(COMPARED)/newstest2014-beam5,$(COMPARED)/test-beam5-limits,$(COMPARED)/test_all-beam5-limits]' \
 	  'details=[$(COMPARED)/test-beam5,$(COMPARED)/test_all-beam5]' 'places=[$(COMPARED)/test-beam5]' \
 	  'table_1={newstest2014:[$(subst @,/seed-1/evaluations/newstest2014-beam5,$(PAIR30),$(PAIR50))]}' \
 	  'curves={figure2-30:[$(subst @,/seed-1,$(PAIR30))],figure2-50:[$(subst @,/seed-1,$(PAIR50))]}' \

@@ -77,10 +77,20 @@ def test_the_study_is_made_by_commands_that_compose_and_has_a_place_for_each_res
     said = made("FIGURE2=corpus.directory=europarl test_texts.newstest2014=news/n").stdout
     commands = [shlex.split(line) for line in said.replace("\\\n", "").split("\n") if line]
     scripts = [words[1:] for words in commands if words[1].startswith("scripts/")]
+    limits, scripts = scripts[1:3], [scripts[0], *scripts[3:]]
     pair = ["scripts/reproduce.py", "scripts/publish.py"]
     assert [words[0] for words in scripts] == [*pair, "scripts/publish.py", *pair * 2]
     configs = [compose_config(Path(script).stem, overrides) for script, *overrides in scripts]
     first_screen = configs.pop(2)
+    for script, *overrides in limits:
+        assert script == "scripts/compare.py"
+        compared = compose_config("compare", overrides)
+        name = Path(compared.output).name
+        assert compared.output in configs[1].comparisons
+        assert compared.evaluations == [
+            f"outputs/figure2-cpu/no-attention-{words}/seed-1/evaluations/{name[:-7]}"
+            for words in (50, 30)
+        ]
     experiments, published = configs[::2], configs[1::2]
     study = {f"outputs/{e.name}/{s}/seed-1" for e in experiments[:1] for s in e.systems}
     assert {run for runs in published[0].curves.values() for run in runs} == study

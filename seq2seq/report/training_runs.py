@@ -32,7 +32,7 @@ class TrainingRun:
     epochs: list[float]
     """Epochs made before each validation."""
     losses: list[float]
-    """Dev loss of each validation, in nats per target token."""
+    """Dev loss of each validation, in nats per piece."""
     bleus: list[float | None]
     """Greedy dev BLEU of each validation; None where it was not measured."""
     speeds: list[float]
@@ -152,7 +152,7 @@ def training_runs_markdown(runs: Sequence[TrainingRun]) -> str:
             ]
         )
     lines = [
-        "Dev loss: nats per target token, by validation. Against row 1: the last dev loss relative "
+        "Dev loss: nats per piece, by validation. Against row 1: the last dev loss relative "
         "to that of the first row; below zero is better. In the last epoch: what the best dev loss "
         "still changed in about the last epoch, for trainings that the most epochs ended. Target "
         "tokens/s: median over the log's entries, validations not counted; waiting for data: the "
