@@ -37,6 +37,19 @@ class TextCodec:
         """Running text of the ids up to the first EOS."""
         return self.tokenizer.detokenize(self.pieces(ids))
 
+    def encodes_like(self, other: "TextCodec") -> bool:
+        """Whether text gets the same ids from ``other``, both made of one training text.
+
+        How often each piece occurs in it is compared, too: rules of cutting that changed may leave
+        the pieces as they were, but hardly their counts.
+        """
+        ours, theirs = self.vocabulary, other.vocabulary
+        return (
+            self.tokenizer.cuts_like(other.tokenizer)
+            and ours.pieces == theirs.pieces
+            and ours.counts == theirs.counts
+        )
+
     def save(self, directory: Path, side: str) -> None:
         """Write ``tokenizer.<side>.json`` (and ``.model``) and ``vocabulary.<side>.tsv``.
 

@@ -45,6 +45,10 @@ class Tokenizer(ABC):
         """For each piece the word that it is a part of, counted from 0: here, each is a word."""
         return list(range(len(pieces)))
 
+    def cuts_like(self, other: "Tokenizer") -> bool:
+        """Whether ``other`` cuts by the same rules for the same language."""
+        return type(self) is type(other) and self.language == other.language
+
     def save(self, directory: Path, side: str) -> None:
         """Write ``tokenizer.<side>.json``; ``side`` is "source" or "target"."""
         description = {"kind": self.kind, "language": self.language}
@@ -146,6 +150,23 @@ class SentencePieceTokenizer(Tokenizer):
         """All pieces of the model in the order of its ids, the four specials first."""
         processor = self._processor
         return [processor.id_to_piece(i) for i in range(processor.get_piece_size())]
+
+    @property
+    def scores(self) -> list[float]:
+        """By which pieces are preferred, in the order of ids."""
+        processor = self._processor
+        return [processor.get_score(i) for i in range(processor.get_piece_size())]
+
+    def cuts_like(self, other: Tokenizer) -> bool:
+        """Whether ``other`` has equal pieces and scores.
+
+        The bytes of the models may differ: they also hold what SentencePiece was told in learning.
+        """
+        return (
+            isinstance(other, SentencePieceTokenizer)
+            and super().cuts_like(other)
+            and (self.pieces, self.scores) == (other.pieces, other.scores)
+        )
 
     def require_text(self) -> None:
         """Raise ValueError where pieces or rules of the model give bytes that are no text."""

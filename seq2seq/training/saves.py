@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from seq2seq.checkpoint import (
+    Checkpoint,
     capture_rng,
     load_checkpoint,
     load_optimizer,
@@ -17,6 +18,7 @@ from seq2seq.checkpoint import (
     save_checkpoint,
 )
 from seq2seq.config import ExperimentConfig, from_json
+from seq2seq.data.corpora import SIDES
 from seq2seq.data.dataset import PreparedData
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
@@ -104,7 +106,8 @@ class Saves:
         """Go on from the newest whole checkpoint of the run; None where there are none.
 
         Raises:
-            UserError: there are checkpoints, but none is whole; the sentence is of the newest.
+            UserError: there are checkpoints, but none is whole and of this very vocabulary; the
+                sentence is of the newest.
         """
         refusals = []
         for folder in self.folder.newest():
@@ -120,6 +123,7 @@ class Saves:
 
     def _restore(self, folder: Path, device: torch.device) -> tuple[Progress, Window]:
         checkpoint = load_checkpoint(folder, device)
+        self._require_codecs(checkpoint)
         state = checkpoint.state
         try:
             where = str(folder / "state.json")
@@ -137,6 +141,20 @@ class Saves:
         restore_rng(_own(checkpoint.rng, self.ranks.rank))
         self._compare(conditions)
         return progress, window
+
+    def _require_codecs(self, checkpoint: Checkpoint) -> None:
+        """Refuse weights that were trained on other ids than those that the text has now.
+
+        Equal text may be cut otherwise when it is prepared anew, by another version of a tokenizer.
+        """
+        for side in SIDES:
+            if not getattr(checkpoint, side).encodes_like(getattr(self.data, side)):
+                raise UserError(
+                    f"{checkpoint.directory} was trained on {side} text cut into other pieces "
+                    f"than those in {self.data.directory}; delete that folder and prepare the text "
+                    f"with the versions of packages in {self.folder.path / 'run.json'}, or choose "
+                    "another name=, seed= or output=."
+                )
 
     def _compare(self, earlier: dict[str, Any]) -> None:
         """Say what is no longer as it was: the run goes on, but not bit by bit as it would have."""

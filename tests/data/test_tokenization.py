@@ -139,6 +139,19 @@ def test_a_saved_tokenizer_cuts_as_before(
         assert loaded.tokenize(sentence) == made[kind].tokenize(sentence)
 
 
+def test_tokenizers_that_cut_otherwise_are_told_apart(subwords: SentencePieceTokenizer) -> None:
+    again = SentencePieceTokenizer("en", bytes(subwords.model))
+    model = SentencePieceTokenizer.train_model(TEXT[:-1], 160, "the text")
+    others = [SentencePieceTokenizer("fr", subwords.model), SentencePieceTokenizer("en", model)]
+    others += [WhitespaceTokenizer("en"), MosesWordTokenizer("en")]
+    assert subwords.cuts_like(again)
+    assert WhitespaceTokenizer("en").cuts_like(WhitespaceTokenizer("en"))
+    for other in others:
+        assert not subwords.cuts_like(other)
+        assert not other.cuts_like(subwords)
+    assert not WhitespaceTokenizer("en").cuts_like(WhitespaceTokenizer("de"))
+
+
 def test_loading_names_a_missing_or_damaged_file(
     tmp_path: Path, subwords: SentencePieceTokenizer
 ) -> None:

@@ -12,9 +12,13 @@ from reversal import reversal_experiment, write_reversal_corpus
 from small_training import metrics, train, weights
 
 from seq2seq.config import ExperimentConfig
+from seq2seq.data.codec import TextCodec
+from seq2seq.data.preparation import prepare
+from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.errors import UserError
 from seq2seq.training import trainer
 from seq2seq.training.saves import Saves
+from seq2seq.training.trainer import Trainer
 from seq2seq.training.updater import Updater
 from seq2seq.training.validation import Validation
 
@@ -192,3 +196,24 @@ def test_a_run_without_a_whole_checkpoint_is_not_begun_anew_over_it(folder):
         (checkpoint / "state.json").write_text("{}")
     with pytest.raises(UserError, match=r"state\.json in .*update-20 is altered"):
         train(config)
+
+
+def test_a_run_does_not_go_on_with_another_vocabulary_than_its_own(folder):
+    """As when the prepared text was deleted, and made again by another version of a tokenizer."""
+    config = reversal_experiment(folder, validate_every=5)
+    train_until_a_power_cut(config, 7)
+    data = prepare(config.corpus, config.tokenization, Path(config.data))
+    pieces, counts = data.target.vocabulary.pieces[4:], data.target.vocabulary.counts[4:]
+    turned = Vocabulary(pieces[::-1], counts[::-1])
+    counted = Vocabulary(pieces, [counts[0] + 1, *counts[1:]])
+    for vocabulary in (turned, counted):
+        target = TextCodec(data.target.tokenizer, vocabulary)
+        with pytest.raises(UserError) as caught:
+            Trainer(config, dataclasses.replace(data, target=target)).run()
+        run = folder / "outputs" / "reversal" / "attention" / "seed-1"
+        assert str(caught.value) == (
+            f"{run}/checkpoints/update-5 was trained on target text cut into other pieces than "
+            f"those in {data.directory}; delete that folder and prepare the text with the versions "
+            f"of packages in {run}/run.json, or choose another name=, seed= or output=."
+        )
+    assert Trainer(config, data).run().finished
