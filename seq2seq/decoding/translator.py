@@ -25,6 +25,7 @@ from seq2seq.decoding.result import SearchResult
 from seq2seq.decoding.sampling import sample
 from seq2seq.decoding.search import beam_search
 from seq2seq.device import choose_device, choose_precision, mixed_precision
+from seq2seq.errors import UserError
 from seq2seq.model.ensemble import Ensemble
 from seq2seq.model.translation import TranslationModel
 
@@ -154,7 +155,8 @@ class Translator:
     ) -> Iterator[Hypothesis]:
         """Translate a text of any length: one hypothesis for each line, in order, as they come.
 
-        What is in memory at a time is a chunk, however long the text.
+        What is in memory at a time is a chunk, however long the text. Where the text refuses a line
+        by a :class:`UserError`, the lines before it are translated first.
 
         Args:
             lines: the text.
@@ -168,11 +170,17 @@ class Translator:
         require_range("chunk", chunk, 1)
         reader, done = iter(lines), 0
         with _bar(total, progress) as bar:
-            while part := list(islice(reader, chunk)):
+            refusal = None
+            while refusal is None:
+                part, refusal = _read(reader, chunk)
+                if not part:
+                    break
                 yield from self._translate(
                     part, config or DecodingConfig(), attention, done + 1, bar
                 )
                 done += len(part)
+            if refusal is not None:
+                raise refusal
 
     def _translate(
         self, text: list[str], config: DecodingConfig, attention: bool, first_line: int, bar: tqdm
@@ -278,6 +286,17 @@ class Translator:
                 yield
         finally:
             self.model.train(was_training)
+
+
+def _read(lines: Iterator[str], most: int) -> tuple[list[str], UserError | None]:
+    """Up to so many lines, and what ended them early where one cannot be read."""
+    part: list[str] = []
+    try:
+        for line in islice(lines, most):
+            part.append(line)
+    except UserError as refusal:
+        return part, refusal
+    return part, None
 
 
 def _padded(rows: list[list[int]]) -> Int[Tensor, "N S"]:

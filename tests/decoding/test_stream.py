@@ -64,9 +64,9 @@ def test_an_empty_input_gives_an_empty_file(tmp_path, monkeypatch):
     assert (tmp_path / "out").read_bytes() == b""
 
 
-@pytest.mark.parametrize("from_file", [True, False])
+@pytest.mark.parametrize(("from_file", "chunk"), [(True, 1), (False, 1), (False, 2), (False, 3)])
 def test_bad_bytes_are_refused_by_line_and_leave_the_old_file(
-    tmp_path, monkeypatch, caplog, from_file
+    tmp_path, monkeypatch, caplog, from_file, chunk
 ):
     out = tmp_path / "out.txt"
     out.write_text("before\n", encoding="utf-8")
@@ -76,7 +76,7 @@ def test_bad_bytes_are_refused_by_line_and_leave_the_old_file(
     translator = echo()
     source = tmp_path / "in.txt" if from_file else "-"
     with pytest.raises(UserError, match="line 3, byte 2: 0xe4 is not valid UTF-8; convert"):
-        translate_text(translator, stage(source, str(out), chunk=1))
+        translate_text(translator, stage(source, str(out), chunk=chunk))
     assert bool(translator.model.batches) != from_file  # a file is checked before the work
     assert out.read_text(encoding="utf-8") == "before\n"
     # A pipe cannot be read again: what was translated of it stays.
