@@ -109,14 +109,9 @@ class TranslateConfig:
         require_choice("precision", self.precision, ("auto", "fp32", "bf16"))
         require_range("chunk", self.chunk, 1)
         _require_company(self.average, self.more_checkpoints)
-        files = [file for file in self.outputs.values() if file != "-"]
         if not self.outputs:
             raise UserError(
                 "There is nothing to write; give hypotheses, n_best_list or alignments."
-            )
-        if len(set(files)) < len(files):
-            raise UserError(
-                "Two of hypotheses, n_best_list and alignments name one file; give each its own."
             )
 
     @property

@@ -28,11 +28,13 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
     cannot be read, stays in ``<file>.part``. To standard output, lines are written chunk by chunk.
 
     Raises:
-        UserError: the text cannot be read, or is not UTF-8; an output cannot be written, or two of
-            them would share standard output; no output is for the other hypotheses that are asked
-            for; the model has no attention to make alignments of.
+        UserError: the text cannot be read, or is not UTF-8; an output cannot be written, or would
+            be written over the text or another output, or two of them would share standard output;
+            no output is for the other hypotheses that are asked for; the model has no attention to
+            make alignments of.
     """
     _refuse_mixture(config)
+    _refuse_overwriting(config)
     _refuse_unread(config)
     require_attention(translator, config)
     lines, total = _open_input(config.input)
@@ -112,6 +114,26 @@ def _refuse_mixture(config: TranslateConfig) -> None:
             f"{' and '.join(mixed)} cannot share standard output; give a file to all but one of "
             "them, or null to write none."
         )
+
+
+def _refuse_overwriting(config: TranslateConfig) -> None:
+    """Refuse two names of one file, be one of them that of lines under way."""
+    taken: dict[Path, str] = {}
+    if config.input != "-":
+        taken[Path(config.input).resolve()] = f"input={config.input}"
+    for key, file in config.outputs.items():
+        if file == "-":
+            continue
+        writer = LineWriter(Path(file))
+        if writer.path.exists() and not writer.path.is_file():
+            continue  # a pipe or a device, such as a terminal, may take more than one
+        for path in (writer.path.resolve(), writer.part.resolve()):
+            if path in taken:
+                raise UserError(
+                    f"{key}={file} would be written over {taken[path]}; give it a file of its own "
+                    f"({path} serves both)."
+                )
+            taken[path] = f"{key}={file}"
 
 
 def _refuse_unread(config: TranslateConfig) -> None:

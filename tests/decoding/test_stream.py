@@ -3,6 +3,7 @@
 import gzip
 import io
 import logging
+import os
 import tempfile
 from pathlib import Path
 
@@ -153,12 +154,36 @@ def test_outputs_that_would_mix_are_refused(tmp_path, monkeypatch):
     give_standard_input(monkeypatch, b"")
     with pytest.raises(UserError, match="hypotheses and alignments cannot share standard output"):
         translate_text(echo(), stage(alignments="-"))
-    with pytest.raises(UserError, match=r"Two of .* name one file; give each its own"):
-        stage(hypotheses="a", n_best_list="a")
     with pytest.raises(UserError, match=r"nothing to write; give hypotheses"):
         stage(hypotheses=None)
     with pytest.raises(UserError, match="chunk=0 is out of range"):
         stage(chunk=0)
+
+
+@pytest.mark.parametrize(
+    ("names", "over"),
+    [
+        ({"source": "text", "hypotheses": "text"}, "input"),
+        ({"source": "text.part", "hypotheses": "text"}, "input"),
+        ({"source": "text.part", "hypotheses": "link"}, "input"),
+        ({"source": "text", "hypotheses": "a", "n_best_list": "./b/../a"}, "hypotheses"),
+        ({"source": "text", "hypotheses": "a.part", "alignments": "a"}, "hypotheses"),
+    ],
+)
+def test_nothing_is_written_over_the_text_or_another_output(tmp_path, monkeypatch, names, over):
+    monkeypatch.chdir(tmp_path)
+    for name in ("text", "text.part"):
+        Path(name).write_text("der hund\n")
+    Path("link").symlink_to("text")
+    with pytest.raises(UserError, match=rf"would be written over {over}=.*; give it a file of its"):
+        translate_text(echo(), stage(**names))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "text", "text.part"]
+    assert Path("text").read_text() == Path("text.part").read_text() == "der hund\n"
+
+
+def test_a_device_may_take_several_outputs(tmp_path):
+    (tmp_path / "in").write_text("der\n")
+    assert translate_text(echo(), stage(tmp_path / "in", os.devnull, alignments=os.devnull)) == 1
 
 
 def test_alignments_of_a_model_without_attention_are_refused(tmp_path):
