@@ -19,7 +19,7 @@ from seq2seq.config import (
     Multi30kCorpus,
 )
 from seq2seq.data import europarl, grammar, multi30k
-from seq2seq.data.folders import exclusive, find_file, new_folder, plain_name
+from seq2seq.data.folders import exclusive, find_file, find_pair, new_folder, plain_name
 from seq2seq.data.text import count_lines
 from seq2seq.errors import UserError
 
@@ -226,7 +226,8 @@ def read_folder(config: CorpusConfig, folder: Path, tests: list[str] | None = No
     """Find the files of a corpus in a folder by their names.
 
     Looks for ``train``, ``valid`` (or ``val``) and ``test*``, each ending in the two language
-    codes or in ``source`` and ``target``, plain or with .gz or .xz; and for ``<split>.align``.
+    codes or else in ``source`` and ``target``, plain or with .gz or .xz; and for the same ending in
+    ``align``.
 
     Args:
         config: names the kind of corpus and the languages.
@@ -234,30 +235,27 @@ def read_folder(config: CorpusConfig, folder: Path, tests: list[str] | None = No
         tests: names of the test sets; None for every pair of files whose names start with test.
 
     Raises:
-        UserError: files are missing; the sentence names all of them.
+        UserError: files are missing; the sentence names all of them. Or one is there twice.
     """
     if tests is None:
         tests = _test_names(config, folder) or ["test"]
-    found: dict[str, list[Path]] = {}
+    texts: dict[str, ParallelText] = {}
     missing: list[str] = []
     for split in ("train", "valid", *tests):
         stems = multi30k.ALIASES.get(split, (split,))
-        found[split] = []
-        for side in SIDES:
-            names = [f"{stem}.{ending}" for ending in _endings(config, side) for stem in stems]
-            if path := find_file(folder, names):
-                found[split].append(path)
-            else:
-                missing.append(names[0])
+        names = [(f"{stem}.{s}", f"{stem}.{t}") for s, t in _endings(config) for stem in stems]
+        pair = find_pair(folder, names)
+        missing += [name for name, path in pair.items() if path is None]
+        paths = [path for path in pair.values() if path is not None]
+        if len(paths) == len(SIDES):
+            stem = next(stem for stem in stems if paths[0].name.startswith(f"{stem}."))
+            source, target = paths
+            texts[split] = ParallelText(source, target, find_file(folder, [f"{stem}.align"]))
     if missing:
         raise UserError(
             f"{folder} lacks {', '.join(missing)} (or the same with .gz or .xz), which "
             f"corpus={config.kind} needs for {config.source} to {config.target}."
         )
-    texts = {
-        split: ParallelText(source, target, find_file(folder, [f"{split}.align"]))
-        for split, (source, target) in found.items()
-    }
     return Corpus(
         config.kind,
         config.source,
@@ -268,14 +266,13 @@ def read_folder(config: CorpusConfig, folder: Path, tests: list[str] | None = No
     )
 
 
-def _endings(config: CorpusConfig, side: str) -> tuple[str, str]:
-    language = config.source if side == "source" else config.target
-    return language, side
+def _endings(config: CorpusConfig) -> tuple[tuple[str, str], tuple[str, str]]:
+    return (config.source, config.target), SIDES
 
 
 def _test_names(config: CorpusConfig, folder: Path) -> list[str]:
     """Names before the last dot of all files test*.<language>, whichever side they are of."""
-    endings = {ending for side in SIDES for ending in _endings(config, side)}
+    endings = {ending for pair in _endings(config) for ending in pair}
     names = set()
     for path in folder.glob("test*"):
         stem, _, ending = plain_name(path).rpartition(".")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from seq2seq.data.text import COMPRESSIONS
+from seq2seq.errors import UserError
 
 try:
     import fcntl
@@ -55,11 +56,37 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 def find_file(folder: Path, names: Sequence[str]) -> Path | None:
     """Return the first of ``names`` that is a file of ``folder``: plain, else .gz, else .xz."""
-    for name in names:
-        for ending in ("", *COMPRESSIONS):
-            if (path := folder / (name + ending)).is_file():
-                return path
-    return None
+    return next((path for name in names for path in _forms(folder, name)), None)
+
+
+def find_pair(folder: Path, names: Sequence[tuple[str, str]]) -> dict[str, Path | None]:
+    """Find the two sides of a text, plain, .gz or .xz, under names that belong together.
+
+    Args:
+        folder: an existing folder.
+        names: what the two may be called, the usual names first.
+
+    Returns:
+        Name -> file of the first two that are there. Where there are none, of the first two of
+        which one is there, else of the first two; None stands for a file that is not.
+
+    Raises:
+        UserError: a side is there plain and packed, so that one may be that of another text.
+    """
+    candidates = [{name: _forms(folder, name) for name in pair} for pair in names]
+    pair = max(candidates, key=lambda forms: sum(map(bool, forms.values())))
+    for forms in pair.values():
+        if len(forms) > 1:
+            raise UserError(
+                f"{forms[0]} and {forms[1].name} are both there, and may not be of one text; "
+                "remove the one that does not belong to the text of the other language."
+            )
+    return {name: forms[0] if forms else None for name, forms in pair.items()}
+
+
+def _forms(folder: Path, name: str) -> list[Path]:
+    paths = [folder / (name + ending) for ending in ("", *COMPRESSIONS)]
+    return [path for path in paths if path.is_file()]
 
 
 def plain_name(path: Path) -> str:

@@ -65,7 +65,7 @@ def download(source: Multi30kSource, base: str | None, languages: list[str], fol
         if path.is_file():
             continue
         url = f"{base}/{name}.gz"
-        archive = folder / f"{name}.gz"
+        archive = folder / f"{name}.download"  # not .gz: left by a kill, it is no second text
         fetch(url, archive, source.max_bytes, source.patience)
         gunzip(archive, path, source.digests[name], source.max_bytes, url)
         archive.unlink()

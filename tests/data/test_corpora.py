@@ -56,6 +56,38 @@ def test_a_test_set_with_one_side_is_not_passed_over(tmp_path):
     )
 
 
+def test_the_two_sides_of_a_text_are_found_under_names_that_belong_together(tmp_path):
+    val = {"val.en": b"a\n", "val.fr": b"b\n", "val.align": b"0-0\n", "valid.align": b"\n\n"}
+    put(tmp_path / "mine", {n: text for n, text in SMALL.items() if n != "valid.fr"} | val)
+    corpus = obtain(in_folder(tmp_path / "mine"), tmp_path)
+    paths = [tmp_path / "mine" / name for name in val]
+    assert corpus.valid == ParallelText(*paths[:3])
+    sides = {"train.source": b"x\n", "train.target": b"y\n"}
+    put(tmp_path / "mine", sides | {"test.source": b"z\n"})
+    assert obtain(in_folder(tmp_path / "mine"), tmp_path) == corpus
+    (tmp_path / "mine" / "train.fr").unlink()  # both sides are of the other text then
+    paths = [tmp_path / "mine" / name for name in sides]
+    assert obtain(in_folder(tmp_path / "mine"), tmp_path).train == ParallelText(*paths)
+    (tmp_path / "mine" / "train.source").unlink()
+    text = message(obtain, in_folder(tmp_path / "mine"), tmp_path)
+    assert "lacks train.fr (or" in text
+
+
+def test_a_side_that_is_there_plain_and_packed_is_refused(tmp_path):
+    """The plain one may be that of an older text, and out of step with the other language."""
+    put(
+        tmp_path,
+        {"train.en": SMALL["train.en"], "train.fr": SMALL["train.fr"]},
+        ".xz",
+        lzma.compress,
+    )
+    put(tmp_path, {n: text for n, text in SMALL.items() if n != "train.fr"})
+    assert message(obtain, in_folder(tmp_path), tmp_path) == (
+        f"{tmp_path}/train.en and train.en.xz are both there, and may not be of one text; remove "
+        "the one that does not belong to the text of the other language."
+    )
+
+
 def test_an_empty_folder(tmp_path):
     names = "train.en, train.fr, valid.en, valid.fr, test.en, test.fr"
     assert f"lacks {names} (or" in message(obtain, in_folder(tmp_path), tmp_path)

@@ -100,6 +100,20 @@ def test_a_broken_download_goes_on_in_the_next_run(captions, remote, tmp_path):
     obtain_multi30k(Multi30kCorpus(), tmp_path, captions)
 
 
+def test_a_run_killed_before_it_deletes_an_archive_is_gone_on_from(captions, tmp_path, monkeypatch):
+    gunzip = multi30k.gunzip
+
+    def killed(archive, *arguments):
+        gunzip(archive, *arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(multi30k, "gunzip", killed)
+    with pytest.raises(KeyboardInterrupt):
+        obtain_multi30k(Multi30kCorpus(), tmp_path, captions)
+    monkeypatch.undo()
+    obtain_multi30k(Multi30kCorpus(), tmp_path, captions)
+
+
 def test_two_runs_at_once_share_one_download(captions, remote, tmp_path):
     results = []
     run = [
@@ -160,7 +174,7 @@ def test_all_missing_files_of_a_folder_are_named(captions, tmp_path):
     folder = put(tmp_path / "mine", texts)
     config = Multi30kCorpus(directory=folder)
     assert message(obtain_multi30k, config, tmp_path, captions) == (
-        f"{folder} lacks train.de, valid.en (or the same with .gz or .xz), which corpus=multi30k "
+        f"{folder} lacks train.de, val.en (or the same with .gz or .xz), which corpus=multi30k "
         "needs for de to en."
     )
 
