@@ -116,3 +116,14 @@ def encode_json(data: Any) -> bytes:
 def write_json(path: Path, data: Any) -> None:
     """Write plain JSON; see the two above."""
     write_whole(path, encode_json(data))
+
+
+def flush_to_disk(path: Path) -> None:
+    """Wait until a file, or the list of names in a folder, has reached the disk."""
+    if path.is_dir() and os.name == "nt":  # Windows cannot open folders
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from seq2seq.errors import UserError
-from seq2seq.files import JSON_BYTES, file_digest, open_plain, parse_json, read_plain, write_json
+from seq2seq.files import (
+    JSON_BYTES,
+    file_digest,
+    flush_to_disk,
+    open_plain,
+    parse_json,
+    read_plain,
+    write_json,
+)
 
 T = TypeVar("T")
 
@@ -50,7 +58,7 @@ def replacing(folder: Path) -> Iterator[Path]:
         }
         write_json(part / MANIFEST, {"format": FORMAT, "files": files})
         for path in (*part.iterdir(), part):
-            _flush_to_disk(path)
+            flush_to_disk(path)
         _swap_in(part, folder)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
@@ -68,7 +76,7 @@ def _swap_in(part: Path, folder: Path) -> None:
         if old.exists():
             old.rename(folder)
         raise
-    _flush_to_disk(folder.parent)
+    flush_to_disk(folder.parent)
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -194,14 +202,3 @@ def read_json(path: Path) -> dict[str, Any]:
 def _sealed_digest(path: Path) -> str:
     with path.open("rb") as file:
         return file_digest(file)
-
-
-def _flush_to_disk(path: Path) -> None:
-    """Wait until a file, or the list of names in a folder, has reached the disk."""
-    if path.is_dir() and os.name == "nt":  # Windows cannot open folders
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from seq2seq.data.text import COMPRESSIONS
 from seq2seq.errors import UserError
+from seq2seq.files import flush_to_disk
 
 try:
     import fcntl
@@ -41,14 +42,18 @@ def exclusive(lock: Path) -> Iterator[None]:
 def new_folder(folder: Path) -> Iterator[Path]:
     """Yield an empty folder to fill; it becomes ``folder`` when the block ends without an error.
 
-    What an earlier, broken-off attempt left is deleted first.
+    What an earlier, broken-off attempt left is deleted first. Files have reached the disk before
+    the name does, so that a power cut leaves no folder of half of them.
     """
     part = folder.with_name(folder.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     try:
         yield part
+        for path in (*part.iterdir(), part):
+            flush_to_disk(path)
         part.replace(folder)
+        flush_to_disk(folder.parent)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise

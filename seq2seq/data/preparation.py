@@ -3,7 +3,8 @@
 ``data/prepared/<hash>`` holds the tokenizers, the vocabularies, the ids of training and validation
 text and a ``manifest.json``. The hash covers the content of the text files and every option that
 alters the result, so a folder found is a folder that fits; it is written under another name and
-renamed when complete.
+renamed when complete. The manifest holds the size of each other file. Sizes are compared whenever
+the folder is opened, which takes no time; their content is not.
 """
 
 import hashlib
@@ -67,15 +68,12 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
         data: folder for corpora; encoded text goes to ``<data>/prepared/<hash>``.
 
     Raises:
-        UserError: no pair is left to train or validate on, or the vocabulary size does not fit.
+        UserError: no pair is left to train or validate on, or the vocabulary size does not fit;
+            the text was altered meanwhile, or what an earlier call made is damaged.
     """
     refuse_idle_rules(corpus)
     text = obtain(corpus, data)
-    hashes = {
-        f"{name}.{side}": content_digest(getattr(files, side))
-        for name, files in (("train", text.train), ("valid", text.valid))
-        for side in SIDES
-    }
+    hashes = {name: content_digest(path) for name, path in _texts(text).items()}
     recipe = _recipe(corpus, tokenization, text, hashes)
     digest = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode("utf-8")).hexdigest()
     directory = data / "prepared" / digest[:16]
@@ -83,11 +81,14 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
         if not (directory / "manifest.json").exists():
             shutil.rmtree(directory, ignore_errors=True)  # a folder without manifest is no cache
             with new_folder(directory) as part:
-                manifest = {**recipe, **_fill(part, text, corpus, tokenization)}
+                counted = _fill(part, text, corpus, tokenization)
+                _require_unaltered(text, hashes)
+                sizes = {path.name: path.stat().st_size for path in sorted(part.iterdir())}
+                manifest = {**recipe, **counted, "files": sizes}
                 content = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
                 (part / "manifest.json").write_text(content, encoding="utf-8", newline="\n")
     try:
-        manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+        manifest = _read_manifest(directory)
         return PreparedData(
             directory=directory,
             corpus=text,
@@ -103,6 +104,39 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
         raise UserError(
             f"The cache {directory} is damaged ({error}); delete that folder."
         ) from None
+
+
+def _texts(text: Corpus) -> dict[str, Path]:
+    """The files that are encoded, by the names that their hashes have."""
+    return {
+        f"{name}.{side}": getattr(files, side)
+        for name, files in (("train", text.train), ("valid", text.valid))
+        for side in SIDES
+    }
+
+
+def _require_unaltered(text: Corpus, hashes: dict[str, str]) -> None:
+    """Refuse to keep, under the hashes of one text, what may have been made of another."""
+    for name, path in _texts(text).items():
+        if content_digest(path) != hashes[name]:
+            raise UserError(
+                f"{path} was altered while it was prepared; run again once nothing writes to it."
+            )
+
+
+def _read_manifest(directory: Path) -> dict[str, Any]:
+    """The manifest; ValueError where it is none, or where a file has not the size it names."""
+    manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+    if not isinstance(manifest, dict):
+        raise ValueError("manifest.json holds no JSON object")
+    sizes = manifest.get("files", {})  # which earlier versions did not write
+    if not isinstance(sizes, dict):
+        raise ValueError("manifest.json lists no files")
+    for name, size in sizes.items():
+        found = (directory / name).stat().st_size
+        if found != size:
+            raise ValueError(f"{name} has {found} bytes, but {size} were written")
+    return manifest
 
 
 def _recipe(

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from samples import at_once, counting
 
 from seq2seq.config import FilesCorpus, TokenizationConfig
 from seq2seq.data import preparation
@@ -217,48 +216,6 @@ def test_preparation_repeats_byte_for_byte(tmp_path: Path) -> None:
     assert not [name for name in names if name.endswith(".ids")]
     for name in names:
         assert (first / name).read_bytes() == (second / name).read_bytes(), name
-
-
-def test_an_interrupted_build_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = corpus(tmp_path / "text")
-
-    def interrupted(*arguments: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(preparation, "_vocabulary", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            prepare(config, WORDS, tmp_path)
-    assert folders(tmp_path) == []
-    assert len(prepare(config, WORDS, tmp_path).train) == len(ENGLISH)
-
-
-def test_runs_at_once_encode_the_text_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = corpus(tmp_path / "text")
-    filled = counting(monkeypatch, preparation, "_fill")
-    found = at_once(lambda: len(prepare(config, WORDS, tmp_path).train))
-    assert found == [len(ENGLISH)] * 3
-    assert len(filled) == 1
-
-
-def test_a_folder_without_manifest_is_made_anew(tmp_path: Path) -> None:
-    config = corpus(tmp_path / "text")
-    first = prepare(config, WORDS, tmp_path)
-    (first.directory / "manifest.json").unlink()
-    (first.directory / "train.source.npy").unlink()
-    assert len(prepare(config, WORDS, tmp_path).train) == len(ENGLISH)
-    assert folders(tmp_path) == [first.directory.name]
-
-
-def test_a_damaged_cache_is_named(tmp_path: Path) -> None:
-    config = corpus(tmp_path / "text")
-    directory = prepare(config, WORDS, tmp_path).directory
-    (directory / "valid.target.npy").write_bytes(b"torn")
-    with pytest.raises(UserError, match=r"cache .* is damaged .*; delete that folder") as caught:
-        prepare(config, WORDS, tmp_path)
-    assert str(directory) in str(caught.value)
 
 
 def test_the_manifest_says_what_was_done(tmp_path: Path) -> None:
