@@ -94,9 +94,16 @@ def obtain_multi30k(
         if not multi30k.is_complete(source, languages, folder):
             with exclusive(corpora / "multi30k.lock"):
                 multi30k.download(source, config.mirror, languages, folder)
+    corpus = read_folder(config, folder, tests=list(source.tests))
+    texts = {"train": corpus.train, "val": corpus.valid, **corpus.tests}
+    files = {
+        f"{split}.{language}": path
+        for split, text in texts.items()
+        for language, path in zip(languages, (text.source, text.target), strict=True)
+    }
     # Before anything else is checked: an altered file is best called that.
-    multi30k.verify(source, languages, folder, mend)
-    return read_folder(config, folder, tests=list(source.tests))
+    multi30k.verify(source, files, mend)
+    return corpus
 
 
 def obtain_europarl(

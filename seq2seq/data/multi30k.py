@@ -10,7 +10,6 @@ from pathlib import Path
 
 from seq2seq.data.archives import gunzip
 from seq2seq.data.download import USUAL, Patience, fetch
-from seq2seq.data.folders import find_file
 from seq2seq.data.text import content_digest
 from seq2seq.errors import UserError
 
@@ -76,17 +75,15 @@ def is_complete(source: Multi30kSource, languages: list[str], folder: Path) -> b
     return all((folder / name).is_file() for name in _names(source, languages))
 
 
-def verify(source: Multi30kSource, languages: list[str], folder: Path, mend: str) -> None:
-    """Compare every file of ``languages`` in ``folder`` with its pin; files that lack are passed.
+def verify(source: Multi30kSource, files: Mapping[str, Path], mend: str) -> None:
+    """Compare the files that are read, whatever they are called, with their pins.
 
-    ``mend`` says what to do about an altered file, besides ``corpus=files``.
+    Args:
+        source: holds the pins.
+        files: ``<split>.<language>`` as the pins are named -> the file that is read for it.
+        mend: what to do about an altered file, besides ``corpus=files``.
     """
-    for name in _names(source, languages):
-        split, language = name.rsplit(".", 1)
-        aliases = ALIASES["valid"] if split == "val" else (split,)
-        path = find_file(folder, [f"{alias}.{language}" for alias in aliases])
-        if path is None:
-            continue
+    for name, path in files.items():
         digest = content_digest(path)
         if digest != source.digests[name]:
             raise UserError(

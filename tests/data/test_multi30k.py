@@ -158,6 +158,17 @@ def test_an_altered_file_in_a_folder_is_named(captions, tmp_path):
     )
 
 
+def test_files_of_other_names_are_held_against_the_pins_too(captions, tmp_path):
+    texts = {n: text for n, text in TEXTS.items() if not n.startswith("train.")}
+    texts |= {"train.source": TEXTS["train.de"], "train.target": TEXTS["train.en"]}
+    config = Multi30kCorpus(directory=put(tmp_path / "mine", texts))
+    corpus = obtain_multi30k(config, tmp_path, captions)
+    assert corpus.train.target == tmp_path / "mine" / "train.target"
+    put(tmp_path / "mine", {"train.target": b"altered\n" * 9})
+    text = message(obtain_multi30k, config, tmp_path, captions)
+    assert text.startswith(f"{tmp_path}/mine/train.target is not Multi30k's train.en: its content")
+
+
 def test_a_downloaded_file_altered_later_is_named(captions, tmp_path):
     config = Multi30kCorpus()
     corpus = obtain_multi30k(config, tmp_path, captions)
