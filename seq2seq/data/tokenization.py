@@ -9,7 +9,7 @@ import json
 import re
 import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,6 +20,9 @@ from seq2seq.errors import UserError
 from seq2seq.files import JSON_BYTES, TEXT_BYTES, parse_json, read_plain
 
 WORD_START = "▁"  # how SentencePiece writes the space before a word
+RESERVED = "▅"  # SentencePiece does not learn from a sentence with this character
+LEARNT_BYTES = 4_192
+"""SentencePiece does not learn from a sentence of more bytes."""
 
 
 class Tokenizer(ABC):
@@ -101,8 +104,9 @@ class SentencePieceTokenizer(Tokenizer):
     """Subwords by byte-pair encoding (Sennrich et al. 2016) over raw text (Kudo & Richardson 2018).
 
     Text is normalised by SentencePiece's ``nmt_nfkc`` rule (NFKC, white space to single spaces,
-    control characters dropped) before it is cut; joining gives the normalised text. Characters that
-    training never saw come out as pieces outside the model, which a vocabulary maps to ``<unk>``.
+    control characters dropped, but not U+0000 and most from U+0080 to U+009F) before it is cut;
+    joining gives the normalised text. Characters that training never saw come out as pieces outside
+    the model, which a vocabulary maps to ``<unk>``.
     """
 
     kind = "sentencepiece"
@@ -118,7 +122,8 @@ class SentencePieceTokenizer(Tokenizer):
     def train_model(cls, sentences: Iterable[str], size: int, where: str) -> bytes:
         """Learn a model of exactly ``size`` pieces, specials included.
 
-        Equal text gives an equal model. Ids 0-3 are the specials of
+        Equal text gives an equal model. Every sentence is learnt from, however long; but U+2585 is
+        no part of a model. Ids 0-3 are the specials of
         :mod:`seq2seq.data.vocabulary`. ``where`` names the text in messages.
 
         Raises:
@@ -127,7 +132,7 @@ class SentencePieceTokenizer(Tokenizer):
         model = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(sentences),
+                sentence_iterator=_learnable(sentences),
                 model_writer=model,
                 model_type="bpe",
                 vocab_size=size,
@@ -238,6 +243,25 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
     except (ValueError, KeyError, TypeError, RuntimeError):
         raise UserError(f"{path} is damaged; make or copy the folder anew.") from None
     raise UserError(f"{path} names the unknown tokenizer {kind!r}; make or copy the folder anew.")
+
+
+def _learnable(sentences: Iterable[str]) -> Iterator[str]:
+    """The words of the sentences, in sentences that SentencePiece does not pass over in silence.
+
+    Nothing is learnt across words, so a long sentence may be cut between two of them. What has no
+    space in so many bytes is cut between characters. Other sentences stay as they are.
+    """
+    for sentence in sentences:
+        rest = sentence.replace(RESERVED, " ").encode("utf-8")
+        while len(rest) > LEARNT_BYTES:
+            cut = rest.rfind(b" ", 1, LEARNT_BYTES + 1)
+            if cut < 0:
+                cut = LEARNT_BYTES
+                while rest[cut] & 0xC0 == 0x80:  # the midst of a character
+                    cut -= 1
+            yield rest[:cut].decode("utf-8")
+            rest = rest[cut:]
+        yield rest.decode("utf-8")
 
 
 def _size_error(message: str, size: int, where: str) -> Exception:

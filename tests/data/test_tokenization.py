@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seq2seq.data import tokenization
 from seq2seq.data.tokenization import (
     MosesWordTokenizer,
     SentencePieceTokenizer,
@@ -102,6 +103,30 @@ def test_sentencepiece_pieces_start_with_the_specials(subwords: SentencePieceTok
 
 def test_sentencepiece_training_repeats(subwords: SentencePieceTokenizer) -> None:
     assert SentencePieceTokenizer.train_model(iter(TEXT), 160, "the text") == subwords.model
+
+
+@pytest.mark.parametrize("space", [" ", "  ", " ▅ ", "▅"])
+def test_sentencepiece_learns_from_long_lines_and_such_with_reserved_characters(space: str) -> None:
+    """As from the same words on many lines, since it learns nothing across words."""
+    words = [word for sentence in TEXT * 9 for word in sentence.split()]
+    line = space.join(words)
+    assert len(line.encode()) > 2 * 4_192
+    model = SentencePieceTokenizer.train_model([line], 160, "the text")
+    assert model == SentencePieceTokenizer.train_model(words, 160, "the text")
+
+
+@pytest.mark.parametrize("character", ["x", "é", "日", "😀"])
+def test_sentencepiece_learns_from_a_long_line_without_spaces(character: str) -> None:
+    line = "abc" + character * 10_000
+    model = SentencePieceTokenizer.train_model([line], 16, "the text")
+    assert character * 16 in "".join(SentencePieceTokenizer("en", model).pieces)
+
+
+def test_ordinary_text_is_learnt_from_as_it_is() -> None:
+    """So that a model made anew is that of an earlier version."""
+    longest = "é" * 2_096  # 4,192 bytes
+    lines = ["", " a  b ", "\ta\u00a0b\x00", longest, longest[:-1] + "  "]
+    assert list(tokenization._learnable(lines)) == lines
 
 
 def test_sentencepiece_names_the_largest_size_that_the_text_can_fill() -> None:
