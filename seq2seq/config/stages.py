@@ -95,7 +95,8 @@ class TranslateConfig:
     alignments: str | None = None
     """File for the word links of the best hypotheses in Pharaoh's format, ``source-target`` from 0,
     one line per input line; - for standard output. Each target word is linked to the source word
-    that it looked at most, so the model must have attention."""
+    that it looked at most, so the model must have attention. Words are those between spaces: not
+    for models of Moses' words, and a line that a subword model cuts into others has no links."""
     chunk: int = 4_096
     """Lines read before they are translated; fewer take less memory, more are faster, and 1 answers
     each line of a slow pipe at once."""

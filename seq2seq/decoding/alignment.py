@@ -62,6 +62,31 @@ def align(hypothesis: Hypothesis, source: Tokenizer, target: Tokenizer) -> list[
     return strongest_links(word_weights(hypothesis.attention, source_words, target_words))
 
 
+def link_words(
+    text: str, hypothesis: Hypothesis, source: Tokenizer, target: Tokenizer
+) -> list[Link] | None:
+    """The links between the words that a reader of both texts counts: those between spaces.
+
+    None where a tokenizer counts others: SentencePiece's rules turn some characters, such as an
+    acute accent that stands alone, into a space and another, and all later words would be off.
+
+    Args:
+        text: what was translated.
+        hypothesis: its translation, as for :func:`align`.
+        source: what cut the source.
+        target: what cut the target.
+    """
+    links = align(hypothesis, source, target)
+    if not links:
+        return []
+    read = source.words(source.tokenize(text))  # of the whole line, more than a model may read
+    written = target.words(hypothesis.pieces)
+    for words, side in ((read, text), (written, hypothesis.text)):
+        if max(words) + 1 != len(side.split()):
+            return None
+    return links
+
+
 def pharaoh(links: Sequence[Link]) -> str:
     """Links as text, ``0-0 2-1 1-2``: source word - target word, as alignment tools write them."""
     return " ".join(f"{source}-{target}" for source, target in links)

@@ -7,9 +7,9 @@ from itertools import count
 from types import ModuleType
 
 from seq2seq.config import TranslateConfig
-from seq2seq.decoding.alignment import align, pharaoh
+from seq2seq.decoding.alignment import link_words, pharaoh
 from seq2seq.decoding.hypothesis import Hypothesis
-from seq2seq.decoding.stream import require_attention
+from seq2seq.decoding.stream import refuse_other_words, require_attention
 from seq2seq.decoding.translator import Translator
 
 
@@ -26,9 +26,10 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
     line. Lines have a history and can be edited where Python has ``readline``.
 
     Raises:
-        UserError: alignments are asked of a model without attention.
+        UserError: alignments are asked of a model without attention, or of Moses' words.
     """
     require_attention(translator, config)
+    refuse_other_words(translator, config)
     for stream in (sys.stdin, sys.stdout):  # what a terminal may send or cannot show
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -52,14 +53,16 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
             print()
             continue
         if line.strip():
-            print(_answer(translator, found, links), flush=True)
+            print(_answer(translator, line, found, links), flush=True)
 
 
-def _answer(translator: Translator, found: Hypothesis, links: bool) -> str:
+def _answer(translator: Translator, line: str, found: Hypothesis, links: bool) -> str:
     lines = [f"{each.score:9.3f}  {each.text}" for each in [found, *found.alternatives]]
     if links:
         tokenizers = translator.source.tokenizer, translator.target.tokenizer
-        lines.append(f"    links  {pharaoh(align(found, *tokenizers))}")
+        between = link_words(line, found, *tokenizers)
+        unknown = "none: the model cuts this line into other words"
+        lines.append(f"    links  {unknown if between is None else pharaoh(between)}")
     return "\n".join(lines)
 
 

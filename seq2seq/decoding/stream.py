@@ -4,21 +4,23 @@ import contextlib
 import logging
 import sys
 from collections.abc import Callable, Iterator
+from itertools import tee
 from pathlib import Path
 
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from seq2seq.config import TranslateConfig
 from seq2seq.data.text import LineWriter, bounded_lines, count_lines, decode_lines, read_lines
-from seq2seq.decoding.alignment import align, pharaoh
+from seq2seq.data.tokenization import MosesWordTokenizer
+from seq2seq.decoding.alignment import link_words, pharaoh
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 
 logger = logging.getLogger(__name__)
 
-Describe = Callable[[int, Hypothesis], list[str]]
-"""The lines that an output gets for an input line: its number from 0, and its translation."""
+Describe = Callable[[int, str, Hypothesis], list[str]]
+"""The lines that an output gets for an input line: its number from 0, itself, its translation."""
 
 
 def translate_text(translator: Translator, config: TranslateConfig) -> int:
@@ -31,13 +33,15 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
         UserError: the text cannot be read, or is not UTF-8; an output cannot be written, or would
             be written over the text or another output, or two of them would share standard output;
             no output is for the other hypotheses that are asked for; the model has no attention to
-            make alignments of.
+            make alignments of, or other words than the files.
     """
     _refuse_mixture(config)
     _refuse_overwriting(config)
     _refuse_unread(config)
     require_attention(translator, config)
+    refuse_other_words(translator, config)
     lines, total = _open_input(config.input)
+    lines, texts = tee(lines)  # which holds no more than a chunk
     files = list(config.outputs.values())
     found = translator.stream(
         lines,
@@ -47,7 +51,12 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
         progress=not ("-" in files and sys.stdout.isatty()),  # there, the text itself shows it
         total=total,
     )
-    describes = _describes(translator)
+    links = _Links(translator)
+    describes: dict[str, Describe] = {
+        "hypotheses": lambda _, __, hypothesis: [hypothesis.text],
+        "n_best_list": _n_best_lines,
+        "alignments": links.describe,
+    }
     done = capped = 0
     with contextlib.ExitStack() as stack, logging_redirect_tqdm():
         opened = {
@@ -56,9 +65,9 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
         outputs = [(write, describes[key]) for key, (write, _) in opened.items()]
         unfinished = [part for _, part in opened.values()]
         try:
-            for hypothesis in found:
+            for hypothesis, text in zip(found, texts, strict=False):  # in this order: see tee
                 for write, describe in outputs:
-                    for line in describe(done, hypothesis):
+                    for line in describe(done, text, hypothesis):
                         write(line)
                 done += 1
                 capped += hypothesis.capped
@@ -70,6 +79,12 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
             how = "Stopped" if isinstance(stop, UserError) else "Interrupted"
             logger.warning("%s after %d lines%s.", how, done, where)
             raise
+    if links.left_out:
+        logger.warning(
+            "%d lines of alignments are empty: the model cuts these texts into other words than "
+            "those between spaces.",
+            links.left_out,
+        )
     logger.info("Translated %d lines; %d hypotheses were cut at the length cap", done, capped)
     return done
 
@@ -88,23 +103,37 @@ def require_attention(translator: Translator, config: TranslateConfig) -> None:
             )
 
 
-def _n_best_lines(number: int, hypothesis: Hypothesis) -> list[str]:
+def refuse_other_words(translator: Translator, config: TranslateConfig) -> None:
+    """Refuse links between words that are in neither text: those between spaces are counted."""
+    tokenizers = translator.source.tokenizer, translator.target.tokenizer
+    if config.alignments is not None and MosesWordTokenizer.kind in {t.kind for t in tokenizers}:
+        raise UserError(
+            "Alignments count the words between spaces, and this model reads the words of "
+            "tokenization=moses; leave out alignments, or take a checkpoint that was trained with "
+            "tokenization=sentencepiece or whitespace."
+        )
+
+
+class _Links:
+    """Tells of the words' links, and counts the lines of which it cannot."""
+
+    def __init__(self, translator: Translator) -> None:
+        self._tokenizers = translator.source.tokenizer, translator.target.tokenizer
+        self.left_out = 0
+
+    def describe(self, _: int, text: str, hypothesis: Hypothesis) -> list[str]:
+        links = link_words(text, hypothesis, *self._tokenizers)
+        self.left_out += links is None
+        return [pharaoh(links or [])]
+
+
+def _n_best_lines(number: int, _: str, hypothesis: Hypothesis) -> list[str]:
     """The lines of an n-best list, best first: ``number ||| text ||| score``.
 
     The text is between the first ``|||`` and the last, whatever it holds.
     """
     every = [hypothesis, *hypothesis.alternatives]
     return [f"{number} ||| {each.text} ||| {each.score:.6f}" for each in every]
-
-
-def _describes(translator: Translator) -> dict[str, Describe]:
-    """How each output of the config tells of a translation, one input line at a time."""
-    source, target = translator.source.tokenizer, translator.target.tokenizer
-    return {
-        "hypotheses": lambda _, hypothesis: [hypothesis.text],
-        "n_best_list": _n_best_lines,
-        "alignments": lambda _, hypothesis: [pharaoh(align(hypothesis, source, target))],
-    }
 
 
 def _refuse_mixture(config: TranslateConfig) -> None:

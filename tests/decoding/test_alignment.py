@@ -8,7 +8,7 @@ from tiny_translator import tiny_codec, tiny_translator
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.tokenization import WhitespaceTokenizer
-from seq2seq.decoding.alignment import align, pharaoh, strongest_links, word_weights
+from seq2seq.decoding.alignment import align, link_words, pharaoh, strongest_links, word_weights
 from seq2seq.decoding.hypothesis import NOTHING, Hypothesis
 
 SUBWORDS = tiny_codec().tokenizer
@@ -80,6 +80,28 @@ def test_subwords_vote_together():
     assert align(hypothesis, SUBWORDS, SUBWORDS) == [(1, 0), (0, 1)]
     assert align(hypothesis, WORDS, WORDS) == [(0, 0), (1, 1), (0, 2)]
     assert pharaoh(align(hypothesis, SUBWORDS, SUBWORDS)) == "1-0 0-1"
+
+
+def test_words_that_the_texts_do_not_have_are_not_linked():
+    for text, linked in [
+        ("the dog", True),
+        ("the dog´s", False),
+        ("the  dog's ", True),
+        ("", True),
+    ]:
+        found = tiny_translator().translate(text, GREEDY, attention=True)
+        links = align(found, SUBWORDS, SUBWORDS)
+        assert link_words(text, found, SUBWORDS, SUBWORDS) == (links if linked else None)
+    weights = torch.tensor([[0.9, 0.1]])
+    broken = Hypothesis("a b", 0.0, 0.0, ["a\u2028b"], False, ["c", "</s>"], weights)
+    assert link_words("c", broken, WORDS, WORDS) is None  # its piece became two words
+
+
+def test_a_line_cut_at_its_length_is_linked_as_far_as_it_was_read():
+    text = " ".join(["the dog"] * 30)
+    found = tiny_translator().translate(text, GREEDY, attention=True)
+    assert len(found.source_pieces) == 21
+    assert link_words(text, found, SUBWORDS, SUBWORDS) == align(found, SUBWORDS, SUBWORDS) != []
 
 
 def test_a_blank_line_has_no_links():

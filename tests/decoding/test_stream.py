@@ -14,8 +14,11 @@ from test_translator import GREEDY, echo
 from tiny_translator import tiny_codec, tiny_translator
 
 from seq2seq.config import DecodingConfig, TranslateConfig
+from seq2seq.data.codec import TextCodec
 from seq2seq.data.text import LONGEST_LINE
-from seq2seq.decoding.alignment import align
+from seq2seq.data.tokenization import MosesWordTokenizer
+from seq2seq.decoding.alignment import align, pharaoh
+from seq2seq.decoding.prompt import answer_prompt
 from seq2seq.decoding.stream import translate_text
 from seq2seq.errors import UserError
 
@@ -196,6 +199,32 @@ def test_alignments_of_a_model_without_attention_are_refused(tmp_path):
         translate_text(translator, replaced)
 
 
+def test_lines_of_other_words_than_those_between_spaces_have_no_links(tmp_path, caplog):
+    lines = ["the dog´s dog", "the dog barks", "", "a\u200bdog barks", "it's a dog"]
+    (tmp_path / "in").write_text("\n".join(lines), encoding="utf-8")
+    translator = tiny_translator()
+    translate_text(translator, stage(tmp_path / "in", None, alignments=str(tmp_path / "links")))
+    found = [set(line.split()) for line in (tmp_path / "links").read_text().split("\n")]
+    assert [bool(links) for links in found] == [False, True, False, False, True, False]
+    assert caplog.messages == [
+        "2 lines of alignments are empty: the model cuts these texts into other words than those "
+        "between spaces."
+    ]
+    caplog.clear()
+    translate_text(translator, stage(tmp_path / "in", str(tmp_path / "out")))
+    assert caplog.messages == []
+
+
+def test_links_of_moses_words_are_refused_before_the_work(tmp_path):
+    translator = echo()
+    translator.target = TextCodec(MosesWordTokenizer("de"), translator.target.vocabulary)
+    with pytest.raises(UserError, match=r"words of tokenization=moses; leave out alignments, or"):
+        translate_text(translator, stage(tmp_path / "none", alignments=str(tmp_path / "links")))
+    with pytest.raises(UserError, match="leave out alignments"):
+        answer_prompt(translator, stage(alignments="-"))
+    assert not list(tmp_path.iterdir())
+
+
 def test_hypotheses_that_nothing_would_show_are_refused():
     with pytest.raises(UserError, match=r"Only the best of decoding\.n_best=2 would be written"):
         translate_text(echo(), stage(decoding=DecodingConfig(n_best=2)))
@@ -276,6 +305,11 @@ def test_neither_company_nor_order_changes_a_translation(lines, batch_size, chun
         assert len(hypothesis.text.splitlines()) <= 1
 
 
+def normalised(text):
+    tokenizer = tiny_codec().tokenizer
+    return tokenizer.detokenize(tokenizer.tokenize(text))
+
+
 @settings(max_examples=12)
 @given(
     st.lists(st.tuples(LINE, st.sampled_from(["\n", "\r\n"])), max_size=5),
@@ -310,4 +344,6 @@ def test_files_keep_their_lines(pairs, mark, ended, batch_size, chunk):
     assert blocks == sorted(blocks)
     for source, links in zip(sources, written["alignments"], strict=True):
         found = translator.translate(source, search, attention=True)
-        assert len(links.split()) == len(align(found, tokenizer, tokenizer))
+        expected = align(found, tokenizer, tokenizer)
+        read = [word for word in normalised(source).split(" ") if word]
+        assert links == (pharaoh(expected) if len(read) == len(source.split()) else "")
