@@ -132,6 +132,8 @@ def obtain_europarl(
         with exclusive(corpora / "europarl.lock"):
             if not result.is_dir():  # or another process has just made it
                 _make_europarl(config, source, raw, home, result)
+    if not raw:
+        europarl.require_archive(result, home)
     return read_folder(config, result)
 
 
@@ -173,7 +175,7 @@ def _make_europarl(
                 archive.unlink()
                 (home / f"{archive.name}.sha256").unlink()
             raise
-        europarl.clean_and_split(config, texts, folder)
+        europarl.clean_and_split(config, texts, folder, europarl.archive_digest(archive))
         for path in texts.values():
             path.unlink()
 

@@ -24,7 +24,7 @@ from seq2seq.data.archives import extract
 from seq2seq.data.download import USUAL, Patience, fetch
 from seq2seq.data.text import read_lines, word_count
 from seq2seq.errors import UserError
-from seq2seq.files import file_digest
+from seq2seq.files import file_digest, write_whole
 
 logger = logging.getLogger(__name__)
 
@@ -80,18 +80,60 @@ def download(source: EuroparlSource, base: str | None, folder: Path) -> Path:
     """Fetch the archive into ``folder`` unless it is there, and return its path.
 
     No checksum of it is published: length and gzip checksum must do, and the SHA-256 of what came
-    is written to ``fr-en.tgz.sha256`` for comparison.
+    first is written to ``fr-en.tgz.sha256``, for comparison and as the pin of what comes later.
+
+    Raises:
+        UserError: it could not be fetched, or is another than came first.
     """
     archive = folder / ARCHIVE
-    if not archive.is_file():
+    fetched = not archive.is_file()
+    if fetched:
         url = f"{(base or source.base).rstrip('/')}/{ARCHIVE}"
         fetch(url, archive, source.max_archive_bytes, source.patience)
-    record = folder / f"{ARCHIVE}.sha256"
-    if not record.is_file():
-        with archive.open("rb") as stream:
-            line = f"{file_digest(stream)}  {ARCHIVE}\n"
-        record.write_text(line, encoding="utf-8", newline="\n")
+    digest, first = archive_digest(archive), _recorded(folder)
+    if first is None:
+        write_whole(_record(folder), f"{digest}  {ARCHIVE}\n".encode())
+    elif digest != first:
+        if fetched:
+            archive.unlink()
+        raise UserError(
+            f"{archive} has SHA-256 {digest}, but the one that came first had {first}, and text "
+            "beside it may be of that one; set corpus.mirror to where that came from, or delete "
+            f"{folder} to begin with the other."
+        )
     return archive
+
+
+def archive_digest(archive: Path) -> str:
+    """SHA-256 of the archive as it is, packed."""
+    with archive.open("rb") as stream:
+        return file_digest(stream)
+
+
+def require_archive(split: Path, folder: Path) -> None:
+    """Refuse split text of another archive than ``folder`` has the record of, if that is known."""
+    try:
+        made_of = json.loads((split / "cleaning.json").read_text(encoding="utf-8"))["archive"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return  # earlier versions did not write it
+    first = _recorded(folder)
+    if first not in (None, made_of):
+        raise UserError(
+            f"{split} was split from an archive with SHA-256 {made_of}, but {_record(folder)} is "
+            f"of one with {first}; delete {split} to have that one split."
+        )
+
+
+def _record(folder: Path) -> Path:
+    return folder / f"{ARCHIVE}.sha256"
+
+
+def _recorded(folder: Path) -> str | None:
+    """The SHA-256 of the archive that came first; None where none did."""
+    try:
+        return _record(folder).read_text(encoding="utf-8").partition(" ")[0]
+    except FileNotFoundError:
+        return None
 
 
 def unpack(source: EuroparlSource, archive: Path, folder: Path) -> dict[str, Path]:
@@ -102,13 +144,16 @@ def unpack(source: EuroparlSource, archive: Path, folder: Path) -> dict[str, Pat
     return texts
 
 
-def clean_and_split(config: EuroparlCorpus, texts: dict[str, Path], folder: Path) -> Cleaning:
+def clean_and_split(
+    config: EuroparlCorpus, texts: dict[str, Path], folder: Path, archive: str | None = None
+) -> Cleaning:
     """Write {train,valid,test}.{en,fr} and cleaning.json into ``folder`` from the raw texts.
 
     Args:
         config: limits of the cleaning and sizes of the splits.
         texts: language -> raw file, line by line translations of each other.
         folder: an existing folder.
+        archive: SHA-256 of the archive that the raw files are of, if any, for cleaning.json.
 
     Raises:
         UserError: the raw files have different numbers of lines, or too few pairs are left.
@@ -149,6 +194,7 @@ def clean_and_split(config: EuroparlCorpus, texts: dict[str, Path], folder: Path
     counts.train, counts.valid, counts.test, counts.duplicate, counts.held_out = sizes
     report = {
         "rules": RULES,
+        "archive": archive,
         "source": config.source,
         "target": config.target,
         "max_words": config.max_words,

@@ -1,6 +1,7 @@
 import dataclasses
 import gzip
 import hashlib
+import json
 import os
 import tarfile
 
@@ -26,6 +27,7 @@ RAW = {f"europarl-v7.fr-en.{language}": sentences(language) for language in ("en
 
 
 def archive(folder, texts=RAW):
+    """Bytes of an archive, which is left in ``folder``."""
     put(folder / "raw", texts)
     with tarfile.open(folder / "fr-en.tgz", "w:gz") as tar:
         for name in texts:
@@ -53,6 +55,43 @@ def test_europarl_is_downloaded_cleaned_and_split_once(remote, tmp_path):
     assert counts(obtain_europarl(other, corpora, source))["test"] == 30
     assert counts(corpus)["test"] == 20
     assert len(remote.requests) == 1
+
+
+def test_another_archive_than_came_first_is_refused(remote, tmp_path):
+    """Or text of two archives would lie under one record."""
+    remote.files["/fr-en.tgz"] = first = archive(tmp_path / "first")
+    source, home = EuroparlSource(base=remote.url, patience=SOON), tmp_path / "corpora" / "europarl"
+    obtain_europarl(EUROPARL, home.parent, source)
+    (home / "fr-en.tgz").unlink()  # nobody needs it any more
+    other = {name: text + b"one more line .\n" for name, text in RAW.items()}
+    remote.files["/fr-en.tgz"] = second = archive(tmp_path / "second", other)
+    more = dataclasses.replace(EUROPARL, test_pairs=30)
+    digests = [hashlib.sha256(content).hexdigest() for content in (first, second)]
+    assert message(obtain_europarl, more, home.parent, source) == (
+        f"{home}/fr-en.tgz has SHA-256 {digests[1]}, but the one that came first had {digests[0]}, "
+        "and text beside it may be of that one; set corpus.mirror to where that came from, or "
+        f"delete {home} to begin with the other."
+    )
+    assert not (home / "fr-en.tgz").exists()
+    remote.files["/fr-en.tgz"] = first
+    assert counts(obtain_europarl(more, home.parent, source))["test"] == 30
+
+
+def test_split_text_of_another_archive_than_the_record_is_refused(remote, tmp_path):
+    remote.files["/fr-en.tgz"] = content = archive(tmp_path)
+    source, home = EuroparlSource(base=remote.url, patience=SOON), tmp_path / "corpora" / "europarl"
+    made = obtain_europarl(EUROPARL, home.parent, source).train.source.parent
+    report = json.loads((made / "cleaning.json").read_text())
+    assert report["archive"] == hashlib.sha256(content).hexdigest()
+    (home / "fr-en.tgz.sha256").write_text(f"{'0' * 64}  fr-en.tgz\n")
+    text = message(obtain_europarl, EUROPARL, home.parent, source)
+    assert text.startswith(
+        f"{made} was split from an archive with SHA-256 {report['archive']}, but"
+    )
+    assert text.endswith(f" is of one with {'0' * 64}; delete {made} to have that one split.")
+    del report["archive"]  # as earlier versions left it
+    (made / "cleaning.json").write_text(json.dumps(report))
+    assert counts(obtain_europarl(EUROPARL, home.parent, source))["train"] == 170
 
 
 def test_a_damaged_archive_is_not_kept(remote, tmp_path):
