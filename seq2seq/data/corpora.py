@@ -144,7 +144,8 @@ def refuse_idle_rules(config: CorpusConfig) -> None:
     """
     if not isinstance(config, EuroparlCorpus) or config.directory is None:
         return
-    if not find_file(Path(config.directory), [f"train.{config.source}", f"train.{config.target}"]):
+    folder = Path(config.directory).expanduser()
+    if not find_file(folder, [f"train.{config.source}", f"train.{config.target}"]):
         return
     for name in ("max_words", "max_ratio", "valid_pairs", "test_pairs"):
         value = getattr(config, name)

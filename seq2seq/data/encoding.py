@@ -78,7 +78,10 @@ def read_pairs(
 
 
 def sample(pairs: Iterable[Pair], total: int, limit: int) -> Iterator[Pair]:
-    """Yield ``limit`` of ``total`` pairs, evenly spaced; all of them when there are fewer."""
+    """Yield ``limit`` of ``total`` pairs, evenly spaced; all of them when there are fewer.
+
+    Of fewer pairs than the ``total`` that was expected, their share is taken.
+    """
     for i, pair in enumerate(pairs):
         if total <= limit or (i + 1) * limit // total > i * limit // total:
             yield pair

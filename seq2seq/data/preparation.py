@@ -12,7 +12,7 @@ import json
 import logging
 import shutil
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -213,9 +213,12 @@ def _tokenizers(
     skipped: Counter[str] = Counter()
     if next(train.pairs(skipped), None) is None:
         raise train.nothing_left(skipped)
-    total = train.total()
-
     limit = TOKENIZER_SENTENCES // 2 if options.joint else TOKENIZER_SENTENCES
+    total = train.total()
+    if total > limit and train.max_words is not None:  # else all are taken, or none is too long
+        left_out: Counter[str] = Counter()
+        deque(train.pairs(left_out), maxlen=0)
+        total -= left_out["max_words"]
 
     def sampled() -> Iterator[Pair]:
         return sample(train.pairs(Counter()), total, limit)

@@ -30,6 +30,9 @@ LONGEST_LINE = 1 << 20
 def open_bytes(path: Path) -> io.BufferedIOBase:
     """Open a plain, .gz or .xz file for reading the bytes of its content."""
     try:
+        # Packed, even nothing has some bytes; but the reader of .gz takes no bytes for no content.
+        if path.suffix in COMPRESSIONS and path.is_file() and not path.stat().st_size:
+            raise _damaged(path, "it has no bytes")
         if path.suffix == ".gz":
             return gzip.open(path, "rb")
         if path.suffix == ".xz":
@@ -209,7 +212,7 @@ def _raw_lines(path: Path) -> Iterator[bytes]:
             raise _damaged(path, error) from None
 
 
-def _damaged(path: Path, error: Exception) -> UserError:
+def _damaged(path: Path, error: Exception | str) -> UserError:
     reason = str(error).rstrip(".")
     return UserError(
         f"{path} is not a whole {path.suffix} file ({reason}); copy or download it again."

@@ -127,12 +127,14 @@ def test_europarl_from_a_folder_in_each_form(remote, tmp_path):
     assert (tmp_path / "fr-en.tgz").is_file()
 
 
-def test_rules_are_refused_for_text_that_is_split(tmp_path):
+def test_rules_are_refused_for_text_that_is_split(tmp_path, monkeypatch):
     put(tmp_path, SMALL)
-    config = dataclasses.replace(EUROPARL, directory=str(tmp_path))
     words = TokenizationConfig(kind="whitespace")
-    with pytest.raises(UserError, match=r"corpus\.valid_pairs=10 would have no effect: .* already"):
-        prepare(config, words, tmp_path / "data")
+    monkeypatch.setenv("HOME", str(tmp_path.parent))
+    for folder in (tmp_path, f"~/{tmp_path.name}"):
+        config = dataclasses.replace(EUROPARL, directory=str(folder))
+        with pytest.raises(UserError, match=r"\.valid_pairs=10 would have no effect: .* already"):
+            prepare(config, words, tmp_path / "data")
     usual = dataclasses.replace(EuroparlCorpus(), directory=str(tmp_path))
     assert len(prepare(usual, words, tmp_path / "data").train) == 3
 

@@ -126,23 +126,61 @@ def test_subwords_give_the_text_back(tmp_path: Path, joint: bool) -> None:
     assert sum(data.source.vocabulary.counts) == int((data.train.source_ids > EOS).sum())
 
 
-@pytest.mark.parametrize("joint", [False, True])
-def test_a_subword_model_learns_from_a_bounded_sample(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, joint: bool
-) -> None:
-    learnt = []
+@pytest.fixture
+def learnt(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The sentences that each subword model learns from."""
+    given = []
 
     def learn(sentences: Iterable[str], size: int, where: str) -> bytes:
-        kept = list(sentences)
-        learnt.append(len(kept))
-        return real(kept, size, where)
+        given.append(list(sentences))
+        return real(given[-1], size, where)
 
     real = preparation.SentencePieceTokenizer.train_model
     monkeypatch.setattr(preparation.SentencePieceTokenizer, "train_model", staticmethod(learn))
+    return given
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_a_subword_model_learns_from_a_bounded_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learnt: list[list[str]], joint: bool
+) -> None:
     monkeypatch.setattr(preparation, "TOKENIZER_SENTENCES", 10)
     options = TokenizationConfig(kind="sentencepiece", vocabulary_size=50, joint=joint)
     prepare(corpus(tmp_path / "text"), options, tmp_path)
-    assert learnt == ([10] if joint else [10, 10])
+    assert [len(sentences) for sentences in learnt] == ([10] if joint else [10, 10])
+
+
+@pytest.mark.parametrize(("most", "taken"), [(100, 24), (30, 24), (24, 24), (12, 12)])
+def test_pairs_that_are_too_long_take_no_place_in_the_sample(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    learnt: list[list[str]],
+    most: int,
+    taken: int,
+) -> None:
+    monkeypatch.setattr(preparation, "TOKENIZER_SENTENCES", most)
+    english = [f"{line} {'long ' * 9}" if i % 5 > 2 else line for i, line in enumerate(ENGLISH * 2)]
+    config = corpus(tmp_path / "text", (english, GERMAN * 2))
+    config.train_max_words = 8
+    options = TokenizationConfig(kind="sentencepiece", vocabulary_size=40)
+    prepare(config, options, tmp_path)
+    short = [line for line in english if "long" not in line]
+    assert [len(sentences) for sentences in learnt] == [taken, taken]
+    assert learnt[0] == (short if taken == len(short) else short[1::2])
+
+
+def test_blank_lines_take_their_place_in_the_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learnt: list[list[str]]
+) -> None:
+    """So that a model made anew is that of an earlier version."""
+    monkeypatch.setattr(preparation, "TOKENIZER_SENTENCES", 20)
+    text = ["" if i % 2 else f"{line} {i}" for i, line in enumerate(ENGLISH * 2)]
+    config = corpus(tmp_path / "text", (text, GERMAN * 2))
+    for config.train_max_words in (None, 99):
+        options = TokenizationConfig(kind="sentencepiece", vocabulary_size=40)
+        prepare(config, options, tmp_path)
+    assert len(learnt[0]) < 20
+    assert learnt[0] == learnt[2] == [t for t in text if t][1::2]
 
 
 def test_moses_cuts_by_language(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_character_cut_at_the_end_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".gz", ".xz"])
-@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: b"<html>no</html>"])
+@pytest.mark.parametrize("damage", [lambda d: d[:-9], lambda d: b"<html>no</html>", lambda d: b""])
 def test_damaged_compressed_files_are_refused(tmp_path, ending, damage):
     path = tmp_path / f"a{ending}"
     path.write_bytes(damage(PACK[ending](b"line\n" * 1000)))
