@@ -225,6 +225,13 @@ def _obtain_files(config: FilesCorpus) -> Corpus:
         found[name] = Path(path).expanduser()
         if not found[name].is_file():
             raise UserError(f"corpus.{name}={path} is not a file; check the path.")
+    used: dict[Path, str] = {}
+    for name, path in found.items():
+        if (other := used.setdefault(path.resolve(), name)) != name:
+            raise UserError(
+                f"corpus.{other} and corpus.{name} are one file, {path}; give each a file of its "
+                "own."
+            )
     train, valid, test = (
         ParallelText(found[f"{split}_source"], found[f"{split}_target"])
         for split in ("train", "valid", "test")

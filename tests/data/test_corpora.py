@@ -116,6 +116,26 @@ def test_paths_that_are_missing(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("train_source", "train_target"),
+        ("train_source", "test_source"),
+        ("valid_target", "test_target"),
+    ],
+)
+def test_a_file_that_is_given_twice(tmp_path, one, other):
+    put(tmp_path, SMALL)
+    (tmp_path / "sub").mkdir()
+    path = Path(getattr(named(tmp_path), one))
+    for again in (path, tmp_path / "sub" / ".." / path.name, tmp_path / "link"):
+        (tmp_path / "link").unlink(missing_ok=True)
+        (tmp_path / "link").symlink_to(path)
+        assert message(obtain, named(tmp_path, **{other: str(again)}), tmp_path) == (
+            f"corpus.{one} and corpus.{other} are one file, {again}; give each a file of its own."
+        )
+
+
 def test_line_counts_that_differ(tmp_path):
     put(tmp_path, SMALL | {"valid.fr": b"b\nc"})
     assert message(obtain, in_folder(tmp_path), tmp_path) == (
