@@ -41,7 +41,7 @@ from seq2seq.config import (
     to_json,
 )
 from seq2seq.data.archives import extract, gunzip
-from seq2seq.data.corpora import SIDES
+from seq2seq.data.parallel_text import SIDES
 from seq2seq.data.preparation import prepare
 from seq2seq.data.text import count_lines, read_lines
 from seq2seq.data.tokenization import SentencePieceTokenizer, load_tokenizer

@@ -19,8 +19,9 @@ from seq2seq.benchmark.large_corpus_report import CorpusRun, LargeCorpus
 from seq2seq.benchmark.process_tree import run_watched
 from seq2seq.config import BenchmarkConfig, FilesCorpus, TokenizationConfig
 from seq2seq.data.batching import BatchPlan, collate
-from seq2seq.data.corpora import SIDES, Corpus, obtain
+from seq2seq.data.corpora import obtain
 from seq2seq.data.dataset import EncodedPairs
+from seq2seq.data.parallel_text import SIDES, Corpus
 from seq2seq.data.preparation import prepare
 from seq2seq.data.text import read_lines, word_count, write_lines
 from seq2seq.device import choose_device

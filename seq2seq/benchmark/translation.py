@@ -12,7 +12,8 @@ from seq2seq.benchmark.measure import time_in_turns
 from seq2seq.benchmark.translation_report import SearchTimes, TranslationBenchmark
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import BenchmarkConfig, DecodingConfig
-from seq2seq.data.corpora import Corpus, obtain
+from seq2seq.data.corpora import obtain
+from seq2seq.data.parallel_text import Corpus
 from seq2seq.data.text import read_lines
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device

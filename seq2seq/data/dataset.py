@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int32, Int64, Integer
 
 from seq2seq.data.codec import TextCodec
-from seq2seq.data.corpora import Corpus
+from seq2seq.data.parallel_text import Corpus
 
 
 class EncodedPairs:

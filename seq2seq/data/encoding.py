@@ -21,8 +21,8 @@ import numpy as np
 from jaxtyping import Int, Int32
 from tqdm import tqdm
 
-from seq2seq.data.corpora import ParallelText
 from seq2seq.data.growing_array import GrowingArray
+from seq2seq.data.parallel_text import ParallelText
 from seq2seq.data.text import read_lines, word_count
 from seq2seq.data.tokenization import Tokenizer
 from seq2seq.errors import UserError

@@ -22,7 +22,7 @@ import numpy as np
 
 from seq2seq.config import CorpusConfig, TokenizationConfig, to_json
 from seq2seq.data.codec import TextCodec
-from seq2seq.data.corpora import SIDES, Corpus, ParallelText, obtain, refuse_idle_rules
+from seq2seq.data.corpora import obtain, refuse_idle_rules
 from seq2seq.data.dataset import EncodedPairs, PreparedData
 from seq2seq.data.encoding import (
     Pair,
@@ -34,6 +34,7 @@ from seq2seq.data.encoding import (
 )
 from seq2seq.data.folders import exclusive, new_folder
 from seq2seq.data.growing_array import GrowingArray
+from seq2seq.data.parallel_text import SIDES, Corpus, ParallelText
 from seq2seq.data.text import content_digest, count_lines
 from seq2seq.data.tokenization import (
     MosesWordTokenizer,
@@ -73,7 +74,7 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
     """
     refuse_idle_rules(corpus)
     text = obtain(corpus, data)
-    hashes = {name: content_digest(path) for name, path in _texts(text).items()}
+    hashes = text.hashes()
     recipe = _recipe(corpus, tokenization, text, hashes)
     digest = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode("utf-8")).hexdigest()
     directory = data / "prepared" / digest[:16]
@@ -106,18 +107,9 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
         ) from None
 
 
-def _texts(text: Corpus) -> dict[str, Path]:
-    """The files that are encoded, by the names that their hashes have."""
-    return {
-        f"{name}.{side}": getattr(files, side)
-        for name, files in (("train", text.train), ("valid", text.valid))
-        for side in SIDES
-    }
-
-
 def _require_unaltered(text: Corpus, hashes: dict[str, str]) -> None:
     """Refuse to keep, under the hashes of one text, what may have been made of another."""
-    for name, path in _texts(text).items():
+    for name, path in text.trained_on.items():
         if content_digest(path) != hashes[name]:
             raise UserError(
                 f"{path} was altered while it was prepared; run again once nothing writes to it."

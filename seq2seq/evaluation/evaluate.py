@@ -4,13 +4,13 @@ import json
 import logging
 import math
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
-from seq2seq.config import DecodingConfig, EvaluateConfig, ExperimentConfig, FilesCorpus
-from seq2seq.data.corpora import ParallelText, obtain
+from seq2seq.config import DecodingConfig, EvaluateConfig, ExperimentConfig
+from seq2seq.data.parallel_text import ParallelText
 from seq2seq.data.text import content_digest
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.decoding.translator import Translator
@@ -19,6 +19,7 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation, read_evaluation, write_evaluation
 from seq2seq.evaluation.given import evaluate_given
 from seq2seq.evaluation.named_texts import find_test_texts
+from seq2seq.evaluation.own_texts import find_own_texts
 from seq2seq.evaluation.scores import Translations
 from seq2seq.evaluation.test_set import TestSet
 from seq2seq.record import environment_record
@@ -54,7 +55,7 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
         output = Path(config.output)
     test_sets = [
         TestSet(name, texts, subject.translator, config)
-        for name, texts in _test_sets(config, subject.checkpoint.config).items()
+        for name, texts in _test_sets(config, subject.checkpoint.config, subject.hashes()).items()
     ]
     for test_set in test_sets:
         test_set.lines_to_draw()  # a line that is not there is refused before the work
@@ -126,6 +127,11 @@ class _Subject:
         runs = {_run_folder(one.directory) for one in (self.checkpoint, *self.others)}
         return _training_record(self.checkpoint.directory) if len(runs) == 1 else None
 
+    def hashes(self) -> list[dict[str, str]]:
+        """Of the text that each of the models was trained on, where its run says so."""
+        records = [_training_record(one.directory) for one in (self.checkpoint, *self.others)]
+        return [record["data_sha256"] for record in records if record and "data_sha256" in record]
+
 
 def _member(checkpoint: Checkpoint) -> dict[str, Any]:
     """What is told of one of several models that are evaluated as one system."""
@@ -153,8 +159,10 @@ def _training_record(checkpoint: Path) -> dict[str, Any] | None:
         raise UserError(f"{path} is not JSON; restore it, or delete it to do without.") from None
 
 
-def _test_sets(config: EvaluateConfig, trained: ExperimentConfig) -> dict[str, ParallelText]:
-    """Which texts to translate, by name."""
+def _test_sets(
+    config: EvaluateConfig, trained: ExperimentConfig, hashes: list[dict[str, str]]
+) -> dict[str, ParallelText]:
+    """Which texts to translate, by name; ``hashes`` as for :func:`find_own_texts`."""
     if config.source is not None and config.reference is not None:
         source = Path(config.source)
         gold = None if config.gold is None else Path(config.gold)
@@ -162,20 +170,14 @@ def _test_sets(config: EvaluateConfig, trained: ExperimentConfig) -> dict[str, P
     texts = find_test_texts(config.test_texts, trained.corpus)
     if config.test_sets == []:
         return texts
-    corpus = replace(trained.corpus, mirror=None)  # a checkpoint names no host to talk to
-    if config.directory is not None:
-        corpus = replace(corpus, directory=config.directory)
-        if isinstance(corpus, FilesCorpus):
-            corpus = FilesCorpus(
-                source=corpus.source, target=corpus.target, directory=config.directory
-            )
-    tests = obtain(corpus, Path(config.data)).tests
+    tests = find_own_texts(config, trained, hashes)
     if config.test_sets is None:
         return {**tests, **texts}
     for name in config.test_sets:
         if name not in tests:
             raise UserError(
-                f"test_sets names {name}, but corpus {corpus.kind} has only: {', '.join(tests)}."
+                f"test_sets names {name}, but corpus {trained.corpus.kind} has only: "
+                f"{', '.join(tests)}."
             )
     return {**{name: tests[name] for name in config.test_sets}, **texts}
 

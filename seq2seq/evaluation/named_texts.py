@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from seq2seq.config import CorpusConfig
-from seq2seq.data.corpora import ParallelText
 from seq2seq.data.folders import find_file
+from seq2seq.data.parallel_text import ParallelText
 from seq2seq.errors import UserError
 
 

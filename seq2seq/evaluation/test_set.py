@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.config import EvaluateConfig
-from seq2seq.data.corpora import ParallelText
+from seq2seq.data.parallel_text import ParallelText
 from seq2seq.data.text import content_digest
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError

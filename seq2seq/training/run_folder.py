@@ -10,7 +10,7 @@ from typing import Any
 
 from seq2seq.checkpoint import newest_checkpoints
 from seq2seq.config import ExperimentConfig, flatten, from_json, to_json
-from seq2seq.data.corpora import SIDES
+from seq2seq.data.parallel_text import SIDES
 from seq2seq.errors import UserError
 from seq2seq.files import JSON_BYTES, parse_json, read_plain, write_json
 from seq2seq.sealed_folder import remove

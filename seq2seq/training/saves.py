@@ -18,8 +18,8 @@ from seq2seq.checkpoint import (
     save_checkpoint,
 )
 from seq2seq.config import ExperimentConfig, from_json
-from seq2seq.data.corpora import SIDES
 from seq2seq.data.dataset import PreparedData
+from seq2seq.data.parallel_text import SIDES
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.distributed import ALONE, Ranks

@@ -29,7 +29,7 @@ from seq2seq.benchmark.peers.ours import Ours
 from seq2seq.benchmark.peers.process import Probe, Speed, TimedRun, probe, run, steady_speed
 from seq2seq.benchmark.peers.text import PeerText, write_text
 from seq2seq.benchmark.peers.toolkit import Toolkit
-from seq2seq.data.corpora import Corpus
+from seq2seq.data.parallel_text import Corpus
 from seq2seq.errors import UserError
 
 REPORTS = {

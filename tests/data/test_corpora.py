@@ -8,8 +8,9 @@ from samples import SMALL, message, put
 
 from seq2seq.config import EuroparlCorpus, FilesCorpus, GrammarCorpus, Multi30kCorpus
 from seq2seq.data import corpora, grammar
-from seq2seq.data.corpora import ParallelText, obtain
+from seq2seq.data.corpora import obtain
 from seq2seq.data.folders import new_folder
+from seq2seq.data.parallel_text import ParallelText
 
 FILES = FilesCorpus(source="en", target="fr")
 
@@ -121,7 +122,7 @@ def test_paths_that_are_missing(tmp_path):
     [
         ("train_source", "train_target"),
         ("train_source", "test_source"),
-        ("valid_target", "test_target"),
+        ("valid_source", "test_target"),
     ],
 )
 def test_a_file_that_is_given_twice(tmp_path, one, other):
@@ -134,6 +135,15 @@ def test_a_file_that_is_given_twice(tmp_path, one, other):
         assert message(obtain, named(tmp_path, **{other: str(again)}), tmp_path) == (
             f"corpus.{one} and corpus.{other} are one file, {again}; give each a file of its own."
         )
+
+
+def test_the_validation_text_may_be_the_test_text(tmp_path):
+    put(tmp_path, SMALL)
+    valid = {
+        f"test_{side}": getattr(named(tmp_path), f"valid_{side}") for side in ("source", "target")
+    }
+    corpus = obtain(named(tmp_path, **valid), tmp_path)
+    assert corpus.tests == {"test": corpus.valid}
 
 
 def test_line_counts_that_differ(tmp_path):

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seq2seq.data import encoding
-from seq2seq.data.corpora import ParallelText
 from seq2seq.data.encoding import (
     Pair,
     SideFile,
@@ -23,6 +22,7 @@ from seq2seq.data.encoding import (
     tokenize_pairs,
     worker_count,
 )
+from seq2seq.data.parallel_text import ParallelText
 from seq2seq.data.tokenization import MosesWordTokenizer, WhitespaceTokenizer
 from seq2seq.errors import UserError
 

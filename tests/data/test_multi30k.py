@@ -8,8 +8,9 @@ from samples import REAL, SOON, counts, message, put
 
 from seq2seq.config import Multi30kCorpus
 from seq2seq.data import multi30k
-from seq2seq.data.corpora import ParallelText, obtain, obtain_multi30k
+from seq2seq.data.corpora import obtain, obtain_multi30k
 from seq2seq.data.multi30k import Multi30kSource
+from seq2seq.data.parallel_text import ParallelText
 from seq2seq.data.text import read_lines, write_lines
 
 TEXTS = {

@@ -12,7 +12,7 @@ from sacrebleu.metrics import BLEU
 from toy_evaluation import settings
 
 from seq2seq.checkpoint import load_checkpoint, newest_checkpoints
-from seq2seq.config import DecodingConfig, Multi30kCorpus
+from seq2seq.config import DecodingConfig
 from seq2seq.data.preparation import prepare
 from seq2seq.data.tokenization import WhitespaceTokenizer
 from seq2seq.decoding.translator import Translator
@@ -188,20 +188,6 @@ def test_the_corpus_may_have_moved(run, tmp_path):
     assert config["corpus"]["directory"] != str(moved)
     (evaluation,) = evaluate(settings(run, directory=str(moved), output=str(tmp_path / "out")))
     assert evaluation.scores.overall.sentences == 100
-
-
-def test_a_checkpoint_names_no_host_to_download_from(run, monkeypatch):
-    class Asked(Exception):  # noqa: N818 - no error
-        pass
-
-    def obtain(corpus, data):
-        raise Asked(corpus.mirror)
-
-    monkeypatch.setattr(stage, "obtain", obtain)
-    trained = load_checkpoint(run, torch.device("cpu")).config
-    trained.corpus = Multi30kCorpus(mirror="http://stranger.example/")
-    with pytest.raises(Asked, match="None"):
-        stage._test_sets(settings(run), trained)
 
 
 def test_a_text_beside_the_corpus_is_a_test_set_of_its_own(run, tmp_path):

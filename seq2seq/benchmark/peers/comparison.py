@@ -18,7 +18,7 @@ from seq2seq.benchmark.peers.setting import PeerSetting
 from seq2seq.benchmark.peers.text import PeerText, write_text
 from seq2seq.benchmark.peers.toolkit import Toolkit
 from seq2seq.benchmark.peers.translation import Program
-from seq2seq.data.corpora import Corpus
+from seq2seq.data.parallel_text import Corpus
 from seq2seq.errors import UserError
 from seq2seq.record import environment_record
 

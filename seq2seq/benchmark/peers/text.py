@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from seq2seq.data.corpora import Corpus, ParallelText
+from seq2seq.data.parallel_text import Corpus, ParallelText
 from seq2seq.data.text import read_lines
 from seq2seq.data.tokenization import MosesWordTokenizer
 from seq2seq.errors import UserError

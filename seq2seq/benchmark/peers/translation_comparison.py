@@ -11,7 +11,7 @@ from seq2seq.benchmark.peers.ours import Ours
 from seq2seq.benchmark.peers.setting import PeerSearch, PeerSetting
 from seq2seq.benchmark.peers.text import PeerText, write_text
 from seq2seq.benchmark.peers.translation import TimedTranslation, train_once, translate_once
-from seq2seq.data.corpora import Corpus
+from seq2seq.data.parallel_text import Corpus
 
 log = logging.getLogger(__name__)
 
