@@ -139,9 +139,8 @@ def test_a_file_that_is_given_twice(tmp_path, one, other):
 
 def test_the_validation_text_may_be_the_test_text(tmp_path):
     put(tmp_path, SMALL)
-    valid = {
-        f"test_{side}": getattr(named(tmp_path), f"valid_{side}") for side in ("source", "target")
-    }
+    given = named(tmp_path)
+    valid = {"test_source": given.valid_source, "test_target": given.valid_target}
     corpus = obtain(named(tmp_path, **valid), tmp_path)
     assert corpus.tests == {"test": corpus.valid}
 
