@@ -33,6 +33,9 @@ OWN_TEXT = re.compile(
     r"\+*(directory|test_texts(\.[^=]+)?|corpus\.(directory|\w+_(source|target)))="
 )
 
+ABSOLUTE = re.compile(r"(?<=[=,\[:])/[^,\]}]+")
+"""A path from the root as a value, also in a list or a dictionary."""
+
 
 def _git(*arguments: str) -> str | None:
     """Answer of git about the folder this package lies in; None outside a checkout."""
@@ -122,13 +125,20 @@ def command(arguments: Sequence[str]) -> str:
 
 
 def _published(arguments: Sequence[str]) -> list[str]:
-    kept = []
+    kept: list[str] = []
     for argument in arguments:
         if own := OWN_TEXT.match(argument):
             kept.append(f"{own[0]}...")
         elif not WHEREABOUTS.match(argument):
-            kept.append(argument)
+            kept.append(ABSOLUTE.sub(_without_place, argument))
     return kept
+
+
+def _without_place(path: re.Match[str]) -> str:
+    """Of a path from the root what tells one run from another, and not where they all lie."""
+    parts = path[0].split("/")[1:]
+    start = parts.index("outputs") if "outputs" in parts else max(0, len(parts) - 3)
+    return "/".join(["...", *parts[start:]])
 
 
 def _in_one(commands: Sequence[Sequence[str]]) -> str:

@@ -8,6 +8,15 @@ def test_commands_leave_out_where_files_lie():
     assert command(arguments) == "python scripts/train.py seed=2"
 
 
+def test_of_places_from_the_root_only_the_end_is_said():
+    arguments = ["evaluate.py", "checkpoint=/home/me/work/outputs/a/attention/seed-1"]
+    arguments += ["more_checkpoints=[/x/outputs/b/c/seed-2,/runs/of/mine/best]", "search=beam/5"]
+    assert command(arguments) == (
+        "python scripts/evaluate.py checkpoint=.../outputs/a/attention/seed-1 "
+        "'more_checkpoints=[.../outputs/b/c/seed-2,.../of/mine/best]' search=beam/5"
+    )
+
+
 def test_text_of_ones_own_is_said_without_its_place():
     arguments = ["evaluate.py", "directory=/a", "corpus.directory=/b", "corpus.train_source=/c"]
     arguments += ["+test_texts.news=/d", "test_texts={n: /e}"]
