@@ -122,7 +122,8 @@ def flush_to_disk(path: Path) -> None:
     """Wait until a file, or the list of names in a folder, has reached the disk."""
     if path.is_dir() and os.name == "nt":  # Windows cannot open folders
         return
-    descriptor = os.open(path, os.O_RDONLY)
+    # Windows flushes only what may be written.
+    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -33,7 +33,7 @@ OWN_TEXT = re.compile(
     r"\+*(directory|test_texts(\.[^=]+)?|corpus\.(directory|\w+_(source|target)))="
 )
 
-ABSOLUTE = re.compile(r"(?<=[=,\[:])/[^,\]}]+")
+ABSOLUTE = re.compile(r"(?<=[=,\[:'\"\s])/(?!/)[^,\]}'\"]+")
 """A path from the root as a value, also in a list or a dictionary."""
 
 
@@ -137,7 +137,8 @@ def _published(arguments: Sequence[str]) -> list[str]:
 def _without_place(path: re.Match[str]) -> str:
     """Of a path from the root what tells one run from another, and not where they all lie."""
     parts = path[0].split("/")[1:]
-    start = parts.index("outputs") if "outputs" in parts else max(0, len(parts) - 3)
+    most = min(2, len(parts) - 2)  # of folders of one's own the last, but not the first
+    start = parts.index("outputs") if "outputs" in parts else len(parts) - max(1, most)
     return "/".join(["...", *parts[start:]])
 
 

@@ -10,10 +10,12 @@ def test_commands_leave_out_where_files_lie():
 
 def test_of_places_from_the_root_only_the_end_is_said():
     arguments = ["evaluate.py", "checkpoint=/home/me/work/outputs/a/attention/seed-1"]
-    arguments += ["more_checkpoints=[/x/outputs/b/c/seed-2,/runs/of/mine/best]", "search=beam/5"]
+    arguments += ["more_checkpoints=[/x/outputs/b/c/seed-2, /runs/of/mine/best]", "search=beam/5"]
+    arguments += ["a='/home/me/w/m'", "b=/home/me/model", "c=/x/y", "d=/z", "e=http://host/x/y"]
     assert command(arguments) == (
         "python scripts/evaluate.py checkpoint=.../outputs/a/attention/seed-1 "
-        "'more_checkpoints=[.../outputs/b/c/seed-2,.../of/mine/best]' search=beam/5"
+        "'more_checkpoints=[.../outputs/b/c/seed-2, .../mine/best]' search=beam/5 "
+        """'a='"'"'.../w/m'"'"'' b=.../model c=.../y d=.../z e=http://host/x/y"""
     )
 
 

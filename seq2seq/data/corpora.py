@@ -8,6 +8,7 @@ or more ``test*.<language>``, line i of one language translating line i of the o
 import dataclasses
 import hashlib
 import json
+import logging
 from pathlib import Path
 
 from seq2seq.config import (
@@ -22,6 +23,8 @@ from seq2seq.data.folders import exclusive, find_file, find_pair, new_folder, pl
 from seq2seq.data.parallel_text import SIDES, Corpus, ParallelText
 from seq2seq.data.text import count_lines
 from seq2seq.errors import UserError
+
+log = logging.getLogger(__name__)
 
 
 def obtain(config: CorpusConfig, data: Path) -> Corpus:
@@ -112,6 +115,20 @@ def obtain_europarl(
     return read_folder(config, result)
 
 
+def warn_of_one_file(config: CorpusConfig) -> None:
+    """Say which of the six paths are one file: a choice, or a mistake of typing.
+
+    Of whoever trains, once.
+    """
+    if not isinstance(config, FilesCorpus) or config.directory is not None:
+        return
+    used: dict[Path, str] = {}
+    for name in (f"{split}_{side}" for split in ("train", "valid", "test") for side in SIDES):
+        path = Path(getattr(config, name)).expanduser()
+        if (other := used.setdefault(path.resolve(), name)) != name:
+            log.warning("corpus.%s and corpus.%s are one file, %s.", other, name, path)
+
+
 def refuse_idle_rules(config: CorpusConfig) -> None:
     """Refuse rules of cleaning and splitting for text that is split already.
 
@@ -200,15 +217,6 @@ def _obtain_files(config: FilesCorpus) -> Corpus:
         found[name] = Path(path).expanduser()
         if not found[name].is_file():
             raise UserError(f"corpus.{name}={path} is not a file; check the path.")
-    used: dict[Path, str] = {}
-    for name, path in found.items():
-        other = used.setdefault(path.resolve(), name)
-        # To test on what chose the checkpoint is a choice of its own, and no mistake of typing.
-        if other not in (name, name.replace("test_", "valid_")):
-            raise UserError(
-                f"corpus.{other} and corpus.{name} are one file, {path}; give each a file of its "
-                "own."
-            )
     train, valid, test = (
         ParallelText(found[f"{split}_source"], found[f"{split}_target"])
         for split in ("train", "valid", "test")
@@ -244,7 +252,8 @@ def read_folder(config: CorpusConfig, folder: Path, tests: list[str] | None = No
         if len(paths) == len(SIDES):
             stem = next(stem for stem in stems if paths[0].name.startswith(f"{stem}."))
             source, target = paths
-            texts[split] = ParallelText(source, target, find_file(folder, [f"{stem}.align"]))
+            links = find_file(folder, [f"{stem}.align", f"{split}.align"])
+            texts[split] = ParallelText(source, target, links)
     if missing:
         raise UserError(
             f"{folder} lacks {', '.join(missing)} (or the same with .gz or .xz), which "

@@ -97,8 +97,8 @@ def download(source: EuroparlSource, base: str | None, folder: Path) -> Path:
         if fetched:
             archive.unlink()
         raise UserError(
-            f"{archive} has SHA-256 {digest}, but the one that came first had {first}, and text "
-            "beside it may be of that one; set corpus.mirror to where that came from, or delete "
+            f"What came for {archive} has SHA-256 {digest}, but what came first had {first}, and "
+            "text beside it may be of that; set corpus.mirror to where that came from, or delete "
             f"{folder} to begin with the other."
         )
     return archive

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from seq2seq.data.text import COMPRESSIONS
+from seq2seq.data.text import COMPRESSIONS, content_digest
 from seq2seq.errors import UserError
 from seq2seq.files import flush_to_disk
 
@@ -76,14 +76,14 @@ def find_pair(folder: Path, names: Sequence[tuple[str, str]]) -> dict[str, Path 
         which one is there, else of the first two; None stands for a file that is not.
 
     Raises:
-        UserError: a side is there plain and packed, so that one may be that of another text.
+        UserError: a side is there plain and packed, and one is not the other.
     """
     candidates = [{name: _forms(folder, name) for name in pair} for pair in names]
     pair = max(candidates, key=lambda forms: sum(map(bool, forms.values())))
     for forms in pair.values():
-        if len(forms) > 1:
+        if len({content_digest(path) for path in forms}) > 1:
             raise UserError(
-                f"{forms[0]} and {forms[1].name} are both there, and may not be of one text; "
+                f"{forms[0]} and {forms[1].name} are both there, and are not of one text; "
                 "remove the one that does not belong to the text of the other language."
             )
     return {name: forms[0] if forms else None for name, forms in pair.items()}

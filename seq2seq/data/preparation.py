@@ -22,7 +22,7 @@ import numpy as np
 
 from seq2seq.config import CorpusConfig, TokenizationConfig, to_json
 from seq2seq.data.codec import TextCodec
-from seq2seq.data.corpora import obtain, refuse_idle_rules
+from seq2seq.data.corpora import obtain, refuse_idle_rules, warn_of_one_file
 from seq2seq.data.dataset import EncodedPairs, PreparedData
 from seq2seq.data.encoding import (
     Pair,
@@ -45,7 +45,7 @@ from seq2seq.data.tokenization import (
 from seq2seq.data.vocabulary import EOS, SPECIALS, Vocabulary
 from seq2seq.errors import UserError
 
-FORMAT = 2
+FORMAT = 3
 """Version of the cache's layout and of the code that fills it; part of the hash."""
 TOKENIZER_SENTENCES = 1_000_000
 """Most sentences, evenly spaced over the training text, that a subword model learns from. It holds
@@ -74,6 +74,7 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
     """
     refuse_idle_rules(corpus)
     text = obtain(corpus, data)
+    warn_of_one_file(corpus)
     hashes = text.hashes()
     recipe = _recipe(corpus, tokenization, text, hashes)
     digest = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode("utf-8")).hexdigest()
@@ -121,7 +122,7 @@ def _read_manifest(directory: Path) -> dict[str, Any]:
     manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
     if not isinstance(manifest, dict):
         raise ValueError("manifest.json holds no JSON object")
-    sizes = manifest.get("files", {})  # which earlier versions did not write
+    sizes = manifest.get("files")
     if not isinstance(sizes, dict):
         raise ValueError("manifest.json lists no files")
     for name, size in sizes.items():

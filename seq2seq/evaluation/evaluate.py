@@ -106,20 +106,26 @@ class _Subject:
     def record(self, search: DecodingConfig) -> dict[str, Any]:
         """Who translates, and how."""
         trained = self.checkpoint.config
-        alike = all(other.config.seed == trained.seed for other in self.others)
-        members = [_member(one) for one in (self.checkpoint, *self.others)] if self.others else []
         return {
             "experiment": trained.name,
             "system": "-".join([trained.system, *self.together]),
-            "seed": trained.seed if alike else None,
-            "members": members,
+            **self.origin(),
             "corpus": trained.corpus.kind,
             "search": search.name,
             "checkpoint": str(self.checkpoint.directory),
             "config": {**asdict(trained), "decoding": asdict(search)},
-            "training": self.training(),
             "parameters": self.translator.model.parameter_counts(),
             **environment_record(self.translator.device),
+        }
+
+    def origin(self) -> dict[str, Any]:
+        """Of which training or trainings it is."""
+        seed = self.checkpoint.config.seed
+        alike = all(other.config.seed == seed for other in self.others)
+        return {
+            "seed": seed if alike else None,
+            "members": [_member(one) for one in (self.checkpoint, *self.others) if self.others],
+            "training": self.training(),
         }
 
     def training(self) -> dict[str, Any] | None:
@@ -199,10 +205,14 @@ def _evaluate_search(
         # The run may have gone on since, without a better checkpoint.
         training = subject.training()
         known = training is None or training == found.record.get("training")
+        # Folders of earlier versions take the training of the first of several models for theirs.
+        told = not subject.others or "members" in found.record
         scored = found.scored_with(config.evaluation) is found.scores
-        if known and texts is found.texts and scored:
+        if known and told and texts is found.texts and scored:
             return found
         record = found.record if known else {**found.record, "training": training}
+        if not told:
+            record = {**record, **subject.origin()}
         return write_evaluation(directory, texts, config.evaluation, record)
     sources, references = test_set.lines
     started = time.monotonic()

@@ -1,6 +1,7 @@
 """Which evaluations are of one system, and what it is called beside others."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,8 +18,9 @@ def group_by_system(
 ) -> dict[str, dict[int | None, Evaluation]]:
     """System -> seed -> evaluation, seeds rising.
 
-    Where experiments or searches differ, they become a part of the name. Text that was given has
-    neither, and keeps the name that it was given.
+    Where experiments or searches differ, they become a part of the name; so do the seeds of several
+    models as one, where others of the name have other seeds. Text that was given has none of these,
+    and keeps the name that it was given.
 
     Raises:
         UserError: two evaluations are of one system and seed, or a system that was given has the
@@ -26,6 +28,7 @@ def group_by_system(
     """
     several_experiments = len(_all_said(evaluations, "experiment")) > 1
     several_searches = len(_all_said(evaluations, "search")) > 1
+    without_seed = Counter(_said(e, "system") for e in evaluations if _seed(e) is None)
     groups: dict[str, dict[int | None, Evaluation]] = {}
     for evaluation in evaluations:
         name = _said(evaluation, "system") or evaluation.directory.resolve().name
@@ -33,8 +36,10 @@ def group_by_system(
             name = f"{experiment}/{name}"
         if several_searches and (search := _said(evaluation, "search")) and search != GIVEN:
             name = f"{name} ({search})"
-        seed = evaluation.record.get("seed")
-        seed = seed if isinstance(seed, int) else None
+        seed = _seed(evaluation)
+        members = evaluation.record.get("members") or []
+        if seed is None and members and without_seed[_said(evaluation, "system")] > 1:
+            name = f"{name} (seeds {', '.join(str(one.get('seed')) for one in members)})"
         group = groups.setdefault(name, {})
         if seed in group:
             which = "without a seed" if seed is None else f"with seed {seed}"
@@ -55,6 +60,11 @@ def group_by_system(
         name: dict(sorted(group.items(), key=lambda item: (item[0] is not None, item[0] or 0)))
         for name, group in groups.items()
     }
+
+
+def _seed(evaluation: Evaluation) -> int | None:
+    seed = evaluation.record.get("seed")
+    return seed if isinstance(seed, int) else None
 
 
 def baseline_first(groups: Mapping[str, Any], baseline: str | None) -> list[str]:

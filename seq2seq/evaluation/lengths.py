@@ -57,6 +57,17 @@ class LengthScore:
     perplexity: float | None = None
     """exp(loss)."""
 
+    @property
+    def unpenalised(self) -> float | None:
+        """BLEU but for its brevity penalty (Papineni et al. 2002), exp(1 - 1 / brevity_ratio).
+
+        That lowers BLEU where translations are shorter than the references: what remains is how
+        well the words fit that were said.
+        """
+        if self.bleu is None or not self.brevity_ratio:
+            return self.bleu
+        return self.bleu / math.exp(min(0.0, 1 - 1 / self.brevity_ratio))
+
 
 @dataclass(frozen=True)
 class Scores:

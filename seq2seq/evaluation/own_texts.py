@@ -49,11 +49,11 @@ def _require_same_split(text: Corpus, data: Path, trainings: list[Mapping[str, s
         if not changed:
             continue
         found = f"{text.kind}: {text.train.source.parent} holds another text"
-        if text.train.source.resolve().is_relative_to(data.resolve()):
+        if text.train.source.resolve().is_relative_to((data / "corpora").resolve()):
             raise UserError(
                 f"{found} than the model was trained on ({', '.join(changed)}), so its test text "
-                "may be training text; give the folder that the training was given (directory=, "
-                "data=), or test texts that it has not read (test_texts, or source and reference)."
+                "may be training text; give the data= folder of the training, or text that it has "
+                "not read (source and reference, or test_texts with test_sets=[])."
             )
         logger.warning(
             "%s than the model was trained on (%s): make sure that the test text is no part of "

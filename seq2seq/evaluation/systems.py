@@ -64,8 +64,10 @@ class SystemRow:
     by_seed: list[float]
     """Corpus BLEU of each seed, in the order of ``System.seeds``."""
     chrf: float | None
-    """Mean over seeds, like the three below."""
+    """Mean over seeds, like those below."""
     brevity_ratio: float | None
+    unpenalised: float | None
+    """BLEU but for its brevity penalty."""
     capped: float | None
     """None where nobody knows, as of text that was given."""
     ter: float | None
@@ -252,6 +254,7 @@ def _row(
         by_seed=[score.bleu for score in scores if score.bleu is not None],
         chrf=mean("chrf"),
         brevity_ratio=mean("brevity_ratio"),
+        unpenalised=mean("unpenalised"),
         capped=mean("capped"),
         ter=mean("ter"),
     )
@@ -290,10 +293,12 @@ def _gap(
 def _config_differences(
     groups: Mapping[str, Mapping[int | None, Evaluation]],
 ) -> dict[str, dict[str, list[Any]]]:
+    evaluations = [one for group in groups.values() for one in group.values()]
+    known = all(_precision(one) for one in evaluations if one.record.get("config"))
     flat = {
         name: settings
         for name, group in groups.items()
-        if any(settings := [_settings(evaluation) for evaluation in group.values()])
+        if any(settings := [_settings(evaluation, known) for evaluation in group.values()])
     }
     keys = sorted({key for configs in flat.values() for config in configs for key in config})
     differences = {}
@@ -309,13 +314,19 @@ def _config_differences(
     return differences
 
 
-def _settings(evaluation: Evaluation) -> dict[str, Any]:
+def _precision(evaluation: Evaluation) -> str | None:
+    """What its model was trained in, where the config may say "auto"; of several that of one."""
+    record = evaluation.record
+    trainings = [record.get("training"), *(m.get("training") for m in record.get("members") or [])]
+    return next((found for one in trainings if one and (found := one.get("precision"))), None)
+
+
+def _settings(evaluation: Evaluation, precision_known: bool) -> dict[str, Any]:
     """What shaped the run, by dotted key; empty where the record does not say."""
     config = evaluation.record.get("config")
     flat = flatten(config) if isinstance(config, dict) else {}
-    trained = evaluation.record.get("training") or {}
-    if flat and (precision := trained.get("precision")):
-        flat["training.precision"] = precision  # what it was, where the config may say "auto"
+    if flat and precision_known:
+        flat["training.precision"] = _precision(evaluation)
     return {
         key: value
         for key, value in flat.items()

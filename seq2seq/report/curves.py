@@ -5,7 +5,7 @@ length is to be believed as far as these curves are flat at their ends.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -33,8 +33,9 @@ def curves(runs: Sequence[TrainingRun]) -> Figure:
     loss = figure.add_axes((0.075, FOOT / height, 0.4, PANEL / height))
     bleu = figure.add_axes((0.565, FOOT / height, 0.4, PANEL / height))
     for index, (run, label) in enumerate(zip(runs, labels(runs), strict=True)):
-        _draw(loss, run.updates, run.losses, min, label, index)
-        _draw(bleu, run.updates, run.bleus, max, label, index)
+        best = run.record.get("progress", {}).get("best_update")
+        _draw(loss, run.updates, run.losses, best, label, index)
+        _draw(bleu, run.updates, run.bleus, best, label, index)
     for axes, label in ((loss, "Dev loss (nats per piece)"), (bleu, "Dev BLEU (greedy)")):
         axes.set_ylabel(label)
         axes.set_xlabel("Updates")
@@ -54,7 +55,8 @@ def curves(runs: Sequence[TrainingRun]) -> Figure:
         frameon=False,
     )
     figure.text(0.03, 1 - 0.42 / height, "Learning curves", fontsize=16, fontweight="bold")
-    figure.text(0.03, 0.03, "Marks: the best of each.", fontsize=9, color=FAINT)
+    note = "Marks: the best checkpoint by the training's own measure, the one that is tested."
+    figure.text(0.03, 0.03, note, fontsize=9, color=FAINT)
     return figure
 
 
@@ -83,16 +85,17 @@ def _draw(
     axes: Axes,
     updates: Sequence[int],
     values: Sequence[float | None],
-    best: Callable[[Iterable[float]], float],
+    best: int | None,
     label: str,
     index: int,
 ) -> None:
-    """A line through what was measured, with a mark at the best."""
+    """A line through what was measured, with a mark at the update of the best checkpoint."""
     points = [(u, v) for u, v in zip(updates, values, strict=True) if v is not None]
     if not points:
         return
     places, measured = zip(*points, strict=True)
     colour, line, marker = look(index)
     axes.plot(places, measured, color=colour, linestyle=line, linewidth=1.8, label=label)
-    here = measured.index(best(measured))
-    axes.plot(places[here], measured[here], marker=marker, color=colour, markersize=6.5)
+    if best is not None and best in places:
+        value = measured[places.index(best)]
+        axes.plot(best, value, marker=marker, color=colour, markersize=6.5)

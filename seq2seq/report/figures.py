@@ -72,11 +72,13 @@ def length_figure(comparison: Comparison) -> Figure:
 
 
 def _top(systems: Sequence[System]) -> float:
-    """The upper end of the BLEU axis: just above all that is drawn."""
+    """The upper end of the BLEU axis: just above all points, and the intervals to be believed."""
     drawn = [1.0]
     for system in systems:
         for row in system.buckets:
-            drawn += [row.bleu_high or 0.0, *row.by_seed]
+            drawn += [row.bleu or 0.0, *row.by_seed]
+            if not row.few:
+                drawn.append(row.bleu_high or 0.0)
     return 102.0 if max(drawn) > 88 else max(drawn) * 1.08
 
 
@@ -219,7 +221,7 @@ def _title(figure: Figure, comparison: Comparison, buckets: Sequence[SystemRow])
     figure.text(0.03, 0.88, heading(comparison), fontsize=11.5, color=INK)
     notes = [f"Bands: {percent(settings.confidence)} bootstrap intervals over sentences."]
     if any(len(system.seeds) > 1 for system in comparison.systems):
-        notes.append("Points: means over seeds; whiskers: lowest to highest seed.")
+        notes.append("With whiskers: means, from the lowest to the highest seed.")
     if any(row.few for row in buckets):
         notes.append(f"Hollow: fewer than {FEW} sentences.")
     figure.text(0.03, 0.03, " ".join(notes), fontsize=9, color=FAINT)

@@ -100,7 +100,7 @@ def gap_in_words(gap: Gap, confidence: float) -> str:
         return f"{by}: no difference that this test set can show."
     if paired.p_randomization > 1 - confidence:
         return (
-            f"{by}, yet p is {paired.p_randomization:.2f} by approximate randomisation: where the "
+            f"{by}, yet p is {paired.p_randomization:.3g} by approximate randomisation: where the "
             "two tests disagree, no difference is claimed."
         )
     side = "above" if paired.gap > 0 else "below"

@@ -2,6 +2,12 @@
 
 import math
 
+from seq2seq.evaluation.lengths import FEW
+from seq2seq.evaluation.significance import TIE, DifferenceInDifferences, PairedComparison
+
+DAGGER = "†"
+"""Marks what comes of fewer than 100 sentences."""
+
 
 def percent(share: float) -> str:
     """``95%``, ``99.9%``: all digits that there are."""
@@ -10,7 +16,9 @@ def percent(share: float) -> str:
 
 def signed(value: float) -> str:
     """A difference in BLEU: ``+1.2``. One that is not 0, but would read so, has more digits."""
-    return f"{value:+.1f}" if value == 0 or abs(value) >= 0.05 else f"{value:+.1g}"
+    if abs(value) < TIE:
+        return "+0.0"
+    return f"{value:+.1f}" if abs(value) >= 0.05 else f"{value:+.1g}"
 
 
 def with_interval(value: float, low: float, high: float) -> str:
@@ -33,6 +41,26 @@ def p_text(p: float, trials: int) -> str:
     digits = 3 if p >= 0.0005 else -math.floor(math.log10(p))
     least = math.ceil(round(p * 10**digits, 6)) / 10**digits
     return f"≤ {least:.3f}" if p >= 0.0005 else f"≤ {least:.1g}"
+
+
+def gap_cells(paired: PairedComparison, trials: int) -> list[str]:
+    """A gap with its interval, and the p-values of both tests."""
+    return [
+        with_interval(paired.gap, paired.gap_low, paired.gap_high),
+        p_text(paired.p_bootstrap, trials),
+        p_text(paired.p_randomization, trials),
+    ]
+
+
+def growth_cells(growth: DifferenceInDifferences) -> list[str]:
+    """The gap on short sources, on long ones, and the difference; few sentences are marked."""
+    short = f" {DAGGER}" if growth.short_sentences < FEW else ""
+    long = f" {DAGGER}" if growth.long_sentences < FEW else ""
+    return [
+        with_interval(growth.short_gap, growth.short_low, growth.short_high) + short,
+        with_interval(growth.long_gap, growth.long_low, growth.long_high) + long,
+        with_interval(growth.value, growth.low, growth.high) + (short or long),
+    ]
 
 
 def or_dash(value: float | None, digits: int) -> str:

@@ -7,7 +7,6 @@ from matplotlib.figure import Figure
 from seq2seq.report.positions import Positions, PositionTable, positions
 from seq2seq.report.side_by_side import SideBySide
 from seq2seq.report.style import DPI, WIDTH, ink_on, render
-from seq2seq.report.tables import heading
 
 HEAD, CAVEAT, TITLE, ROW, FOOT = 0.95, 0.24, 0.42, 0.34, 0.75
 """Inches: the title; a line more below it; above each map; a row of it; below a row of maps."""
@@ -37,7 +36,11 @@ def position_figure(sides: SideBySide, found: Positions) -> Figure:
     top = 1 - 0.42 / height
     title = "Loss by place in the reference"
     figure.text(0.03, top, title, fontsize=16, fontweight="bold")
-    said = f"{heading(sides.comparison)}; nats per piece; italic: fewer than 100 pieces"
+    comparison = sides.comparison
+    # Not the search: these are the references, which none has found.
+    known = [part for part in (comparison.corpus, comparison.test_set) if part]
+    said_of = " · ".join(known) or "test set"
+    said = f"{said_of}; nats per piece; italic: fewer than 100 pieces"
     figure.text(0.03, top - 0.32 / height, said, fontsize=10.5)
     figure.text(0.03, top - (0.32 + CAVEAT) / height, sides.losses_apart, fontsize=10.5)
     return figure

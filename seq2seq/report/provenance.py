@@ -131,8 +131,8 @@ def _verdict(budgets: dict[str, set[_Budget]], gap: Gap, gaps: int) -> str:
     pair = "The comparison" if gaps == 1 else f'That of "{gap.system}" with "{gap.baseline}"'
     if any(one.cut is None for one in ours | theirs):
         return (
-            f"{pair} may be one at an equal budget or not: of one side it is not known how its "
-            "training ended, or it has not ended."
+            f"{pair} may be one at an equal budget or not: of a training it is not known how it "
+            "ended, or it has not."
         )
     if len(ours) == 1 and ours == theirs:
         return f"{pair} is one at an equal budget."

@@ -6,14 +6,17 @@ from collections.abc import Iterable, Sequence
 
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import FEW, LengthScore, Scores
-from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, PairedComparison
-from seq2seq.evaluation.systems import Comparison, SystemRow
-from seq2seq.report.numbers import or_dash, p_text, percent, with_interval
+from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
+from seq2seq.evaluation.systems import Comparison, Gap, SystemRow
+from seq2seq.report.numbers import DAGGER, gap_cells, growth_cells, or_dash, percent
 
-DAGGER = "†"
 BREVITY_NOTE = "Brevity: tokens said per token of the reference."
 CAP_NOTE = "Hit the cap: hypotheses cut at the search's length limit."
-DETAIL_NOTES = (BREVITY_NOTE, CAP_NOTE)
+PENALTY_NOTE = (
+    "Unpenalised: BLEU but for its brevity penalty, which lowers it where translations are shorter "
+    "than the references."
+)
+DETAIL_NOTES = (BREVITY_NOTE, PENALTY_NOTE, CAP_NOTE)
 """How to read :func:`detail_table`."""
 
 MOST_GAPS = 2
@@ -22,7 +25,7 @@ MOST_GAPS = 2
 COLUMNS = (
     *("system", "seeds", "words", "sentences", "few"),
     *("bleu", "bleu_low", "bleu_high", "bleu_seed_low", "bleu_seed_high"),
-    *("chrf", "ter", "brevity_ratio", "capped"),
+    *("chrf", "ter", "brevity_ratio", "bleu_unpenalised", "capped"),
     *("baseline", "gap", "gap_low", "gap_high", "p_bootstrap", "p_randomization"),
 )
 """Of the CSV."""
@@ -146,6 +149,7 @@ def comparison_csv(comparison: Comparison) -> str:
                     row.chrf,
                     row.ter,
                     row.brevity_ratio,
+                    row.unpenalised,
                     row.capped,
                     gap.baseline if gap else None,
                     *against,
@@ -200,24 +204,23 @@ def gap_table(comparison: Comparison) -> str:
         if growth is None:
             cells += ["–"] * 3
         else:
-            short_few = f" {DAGGER}" if growth.short_sentences < FEW else ""
-            long_few = f" {DAGGER}" if growth.long_sentences < FEW else ""
-            either = short_few or long_few
-            cells += [
-                with_interval(growth.short_gap, growth.short_low, growth.short_high) + short_few,
-                with_interval(growth.long_gap, growth.long_low, growth.long_high) + long_few,
-                with_interval(growth.value, growth.low, growth.high) + either,
-            ]
+            cells += growth_cells(growth)
         rows.append(cells)
     return markdown_table(header, rows)
 
 
+def _few_pools(gap: Gap) -> bool:
+    growth = gap.difference_in_differences
+    return growth is not None and min(growth.short_sentences, growth.long_sentences) < FEW
+
+
 def detail_table(comparison: Comparison) -> str:
-    """chrF, TER where it was asked for, brevity and cap hits, a row for each length."""
+    """chrF, TER where it was asked for, brevity and what it costs, cap hits, for each length."""
     several = any(len(system.seeds) > 1 for system in comparison.systems)
     header = ["source words"]
     with_ter = any(system.overall.ter is not None for system in comparison.systems)
-    for quantity in ("chrF", *(["TER"] if with_ter else []), "brevity", "hit the cap"):
+    quantities = ("brevity", "unpenalised BLEU", "hit the cap")
+    for quantity in ("chrF", *(["TER"] if with_ter else []), *quantities):
         header += [f"{quantity} {escaped(system.name)}" for system in comparison.systems]
     rows = []
     for index, row in enumerate(comparison.systems[0].rows):
@@ -227,6 +230,7 @@ def detail_table(comparison: Comparison) -> str:
         if with_ter:
             cells += [or_dash(other.ter, 1) for other in of_systems]
         cells += [or_dash(other.brevity_ratio, 2) for other in of_systems]
+        cells += [or_dash(other.unpenalised, 1) for other in of_systems]
         cells += [or_dash(other.capped, 1 if several else 0) for other in of_systems]
         rows.append(cells)
     return markdown_table(header, rows)
@@ -256,7 +260,8 @@ def notes(comparison: Comparison) -> list[str]:
             "number of rows. Difference in differences, fixed in advance: gap above "
             f"{LONG_WORDS} source words minus gap up to {SHORT_WORDS}."
         )
-    if any(row.few for system in comparison.systems for row in system.rows):
+    few = any(row.few for system in comparison.systems for row in system.rows)
+    if few or any(_few_pools(gap) for gap in comparison.gaps):
         said.append(_few_note())
     if comparison.empty_sources:
         said.append(
@@ -316,15 +321,6 @@ def interval_text(row: LengthScore | SystemRow) -> str:
     if isinstance(row, SystemRow) and len(row.by_seed) > 1:
         text += f" ({min(row.by_seed):.1f} to {max(row.by_seed):.1f})"
     return text
-
-
-def gap_cells(paired: PairedComparison, trials: int) -> list[str]:
-    """A gap with its interval, and the p-values of both tests."""
-    return [
-        with_interval(paired.gap, paired.gap_low, paired.gap_high),
-        p_text(paired.p_bootstrap, trials),
-        p_text(paired.p_randomization, trials),
-    ]
 
 
 def escaped(text: str) -> str:

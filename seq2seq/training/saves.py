@@ -145,15 +145,15 @@ class Saves:
     def _require_codecs(self, checkpoint: Checkpoint) -> None:
         """Refuse weights that were trained on other ids than those that the text has now.
 
-        Equal text may be cut otherwise when it is prepared anew, by another version of a tokenizer.
+        Equal text may be cut otherwise when it is prepared anew, by other versions.
         """
         for side in SIDES:
             if not getattr(checkpoint, side).encodes_like(getattr(self.data, side)):
                 raise UserError(
                     f"{checkpoint.directory} was trained on {side} text cut into other pieces "
                     f"than those in {self.data.directory}; delete that folder and prepare the text "
-                    f"with the versions of packages in {self.folder.path / 'run.json'}, or choose "
-                    "another name=, seed= or output=."
+                    f"with the code and packages named in {self.folder.path / 'run.json'}, or "
+                    "choose another name=, seed= or output=."
                 )
 
     def _compare(self, earlier: dict[str, Any]) -> None:

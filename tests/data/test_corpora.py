@@ -74,7 +74,7 @@ def test_the_two_sides_of_a_text_are_found_under_names_that_belong_together(tmp_
     assert "lacks train.fr (or" in text
 
 
-def test_a_side_that_is_there_plain_and_packed_is_refused(tmp_path):
+def test_a_side_that_is_there_plain_and_packed_must_be_one_text(tmp_path):
     """The plain one may be that of an older text, and out of step with the other language."""
     put(
         tmp_path,
@@ -83,8 +83,10 @@ def test_a_side_that_is_there_plain_and_packed_is_refused(tmp_path):
         lzma.compress,
     )
     put(tmp_path, {n: text for n, text in SMALL.items() if n != "train.fr"})
+    assert obtain(in_folder(tmp_path), tmp_path).train.source == tmp_path / "train.en"
+    put(tmp_path, {"train.en": SMALL["train.en"].upper()})
     assert message(obtain, in_folder(tmp_path), tmp_path) == (
-        f"{tmp_path}/train.en and train.en.xz are both there, and may not be of one text; remove "
+        f"{tmp_path}/train.en and train.en.xz are both there, and are not of one text; remove "
         "the one that does not belong to the text of the other language."
     )
 
@@ -115,34 +117,6 @@ def test_paths_that_are_missing(tmp_path):
         "corpus.directory and corpus.train_source are both set; corpus=files takes a folder or "
         "six paths, so remove one."
     )
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("train_source", "train_target"),
-        ("train_source", "test_source"),
-        ("valid_source", "test_target"),
-    ],
-)
-def test_a_file_that_is_given_twice(tmp_path, one, other):
-    put(tmp_path, SMALL)
-    (tmp_path / "sub").mkdir()
-    path = Path(getattr(named(tmp_path), one))
-    for again in (path, tmp_path / "sub" / ".." / path.name, tmp_path / "link"):
-        (tmp_path / "link").unlink(missing_ok=True)
-        (tmp_path / "link").symlink_to(path)
-        assert message(obtain, named(tmp_path, **{other: str(again)}), tmp_path) == (
-            f"corpus.{one} and corpus.{other} are one file, {again}; give each a file of its own."
-        )
-
-
-def test_the_validation_text_may_be_the_test_text(tmp_path):
-    put(tmp_path, SMALL)
-    given = named(tmp_path)
-    valid = {"test_source": given.valid_source, "test_target": given.valid_target}
-    corpus = obtain(named(tmp_path, **valid), tmp_path)
-    assert corpus.tests == {"test": corpus.valid}
 
 
 def test_line_counts_that_differ(tmp_path):

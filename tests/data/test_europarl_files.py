@@ -68,9 +68,9 @@ def test_another_archive_than_came_first_is_refused(remote, tmp_path):
     more = dataclasses.replace(EUROPARL, test_pairs=30)
     digests = [hashlib.sha256(content).hexdigest() for content in (first, second)]
     assert message(obtain_europarl, more, home.parent, source) == (
-        f"{home}/fr-en.tgz has SHA-256 {digests[1]}, but the one that came first had {digests[0]}, "
-        "and text beside it may be of that one; set corpus.mirror to where that came from, or "
-        f"delete {home} to begin with the other."
+        f"What came for {home}/fr-en.tgz has SHA-256 {digests[1]}, but what came first had "
+        f"{digests[0]}, and text beside it may be of that; set corpus.mirror to where that came "
+        f"from, or delete {home} to begin with the other."
     )
     assert not (home / "fr-en.tgz").exists()
     remote.files["/fr-en.tgz"] = first

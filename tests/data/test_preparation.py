@@ -39,6 +39,26 @@ def folders(data: Path) -> list[str]:
     return sorted(path.name for path in (data / "prepared").iterdir() if path.is_dir())
 
 
+def test_one_file_that_is_given_twice_is_said_to_be(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    corpus(tmp_path / "text")
+    paths = {
+        f"{split}_{side}": str(tmp_path / "text" / f"{split}.{language}")
+        for split in ("train", "valid", "test")
+        for side, language in (("source", "en"), ("target", "de"))
+    }
+    with caplog.at_level(logging.WARNING):
+        prepare(FilesCorpus(source="en", target="de", **paths), WORDS, tmp_path)
+        assert not caplog.records
+        (tmp_path / "link").symlink_to(paths["train_source"])
+        paths["train_target"] = str(tmp_path / "link")
+        prepare(FilesCorpus(source="en", target="de", **paths), WORDS, tmp_path)
+    assert [record.message for record in caplog.records] == [
+        f"corpus.train_source and corpus.train_target are one file, {tmp_path}/link."
+    ]
+
+
 def test_every_pair_is_encoded_in_order(tmp_path: Path) -> None:
     data = prepare(corpus(tmp_path / "text"), WORDS, tmp_path)
     assert len(data.train) == len(ENGLISH)

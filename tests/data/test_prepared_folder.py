@@ -66,7 +66,8 @@ def test_a_damaged_cache_is_named(tmp_path: Path) -> None:
         ("vocabulary.target.tsv", lambda path: path.unlink(), "No such file"),
         ("manifest.json", lambda path: path.write_text("[]"), "holds no JSON object"),
         ("manifest.json", lambda path: path.write_text('{"files": 1}'), "lists no files"),
-        ("manifest.json", lambda path: path.write_text("{}"), "skipped"),
+        ("manifest.json", lambda path: path.write_text("{}"), "lists no files"),
+        ("manifest.json", lambda path: path.write_text('{"files": {}}'), "skipped"),
     ],
 )
 def test_damage_that_shows_in_sizes_is_named(
@@ -79,16 +80,14 @@ def test_damage_that_shows_in_sizes_is_named(
         prepare(config, WORDS, tmp_path)
 
 
-def test_a_cache_of_an_earlier_version_which_names_no_sizes_is_opened(tmp_path: Path) -> None:
-    config = corpus(tmp_path / "text")
-    first = prepare(config, WORDS, tmp_path)
-    path = first.directory / "manifest.json"
-    manifest = json.loads(path.read_text("utf-8"))
-    assert sorted(manifest.pop("files")) == sorted(
-        file.name for file in first.directory.iterdir() if file != path
-    )
-    path.write_text(json.dumps(manifest), encoding="utf-8")
-    assert prepare(config, WORDS, tmp_path).hashes == first.hashes
+def test_each_file_has_its_size_in_the_manifest(tmp_path: Path) -> None:
+    directory = prepare(corpus(tmp_path / "text"), WORDS, tmp_path).directory
+    manifest = json.loads((directory / "manifest.json").read_text("utf-8"))
+    assert manifest["files"] == {
+        file.name: file.stat().st_size
+        for file in directory.iterdir()
+        if file.name != "manifest.json"
+    }
 
 
 def test_text_that_is_altered_while_it_is_prepared_leaves_no_cache(

@@ -8,6 +8,7 @@ from synthetic_translations import translated
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.lengths import (
+    LengthScore,
     bucket_labels,
     bucket_members,
     lines_by_length,
@@ -64,11 +65,20 @@ def test_bucket_scores_are_sacrebleus_on_the_subset():
         assert shown[label].sentences == len(chosen)
         assert shown[label].bleu == pytest.approx(expected.score)
         assert shown[label].brevity_ratio == pytest.approx(expected.ratio)
+        assert shown[label].unpenalised == pytest.approx(expected.score / expected.bp)
         assert shown[label].chrf == sacrebleu.CHRF().corpus_score(hypotheses, references).score
         assert shown[label].bleu_low < shown[label].bleu < shown[label].bleu_high
     whole = sacrebleu.BLEU().corpus_score(texts.hypotheses, [texts.references])
     assert scores.overall.bleu == pytest.approx(whole.score)
     assert scores.overall.words == "all"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "expected"), [(1.25, 20.0), (1.0, 20.0), (0.5, 20 * math.e), (0.0, 20.0), (None, 20)]
+)
+def test_a_penalty_is_for_what_is_short_alone(ratio, expected):
+    row = LengthScore("all", 1, True, 20.0, 19.0, 21.0, 50.0, ratio, 0)
+    assert row.unpenalised == pytest.approx(expected)
 
 
 def test_corpus_bleu_is_not_the_mean_of_sentence_scores():

@@ -51,7 +51,7 @@ def test_a_split_of_the_programs_own_must_be_that_of_the_training(run, tmp_path)
 
 
 def test_of_text_that_somebody_else_split_a_change_is_said(run, tmp_path, caplog):
-    folder = write_reversal_corpus(tmp_path / "text")
+    folder = write_reversal_corpus(run / "data" / "mine")  # which is no folder of the program's
     with caplog.at_level(logging.WARNING):
         evaluate(settings(run, directory=str(folder), output=str(tmp_path / "one")))
     assert not caplog.records

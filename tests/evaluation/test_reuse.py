@@ -48,6 +48,11 @@ def test_one_checkpoint_does_not_serve_for_another(run, other_checkpoint, tmp_pa
         trainings = [member["training"] for member in both.record["members"]]
         assert trainings[0] == evaluate(settings(run))[0].record["training"]
         assert trainings[1] == alone.record["training"]
+        # A folder of a version that took the first training for that of all is told the truth.
+        old = {k: v for k, v in both.record.items() if k != "members"} | {"training": {"seed": 5}}
+        write_evaluation(both.directory, both.texts, both.scores.settings, old)
+        (again,) = evaluate(settings(run, more_checkpoints=[str(path)], output=str(tmp_path)))
+        assert again.record == both.record
 
 
 def test_one_precision_does_not_serve_for_another(run, tmp_path):

@@ -58,7 +58,7 @@ def test_with_one_seed_the_comparison_repeats_the_evaluations_numbers(tmp_path):
     comparison = compare_systems(evaluations, None, SETTINGS)
     shared = attrgetter(
         *("words", "sentences", "few", "bleu", "bleu_low", "bleu_high"),
-        *("chrf", "brevity_ratio", "capped"),
+        *("chrf", "brevity_ratio", "unpenalised", "capped"),
     )
     for system, evaluation in zip(comparison.systems, evaluations, strict=True):
         scores = evaluation.scores
@@ -133,6 +133,30 @@ def test_where_text_lies_is_no_difference_and_the_precision_that_was_is_one(tmp_
     assert compare_systems([here, narrow], None, SETTINGS).config_differences == {
         "training.precision": {"a": ["float32"], "c": ["bfloat16"]}
     }
+    # Of several models as one by theirs; where one side does not know, the configs are compared.
+    config = {"training": {"precision": "auto"}}
+    members = [{"training": {"precision": "bfloat16"}}, {"training": None}]
+    pair = evaluated(tmp_path / "d", texts, "d", None, config=config, members=members)
+    assert list(compare_systems([here, pair], None, SETTINGS).config_differences) == [
+        "training.precision"
+    ]
+    elsewhere = evaluated(tmp_path / "e", texts, "e", config=config)
+    assert compare_systems([here, elsewhere], None, SETTINGS).config_differences == {}
+
+
+def test_ensembles_of_other_seeds_are_systems_of_their_own(tmp_path):
+    texts = translated({5: 10}, good)
+    pairs = [
+        evaluated(
+            tmp_path / f"{first}", texts, "ensemble2", None, members=[{"seed": first}, {"seed": 9}]
+        )
+        for first in (1, 2)
+    ]
+    assert [s.name for s in compare_systems(pairs[:1], None, SETTINGS).systems] == ["ensemble2"]
+    assert [s.name for s in compare_systems(pairs, None, SETTINGS).systems] == [
+        "ensemble2 (seeds 1, 9)",
+        "ensemble2 (seeds 2, 9)",
+    ]
 
 
 def test_config_differences_are_found_and_names_of_runs_are_not_among_them(tmp_path):

@@ -16,11 +16,13 @@ def run(system: str, losses: list[float], bleus: list[float | None], **record) -
     )
 
 
-ONE = run("attention", [9.0, 3.0, 2.0, 2.5], [1.0, 5.0, 9.0, 8.0])
-OTHER = run("no-attention", [9.0, 4.0, 3.0, 3.5], [None] * 4)
+BEST = {"progress": {"best_update": 1500}}
+ONE = run("attention", [9.0, 3.0, 2.0, 2.5], [1.0, 5.0, 8.0, 9.0], **BEST)
+OTHER = run("no-attention", [9.0, 4.0, 3.0, 3.5], [None] * 4, **BEST)
 
 
-def test_each_validation_is_a_point_and_the_best_is_marked():
+def test_each_validation_is_a_point_and_the_best_checkpoint_is_marked():
+    """In both panels the one that is tested, whichever was the best for the other measure."""
     loss, bleu = curves([ONE, OTHER]).axes
     lines = [line for line in loss.lines if len(line.get_xdata()) > 1]
     for line, shown in zip(lines, (ONE, OTHER), strict=True):
@@ -29,7 +31,7 @@ def test_each_validation_is_a_point_and_the_best_is_marked():
     marks = [line for line in loss.lines if len(line.get_xdata()) == 1]
     assert [(m.get_xdata()[0], m.get_ydata()[0]) for m in marks] == [(1500, 2.0), (1500, 3.0)]
     # Of the second there is no BLEU.
-    assert [list(line.get_ydata()) for line in bleu.lines] == [ONE.bleus, [9.0]]
+    assert [list(line.get_ydata()) for line in bleu.lines] == [ONE.bleus, [8.0]]
 
 
 def test_the_first_validations_do_not_flatten_the_rest():
@@ -52,8 +54,10 @@ def test_a_run_without_a_validation_is_left_out():
 
 
 def test_the_best_is_shown_however_early_it_was():
-    early = run("early", [1.0, 5.0, 5.0, 5.0, 5.0], [None] * 5)
-    assert curves([early]).axes[0].get_ylim()[0] < 1.0
+    early = run("early", [1.0, 5.0, 5.0, 5.0, 5.0], [None] * 5, progress={"best_update": 500})
+    axes = curves([early]).axes[0]
+    assert axes.get_ylim()[0] < 1.0
+    assert [list(line.get_xdata()) for line in axes.lines[1:]] == [[500]]
 
 
 def test_the_same_runs_make_the_same_picture():

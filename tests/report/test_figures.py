@@ -98,6 +98,16 @@ def test_nothing_is_cut_off_with_long_names(comparison):
         assert box.y1 <= figure.bbox.height
 
 
+def test_intervals_of_few_sentences_do_not_set_the_axis(comparison):
+    wild = [
+        replace(s, buckets=[replace(r, bleu_high=99.0) if r.few else r for r in s.buckets])
+        for s in comparison.systems
+    ]
+    assert any(row.few and row.bleu for row in comparison.systems[0].buckets)
+    axes = [length_figure(one).axes[0] for one in (comparison, replace(comparison, systems=wild))]
+    assert axes[0].get_ylim() == axes[1].get_ylim()
+
+
 def test_one_bucket_and_zero_scores_can_be_drawn(comparison):
     bucket = comparison.systems[0].buckets[0]
     bucket = replace(bucket, bleu=0.0, bleu_low=0.0, bleu_high=0.0, by_seed=[0.0, 0.0])

@@ -15,8 +15,8 @@ EQUAL = "The comparison is one at an equal budget."
 NUMBERS = "The comparison is one of different numbers of updates."
 RULES = "The comparison is one of trainings that ended by different rules."
 UNKNOWN = (
-    "The comparison may be one at an equal budget or not: of one side it is not known how its "
-    "training ended, or it has not ended."
+    "The comparison may be one at an equal budget or not: of a training it is not known how it "
+    "ended, or it has not."
 )
 
 

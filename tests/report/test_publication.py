@@ -162,12 +162,16 @@ def test_the_scores_beside_bleu_are_published_by_themselves(tmp_path, comparison
         PublishConfig(details=[str(comparison)], document=str(document), pictures=str(tmp_path))
     )
     lines = document.read_text(encoding="utf-8").splitlines()
-    for quantity in ("chrF", "brevity", "hit the cap"):
+    for quantity in ("chrF", "brevity", "unpenalised BLEU", "hit the cap"):
         assert f"{quantity} attention" in lines[1]
         assert f"{quantity} no-attention" in lines[1]
     digests = f"source `{'01' * 8}`, reference `{'23' * 8}`."
     assert lines[-2] == f"- SHA-256 of the text: {digests}"
-    assert [line[: line.index(":")] for line in lines[-4:-2]] == ["- Brevity", "- Hit the cap"]
+    assert [line[: line.index(":")] for line in lines[-5:-2]] == [
+        "- Brevity",
+        "- Unpenalised",
+        "- Hit the cap",
+    ]
 
 
 def test_a_checkpoint_without_its_run_makes_up_no_training(tmp_path, comparison):

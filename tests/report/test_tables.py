@@ -42,6 +42,8 @@ def test_csv_holds_the_comparisons_numbers_exactly(comparison):
             for name in ("bleu", "bleu_low", "bleu_high", "chrf", "brevity_ratio", "capped"):
                 value = getattr(row, name)
                 assert line[name] == ("" if value is None else str(value))
+            unpenalised = row.unpenalised
+            assert line["bleu_unpenalised"] == ("" if unpenalised is None else str(unpenalised))
             assert int(line["sentences"]) == row.sentences
             if row.sentences:
                 assert float(line["bleu_seed_low"]) == min(row.by_seed)
@@ -94,6 +96,7 @@ def test_markdown_shows_the_comparisons_numbers(comparison):
     header, *details = markdown_rows(text, 1)
     assert header[1:] == [
         "chrF fixed", "chrF additive", "brevity fixed", "brevity additive",
+        "unpenalised BLEU fixed", "unpenalised BLEU additive",
         "hit the cap fixed", "hit the cap additive",
     ]  # fmt: skip
     assert details[0][1] == f"{fixed.rows[0].chrf:.1f}"
@@ -108,6 +111,7 @@ def test_each_detail_stands_below_its_system(comparison):
                 chrf=10.0 + place,
                 ter=20.0 + place,
                 brevity_ratio=0.5 + place,
+                unpenalised=40.0 + place,
                 capped=30.0 + place,
             ),
         )
@@ -119,6 +123,7 @@ def test_each_detail_stands_below_its_system(comparison):
         **{"chrF fixed": "10.0", "chrF additive": "11.0"},
         **{"TER fixed": "20.0", "TER additive": "21.0"},
         **{"brevity fixed": "0.50", "brevity additive": "1.50"},
+        **{"unpenalised BLEU fixed": "40.0", "unpenalised BLEU additive": "41.0"},
         **{"hit the cap fixed": "30.0", "hit the cap additive": "31.0"},
     }
 

@@ -213,7 +213,7 @@ def test_a_run_does_not_go_on_with_another_vocabulary_than_its_own(folder):
         run = folder / "outputs" / "reversal" / "attention" / "seed-1"
         assert str(caught.value) == (
             f"{run}/checkpoints/update-5 was trained on target text cut into other pieces than "
-            f"those in {data.directory}; delete that folder and prepare the text with the versions "
-            f"of packages in {run}/run.json, or choose another name=, seed= or output=."
+            f"those in {data.directory}; delete that folder and prepare the text with the code and "
+            f"packages named in {run}/run.json, or choose another name=, seed= or output=."
         )
     assert Trainer(config, data).run().finished

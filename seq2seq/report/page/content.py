@@ -146,7 +146,7 @@ def _chart_notes(sides: SideBySide) -> list[str]:
     confidence = sides.comparison.settings.confidence
     said = [f"Bands: {percent(confidence)} bootstrap intervals over sentences."]
     if sides.several_seeds:
-        said.append("Points: means over seeds; whiskers: lowest to highest seed.")
+        said.append("With whiskers: means, from the lowest to the highest seed.")
     if any(row.few for row in sides.rows):
         said.append(f"Hollow points: fewer than {FEW} sentences, too few to conclude from.")
     return said

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
 from seq2seq.evaluation.systems import Comparison, Gap, SystemRow
-from seq2seq.report.numbers import between, or_dash, with_interval
-from seq2seq.report.tables import DAGGER, gap_cells, interval_text
+from seq2seq.report.numbers import DAGGER, between, gap_cells, growth_cells, or_dash
+from seq2seq.report.tables import interval_text
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ def detail_tables(comparison: Comparison) -> list[Table]:
         "chrf": ("chrF, by source length in words", 1),
         "ter": ("TER (lower is better), by source length in words", 1),
         "brevity_ratio": ("Brevity, by source length in words", 2),
+        "unpenalised": ("BLEU but for its brevity penalty, by source length in words", 1),
         "capped": ("Hypotheses that hit the cap, by source length in words", 1),
     }
     tables = []
@@ -82,12 +83,11 @@ def growth_table(comparison: Comparison) -> Table:
             cells += ["–"] * 4
         else:
             seeds = list(found.by_seed.values())
-            short = with_interval(found.short_gap, found.short_low, found.short_high)
-            long = with_interval(found.long_gap, found.long_low, found.long_high)
+            short, long, value = growth_cells(found)
             cells += [
                 f"{short} (n = {found.short_sentences:,})",
                 f"{long} (n = {found.long_sentences:,})",
-                with_interval(found.value, found.low, found.high),
+                value,
                 between(min(seeds), max(seeds)) if len(seeds) > 1 else "–",
             ]
         rows.append(cells)

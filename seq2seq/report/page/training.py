@@ -14,7 +14,7 @@ from seq2seq.report.page.attention import SIZE
 from seq2seq.report.page.charts import Chart, Point, Series, Tick, draw, ticks
 from seq2seq.report.page.tables import Table
 from seq2seq.report.side_by_side import Arm, SideBySide
-from seq2seq.report.training_runs import TrainingRun, read_training_run
+from seq2seq.report.training_runs import TrainingRun, read_training_run, trainings_of
 from seq2seq.training.run_folder import identity
 
 
@@ -184,9 +184,10 @@ def records(sides: SideBySide) -> Records:
                 _number(record.get("sentences_per_second")),
             ]
             rows.append(Record(name, cells))
-            if "command" in training:
-                said = describe_environment(training, training.get("precision"))
-                environments.append(f"Training. {said}")
+            for one in trainings_of(record):
+                if "command" in one:
+                    said = describe_environment(one, one.get("precision"))
+                    environments.append(f"Training. {said}")
             if "command" in record:
                 environments.append(f"Evaluation. {describe_environment(record)}")
             if found := record.get("versions"):
