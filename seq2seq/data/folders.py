@@ -81,7 +81,7 @@ def find_pair(folder: Path, names: Sequence[tuple[str, str]]) -> dict[str, Path 
     candidates = [{name: _forms(folder, name) for name in pair} for pair in names]
     pair = max(candidates, key=lambda forms: sum(map(bool, forms.values())))
     for forms in pair.values():
-        if len({content_digest(path) for path in forms}) > 1:
+        if len(forms) > 1 and len({content_digest(path) for path in forms}) > 1:
             raise UserError(
                 f"{forms[0]} and {forms[1].name} are both there, and are not of one text; "
                 "remove the one that does not belong to the text of the other language."
