@@ -81,7 +81,7 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
             raise
     if links.left_out:
         logger.warning(
-            "%d lines of alignments are empty: the model cuts these texts into other words than "
+            "Lines of alignments left empty: %d, whose texts the model cuts into other words than "
             "those between spaces.",
             links.left_out,
         )

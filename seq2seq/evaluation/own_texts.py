@@ -61,3 +61,4 @@ def _require_same_split(text: Corpus, data: Path, trainings: list[Mapping[str, s
             found,
             ", ".join(changed),
         )
+        return  # once for all models

@@ -207,7 +207,7 @@ def test_lines_of_other_words_than_those_between_spaces_have_no_links(tmp_path, 
     found = [set(line.split()) for line in (tmp_path / "links").read_text().split("\n")]
     assert [bool(links) for links in found] == [False, True, False, False, True, False]
     assert caplog.messages == [
-        "2 lines of alignments are empty: the model cuts these texts into other words than those "
+        "Lines of alignments left empty: 2, whose texts the model cuts into other words than those "
         "between spaces."
     ]
     caplog.clear()
