@@ -62,7 +62,7 @@ def length_figure(comparison: Comparison) -> Figure:
         _draw_system(axes, system, index)
     _label_buckets(axes, buckets)
     axes.set_xlim(-0.35, shown - 1 + 0.35)
-    axes.set_ylim(0, _top(comparison.systems))
+    axes.set_ylim(0, bleu_top(comparison.systems))
     axes.set_ylabel("BLEU (0 to 100)", labelpad=8)
     axes.grid(axis="y", color=GRID, linewidth=0.8)
     axes.tick_params(length=0)
@@ -71,7 +71,7 @@ def length_figure(comparison: Comparison) -> Figure:
     return figure
 
 
-def _top(systems: Sequence[System]) -> float:
+def bleu_top(systems: Sequence[System]) -> float:
     """The upper end of the BLEU axis: just above all points, and the intervals to be believed."""
     drawn = [1.0]
     for system in systems:

@@ -31,6 +31,10 @@ from seq2seq.training.window import Window
 log = logging.getLogger(__name__)
 
 
+class OtherPiecesError(UserError):
+    """A checkpoint's vocabularies are not those of the text: nor are those of the one before it."""
+
+
 class Saves:
     """Writes all that a training consists of, and brings it back as it was.
 
@@ -106,13 +110,15 @@ class Saves:
         """Go on from the newest whole checkpoint of the run; None where there are none.
 
         Raises:
-            UserError: there are checkpoints, but none is whole and of this very vocabulary; the
-                sentence is of the newest.
+            UserError: there are checkpoints, but none is whole (the sentence is of the newest), or
+                they are of another vocabulary.
         """
         refusals = []
         for folder in self.folder.newest():
             try:
                 return self._restore(folder, device)
+            except OtherPiecesError:
+                raise
             except UserError as error:
                 log.warning("%s Trying the checkpoint before it.", error)
                 self.folder.refused.add(folder)
@@ -149,7 +155,7 @@ class Saves:
         """
         for side in SIDES:
             if not getattr(checkpoint, side).encodes_like(getattr(self.data, side)):
-                raise UserError(
+                raise OtherPiecesError(
                     f"{checkpoint.directory} was trained on {side} text cut into other pieces "
                     f"than those in {self.data.directory}; delete that folder and prepare the text "
                     f"with the code and packages named in {self.folder.path / 'run.json'}, or "

@@ -13,6 +13,7 @@ from synthetic_translations import evaluated, translated
 from seq2seq.evaluation.scores import bleu_counts, sentence_bleu
 from seq2seq.report.focus import by_bucket
 from seq2seq.report.page.charts import ticks
+from seq2seq.report.page.content import page_content
 from seq2seq.report.page.render import render_page
 from seq2seq.report.page.sentences import extremes
 from seq2seq.report.positions import EDGES
@@ -141,6 +142,26 @@ def test_points_stand_where_their_scores_are(built):
             assert mark.point.hollow == row.few == (row.sentences < 100)
     looks = {(line.style.colour, line.style.dash, line.style.shape) for line in chart.lines}
     assert len(looks) == len({line.style.shape for line in chart.lines}) == 3
+
+
+def test_intervals_of_few_sentences_do_not_set_the_axis_of_the_chart(evaluations):
+    comparison, _ = content_of(evaluations)
+    wild = [
+        dataclasses.replace(
+            system,
+            buckets=[
+                dataclasses.replace(row, bleu_high=1000.0) if row.few else row
+                for row in system.buckets
+            ],
+        )
+        for system in comparison.systems
+    ]
+    assert any(row.few and row.bleu for row in comparison.systems[0].buckets)
+    axes = []
+    for systems in (comparison.systems, wild):
+        sides = SideBySide.of(dataclasses.replace(comparison, systems=systems), evaluations)
+        axes.append([(t.place, t.text) for t in page_content(sides, []).chart.y_ticks])
+    assert axes[0] == axes[1]
 
 
 def test_samples_are_the_same_few_of_every_length(evaluations, built):

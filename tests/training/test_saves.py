@@ -198,7 +198,7 @@ def test_a_run_without_a_whole_checkpoint_is_not_begun_anew_over_it(folder):
         train(config)
 
 
-def test_a_run_does_not_go_on_with_another_vocabulary_than_its_own(folder):
+def test_a_run_does_not_go_on_with_another_vocabulary_than_its_own(folder, caplog):
     """As when the prepared text was deleted, and made again by another version of a tokenizer."""
     config = reversal_experiment(folder, validate_every=5)
     train_until_a_power_cut(config, 7)
@@ -216,4 +216,5 @@ def test_a_run_does_not_go_on_with_another_vocabulary_than_its_own(folder):
             f"those in {data.directory}; delete that folder and prepare the text with the code and "
             f"packages named in {run}/run.json, or choose another name=, seed= or output=."
         )
+    assert "Trying the checkpoint before it." not in caplog.text  # which is of that one, too
     assert Trainer(config, data).run().finished

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seq2seq.evaluation.lengths import FEW
+from seq2seq.report.figures import bleu_top
 from seq2seq.report.numbers import percent
 from seq2seq.report.page.attention import FocusChart, Maps, focus_charts, maps
 from seq2seq.report.page.charts import Chart, Point, Series, Style, Tick, draw, style
@@ -110,12 +111,6 @@ def _length_chart(sides: SideBySide, shown: Sequence[Bucket]) -> Chart:
                 )
             )
         series.append(Series(arm.name, arm.number, points))
-    drawn = [
-        value
-        for one in series
-        for point in one.points
-        for value in (point.y, point.high or 0.0, *(point.spread or ()))
-    ]
     return draw(
         "bleu",
         "BLEU by source length",
@@ -126,7 +121,7 @@ def _length_chart(sides: SideBySide, shown: Sequence[Bucket]) -> Chart:
             for place, row in enumerate(sides.rows)
         ],
         (-0.35, len(sides.rows) - 0.65),
-        (0.0, 102.0 if max(drawn) > 88 else 1.08 * max(1.0, *drawn)),
+        (0.0, bleu_top([arm.system for arm in sides.arms])),
     )
 
 
