@@ -82,6 +82,7 @@ STUDY = {
     "training.batch_size": 128,
     "training.batch_unit": "sentences",
     "training.accumulate": 1,
+    "training.loss_per": "token",
     "training.max_epochs": 14,
     "training.max_updates": None,
     "training.validate_every": 500,

@@ -85,7 +85,10 @@ class TrainingConfig:
     batch_unit: str = "sentences"
     """sentences | tokens."""
     accumulate: int = 1
-    """Micro-batches per update; the loss is normalised by the tokens of all of them."""
+    """Micro-batches per update; its loss is a mean over all of them."""
+    loss_per: str = "token"
+    """token | sentence (the paper's): an update's loss is the mean per target token, or per pair of
+    its summed loss, whose gradient is as many times longer as a sentence has tokens."""
     max_epochs: int = 30
     """Training ends after so many passes over the data."""
     max_updates: int | None = None
@@ -122,6 +125,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         require_choice("training.batch_unit", self.batch_unit, ("sentences", "tokens"))
+        require_choice("training.loss_per", self.loss_per, ("token", "sentence"))
         require_choice("training.measure", self.measure, ("loss", "bleu"))
         require_choice("training.precision", self.precision, ("auto", "fp32", "bf16"))
         require_choice("training.device", self.device, ("auto", "cpu", "cuda"))

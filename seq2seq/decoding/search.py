@@ -32,9 +32,9 @@ def beam_search(
     """Find likely translations of each sentence; beam 1 is greedy search.
 
     At each step the K best one-piece extensions of a sentence's hypotheses are kept, K being the
-    beam less the hypotheses that have already ended, as in Bahdanau et al. 2014. Those that ended
-    are ranked by :mod:`seq2seq.decoding.ranking`; where none has ended within the cap, the
-    unfinished ones are.
+    beam less the hypotheses that have already ended, as in GroundHog, the program of Bahdanau et
+    al. 2014. Those that ended are ranked by :mod:`seq2seq.decoding.ranking`; where none has
+    ended within the cap, the unfinished ones are.
 
     A sentence is left early only when that cannot change its result, the ``n_best`` best:
     log-probabilities only fall and a coverage penalty is never above 0, so a hypothesis ends at

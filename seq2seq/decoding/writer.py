@@ -77,15 +77,15 @@ class EnsembleWriter(Writer):
         self, ensemble: Ensemble, source: Int[Tensor, "N S"], lengths: Int[Tensor, "N"]
     ) -> None:
         self.writers = [begin(model, source, lengths) for model in ensemble.models]
+        self.attending = sum(model.attends for model in ensemble.models)
 
     def step(self, token: Int[Tensor, "R"]) -> Scored:
         """See :class:`Writer`; the weights are the mean of those models that have attention."""
         steps = [writer.step(token) for writer in self.writers]
         each = [widen(step.logits).log_softmax(dim=1) for step in steps]
         logits = torch.stack(each).logsumexp(dim=0)
-        weights = torch.stack([step.weights for step in steps]).sum(dim=0)
-        looking = weights.sum(dim=1, keepdim=True)
-        return Scored(logits - math.log(len(steps)), weights / looking.where(looking > 0, 1))
+        weights = torch.stack([step.weights for step in steps]).sum(dim=0)  # others have zeros
+        return Scored(logits - math.log(len(steps)), weights / max(self.attending, 1))
 
     def keep(self, rows: Int[Tensor, "Q"], sentences: Int[Tensor, "N"] | None) -> None:
         """See :class:`Writer`."""

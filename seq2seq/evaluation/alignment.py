@@ -91,7 +91,7 @@ def _link(path: Path, number: int, text: str) -> tuple[int, str, int]:
 
 
 def score_links(found: Sequence[Sequence[Link]], gold: Sequence[GoldLinks]) -> AlignmentScore:
-    """Precision, recall and alignment error rate (Och & Ney 2003, section 6) over all sentences."""
+    """Precision, recall and alignment error rate (Och & Ney 2003) over all sentences."""
     sure_hits = possible_hits = links = sure = 0
     for ours, theirs in zip(found, gold, strict=True):
         distinct = set(ours)

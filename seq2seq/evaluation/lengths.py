@@ -1,4 +1,4 @@
-"""Scores by source length: the buckets of Bahdanau, Cho & Bengio 2014, Figure 2, with intervals."""
+"""Scores by source length, as in Bahdanau, Cho & Bengio 2014, Figure 2, with intervals."""
 
 import math
 from collections.abc import Sequence

@@ -177,7 +177,7 @@ def brevity_ratio(sums: Num[np.ndarray, "10"]) -> float:
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> float:
-    """Corpus chrF2 (Popović 2015), 0 to 100."""
+    """Corpus chrF2 (Popović 2015; beta 2 as in sacreBLEU), 0 to 100."""
     return float(CHRF().corpus_score(list(hypotheses), [list(references)]).score)
 
 

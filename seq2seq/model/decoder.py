@@ -45,6 +45,7 @@ def lstm_cell(
 ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
     """The LSTM's state update (Hochreiter & Schmidhuber 1997; gates ordered i, f, g, o).
 
+    With the forget gate of Gers et al. 2000:
     c' = sigmoid(f) * c + sigmoid(i) * tanh(g);  h' = sigmoid(o) * tanh(c').  Returns (h', c').
     """
     i, f, g, o = gates.chunk(4, dim=1)

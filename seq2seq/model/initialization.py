@@ -77,8 +77,8 @@ def _initialize_decoder(decoder: Decoder) -> None:
 def initialize_paper(model: nn.Module) -> None:
     """Appendix B.1 of Bahdanau et al. 2014.
 
-    Recurrent matrices orthogonal; W_a and U_a from N(0, 0.001^2); v_a and all biases zero;
-    everything else from N(0, 0.01^2).
+    Recurrent matrices orthogonal; the attention's (W_a and U_a) from N(0, 0.001^2); v_a and all
+    biases zero; everything else from N(0, 0.01^2).
     """
     shared, attention = _attention_last(model)
     for modules, deviation in ((shared, 0.01), (attention, 0.001)):

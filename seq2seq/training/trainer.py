@@ -166,7 +166,7 @@ class Trainer:
         together = np.concatenate(group)
         tokens = int((self.data.train.target_lengths[together] + 1).sum())
         self.window.wait(time.monotonic() - clock)
-        update = self.updater.update(batches, tokens)
+        update = self.updater.update(batches, tokens, len(together))
         self.progress.update += 1
         self.progress.position += 1
         self.progress.target_tokens += update.tokens

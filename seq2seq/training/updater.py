@@ -55,18 +55,23 @@ class Updater:
             self._loss(blank_batch(), 1.0).smoothed.backward()
             optimizer.zero_grad(set_to_none=True)
 
-    def update(self, batches: list[Batch], tokens: int | None = None) -> Update:
-        """One update from micro-batches; the loss is divided by the tokens of all of them.
+    def update(
+        self, batches: list[Batch], tokens: int | None = None, sentences: int | None = None
+    ) -> Update:
+        """One update from micro-batches; the loss is the mean per token of all, or per sentence.
 
         Args:
             batches: this process's part of each micro-batch.
             tokens: target tokens of all processes' parts; None where this one has all.
+            sentences: likewise.
         """
         self.model.train()
         if tokens is None:
             tokens = sum(len(batch.target_cells) for batch in batches)
+        if sentences is None:
+            sentences = sum(len(batch.indices) for batch in batches)
         # The gradient is a mean over the processes, and is to be a sum.
-        scale = self.ranks.size / tokens
+        scale = self.ranks.size / (tokens if self.config.loss_per == "token" else sentences)
         likelihood = torch.zeros((), device=self.device)
         for i, batch in enumerate(batches, start=1):
             with self.ranks.exchanging(self.objective, last=i == len(batches)):

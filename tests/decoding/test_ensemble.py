@@ -9,7 +9,7 @@ from table_model import TableModel, pad, random_sentences
 
 from seq2seq.checkpoint import load_checkpoint, save_checkpoint
 from seq2seq.config import AttentionConfig, DecodingConfig
-from seq2seq.data.vocabulary import EOS
+from seq2seq.data.vocabulary import BOS, EOS
 from seq2seq.decoding.forced import force
 from seq2seq.decoding.search import beam_search
 from seq2seq.decoding.translator import Translator
@@ -73,6 +73,20 @@ def test_a_model_without_attention_does_not_thin_the_weights(tmp_path):
     torch.testing.assert_close(found.attention.sum(dim=1), torch.ones(len(found.pieces)))
     alone = Translator.load(paths[1], "cpu", "fp32").translate("a dog", attention=True)
     assert alone.attention is None
+
+
+def test_weights_that_do_not_sum_to_one_keep_their_sum(tmp_path):
+    """Those of local_p (Luong et al. 2015): its Gaussian thins them out."""
+    paths = [save(tmp_path, seed, attention=AttentionConfig(kind="local_p")) for seed in (1, 2)]
+    models = [Translator.load(path, "cpu", "fp32").model.eval() for path in paths]
+    source, lengths = torch.tensor([[4, 5, 6, EOS]]), torch.tensor([4])
+    steps = [
+        begin(model, source, lengths).step(torch.tensor([BOS]))
+        for model in (Ensemble(models), *models)
+    ]
+    together, first, second = (step.weights for step in steps)
+    torch.testing.assert_close(together, (first + second) / 2)
+    assert (first.sum() - 1).abs() > 0.01
 
 
 def test_average_is_the_mean_of_every_weight(tmp_path):

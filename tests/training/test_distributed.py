@@ -75,10 +75,10 @@ def signalled(number: int, update: int) -> None:
     """Let this process get a signal when it is about to make an update."""
     original, made = Updater.update, itertools.count(1)
 
-    def stopping(self, batches, tokens):
+    def stopping(self, batches, tokens, sentences):
         if next(made) == update:
             signal.raise_signal(number)
-        return original(self, batches, tokens)
+        return original(self, batches, tokens, sentences)
 
     Updater.update = stopping
 
@@ -123,7 +123,7 @@ def folder(tmp_path: Path) -> Path:
     ("size", "kind", "settings"),
     [
         (2, "additive", {"batch_size": 34}),  # the last batch is a short one
-        (2, "fixed", {"batch_size": 17, "accumulate": 2}),
+        (2, "fixed", {"batch_size": 17, "accumulate": 2, "loss_per": "sentence", "clip_norm": 9}),
         (2, "additive", {"batch_size": 150, "batch_unit": "tokens"}),
         (3, "additive", {"batch_size": 33}),  # the last batch has 2 pairs
     ],

@@ -25,11 +25,11 @@ def signal_in_update(which: int, monkeypatch: pytest.MonkeyPatch, *numbers: int)
     """Let these signals come while an update is made."""
     update, made = Updater.update, itertools.count(1)
 
-    def disturbed(self, batches, tokens):
+    def disturbed(self, batches, tokens, sentences):
         if next(made) == which:
             for number in numbers:
                 signal.raise_signal(number)
-        return update(self, batches, tokens)
+        return update(self, batches, tokens, sentences)
 
     monkeypatch.setattr(Updater, "update", disturbed)
 

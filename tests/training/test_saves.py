@@ -34,9 +34,9 @@ def updates_of_20_seconds(monkeypatch) -> None:
     """Nothing else takes any time."""
     update, now = Updater.update, [1000.0]
 
-    def slow(self, batches, tokens):
+    def slow(self, batches, tokens, sentences):
         now[0] += 20
-        return update(self, batches, tokens)
+        return update(self, batches, tokens, sentences)
 
     monkeypatch.setattr(Updater, "update", slow)
     monkeypatch.setattr(trainer, "time", SimpleNamespace(monotonic=lambda: now[0]))
@@ -50,10 +50,10 @@ def train_until_a_power_cut(config: ExperimentConfig, updates: int) -> None:
     """Train, and come to a sudden end after so many updates."""
     update, made = Updater.update, itertools.count()
 
-    def until_the_cut(self, batches, tokens):
+    def until_the_cut(self, batches, tokens, sentences):
         if next(made) == updates:
             raise PowerCutError
-        return update(self, batches, tokens)
+        return update(self, batches, tokens, sentences)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Updater, "update", until_the_cut)

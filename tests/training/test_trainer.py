@@ -139,9 +139,9 @@ def test_an_epoch_is_every_pair_once_however_many_batches_make_an_update(folder,
     config = reversal_experiment(folder, accumulate=3, max_epochs=1)
     update, pairs = Updater.update, []
 
-    def noting(self, batches, tokens):
+    def noting(self, batches, tokens, sentences):
         pairs.extend(index for batch in batches for index in batch.indices.tolist())
-        return update(self, batches, tokens)
+        return update(self, batches, tokens, sentences)
 
     monkeypatch.setattr(Updater, "update", noting)
     progress = train(config).record()["progress"]
@@ -151,10 +151,13 @@ def test_an_epoch_is_every_pair_once_however_many_batches_make_an_update(folder,
     assert progress["target_tokens"] == (lengths + 1).sum()
 
 
-def test_an_update_goes_along_the_clipped_gradient_of_the_mean_loss_of_its_tokens(folder):
+@pytest.mark.parametrize(("per", "clip_norm"), [("token", 0.1), ("sentence", 0.1), ("sentence", 0)])
+def test_an_update_goes_along_the_clipped_gradient_of_the_mean_loss(folder, per, clip_norm):
     """Plain SGD at rate 1, so that the step is the gradient."""
-    settings = {"clip_norm": 0.1, "label_smoothing": 0.3, "accumulate": 10, "max_epochs": 1}
-    config = without_dropout(reversal_experiment(folder, **settings))
+    settings = {"label_smoothing": 0.3, "accumulate": 10, "max_epochs": 1}
+    config = without_dropout(
+        reversal_experiment(folder, clip_norm=clip_norm, loss_per=per, **settings)
+    )
     config = with_optimizer(config, kind="sgd", learning_rate=1.0)
     data = prepare(config.corpus, config.tokenization, Path(config.data))
     trainer = Trainer(config, data)
@@ -162,9 +165,13 @@ def test_an_update_goes_along_the_clipped_gradient_of_the_mean_loss_of_its_token
     batch = collate(data.train, range(200))
     tokens = len(batch.target_cells)
     loss = batch_loss(trainer.model, batch, smoothing=0.3)
-    gradients = torch.autograd.grad(loss.smoothed / tokens, parameters)
+    gradients = torch.autograd.grad(
+        loss.smoothed / {"token": tokens, "sentence": 200}[per], parameters
+    )
     norm = torch.nn.utils.get_total_norm(gradients)
-    expected = [p.detach() - 0.1 / norm * g for p, g in zip(parameters, gradients, strict=True)]
+    assert norm > 0.1
+    step = clip_norm / norm if clip_norm else 1
+    expected = [p.detach() - step * g for p, g in zip(parameters, gradients, strict=True)]
     logged, _ = metrics(trainer.run())
     mean = loss.negative_log_likelihood / tokens
     assert logged["loss"] == pytest.approx(mean.item(), rel=1e-5)
