@@ -214,6 +214,50 @@ def test_no_kind_reads_beyond_its_sentence(encoded):
 
 
 @pytest.mark.parametrize(
+    ("kind", "shapes"),
+    [
+        ("additive", {"score": (15,), "query.weight": (15, 7), "key.weight": (15, 20)}),
+        ("concat", {"score": (15,), "joint.weight": (15, 27)}),
+        (
+            "coverage",
+            {
+                "score": (15,),
+                "query.weight": (15, 7),
+                "key.weight": (15, 20),
+                "covered.weight": (15, 1),
+            },
+        ),
+        ("general", {"query.weight": (20, 7)}),
+        ("scaled_dot", {"query.weight": (15, 7), "key.weight": (15, 20)}),
+        (
+            "multi_head",
+            {
+                "query.weight": (15, 7),
+                "key.weight": (15, 20),
+                "value.weight": (20, 20),
+                "joined.weight": (20, 20),
+            },
+        ),
+        ("location", {"query.weight": (11, 7)}),
+        ("local_m", {"query.weight": (20, 7)}),
+        (
+            "local_p",
+            {"query.weight": (20, 7), "inner.weight": (7, 7), "position.weight": (1, 7)},
+        ),
+        *((kind, {}) for kind in ("dot", "fixed", "init_only", "uniform")),
+    ],
+)
+def test_each_kind_is_as_large_as_its_settings_say(kind, shapes):
+    settings = AttentionConfig(kind=kind, size=15, heads=5, window=3, positions=11)
+    attention = build_attention(settings, query_size=7, memory_size=20)
+    assert {name: tuple(p.shape) for name, p in attention.named_parameters()} == shapes
+    if kind == "multi_head":
+        assert attention.heads == 5
+    if kind in ("local_m", "local_p"):
+        assert attention.window == 3
+
+
+@pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"kind": "dot"}, "compares states of model.decoder.hidden=10 with annotations of 12"),

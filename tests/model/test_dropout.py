@@ -67,14 +67,17 @@ def test_a_model_drops_of_everything_that_its_config_names(
 ):
     """Embeddings, annotations, states between layers, readout: each number once, and no others."""
     numbers: Counter[int] = Counter()  # by their width, which tells what they are
+    shares = set()
 
     def count(self: Dropout, x: torch.Tensor) -> torch.Tensor:
         numbers[x.shape[-1]] += x.numel() // x.shape[-1]
+        shares.add(self.share)
         return x
 
     monkeypatch.setattr(Dropout, "forward", count)
     config = ModelConfig(
         embedding=6,
+        dropout=0.37,
         encoder=EncoderConfig(hidden=5, layers=below),
         attention=AttentionConfig(size=4),
         decoder=DecoderConfig(
@@ -89,3 +92,21 @@ def test_a_model_drops_of_everything_that_its_config_names(
     annotations, between = rows * source * below, rows * target * (layers - 1)
     expected = {6: embeddings + readouts, 10: annotations, 8: between}
     assert numbers == {width: count for width, count in expected.items() if count}
+    assert shares == {0.37}
+
+
+@pytest.mark.parametrize("order", ["bahdanau", "luong"])
+def test_a_model_draws_anew_with_each_pass_and_only_in_training(order):
+    torch.manual_seed(5)
+    config = ModelConfig(
+        embedding=6,
+        dropout=0.37,
+        encoder=EncoderConfig(hidden=4),
+        attention=AttentionConfig(size=4),
+        decoder=DecoderConfig(hidden=8, order=order),
+    )
+    model = TranslationModel(config, 11, 13)
+    pair = torch.tensor([[5, 6, 3]]), torch.tensor([3]), torch.tensor([[2, 7, 8]])
+    assert not torch.equal(model(*pair), model(*pair))
+    model.eval()
+    assert torch.equal(model(*pair), model(*pair))
