@@ -77,6 +77,14 @@ def parse_json(content: bytes) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
+def parse_object(content: bytes) -> dict[str, Any]:
+    """Decode plain JSON that is one object; ValueError for anything else."""
+    data = parse_json(content)
+    if not isinstance(data, dict):
+        raise ValueError(f"it holds a {type(data).__name__}, not an object")
+    return data
+
+
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):

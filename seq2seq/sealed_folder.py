@@ -19,7 +19,7 @@ from seq2seq.files import (
     file_digest,
     flush_to_disk,
     open_plain,
-    parse_json,
+    parse_object,
     read_plain,
     write_json,
 )
@@ -187,16 +187,13 @@ def _inode(folder: Path) -> int | None:
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in ``path``, a file of a sealed folder."""
     try:
-        data = parse_json(read_plain(path, JSON_BYTES))
+        return parse_object(read_plain(path, JSON_BYTES))
     except FileNotFoundError:
         raise UserError(f"{path.name} is missing in {path.parent}; {REMEDY}.") from None
     except ValueError:  # what both broken JSON and broken UTF-8 raise
-        data = None
-    if not isinstance(data, dict):
         raise UserError(
             f"{path.name} in {path.parent} is altered: it holds no JSON object; {REMEDY}."
-        )
-    return data
+        ) from None
 
 
 def _sealed_digest(path: Path) -> str:

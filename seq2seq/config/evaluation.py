@@ -53,7 +53,8 @@ class DecodingConfig:
     forbid_unknown: bool = False
     """Never write <unk>."""
     replace_unknown: bool = False
-    """Replace each <unk> by the source piece it looked at most; for vocabularies of words."""
+    """Replace each <unk> by the source piece it looked at most; for vocabularies of words. Models
+    without attention replace none."""
     sample: bool = False
     """Draw translations at random instead of searching: n_best of them, whatever the beam."""
     temperature: float = 1.0

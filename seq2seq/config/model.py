@@ -108,8 +108,8 @@ class DecoderConfig:
     state and softmax."""
     recurrence: str = "fast"
     """fast (one operation with its own gradient; as reference with several layers in the order
-    bahdanau, and with input feeding) | reference (the same numbers by a plain loop that autograd
-    tapes)."""
+    bahdanau, with input feeding, and in that order for coverage, multi_head, local_m and local_p) |
+    reference (the same numbers by a plain loop that autograd tapes)."""
     tie_embedding: bool = True
     """Share the target embedding with the softmax (Press & Wolf 2017)."""
 

@@ -141,6 +141,7 @@ class BatchPlan:
         self.shuffle = shuffle
         self._source = pairs.source_lengths
         self._target = pairs.target_lengths
+        self._step = self._typical_batch()
 
     def epoch(self, number: int) -> list[Int32[np.ndarray, "_"]]:
         """Batches of epoch ``number`` as arrays of pair indices; equal arguments, equal batches.
@@ -153,7 +154,7 @@ class BatchPlan:
             return self._batches(order, fineness=1.0)
         random = np.random.default_rng([self.seed, number])
         random.shuffle(order)
-        step = self._typical_batch()
+        step = self._step
         chunks = max(1, round(count / (step * CHUNK_BATCHES)))
         # Chunks of equal size, in whole batches, so that only the last batch may be a short one.
         ends = [step * round(count * i / chunks / step) for i in range(1, chunks)]
@@ -180,7 +181,7 @@ class BatchPlan:
         as many bands as there are batches in each, both lengths are divided as finely; ``fineness``
         multiplies the number of bands.
         """
-        step = self._typical_batch()
+        step = self._step
         by_source = chunk[np.argsort(self._source[chunk], kind="stable")]
         bands = max(1, round(fineness * np.sqrt(len(chunk) / step)))
         ends = [step * round(len(chunk) * i / bands / step) for i in range(1, bands)]

@@ -189,8 +189,7 @@ def _grammar_hash(config: GrammarCorpus) -> str:
     for key in ("directory", "mirror", "train_pairs", "train_max_words"):
         del settings[key]
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
-    code = Path(grammar.__file__)
-    for path in sorted(code.parent.glob("*.py")) if code.stem == "__init__" else [code]:
+    for path in sorted(Path(grammar.__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 

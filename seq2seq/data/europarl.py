@@ -24,7 +24,7 @@ from seq2seq.data.archives import extract
 from seq2seq.data.download import USUAL, Patience, fetch
 from seq2seq.data.text import read_lines, word_count
 from seq2seq.errors import UserError
-from seq2seq.files import file_digest, write_whole
+from seq2seq.files import file_digest, parse_object, write_whole
 
 logger = logging.getLogger(__name__)
 
@@ -113,7 +113,7 @@ def archive_digest(archive: Path) -> str:
 def require_archive(split: Path, folder: Path) -> None:
     """Refuse split text of another archive than ``folder`` has the record of, if that is known."""
     try:
-        made_of = json.loads((split / "cleaning.json").read_text(encoding="utf-8"))["archive"]
+        made_of = parse_object((split / "cleaning.json").read_bytes())["archive"]
     except (OSError, ValueError, KeyError, TypeError):
         return  # earlier versions did not write it
     first = _recorded(folder)

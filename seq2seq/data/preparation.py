@@ -44,6 +44,7 @@ from seq2seq.data.tokenization import (
 )
 from seq2seq.data.vocabulary import EOS, SPECIALS, Vocabulary
 from seq2seq.errors import UserError
+from seq2seq.files import parse_object
 
 FORMAT = 3
 """Version of the cache's layout and of the code that fills it; part of the hash."""
@@ -119,9 +120,7 @@ def _require_unaltered(text: Corpus, hashes: dict[str, str]) -> None:
 
 def _read_manifest(directory: Path) -> dict[str, Any]:
     """The manifest; ValueError where it is none, or where a file has not the size it names."""
-    manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-    if not isinstance(manifest, dict):
-        raise ValueError("manifest.json holds no JSON object")
+    manifest = parse_object((directory / "manifest.json").read_bytes())
     sizes = manifest.get("files")
     if not isinstance(sizes, dict):
         raise ValueError("manifest.json lists no files")

@@ -17,7 +17,7 @@ import sentencepiece
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
 from seq2seq.errors import UserError
-from seq2seq.files import JSON_BYTES, TEXT_BYTES, parse_json, read_plain
+from seq2seq.files import JSON_BYTES, TEXT_BYTES, parse_object, read_plain
 
 WORD_START = "▁"  # how SentencePiece writes the space before a word
 RESERVED = "▅"  # SentencePiece does not learn from a sentence with this character
@@ -222,7 +222,7 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
     """
     path = directory / f"tokenizer.{side}.json"
     try:
-        description = parse_json(read_plain(path, JSON_BYTES))
+        description = parse_object(read_plain(path, JSON_BYTES))
         kind, language = description["kind"], description["language"]
         if not isinstance(language, str):
             raise TypeError

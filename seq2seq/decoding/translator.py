@@ -233,7 +233,7 @@ class Translator:
         attention: bool,
     ) -> list[Hypothesis]:
         lengths = torch.tensor([len(ids) + 1 for ids in encoded], device=self.device)
-        source = _padded([[*ids, EOS] for ids in encoded]).to(self.device)
+        source = padded([[*ids, EOS] for ids in encoded]).to(self.device)
         if config.sample:
             results = sample(self.model, source, lengths, config, numbers)
         else:
@@ -267,7 +267,7 @@ class Translator:
             for found in results
             for which in range(each)
         ]
-        weights = force(self.model, source, lengths, _padded(rows).to(self.device)).weights.cpu()
+        weights = force(self.model, source, lengths, padded(rows).to(self.device)).weights.cpu()
         return [
             [
                 weights[each * n + which, : len(result.ids), :length].clone()
@@ -299,8 +299,8 @@ def _read(lines: Iterator[str], most: int) -> tuple[list[str], UserError | None]
     return part, None
 
 
-def _padded(rows: list[list[int]]) -> Int[Tensor, "N S"]:
-    """Rows as one array, at least one column wide."""
+def padded(rows: list[list[int]]) -> Int[Tensor, "N S"]:
+    """Rows of ids as one array, at least one column wide."""
     width = max(1, *map(len, rows))
     return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows])
 

@@ -1,6 +1,5 @@
 """The stage ``evaluate``: translations of test sets, scored by source length."""
 
-import json
 import logging
 import math
 import time
@@ -22,6 +21,7 @@ from seq2seq.evaluation.named_texts import find_test_texts
 from seq2seq.evaluation.own_texts import find_own_texts
 from seq2seq.evaluation.scores import Translations
 from seq2seq.evaluation.test_set import TestSet
+from seq2seq.files import JSON_BYTES, parse_object, read_plain
 from seq2seq.record import environment_record
 
 log = logging.getLogger(__name__)
@@ -62,9 +62,12 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
     evaluations = []
     for test_set in test_sets:
         for search in config.searches():
-            evaluation = _evaluate_search(config, subject, test_set, search, output)
+            directory = output / "-".join([test_set.name, search.name, *subject.together])
             identity = subject.identity(search, test_set.texts)
-            test_set.write_alignment(evaluation.directory, identity)
+            evaluation = _reuse(config, subject, test_set, directory, identity)
+            if evaluation is None:
+                evaluation = _make(config, subject, test_set, search, directory, identity)
+            test_set.write_alignment(directory, identity)
             evaluations.append(evaluation)
     return evaluations
 
@@ -160,7 +163,7 @@ def _training_record(checkpoint: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_object(read_plain(path, JSON_BYTES))
     except ValueError:
         raise UserError(f"{path} is not JSON; restore it, or delete it to do without.") from None
 
@@ -188,32 +191,42 @@ def _test_sets(
     return {**{name: tests[name] for name in config.test_sets}, **texts}
 
 
-def _evaluate_search(
+def _reuse(
+    config: EvaluateConfig,
+    subject: _Subject,
+    test_set: TestSet,
+    directory: Path,
+    identity: dict[str, Any],
+) -> Evaluation | None:
+    """What a folder holds of these very translations, brought up to date; None for others."""
+    found = _read_if_whole(directory)
+    if found is None or _with_defaults(found.record.get("identity")) != identity:
+        return None
+    log.info("%s is already evaluated.", directory)
+    texts = test_set.complete(found.texts)
+    # The run may have gone on since, without a better checkpoint.
+    training = subject.training()
+    known = training is None or training == found.record.get("training")
+    # Folders of earlier versions take the training of the first of several models for theirs.
+    told = not subject.others or "members" in found.record
+    scored = found.scored_with(config.evaluation) is found.scores
+    if known and told and texts is found.texts and scored:
+        return found
+    record = found.record if known else {**found.record, "training": training}
+    if not told:
+        record = {**record, **subject.origin()}
+    return write_evaluation(directory, texts, config.evaluation, record)
+
+
+def _make(
     config: EvaluateConfig,
     subject: _Subject,
     test_set: TestSet,
     search: DecodingConfig,
-    output: Path,
+    directory: Path,
+    identity: dict[str, Any],
 ) -> Evaluation:
-    """One search of one test set: read from its folder as far as it is there, else made."""
-    directory = output / "-".join([test_set.name, search.name, *subject.together])
-    identity = subject.identity(search, test_set.texts)
-    found = _read_if_whole(directory)
-    if found is not None and _with_defaults(found.record.get("identity")) == identity:
-        log.info("%s is already evaluated.", directory)
-        texts = test_set.complete(found.texts)
-        # The run may have gone on since, without a better checkpoint.
-        training = subject.training()
-        known = training is None or training == found.record.get("training")
-        # Folders of earlier versions take the training of the first of several models for theirs.
-        told = not subject.others or "members" in found.record
-        scored = found.scored_with(config.evaluation) is found.scores
-        if known and told and texts is found.texts and scored:
-            return found
-        record = found.record if known else {**found.record, "training": training}
-        if not told:
-            record = {**record, **subject.origin()}
-        return write_evaluation(directory, texts, config.evaluation, record)
+    """Translate and score a test set by one search."""
     sources, references = test_set.lines
     started = time.monotonic()
     hypotheses = subject.translator.translate(sources, search, progress=True)

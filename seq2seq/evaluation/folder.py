@@ -11,7 +11,6 @@ scores.json
 """
 
 import dataclasses
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,11 +27,13 @@ from seq2seq.evaluation.scores import (
     Translations,
     signatures,
 )
-from seq2seq.files import encode_json, write_json
+from seq2seq.files import encode_json, parse_object, write_json
 
 SOURCES, REFERENCES, HYPOTHESES = "sources.txt", "references.txt", "hypotheses.txt"
 SENTENCES, SCORES = "sentences.json", "scores.json"
 FORMAT = 1
+GIVEN = "given"
+"""What records call the search of a text that was given: nobody knows how it was found."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ class Evaluation:
         """
         seed = self.record.get("seed")
         return str(self.record.get("system")) + ("" if seed is None else f", seed {seed}")
+
+    @property
+    def given(self) -> bool:
+        """Whether it is of translations that were given, without a model."""
+        return self.record.get("search") == GIVEN
 
     def scored_with(self, config: EvaluationConfig) -> Scores:
         """Scores under other settings than the stored ones; computed only where they differ."""
@@ -175,14 +181,11 @@ def _scores(content: dict[str, Any], where: str) -> Scores:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads(path.read_bytes())
+        return parse_object(path.read_bytes())
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}); evaluate again.") from None
     except ValueError as error:  # not JSON, or not UTF-8
         raise _damaged(path, str(error)) from None
-    if not isinstance(data, dict):
-        raise _damaged(path, f"it holds a {type(data).__name__}, not an object")
-    return data
 
 
 def _damaged(path: Path, reason: str) -> UserError:

@@ -8,12 +8,9 @@ import torch
 from seq2seq.config import EvaluateConfig
 from seq2seq.data.text import content_digest, read_lines
 from seq2seq.errors import UserError
-from seq2seq.evaluation.folder import Evaluation, write_evaluation
+from seq2seq.evaluation.folder import GIVEN, Evaluation, write_evaluation
 from seq2seq.evaluation.scores import Translations
 from seq2seq.record import environment_record
-
-GIVEN = "given"
-"""What records call the search of a text that was given: nobody knows how it was found."""
 
 log = logging.getLogger(__name__)
 

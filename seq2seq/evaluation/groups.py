@@ -7,8 +7,7 @@ from typing import Any
 
 from seq2seq.config import nearest
 from seq2seq.errors import UserError
-from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.given import GIVEN
+from seq2seq.evaluation.folder import GIVEN, Evaluation
 
 _NUMBERS = re.compile(r"([0-9]+)")
 
@@ -49,8 +48,8 @@ def group_by_system(
             )
         group[seed] = evaluation
     for name, group in groups.items():
-        given = [e.directory for e in group.values() if _is_given(e)]
-        others = [e.directory for e in group.values() if not _is_given(e)]
+        given = [e.directory for e in group.values() if e.given]
+        others = [e.directory for e in group.values() if not e.given]
         if given and others:
             raise UserError(
                 f"{given[0]} is text that was given and {others[0]} is not, but both are of system "
@@ -129,17 +128,13 @@ def agreed(evaluations: Sequence[Evaluation], key: str) -> str | None:
     Text that was given has no say beside translations by a model: it does not know the corpus, and
     knows the test set by the name of a file.
     """
-    voters = [e for e in evaluations if not _is_given(e)] or evaluations
+    voters = [e for e in evaluations if not e.given] or evaluations
     said = {_said(evaluation, key) for evaluation in voters}
     return said.pop() if len(said) == 1 else None
 
 
 def _all_said(evaluations: Sequence[Evaluation], key: str) -> set[str | None]:
-    return {_said(evaluation, key) for evaluation in evaluations if not _is_given(evaluation)}
-
-
-def _is_given(evaluation: Evaluation) -> bool:
-    return _said(evaluation, "search") == GIVEN
+    return {_said(evaluation, key) for evaluation in evaluations if not evaluation.given}
 
 
 def _said(evaluation: Evaluation, key: str) -> str | None:

@@ -11,17 +11,16 @@ from operator import itemgetter
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 
 from seq2seq.data.codec import TextCodec
 from seq2seq.data.tokenization import SentencePieceTokenizer
-from seq2seq.data.vocabulary import EOS, PAD, UNK
+from seq2seq.data.vocabulary import EOS, UNK
 from seq2seq.decoding.alignment import Link, strongest_links, word_weights
 from seq2seq.decoding.forced import force
-from seq2seq.decoding.translator import Translator
+from seq2seq.decoding.translator import Translator, padded
 from seq2seq.device import mixed_precision
 from seq2seq.errors import UserError
 from seq2seq.evaluation.scores import AttentionMap, ReferenceScores
@@ -70,8 +69,9 @@ def force_references(
                 source = [[*read[i][: translator.max_pieces], EOS] for i in batch]
                 lengths = torch.tensor([len(ids) for ids in source], device=device)
                 target = [[*said[i], EOS] for i in batch]
+                read_ids, said_ids = padded(source).to(device), padded(target).to(device)
                 with mixed_precision(device, translator.precision):
-                    found = force(model, _padded(source, device), lengths, _padded(target, device))
+                    found = force(model, read_ids, lengths, said_ids)
                 rows = zip(batch, source, target, *(part.cpu() for part in found), strict=True)
                 for i, ids, written, gained, weights in rows:
                     count = len(written)
@@ -211,8 +211,3 @@ def _between_words(
         for codec, text in ((translator.source, source), (translator.target, target))
     )
     return word_weights(forced.weights[:-1], source_words[: translator.max_pieces], target_words)
-
-
-def _padded(rows: Sequence[Sequence[int]], device: torch.device) -> Int[Tensor, "N S"]:
-    tensors = [torch.tensor(row) for row in rows]
-    return pad_sequence(tensors, batch_first=True, padding_value=PAD).to(device)

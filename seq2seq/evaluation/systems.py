@@ -158,7 +158,7 @@ def compare_systems(
         UserError: different test sets, two evaluations of one system and seed, or no such baseline.
     """
     for other in evaluations[1:]:
-        _require_same_test_set(evaluations[0], other)
+        require_same_test_set(evaluations[0], other)
     groups = group_by_system(evaluations)
     names = baseline_first(groups, baseline)
     against = compared_with(names, baselines or {})
@@ -213,7 +213,8 @@ def compare_systems(
     )
 
 
-def _require_same_test_set(one: Evaluation, other: Evaluation) -> None:
+def require_same_test_set(one: Evaluation, other: Evaluation) -> None:
+    """Refuse to put evaluations of different texts side by side."""
     pairs = {
         "sources": (one.texts.sources, other.texts.sources),
         "references": (one.texts.references, other.texts.references),

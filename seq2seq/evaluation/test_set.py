@@ -1,6 +1,5 @@
 """A test set as a model sees it: what is the same for every search of it is made once."""
 
-import json
 import logging
 from dataclasses import asdict, replace
 from functools import cached_property
@@ -17,7 +16,7 @@ from seq2seq.evaluation.given import read_aligned
 from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.references import draw_maps, reference_links, score_references
 from seq2seq.evaluation.scores import AttentionMap, ReferenceScores, Translations
-from seq2seq.files import write_json
+from seq2seq.files import parse_object, write_json
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +104,7 @@ class TestSet:
         gold, path = self.texts.alignments, directory / ALIGNMENT
         if gold is not None and path.exists():
             try:
-                found = json.loads(path.read_text(encoding="utf-8"))
+                found = parse_object(path.read_bytes())
                 if (found["identity"], found["gold_sha256"]) == (identity, content_digest(gold)):
                     return
             except (ValueError, KeyError, TypeError):

@@ -50,27 +50,38 @@ def initialize_xavier(model: nn.Module) -> None:
 @torch.no_grad()
 def _initialize_lstm(lstm: nn.LSTM) -> None:
     for name, parameter in lstm.named_parameters():
-        if name.startswith("weight"):
+        if name.startswith("weight_ih"):
             for gate in _gate_blocks(parameter):
-                (nn.init.orthogonal_ if "_hh_" in name else nn.init.xavier_uniform_)(gate)
-        else:
+                nn.init.xavier_uniform_(gate)
+        elif name.startswith("bias"):
             nn.init.zeros_(parameter)
             if name.startswith("bias_ih"):
                 _gate_blocks(parameter)[1].fill_(1.0)
+    _make_orthogonal(lstm)
 
 
 @torch.no_grad()
 def _initialize_decoder(decoder: Decoder) -> None:
-    hidden = decoder.state_gates.out_features // 4
-    recurrent = [decoder.state_gates, *decoder.upper_gates]
-    for linear in [decoder.input_gates, *recurrent]:
+    for linear in [decoder.input_gates, decoder.state_gates, *decoder.upper_gates]:
         for gate in _gate_blocks(linear.weight):
             nn.init.xavier_uniform_(gate)
         if linear.bias is not None:
             _gate_blocks(linear.bias)[1].fill_(1.0)
-    for linear in recurrent:
-        for gate in _gate_blocks(linear.weight):  # columns: [input or context; own state]
-            nn.init.orthogonal_(gate[:, -hidden:])
+    _make_orthogonal(decoder)
+
+
+def _make_orthogonal(module: nn.LSTM | Decoder) -> None:
+    """Draw the recurrent matrix of each gate anew, as an orthogonal one."""
+    if isinstance(module, nn.LSTM):
+        recurrent = [p for name, p in module.named_parameters() if name.startswith("weight_hh")]
+    else:
+        hidden = module.state_gates.out_features // 4
+        linears = [module.state_gates, *module.upper_gates]
+        # Columns: [input or context; own state].
+        recurrent = [linear.weight[:, -hidden:] for linear in linears]
+    for weight in recurrent:
+        for gate in _gate_blocks(weight):
+            nn.init.orthogonal_(gate)
 
 
 @torch.no_grad()
@@ -89,13 +100,5 @@ def initialize_paper(model: nn.Module) -> None:
                 else:
                     nn.init.normal_(parameter, std=deviation)
         for module in modules:
-            if isinstance(module, nn.LSTM):
-                for name, parameter in module.named_parameters():
-                    if "_hh_" in name and name.startswith("weight"):
-                        for gate in _gate_blocks(parameter):
-                            nn.init.orthogonal_(gate)
-            elif isinstance(module, Decoder):
-                hidden = module.state_gates.out_features // 4
-                for linear in [module.state_gates, *module.upper_gates]:
-                    for gate in _gate_blocks(linear.weight):
-                        nn.init.orthogonal_(gate[:, -hidden:])
+            if isinstance(module, nn.LSTM | Decoder):
+                _make_orthogonal(module)

@@ -96,7 +96,7 @@ def plain_scan(
     cell: Float[Tensor, "B H"],
     weight: Float[Tensor, "G H"],
 ) -> Float[Tensor, "T B H"]:
-    """Run an LSTM whose inputs are all known: for a context that is the same at every step.
+    """Run an LSTM whose inputs are all known: of one context at every step, or none yet.
 
     Returns the hidden states s_1 ... s_T.
     """

@@ -23,7 +23,7 @@ class Step(NamedTuple):
     """One decoding step of R hypotheses."""
 
     logits: Float[Tensor, "R V"]
-    """Unnormalised log-probabilities of the next piece, float32."""
+    """Unnormalised log-probabilities of the next piece; under autocast in its type."""
     state: DecoderState
     weights: Float[Tensor, "R S"]
     """Where the step looked; all 0 for a model without attention."""

@@ -1,6 +1,5 @@
 """Alignment error rates of evaluations, one below the other."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.evaluation.test_set import ALIGNMENT
+from seq2seq.files import parse_object
 from seq2seq.record import describe_environments
 from seq2seq.report.tables import escaped, markdown_table
 
@@ -58,12 +58,9 @@ def _read(path: Path) -> dict[str, Any]:
             "not attend; evaluate with gold=FILE, or leave this evaluation out."
         )
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        return parse_object(path.read_bytes())
     except ValueError:
         raise _damaged(path) from None
-    if not isinstance(content, dict):
-        raise _damaged(path)
-    return content
 
 
 def _damaged(path: Path) -> UserError:

@@ -3,7 +3,6 @@
 Drawn from the JSON files of the stage ``benchmark``; see ``seq2seq/benchmark/report.py``.
 """
 
-import json
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from seq2seq.errors import UserError
+from seq2seq.files import parse_object
 from seq2seq.report.style import COLOURS, DPI, FAINT, GRID, INK, WIDTH, render
 
 _ENCODER, _RECURRENCE, _OUTPUT, _OPTIMIZER = COLOURS[1], COLOURS[5], COLOURS[2], COLOURS[4]
@@ -89,7 +89,7 @@ def read_panel(path: Path) -> Panel | None:
         UserError: the file is missing, or is not what the stage ``benchmark`` writes today.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_object(path.read_bytes())
         if "runs" in content:
             return None
         bars = [_bar(entry) for entry in content["paths"]]

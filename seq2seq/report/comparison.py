@@ -1,7 +1,6 @@
 """The stage ``compare``: evaluation folders in; a table, a figure, a page and their numbers out."""
 
 import dataclasses
-import json
 import logging
 import re
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from seq2seq.config import CompareConfig
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.evaluation.systems import Comparison, compare_systems
-from seq2seq.files import write_json, write_whole
+from seq2seq.files import parse_object, write_json, write_whole
 from seq2seq.report.attention_figure import render_attention
 from seq2seq.report.figures import render_length_figure
 from seq2seq.report.findings import findings
@@ -95,7 +94,7 @@ def compare(config: CompareConfig) -> ComparisonReport:
 def _figures_of(comparison: Path) -> set[str]:
     """What an earlier comparison, of other systems, may have drawn beside its numbers."""
     try:
-        systems = json.loads(comparison.read_text(encoding="utf-8"))["systems"]
+        systems = parse_object(comparison.read_bytes())["systems"]
         drawn = ["heatmap", "focus", "loss-by-place"]
         drawn += [f"attention-{_file(system['name'])}" for system in systems]
     except (OSError, ValueError, KeyError, TypeError):

@@ -26,7 +26,7 @@ def render_curves(runs: Sequence[TrainingRun]) -> dict[str, bytes]:
 
 
 def curves(runs: Sequence[TrainingRun]) -> Figure:
-    """Lay out the figure: the loss on the left, BLEU, if it was measured, on the right."""
+    """Lay out the figure: the loss on the left, BLEU, where it was measured, on the right."""
     legend = LEGEND * math.ceil(len(runs) / IN_A_ROW)
     height = HEAD + legend + PANEL + FOOT
     figure = Figure(figsize=(WIDTH, height), dpi=DPI)

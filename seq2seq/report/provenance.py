@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.given import GIVEN
 from seq2seq.evaluation.systems import Gap, System
 from seq2seq.record import describe_environments, describe_machine
 from seq2seq.report.numbers import counted
@@ -21,7 +20,7 @@ def provenance(evaluations: Sequence[Evaluation], systems: Sequence[System] = ()
     lines = []
     for evaluation in evaluations:
         record = evaluation.record
-        if record.get("search") == GIVEN:
+        if evaluation.given:
             lines.append(f"{record.get('system')}: translations that were given.")
             continue
         training: dict[str, Any] | None = record.get("training")
@@ -62,7 +61,7 @@ def _member(member: dict[str, Any]) -> str:
 
 def commands(evaluations: Sequence[Evaluation]) -> list[str]:
     """What made the models; and the translations, where another machine or code did."""
-    records = [e.record for e in evaluations if e.record.get("search") != GIVEN]
+    records = [e.record for e in evaluations if not e.given]
     trained = [training for record in records for training in trainings_of(record)]
     told = [record for record in records if record.get("hardware")]
     translated = [record for record in told if not _same_making(record)]

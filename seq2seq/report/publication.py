@@ -52,7 +52,6 @@ name of its file::
     <!-- /maps:multi30k -->
 """
 
-import json
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -60,7 +59,8 @@ from pathlib import Path
 from seq2seq.config import EvaluationConfig, PublishConfig, from_json
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation, read_evaluation
-from seq2seq.evaluation.systems import Comparison, compare_systems
+from seq2seq.evaluation.systems import Comparison, compare_systems, require_same_test_set
+from seq2seq.files import parse_object
 from seq2seq.report.alignment_table import alignment_markdown
 from seq2seq.report.attention_figure import render_attention
 from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
@@ -73,7 +73,7 @@ from seq2seq.report.heatmap import MANY_SYSTEMS, render_heatmap
 from seq2seq.report.paper_table import paper_markdown
 from seq2seq.report.position_figure import render_positions
 from seq2seq.report.provenance import budget, commands, provenance
-from seq2seq.report.score_list import same_texts, score_list_markdown
+from seq2seq.report.score_list import score_list_markdown
 from seq2seq.report.side_by_side import SideBySide
 from seq2seq.report.tables import DETAIL_NOTES, bleu_table, detail_table, gap_table, notes
 from seq2seq.report.training_runs import (
@@ -170,7 +170,7 @@ def _fill_summary(draft: Draft, folder: Path) -> None:
     beside = [system for system in others if system.name in {gap.system for gap in gaps}]
     said = [
         *(curve_in_words(system, confidence) for system in (baseline, *beside)),
-        *(growth_in_words(gap, confidence) for gap in gaps),
+        *dict.fromkeys(growth_in_words(gap, confidence) for gap in gaps),  # or the test set's lack
         *budget(evaluations, comparison.systems, gaps),
     ]
     part = [
@@ -247,7 +247,7 @@ def _read_comparison(folder: Path) -> tuple[list[Evaluation], Comparison]:
     if not path.is_file():
         raise UserError(f"{folder} holds no finished comparison; run reproduce or compare first.")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_object(path.read_bytes())
         systems = content["systems"]
         names = [name for system in systems for name in system["evaluations"]]
         baseline = systems[0]["name"]
@@ -263,9 +263,5 @@ def _read_evaluations(folders: Sequence[str]) -> list[Evaluation]:
     """Evaluations whose scores may stand side by side."""
     evaluations = [read_evaluation(Path(folder)) for folder in folders]
     for other in evaluations[1:]:
-        if not same_texts(evaluations[0].texts, other.texts):
-            raise UserError(
-                f"{evaluations[0].directory} and {other.directory} are of different test sets; "
-                "name evaluations of one."
-            )
+        require_same_test_set(evaluations[0], other)
     return evaluations

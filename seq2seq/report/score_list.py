@@ -5,7 +5,6 @@ from typing import Any
 
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import Scores
-from seq2seq.evaluation.scores import Translations
 from seq2seq.record import describe_environments
 from seq2seq.report.numbers import or_dash, percent
 from seq2seq.report.tables import escaped, interval_text, markdown_table, signature_note
@@ -41,11 +40,6 @@ def _trained(evaluations: Sequence[Evaluation]) -> list[str]:
         for state, runs in groups.items()
         for line in describe_environments(runs)
     ]
-
-
-def same_texts(first: Translations, other: Translations) -> bool:
-    """Whether two evaluations are of one test set, so that their scores may stand side by side."""
-    return (first.sources, first.references) == (other.sources, other.references)
 
 
 def _row(evaluation: Evaluation, scores: Scores) -> list[str]:

@@ -7,7 +7,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.given import GIVEN
 from seq2seq.evaluation.groups import group_by_system
 from seq2seq.evaluation.lengths import bucket_members, source_words
 from seq2seq.evaluation.scores import ReferenceScores, Translations, bleu_counts, sentence_bleu
@@ -50,7 +49,7 @@ class Arm:
         texts = self.first.texts
         if texts.maps:
             return ""
-        if self.first.record.get("search") == GIVEN:
+        if self.first.given:
             return "These translations were given; there is no model to look into."
         said = texts.reference_scores
         if said is None or said.piece_losses is None:

@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from seq2seq.errors import UserError
+from seq2seq.files import parse_object
 from seq2seq.record import WHEREABOUTS, describe_environments
 from seq2seq.report.numbers import counted
 from seq2seq.report.tables import escaped, markdown_table
@@ -119,12 +120,9 @@ def _read(folder: Path, name: str) -> dict[str, Any]:
             "reproduce wrote, such as outputs/quickstart/attention/seed-1."
         )
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        return parse_object(path.read_bytes())
     except ValueError:
-        content = None
-    if not isinstance(content, dict):
-        raise UserError(f"{path} is damaged; train this run again, or leave it out.")
-    return content
+        raise UserError(f"{path} is damaged; train this run again, or leave it out.") from None
 
 
 def training_runs_markdown(runs: Sequence[TrainingRun]) -> str:

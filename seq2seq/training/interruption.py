@@ -3,7 +3,7 @@
 import logging
 import signal
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 log = logging.getLogger(__name__)
@@ -37,12 +37,7 @@ class Interruption:
             self._usual = {number: signal.signal(number, self._hear) for number in HEARD}
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._usual.items():
             signal.signal(number, handler)
 

@@ -123,8 +123,3 @@ class _OutputLoss(torch.autograd.Function):
         if incoming.device.type != "cpu" or incoming != 1:
             gradients = tuple(incoming * kept for kept in gradients)
         return *gradients, None, None, None, None, None
-
-
-def perplexity(loss_per_token: float) -> float:
-    """exp of a mean negative log-likelihood in nats; infinity where that overflows."""
-    return float(torch.tensor(loss_per_token, dtype=torch.float64).exp())

@@ -12,7 +12,7 @@ from seq2seq.checkpoint import newest_checkpoints
 from seq2seq.config import ExperimentConfig, flatten, from_json, to_json
 from seq2seq.data.parallel_text import SIDES
 from seq2seq.errors import UserError
-from seq2seq.files import JSON_BYTES, parse_json, read_plain, write_json
+from seq2seq.files import JSON_BYTES, parse_object, read_plain, write_json
 from seq2seq.sealed_folder import remove
 
 try:
@@ -181,9 +181,6 @@ class RunFolder:
 
 def _read_object(path: Path, mend: str) -> dict[str, Any]:
     try:
-        data = parse_json(read_plain(path, JSON_BYTES))
+        return parse_object(read_plain(path, JSON_BYTES))
     except ValueError:
-        data = None
-    if not isinstance(data, dict):
-        raise UserError(f"{path} is not JSON; {mend}.")
-    return data
+        raise UserError(f"{path} is not JSON; {mend}.") from None

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import math
 import sys
 import time
 from dataclasses import asdict
@@ -188,8 +189,6 @@ class Trainer:
     def _validate(self) -> None:
         """Measure the dev set, keep the best checkpoint, save the newest."""
         progress = self.progress
-        self._settle()
-        self.window = Window()
         validation = self.validator.run()
         validation.require_finite(progress.update)
         progress.validated_update = progress.update
@@ -209,7 +208,7 @@ class Trainer:
             progress.update,
             self._epochs(),
             validation.loss,
-            validation.perplexity,
+            validation.perplexity or math.inf,
             validation.describe_bleu(),
             " (best)" if improved else "",
         )

@@ -17,11 +17,11 @@ from seq2seq.data.text import read_lines
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import mixed_precision
 from seq2seq.errors import UserError
-from seq2seq.evaluation.lengths import bucket_members, source_words
+from seq2seq.evaluation.lengths import bucket_members, perplexity, source_words
 from seq2seq.evaluation.scores import bleu, bleu_counts
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.distributed import ALONE, Ranks
-from seq2seq.training.loss import batch_loss, perplexity
+from seq2seq.training.loss import batch_loss
 
 GREEDY = DecodingConfig(beam=1)
 BATCH = 128
@@ -34,7 +34,8 @@ class Validation:
 
     loss: float
     """Negative log-likelihood per target token in nats, without smoothing."""
-    perplexity: float
+    perplexity: float | None
+    """None where it is more than a number can hold."""
     bleu: float | None
     """Greedy BLEU on the first dev sentences; None when none are translated."""
     bleu_by_length: dict[str, float]

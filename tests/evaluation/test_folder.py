@@ -168,6 +168,7 @@ def test_scores_of_another_format_are_refused(tmp_path, texts):
     [
         lambda text: text[: len(text) // 2],
         lambda text: "[]",
+        lambda text: '{"a":' * 100_000,
         lambda text: text.replace('"overall"', '"everything"'),
         lambda text: text.replace('"chrf"', '"meteor"'),
         lambda text: text.replace('"sha256"', '"md5"'),

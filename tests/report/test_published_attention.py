@@ -135,6 +135,7 @@ def test_what_has_no_alignment_is_refused(tmp_path):
     )
     with pytest.raises(UserError, match=r"holds no alignment.json.*gold"):
         publish(config)
-    (Path(folder) / "alignment.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(UserError, match=r"alignment.json is damaged"):
-        publish(config)
+    for content in ("{}", "[1]", "[" * 100_000):
+        (Path(folder) / "alignment.json").write_text(content, encoding="utf-8")
+        with pytest.raises(UserError, match=r"alignment.json is damaged"):
+            publish(config)

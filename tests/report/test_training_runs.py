@@ -205,6 +205,7 @@ def test_what_training_writes_is_what_is_read(tmp_path):
         ("config.json", None, r"holds no training run: it has no config\.json"),
         ("run.json", "{", r"run\.json is damaged; train this run again"),
         ("config.json", "[]", r"config\.json is damaged"),
+        pytest.param("run.json", "[" * 100_000, r"run\.json is damaged", id="nested"),
         (
             "run.json",
             '{"status": "finished", "progress": null}',

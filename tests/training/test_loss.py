@@ -11,7 +11,7 @@ from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.data.batching import Batch, blank_batch
 from seq2seq.data.vocabulary import PAD
 from seq2seq.model.translation import TranslationModel
-from seq2seq.training.loss import batch_loss, output_loss, perplexity
+from seq2seq.training.loss import batch_loss, output_loss
 
 
 @pytest.fixture
@@ -99,11 +99,6 @@ def test_sums_do_not_depend_on_how_sentences_are_batched(model):
     torch.testing.assert_close(sum(parts), whole)
     sum(parts).backward()
     torch.testing.assert_close(model.encoder.forwards[0].weight_ih_l0.grad, gradient)
-
-
-def test_perplexity_of_a_uniform_guess_is_the_number_of_choices():
-    assert perplexity(torch.tensor(50.0).log().item()) == pytest.approx(50, rel=1e-5)
-    assert perplexity(1e4) == float("inf")
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.3])

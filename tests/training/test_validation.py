@@ -1,5 +1,6 @@
 """Validation against the model asked one sentence at a time."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,15 @@ def test_bleu_is_that_of_greedy_translations_of_the_first_sentences(trainer):
 def test_the_model_is_validated_without_dropout(trainer):
     first, second = trainer.validator.run(), trainer.validator.run()
     assert first == second
+
+
+def test_a_perplexity_beyond_all_numbers_is_still_a_line_of_json(trainer, monkeypatch):
+    def exploded(*arguments, **settings):
+        loss = batch_loss(*arguments, **settings)
+        return loss._replace(negative_log_likelihood=loss.negative_log_likelihood + 1e6)
+
+    monkeypatch.setattr("seq2seq.training.validation.batch_loss", exploded)
+    found = trainer.validator.run()
+    assert 1e3 < found.loss < 1e6
+    assert found.perplexity is None
+    json.dumps(found.entry(), allow_nan=False)

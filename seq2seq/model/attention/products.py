@@ -69,7 +69,8 @@ class GeneralAttention(ProductAttention):
 class ScaledDotAttention(ProductAttention):
     r"""Vaswani et al. 2017, equation 1: :math:`e_{ij} = (W_q s_{i-1}) \cdot (W_k h_j) / \sqrt{A}`.
 
-    Queries and keys are projected, values are the annotations themselves, as of all other kinds.
+    Queries and keys are projected, values are the annotations themselves, as of all kinds but
+    multi_head.
     """
 
     def __init__(self, query_size: int, memory_size: int, size: int) -> None:

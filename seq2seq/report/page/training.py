@@ -7,7 +7,6 @@ from typing import Any
 
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.given import GIVEN
 from seq2seq.record import describe_environment
 from seq2seq.report.curves import loss_range
 from seq2seq.report.page.attention import SIZE
@@ -54,7 +53,7 @@ def curves(sides: SideBySide) -> Curves:
     missing = []
     for arm in sides.arms:
         for evaluation in arm.evaluations:
-            if evaluation.record.get("search") == GIVEN:
+            if evaluation.given:
                 continue
             name = _name(arm, evaluation)
             run = find_run(evaluation)
@@ -167,7 +166,7 @@ def records(sides: SideBySide) -> Records:
         for evaluation in arm.evaluations:
             record = evaluation.record
             name = _name(arm, evaluation)
-            if record.get("search") == GIVEN:
+            if evaluation.given:
                 rows.append(Record(f"{name} (translations that were given)", ["–"] * len(columns)))
                 continue
             training: dict[str, Any] = record.get("training") or {}
