@@ -18,11 +18,11 @@ from seq2seq.benchmark.peers import (
     comparison_markdown,
     translation_markdown,
 )
+from seq2seq.benchmark.table_file import write_table
 from seq2seq.config import BenchmarkConfig, require_choice
 from seq2seq.data.corpora import obtain
 from seq2seq.device import choose_precision
 from seq2seq.errors import UserError
-from seq2seq.files import write_json, write_whole
 from seq2seq.record import describe_environment, environment_record
 
 log = logging.getLogger(__name__)
@@ -107,7 +107,6 @@ def _write(folder: Path, name: str, table: str, runs: list[dict[str, Any]]) -> s
     """Write ``<name>.md`` and ``<name>.json``, with what they came about on; return the former."""
     environment = environment_record(torch.device("cpu"))
     table += f"- {describe_environment(environment)}\n"
-    write_whole(folder / f"{name}.md", table.encode())
-    write_json(folder / f"{name}.json", {"runs": runs, "environment": environment})
-    log.info("Table and timings: %s, %s", folder / f"{name}.md", folder / f"{name}.json")
+    written = write_table(folder, name, table, {"runs": runs, "environment": environment})
+    log.info("Table and timings: %s, %s", written, written.with_suffix(".json"))
     return table

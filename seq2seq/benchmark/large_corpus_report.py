@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from seq2seq.benchmark.process_tree import TreeMemory
+from seq2seq.benchmark.table_file import write_table
 from seq2seq.config import TokenizationConfig
 from seq2seq.data.preparation import TOKENIZER_SENTENCES
-from seq2seq.files import write_json, write_whole
 from seq2seq.record import describe_environment
 from seq2seq.report.tables import markdown_table
 
@@ -185,11 +185,7 @@ class LargeCorpus:
 
     def write(self, folder: Path) -> Path:
         """Leave ``large-corpus.json`` and ``.md`` in ``folder``; return the latter."""
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / "large-corpus.json", self.json())
-        table = folder / "large-corpus.md"
-        write_whole(table, self.markdown.encode())
-        return table
+        return write_table(folder, "large-corpus", self.markdown, self.json())
 
 
 def _cells(peak: TreeMemory | None) -> list[str]:

@@ -10,7 +10,7 @@ from seq2seq.benchmark.memory import Memory
 from seq2seq.benchmark.paths import PATHS
 from seq2seq.benchmark.shares import ENCODER, LOOP, OPTIMIZER, OUTPUT, RECURRENCE
 from seq2seq.benchmark.sizes import Size
-from seq2seq.files import write_json, write_whole
+from seq2seq.benchmark.table_file import write_table
 from seq2seq.record import describe_environment
 from seq2seq.report.numbers import counted
 from seq2seq.report.tables import markdown_table
@@ -109,21 +109,13 @@ class Benchmark:
 
     def write(self, folder: Path) -> Path:
         """Leave ``<name>.json`` and ``<name>.md`` in ``folder``; return the latter."""
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / f"{self.name}.json", self.json())
-        table = folder / f"{self.name}.md"
-        write_whole(table, self.markdown.encode())
-        return table
+        return write_table(folder, self.name, self.markdown, self.json())
 
     def _setting(self) -> str:
         size, rounds = self.size, self.paths[0].rounds
-        attention = (
-            f"attention {size.attention:,}" if self.attention == "additive" else "no attention"
-        )
         return (
-            f"Size: embedding {size.embedding:,}, encoder {size.encoder:,} per direction, decoder "
-            f"{size.decoder:,}, {attention}, vocabularies of {size.vocabulary:,}; {size.batch} "
-            f"sentences of {size.source} source and {size.target} target positions, none padding. "
+            f"Size: {size.widths(self.attention)}; {size.batch} sentences of {size.source} source "
+            f"and {size.target} target positions, none padding. "
             f"Medians over {counted(len(rounds), 'round')} of "
             f"{counted(len(rounds[0]), 'update')} of each path in turn; shares of "
             f"{counted(len(self.paths[0].stages), 'further update')} cut "

@@ -10,11 +10,11 @@ import torch
 
 from seq2seq.benchmark.memory import Memory, measure_peak
 from seq2seq.benchmark.sizes import SIZES, Size
+from seq2seq.benchmark.table_file import write_table
 from seq2seq.config import BenchmarkConfig, DecodingConfig, require_choice
 from seq2seq.data.vocabulary import EOS
 from seq2seq.decoding.search import beam_search
 from seq2seq.device import choose_device, choose_precision, mixed_precision
-from seq2seq.files import write_json, write_whole
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import describe_environment, environment_record
 from seq2seq.report.tables import markdown_table
@@ -119,11 +119,7 @@ class SearchMemory:
 
     def write(self, folder: Path) -> Path:
         """Leave ``translation-memory.json`` and ``.md`` in ``folder``; return the latter."""
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / "translation-memory.json", self.json())
-        table = folder / "translation-memory.md"
-        write_whole(table, self.markdown.encode())
-        return table
+        return write_table(folder, "translation-memory", self.markdown, self.json())
 
 
 def benchmark_search_memory(config: BenchmarkConfig) -> SearchMemory:
@@ -159,10 +155,7 @@ def benchmark_search_memory(config: BenchmarkConfig) -> SearchMemory:
 
 
 def _setting(name: str, size: Size, attention: str) -> str:
-    attends = f"attention {size.attention:,}" if attention == "additive" else "no attention"
     return (
-        f"{name}: embedding {size.embedding:,}, encoder {size.encoder:,} per direction, decoder "
-        f"{size.decoder:,}, {attends}, vocabularies of {size.vocabulary:,}; "
-        f"one batch of {size.batch} sentences of {size.source} pieces, {size.source + 10} steps; "
-        "random weights that never end a sentence."
+        f"{name}: {size.widths(attention)}; one batch of {size.batch} sentences of {size.source} "
+        f"pieces, {size.source + 10} steps; random weights that never end a sentence."
     )

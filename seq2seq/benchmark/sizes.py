@@ -28,6 +28,14 @@ class Size:
     target: int
     """Steps of every target sentence, the end included."""
 
+    def widths(self, attention: str) -> str:
+        """The model in words, of this kind of attention."""
+        attends = f"attention {self.attention:,}" if attention == "additive" else "no attention"
+        return (
+            f"embedding {self.embedding:,}, encoder {self.encoder:,} per direction, decoder "
+            f"{self.decoder:,}, {attends}, vocabularies of {self.vocabulary:,}"
+        )
+
     @property
     def target_tokens(self) -> int:
         """Target tokens that one update learns from; none is padding."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from seq2seq.files import write_json, write_whole
+from seq2seq.benchmark.table_file import write_table
 from seq2seq.record import describe_environment
 from seq2seq.report.tables import markdown_table
 
@@ -121,11 +121,7 @@ class TranslationBenchmark:
 
     def write(self, folder: Path) -> Path:
         """Leave ``translation.json`` and ``translation.md`` in ``folder``; return the latter."""
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / "translation.json", self.json())
-        table = folder / "translation.md"
-        write_whole(table, self.markdown.encode())
-        return table
+        return write_table(folder, "translation", self.markdown, self.json())
 
 
 def _name(beam: int) -> str:
