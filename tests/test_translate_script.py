@@ -70,7 +70,7 @@ def test_a_slow_pipe_is_answered_at_once_and_ctrl_c_keeps_the_files(checkpoint, 
             script.stdin.write(b"a dog\n")
             script.stdin.flush()
             assert script.stdout.readline()
-        time.sleep(2)  # it has told of the third line, and waits for a fourth
+        wait_until_it_waits(script)  # it has told of the third line, and wants a fourth
         script.send_signal(signal.SIGINT)
         said = script.stderr.read().decode()
     assert script.returncode == 130

@@ -66,9 +66,13 @@ def together(config: ExperimentConfig, size: int, event: Event | None = None) ->
     ]
     for child in children:
         child.start()
-    for child in children:
-        child.join(120)
-    return [child.exitcode for child in children]
+    try:
+        for child in children:
+            child.join(120)
+        return [child.exitcode for child in children]
+    finally:
+        for child in children:
+            child.kill()  # one that hangs is not to outlive its test
 
 
 def signalled(number: int, update: int) -> None:
@@ -201,6 +205,16 @@ def test_shares_are_equal_but_for_one_item_and_come_back_in_order(size):
 
         ranks = Gathered(size - 1, size)
         assert ranks.divided(lambda part: [-item for item in part], items) == [-i for i in items]
+
+
+def test_each_process_has_random_numbers_of_its_own_by_the_seed():
+    def drawn(rank: int, seed: int) -> tuple[float, ...]:
+        torch.manual_seed(0)
+        Ranks(rank, 2).seed(seed)
+        return tuple(torch.rand(3).tolist())
+
+    assert drawn(1, 2) == drawn(1, 2)
+    assert len({drawn(rank, seed) for rank in (0, 1) for seed in (1, 2)}) == 4
 
 
 def test_processes_that_are_not_about_to_do_the_same_are_refused():

@@ -16,6 +16,7 @@ from seq2seq.data.batching import collate
 from seq2seq.data.preparation import prepare
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training import metrics, trainer, window
+from seq2seq.training.distributed import ALONE, Ranks
 from seq2seq.training.trainer import Trainer
 from seq2seq.training.updater import Updater
 
@@ -26,9 +27,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def begun(config: ExperimentConfig) -> Trainer:
+def begun(config: ExperimentConfig, ranks: Ranks = ALONE) -> Trainer:
     """A training before its first update."""
-    return Trainer(config, prepare(config.corpus, config.tokenization, Path(config.data)))
+    return Trainer(config, prepare(config.corpus, config.tokenization, Path(config.data)), ranks)
 
 
 @pytest.mark.parametrize(("precision", "narrow"), [("fp32", False), ("bf16", True)])
@@ -72,6 +73,18 @@ def of_seed(folder: Path, seed: int) -> Trainer:
 def test_the_seed_decides(folder, shown: Callable[[Trainer], list]):
     one, again, other = (shown(of_seed(folder, seed)) for seed in (1, 1, 2))
     assert one == again != other
+
+
+def test_several_processes_draw_by_the_seed(folder):
+    given = []
+
+    class Noting(Ranks):
+        def seed(self, seed):
+            given.append(seed)
+
+    config = dataclasses.replace(reversal_experiment(folder), seed=7)
+    begun(config, Noting())
+    assert given == [7]
 
 
 def test_dev_translations_are_cut_where_the_training_text_is(folder):
@@ -141,4 +154,4 @@ def test_the_record_counts_the_pairs_that_are_trained_on_and_those_left_out(fold
     lines = (folder / "corpus" / "train.source").read_text().splitlines()
     kept = sum(len(line.split()) <= 5 for line in lines)
     assert record["training_pairs"] == kept < 200
-    assert record["skipped_pairs"]["train"]["max_words"] == 200 - kept
+    assert record["skipped_pairs"]["train.max_words"] == 200 - kept
