@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from seq2seq.config import CorpusConfig
-from seq2seq.data.folders import find_file
+from seq2seq.data.folders import find_file, find_pair
 from seq2seq.data.parallel_text import ParallelText
 from seq2seq.errors import UserError
 
@@ -19,7 +19,8 @@ def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str,
         corpus: what the model is trained on.
 
     Raises:
-        UserError: a file is missing, or a name is none or might be one of the corpus's own.
+        UserError: a file is missing, is there plain and packed with other text, or a name is none
+            or might be one of the corpus's own.
     """
     found = {}
     for name, path in paths.items():
@@ -32,20 +33,14 @@ def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str,
                 f"test_texts names {name}, but names that begin with test are those of the "
                 "corpus's own; give it another name."
             )
-        prefix = Path(path)
-        found[name] = ParallelText(
-            _side(name, prefix, corpus.source),
-            _side(name, prefix, corpus.target),
-            find_file(prefix.parent, [f"{prefix.name}.align"]),
-        )
+        folder, stem = Path(path).parent, Path(path).name
+        pair = find_pair(folder, [(f"{stem}.{corpus.source}", f"{stem}.{corpus.target}")])
+        source, target = pair.values()
+        if source is None or target is None:
+            missing = next(name for name, file in pair.items() if file is None)
+            raise UserError(
+                f"test_texts: there is no {folder / missing}, nor with .gz or .xz; give "
+                f"{name}=PATH of two files without the language codes at their ends."
+            )
+        found[name] = ParallelText(source, target, find_file(folder, [f"{stem}.align"]))
     return found
-
-
-def _side(name: str, path: Path, language: str) -> Path:
-    file = find_file(path.parent, [f"{path.name}.{language}"])
-    if file is None:
-        raise UserError(
-            f"test_texts: there is no {path}.{language}, nor with .gz or .xz; give {name}=PATH of "
-            "two files without the language codes at their ends."
-        )
-    return file

@@ -1,5 +1,6 @@
 """The stage evaluate: every line kept, the right checkpoint and text, nothing done twice."""
 
+import gzip
 import itertools
 import json
 from pathlib import Path
@@ -211,12 +212,18 @@ def test_a_text_beside_the_corpus_is_a_test_set_of_its_own(run, tmp_path):
         ),
         ({"news": "{}/olds"}, r"there is no .*/olds\.\w+, nor with \.gz or \.xz; give news=PATH"),
         ({"a/b": "{}/news"}, "test_texts names a/b, which is no name"),
+        (
+            {"twice": "{}/twice"},
+            r"twice\.\w+ and twice\.\w+\.gz are both there, and are not of one",
+        ),
     ],
 )
 def test_a_text_beside_the_corpus_has_a_name_and_two_files(run, tmp_path, texts, said):
     corpus = load_checkpoint(run / "checkpoints" / "best", torch.device("cpu")).config.corpus
     for language in (corpus.source, corpus.target):
         (tmp_path / f"news.{language}").write_text("a b\n")
+        (tmp_path / f"twice.{language}").write_text("a b\n")
+        (tmp_path / f"twice.{language}.gz").write_bytes(gzip.compress(b"another\n"))
     named = {name: path.format(tmp_path) for name, path in texts.items()}
     with pytest.raises(UserError, match=said):
         evaluate(settings(run, test_texts=named))
