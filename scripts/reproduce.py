@@ -6,10 +6,10 @@ from pathlib import Path
 from launch import compose_systems, launch
 
 from seq2seq.config import CompareConfig, EvaluateConfig, ExperimentConfig
+from seq2seq.data.parallel_text import read_aligned
 from seq2seq.data.preparation import prepare
 from seq2seq.device import choose_device
 from seq2seq.evaluation.evaluate import evaluate
-from seq2seq.evaluation.given import read_aligned
 from seq2seq.evaluation.named_texts import find_test_texts
 from seq2seq.report.comparison import compare
 from seq2seq.training.run_folder import RunFolder

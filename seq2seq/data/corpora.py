@@ -26,6 +26,9 @@ from seq2seq.errors import UserError
 
 log = logging.getLogger(__name__)
 
+ALIASES = {"valid": ("valid", "val")}
+"""Multi30k calls the validation split ``val``; any folder may use either name."""
+
 
 def obtain(config: CorpusConfig, data: Path) -> Corpus:
     """Find, fetch or generate the text files of a corpus below ``data``, and check them.
@@ -243,7 +246,7 @@ def read_folder(config: CorpusConfig, folder: Path, tests: list[str] | None = No
     texts: dict[str, ParallelText] = {}
     missing: list[str] = []
     for split in ("train", "valid", *tests):
-        stems = multi30k.ALIASES.get(split, (split,))
+        stems = ALIASES.get(split, (split,))
         names = [(f"{stem}.{s}", f"{stem}.{t}") for s, t in _endings(config) for stem in stems]
         pair = find_pair(folder, names)
         missing += [name for name, path in pair.items() if path is None]

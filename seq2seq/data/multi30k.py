@@ -13,9 +13,6 @@ from seq2seq.data.download import USUAL, Patience, fetch
 from seq2seq.data.text import content_digest
 from seq2seq.errors import UserError
 
-ALIASES = {"valid": ("valid", "val")}
-"""Upstream calls the validation split ``val``; folders may use either name."""
-
 
 @dataclass(frozen=True)
 class Multi30kSource:

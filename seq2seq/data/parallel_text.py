@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from seq2seq.data.text import content_digest
+from seq2seq.data.text import content_digest, read_lines
+from seq2seq.errors import UserError
 
 SIDES = ("source", "target")
 
@@ -16,6 +17,21 @@ class ParallelText:
     target: Path
     alignments: Path | None = None
     """Word alignments in Pharaoh format, one line per pair: ``0-0 1-2``, source-target, from 0."""
+
+
+def read_aligned(source: Path, target: Path) -> tuple[list[str], list[str]]:
+    """The lines of two texts, as many of one as of the other.
+
+    Raises:
+        UserError: a file cannot be read, or they are not as many.
+    """
+    sources, targets = list(read_lines(source)), list(read_lines(target))
+    if len(sources) != len(targets):
+        raise UserError(
+            f"{source} has {len(sources)} lines, {target} has {len(targets)}; "
+            "give files that are aligned line by line."
+        )
+    return sources, targets
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 import torch
 
 from seq2seq.config import EvaluateConfig
-from seq2seq.data.text import content_digest, read_lines
-from seq2seq.errors import UserError
+from seq2seq.data.parallel_text import read_aligned
+from seq2seq.data.text import content_digest
 from seq2seq.evaluation.folder import GIVEN, Evaluation, write_evaluation
 from seq2seq.evaluation.scores import Translations
 from seq2seq.record import environment_record
@@ -54,18 +54,3 @@ def evaluate_given(config: EvaluateConfig) -> Evaluation:
     bleu = evaluation.scores.overall.bleu or 0.0
     log.info("%s by %s: BLEU %.2f, into %s", source.name, config.system, bleu, directory)
     return evaluation
-
-
-def read_aligned(source: Path, target: Path) -> tuple[list[str], list[str]]:
-    """The lines of two texts, as many of one as of the other.
-
-    Raises:
-        UserError: a file cannot be read, or they are not as many.
-    """
-    sources, targets = list(read_lines(source)), list(read_lines(target))
-    if len(sources) != len(targets):
-        raise UserError(
-            f"{source} has {len(sources)} lines, {target} has {len(targets)}; "
-            "give files that are aligned line by line."
-        )
-    return sources, targets

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.config import EvaluateConfig
-from seq2seq.data.parallel_text import ParallelText
+from seq2seq.data.parallel_text import ParallelText, read_aligned
 from seq2seq.data.text import content_digest
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.evaluation.alignment import diagonal, read_gold, score_links, shifted
-from seq2seq.evaluation.given import read_aligned
 from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.references import draw_maps, reference_links, score_references
 from seq2seq.evaluation.scores import AttentionMap, ReferenceScores, Translations
