@@ -1,5 +1,7 @@
 """Settings of search that make no sense are refused in a sentence; names tell searches apart."""
 
+from dataclasses import fields
+
 import pytest
 
 from seq2seq.config import DecodingConfig, EvaluationConfig
@@ -57,6 +59,33 @@ def test_samples_are_not_bound_by_the_beam():
 )
 def test_the_name_of_a_search(settings, name):
     assert DecodingConfig(**settings).name == name
+
+
+OTHERWISE = {
+    "beam": 3,
+    "length_normalization": 0.5,
+    "length_penalty": "gnmt",
+    "coverage_penalty": 0.5,
+    "max_ratio": 0.5,
+    "max_extra": 3,
+    "max_length": 3,
+    "min_length": 3,
+    "no_repeat_ngram": 3,
+    "forbid_unknown": True,
+    "replace_unknown": True,
+    "sample": True,
+}
+OTHERWISE_DRAWN = {"temperature": 0.5, "top_k": 3, "top_p": 0.5, "seed": 3}
+
+
+def test_each_setting_that_may_change_what_is_found_changes_the_name():
+    """And no two of them to the same one, though their values are the same."""
+    everything = {field.name for field in fields(DecodingConfig)}
+    assert {*OTHERWISE, *OTHERWISE_DRAWN} == everything - {"n_best", "batch_size"}
+    searches = [DecodingConfig(**{key: value}) for key, value in OTHERWISE.items()]
+    searches += [DecodingConfig(sample=True, **{k: v}) for k, v in OTHERWISE_DRAWN.items()]
+    names = [DecodingConfig().name, *(search.name for search in searches)]
+    assert len(set(names)) == len(names)
 
 
 def test_a_negative_seed_of_the_resampling_is_refused_before_anything_is_translated():

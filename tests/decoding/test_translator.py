@@ -12,7 +12,10 @@ from torch import nn
 from seq2seq.config import DecodingConfig
 from seq2seq.data.codec import TextCodec
 from seq2seq.data.tokenization import WhitespaceTokenizer
-from seq2seq.data.vocabulary import BOS, EOS, Vocabulary
+from seq2seq.data.vocabulary import BOS, EOS, UNK, Vocabulary
+from seq2seq.decoding.forced import force
+from seq2seq.decoding.hypothesis import make_hypothesis
+from seq2seq.decoding.result import SearchResult
 from seq2seq.decoding.translator import Hypothesis, Translator
 from seq2seq.errors import UserError
 from seq2seq.model.decoder import DecoderState
@@ -154,6 +157,21 @@ def test_attention_is_a_row_a_piece_and_a_column_a_source_piece():
             assert other.attention.shape == (len(other.pieces), words + 1)
 
 
+@pytest.mark.parametrize("sample", [False, True])
+def test_each_alternative_tells_where_it_looked_itself(sample):
+    translator, sentences = chance(), ["der hund", "heim", "der"]
+    search = DecodingConfig(beam=4, n_best=3, sample=sample)
+    together = translator.translate(sentences, search, attention=True)
+    for sentence, found in zip(sentences, together, strict=True):
+        source = torch.tensor([[*translator.source.encode(sentence), EOS]])
+        lengths = torch.tensor([source.shape[1]])
+        assert found.pieces != found.alternatives[0].pieces
+        for one in (found, *found.alternatives):
+            ids = torch.tensor([[*translator.target.vocabulary.encode(one.pieces), EOS]])
+            looked = force(translator.model, source, lengths, ids).weights[0, :-1]
+            torch.testing.assert_close(one.attention, looked)
+
+
 def test_an_unknown_word_is_replaced_by_the_source_word_it_looked_at():
     search = DecodingConfig(beam=1, replace_unknown=True)
     sentences = ["der xyz läuft", "hund", "\u05e9\u05dc\u05d5\u05dd heim 🎉"]
@@ -163,6 +181,18 @@ def test_an_unknown_word_is_replaced_by_the_source_word_it_looked_at():
     blind = echo()
     blind.model.attends = False
     assert blind.translate("der xyz läuft", search).text == "der <unk> läuft"
+
+
+def test_the_end_of_the_sentence_is_no_word_to_replace_one_by():
+    weights = torch.tensor([[0.1, 0.3, 0.6], [0.6, 0.3, 0.1]])
+    found = make_hypothesis(
+        SearchResult([UNK, UNK], -1.0, -2.0, False),
+        echo().target,
+        ["das", "haus", "</s>"],
+        weights,
+        replace_unknown=True,
+    )
+    assert found.text == "haus das"
 
 
 def test_samples_of_a_sentence_depend_on_its_number_alone():

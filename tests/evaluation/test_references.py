@@ -97,6 +97,16 @@ def test_a_source_is_cut_where_translating_cuts_it(translator, caplog):
     assert not caplog.records  # translating has warned
 
 
+def test_a_cut_source_is_linked_and_drawn_as_far_as_it_was_read(translator):
+    translator.max_pieces = 3
+    reference, long, short = "E D C B A", "a b c d e", "a b c"
+    links = [reference_links(translator, [source], [reference], 1) for source in (long, short)]
+    assert links[0] == links[1]
+    maps = [draw_maps(translator, {0: (source, reference)}, 1) for source in (long, short)]
+    assert maps[0] == maps[1]
+    assert maps[0][0].source == ["a", "b", "c"]
+
+
 def test_the_model_is_asked_without_dropout_and_left_as_it_was(translator):
     translator.model.train()
     found = score_references(translator, SOURCES, REFERENCES, 2)
