@@ -4,6 +4,7 @@ from operator import attrgetter
 
 import numpy as np
 import pytest
+from sacrebleu.metrics import BLEU
 from synthetic_translations import evaluated, translated
 
 from seq2seq.config import EvaluationConfig
@@ -225,6 +226,29 @@ def test_ter_is_compared_where_it_is_asked_for(tmp_path):
     expected = [score_texts(e.texts, settings).overall.ter for e in evaluations]
     assert comparison.systems[0].overall.ter == pytest.approx(np.mean(expected))
     assert comparison.signatures.ter is not None
+
+
+def test_gaps_and_intervals_are_of_text_cut_as_asked_for(tmp_path):
+    """Commas and a full stop are tokens of their own, all of them right, to 13a alone."""
+    evaluations = []
+    for name, quality in (("fixed", forgetful), ("additive", good)):
+        texts = translated(LENGTHS, quality)
+        for side in ("hypotheses", "references"):
+            glued = [line.replace(" ", ", ") + "." for line in getattr(texts, side)]
+            texts = replace(texts, **{side: glued})
+        evaluations.append(evaluated(tmp_path / name, texts, name))
+    gaps = {}
+    for tokenize in ("none", "13a"):
+        comparison = compare_systems(evaluations, "fixed", replace(SETTINGS, tokenize=tokenize))
+        theirs, ours = (
+            BLEU(tokenize=tokenize).corpus_score(one.texts.hypotheses, [one.texts.references]).score
+            for one in evaluations
+        )
+        gaps[tokenize] = comparison.gaps[0].overall.paired.gap
+        assert gaps[tokenize] == pytest.approx(ours - theirs)
+        for system in comparison.systems:
+            assert system.overall.bleu_low < system.overall.bleu < system.overall.bleu_high
+    assert gaps["none"] > gaps["13a"] + 5
 
 
 def refusal(evaluations, baseline=None) -> str:

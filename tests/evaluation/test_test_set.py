@@ -59,6 +59,7 @@ def test_attention_is_scored_against_links_of_people(run, tmp_path):
     sure = {(0, 0, 1), (0, 1, 0), (2, 0, 2), (2, 2, 0)}
     (evaluation,) = evaluate(config)
     content = json.loads((evaluation.directory / "alignment.json").read_text(encoding="utf-8"))
+    assert content["sentences"] == 3
     hits = len(found & sure) + len(found & (sure | {(2, 1, 1)}))
     assert content["shifts"]["0"]["aer"] == pytest.approx(1 - hits / (len(found) + len(sure)))
     moved = {(line, s, t + 1) for line, s, t in found if t + 1 < (2 if line == 0 else 3)}

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from page_material import SETTINGS
+from page_material import SETTINGS, attended
 from synthetic_translations import evaluated, translated
 
 from seq2seq.evaluation.systems import compare_systems
@@ -10,6 +10,10 @@ from seq2seq.report.focus import focus
 from seq2seq.report.focus_figure import focus_figure, render_focus
 from seq2seq.report.side_by_side import SideBySide
 from seq2seq.report.style import INK
+
+
+def good(length: int) -> float:
+    return 0.9
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +35,25 @@ def test_means_are_over_the_sentences_of_a_bucket_that_have_the_measure(evaluati
                 if len(source.split()) in words and value is not None
             ]
             assert measure.means[1][place] == pytest.approx(sum(chosen) / len(chosen))
+
+
+def test_means_are_then_taken_over_seeds(tmp_path):
+    evaluations = [
+        evaluated(tmp_path / str(seed), attended(translated({5: 4, 25: 3}, good), seed), "a", seed)
+        for seed in (1, 2)
+    ]
+    of_both, *of_each = (
+        focus(SideBySide.of(compare_systems(some, None, SETTINGS), some))
+        for some in (evaluations, evaluations[:1], evaluations[1:])
+    )
+    for place, measure in enumerate(of_both):
+        first, second = (measures[place].means[0] for measures in of_each)
+        known = [index for index, mean in enumerate(first) if mean is not None]
+        assert len(known) == 2
+        for index in known:
+            assert first[index] != pytest.approx(second[index])
+            expected = (first[index] + second[index]) / 2
+            assert measure.means[0][index] == pytest.approx(expected)
 
 
 def test_a_line_for_each_system_that_attends_through_its_means(sides):

@@ -10,12 +10,14 @@ import sacrebleu
 from page_material import SETTINGS, attended, content_of
 from synthetic_translations import evaluated, translated
 
-from seq2seq.evaluation.scores import bleu_counts, sentence_bleu
+from seq2seq.evaluation.scores import Translations, bleu_counts, sentence_bleu
+from seq2seq.evaluation.systems import compare_systems
 from seq2seq.report.focus import by_bucket
 from seq2seq.report.page.charts import ticks
 from seq2seq.report.page.content import page_content
 from seq2seq.report.page.render import render_page
 from seq2seq.report.page.sentences import extremes
+from seq2seq.report.page.tables import detail_tables
 from seq2seq.report.positions import EDGES
 from seq2seq.report.side_by_side import SideBySide
 
@@ -57,6 +59,17 @@ def test_best_and_worst_sentences_are_those_of_sacrebleu(evaluations, built):
         for one in (*bucket.best, *bucket.worst):
             assert one.bleu == pytest.approx(scores[one.line])
             assert one.hypothesis == texts.hypotheses[one.line - 1]
+
+
+def test_sentences_are_scored_on_text_cut_as_asked_for(tmp_path):
+    said, meant = ["a b c d, e."], ["a b c d, f."]
+    texts = Translations(["a b"], meant, said, [False])
+    evaluation = evaluated(tmp_path, texts, "additive")
+    for tokenize in ("none", "13a"):
+        settings = dataclasses.replace(SETTINGS, tokenize=tokenize)
+        (arm,) = SideBySide.of(compare_systems([evaluation], None, settings), [evaluation]).arms
+        expected = sacrebleu.sentence_bleu(said[0], meant, tokenize=tokenize).score
+        assert arm.bleus == pytest.approx([expected])
 
 
 def test_the_loss_of_a_point_is_the_mean_over_seeds(evaluations, built):
@@ -144,6 +157,44 @@ def test_points_stand_where_their_scores_are(built):
     assert len(looks) == len({line.style.shape for line in chart.lines}) == 3
 
 
+def test_a_band_runs_along_the_upper_edge_and_back_along_the_lower(built):
+    comparison, content = built
+    zero, forty = (t.place for t in content.chart.y_ticks if t.text in ("0", "40"))
+    for line, system in zip(content.chart.lines, comparison.systems, strict=True):
+        rows = [row for row in system.buckets if row.sentences]
+        places = [mark.x for mark in line.marks]
+        corners = [tuple(map(float, corner.split(","))) for corner in line.band.split()]
+        assert [x for x, _ in corners] == [*places, *reversed(places)]
+        edge = [row.bleu_high for row in rows] + [row.bleu_low for row in reversed(rows)]
+        expected = [zero + (forty - zero) * score / 40 for score in edge]
+        assert [y for _, y in corners] == pytest.approx(expected, abs=0.3)
+
+
+def test_each_detail_has_a_table_of_its_own(built):
+    comparison, _ = built
+    details = {"chrf": 11.0, "ter": 22.0, "brevity_ratio": 3.0, "unpenalised": 44.0, "capped": 5.0}
+    systems = [
+        dataclasses.replace(
+            system,
+            overall=dataclasses.replace(system.overall, **details),
+            buckets=[dataclasses.replace(row, **details) for row in system.buckets],
+        )
+        for system in comparison.systems
+    ]
+    tables = detail_tables(dataclasses.replace(comparison, systems=systems))
+    shown = {
+        table.caption.partition(",")[0]: {cell for row in table.rows for cell in row[1:]}
+        for table in tables
+    }
+    assert shown == {
+        "chrF": {"11.0"},
+        "TER (lower is better)": {"22.0"},
+        "Brevity": {"3.00"},
+        "BLEU but for its brevity penalty": {"44.0"},
+        "Hypotheses that hit the cap": {"5.0"},
+    }
+
+
 def test_intervals_of_few_sentences_do_not_set_the_axis_of_the_chart(evaluations):
     comparison, _ = content_of(evaluations)
     wild = [
@@ -177,11 +228,13 @@ def test_samples_are_the_same_few_of_every_length(evaluations, built):
 def test_learning_curves_come_from_the_run_folder(tmp_path):
     run = tmp_path / "run"
     training = {"status": "finished", "experiment": "trial", "system": "additive", "seed": 1}
-    training |= {"training_pairs": 1234, "progress": {"update": 40, "seconds": 90.0}}
+    progress = {"update": 40, "epoch": 3.5, "best_update": 30, "seconds": 90.0}
+    training |= {"training_pairs": 1234, "progress": progress}
     texts = translated({5: 3, 25: 2}, lambda n: 0.8)
     folder = run / "evaluations" / "test-beam5"
     checkpoint = str(run / "checkpoints" / "best")
-    evaluation = evaluated(folder, texts, "additive", checkpoint=checkpoint, training=training)
+    made = {"checkpoint": checkpoint, "training": training, "parameters": {"total": 5678}}
+    evaluation = evaluated(folder, texts, "additive", **made)
     assert content_of([evaluation])[1].curves.missing == ["additive, seed 1"]
 
     (run / "run.json").write_text(json.dumps(training))
@@ -200,7 +253,7 @@ def test_learning_curves_come_from_the_run_folder(tmp_path):
     assert of_loss.columns == of_bleu.columns == ["updates", "additive, seed 1"]
     assert of_loss.rows == [["10", "3.5"], ["20", "3"], ["30", "2.5"], ["40", "2"]]
     assert of_bleu.rows[-1] == ["40", "40"]
-    assert content.records.rows[0].cells[4:6] == ["1,234", "1.5"]
+    assert content.records.rows[0].cells[:6] == ["5,678", "40", "3.5", "30", "1,234", "1.5"]
 
     settings = {"model": {"dropout": 0.25, "embedding": 8}, "name": "trial"}
     told = dataclasses.replace(evaluation, record={**evaluation.record, "config": settings})
