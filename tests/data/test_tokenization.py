@@ -96,6 +96,13 @@ def test_sentencepiece_leaves_unseen_characters_as_they_are(
     assert subwords.tokenize("日本語") == ["▁", "日本語"]
 
 
+def test_sentencepiece_knows_each_character_of_its_text_however_rare() -> None:
+    text = [*TEXT * 4, "ñ 日 😀 ﬁ ①"]
+    model = SentencePieceTokenizer.train_model(text, 160, "the text")
+    characters = set(unicodedata.normalize("NFKC", "".join(text))) - {" "}
+    assert characters <= set(SentencePieceTokenizer("en", model).pieces)
+
+
 def test_sentencepiece_pieces_start_with_the_specials(subwords: SentencePieceTokenizer) -> None:
     assert len(subwords.pieces) == 160
     assert subwords.pieces[:4] == ["<pad>", "<unk>", "<s>", "</s>"]

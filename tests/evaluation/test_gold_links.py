@@ -88,6 +88,24 @@ def test_what_is_no_alignment_of_the_text_is_refused(tmp_path, text, said):
         read_gold(path, [("a b c", "x y z")])
 
 
+def test_a_file_like_the_hansards_is_read(tmp_path):
+    """Words counted from 1, links in no order, a line without a sure one."""
+    path = tmp_path / "test.talp"
+    path.write_text("2-2 4-5 1-1 3-4 2p3 3p3\n2-4 1p3 1p1 1p2\n1p2 1p1\n")
+    pairs = [
+        ("the dog sleeps .", "le chien y dort ."),
+        ("no .", "pas du tout ."),
+        ("yes", "ah oui"),
+    ]
+    people = read_gold(path, pairs)
+    assert people == [
+        gold({(0, 0), (1, 1), (2, 3), (3, 4)}, {(1, 2), (2, 2)}),
+        gold({(1, 3)}, {(0, 0), (0, 1), (0, 2)}),
+        gold(set(), {(0, 0), (0, 1)}),
+    ]
+    assert score_links([sorted(line.sure) for line in people], people).aer == 0
+
+
 @pytest.mark.skipif(not HANSARDS.exists(), reason="the Hansards are not here")
 def test_the_hansards_are_read():
     sides = [(HANSARDS / f"test.{side}").read_text().splitlines() for side in ("en", "fr")]
