@@ -89,8 +89,8 @@ class SearchMemory:
                         f"{memory.beyond_pytorch / first.beyond_pytorch:.2f}",
                     ]
                 rows.append([name, str(beam), *cells])
-        narrowest = next(iter(next(iter(self.peaks.values()))))
-        over = f"over beam {narrowest}"
+        first_beam = next(iter(next(iter(self.peaks.values()))))
+        over = f"over beam {first_beam}"
         header = ["size", "beam", "peak MB", over, "beyond PyTorch", over]
         lines = [_setting(name, size, self.attention) for name, size in self.sizes.items()]
         lines += [

@@ -20,7 +20,7 @@ WIDE, HIGH = 0.52, 0.34
 HEAD, ABOVE, BETWEEN, FOOT, EDGE = 1.0, 0.5, 0.16, 0.28, 0.3
 """Inches: for the heading; above each heatmap, for its name and the labels of its columns; between
 two rows of heatmaps; below the last; at the sides."""
-COLOURS = "cividis"
+COLOUR_MAP = "cividis"
 """Read alike by colour-blind eyes, and in grey."""
 DECIMALS = 3
 """More have no room in a cell."""
@@ -105,7 +105,7 @@ def _draw(sheet: Axes, step: Step, corner: tuple[float, float]) -> None:
         x + WIDE * np.arange(width + 1),
         y + HIGH * np.arange(height + 1),
         step.values,
-        cmap=COLOURS,
+        cmap=COLOUR_MAP,
         vmin=low,
         vmax=high,
         edgecolors="white",

@@ -17,7 +17,7 @@ ROW, HEAD, FOOT = 0.52, 1.05, 1.1
 """Inches: a row of the map; above it; below it."""
 MANY_SYSTEMS = 4
 """With more systems a comparison has a map beside its figure."""
-COLOURS = "cividis"
+COLOUR_MAP = "cividis"
 """Read alike by colour-blind eyes, and in grey."""
 
 
@@ -37,7 +37,7 @@ def heatmap(comparison: Comparison) -> Figure:
     left = min(0.4, 0.045 + 0.0095 * longest)
     axes = figure.add_axes((left, FOOT / height, 0.97 - left, ROW * rows / height))
     highest = max(1.0, np.nanmax(values))
-    image = axes.imshow(values, cmap=COLOURS, vmin=0, vmax=highest, aspect="auto")
+    image = axes.imshow(values, cmap=COLOUR_MAP, vmin=0, vmax=highest, aspect="auto")
     _write_values(axes, values, image)
     shown = comparison.systems[0].buckets[: values.shape[1]]
     labels = [f"{row.words.replace('-', '–')}\nn = {row.sentences:,}" for row in shown]

@@ -11,7 +11,7 @@ from seq2seq.report.style import DPI, WIDTH, ink_on, render
 HEAD, CAVEAT, TITLE, ROW, FOOT = 0.95, 0.24, 0.42, 0.34, 0.75
 """Inches: the title; a line more below it; above each map; a row of it; below a row of maps."""
 COLUMNS = 2
-COLOURS = "magma_r"
+COLOUR_MAP = "magma_r"
 """Dark is bad; read alike by colour-blind eyes, and in grey."""
 
 
@@ -51,7 +51,7 @@ def _draw(axes: Axes, table: PositionTable, found: Positions) -> None:
     values = np.array(
         [[np.nan if cell is None else cell.loss for cell in cells] for _, cells in table.rows]
     )
-    image = axes.imshow(values, cmap=COLOURS, vmin=0, vmax=found.highest or 1.0, aspect="auto")
+    image = axes.imshow(values, cmap=COLOUR_MAP, vmin=0, vmax=found.highest or 1.0, aspect="auto")
     for row, (_, cells) in enumerate(table.rows):
         for column, cell in enumerate(cells):
             if cell is not None:

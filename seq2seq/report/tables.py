@@ -44,7 +44,7 @@ def scores_markdown(scores: Scores) -> str:
     """
     shown = [*scores.buckets, scores.overall, *([scores.known] if scores.known else [])]
     columns = {
-        "source words": [_label(row) for row in shown],
+        "source words": [row_label(row) for row in shown],
         "n": [f"{row.sentences:,}" for row in shown],
         "BLEU": [interval_text(row) for row in shown],
         "chrF": [or_dash(row.chrf, 1) for row in shown],
@@ -170,7 +170,7 @@ def bleu_table(comparison: Comparison) -> str:
         header += [f"gap {escaped(gap.system)}", "p bootstrap", "p randomisation"]
     rows = []
     for index, row in enumerate(comparison.systems[0].rows):
-        cells = [_label(row), f"{row.sentences:,}"]
+        cells = [row_label(row), f"{row.sentences:,}"]
         cells += [interval_text(system.rows[index]) for system in comparison.systems]
         for gap in gaps:
             paired = gap.rows[index].paired
@@ -225,7 +225,7 @@ def detail_table(comparison: Comparison) -> str:
     rows = []
     for index, row in enumerate(comparison.systems[0].rows):
         of_systems = [system.rows[index] for system in comparison.systems]
-        cells = [_label(row)]
+        cells = [row_label(row)]
         cells += [or_dash(other.chrf, 1) for other in of_systems]
         if with_ter:
             cells += [or_dash(other.ter, 1) for other in of_systems]
@@ -309,7 +309,8 @@ def signature_note(bleu: str, chrf: str, ter: str | None = None) -> str:
     return note if ter is None else f"{note} TER (lower is better): sacreBLEU `{ter}`."
 
 
-def _label(row: LengthScore | SystemRow) -> str:
+def row_label(row: LengthScore | SystemRow) -> str:
+    """The words of a row; marked where its sentences are few."""
     return f"{row.words} {DAGGER}" if row.few else row.words
 
 

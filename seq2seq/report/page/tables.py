@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
-from seq2seq.evaluation.systems import Comparison, Gap, SystemRow
+from seq2seq.evaluation.systems import Comparison, Gap
 from seq2seq.report.numbers import DAGGER, between, gap_cells, growth_cells, or_dash
-from seq2seq.report.tables import interval_text
+from seq2seq.report.tables import interval_text, row_label
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ def score_table(comparison: Comparison) -> Table:
         ["source words", "n", *(system.name for system in comparison.systems)],
         [
             [
-                _label(row),
+                row_label(row),
                 f"{row.sentences:,}",
                 *(interval_text(system.rows[index]) for system in comparison.systems),
             ]
@@ -49,7 +49,7 @@ def detail_tables(comparison: Comparison) -> list[Table]:
         if all(value is None for of_system in values for value in of_system):
             continue
         rows = [
-            [_label(row), *(or_dash(of_system[index], digits) for of_system in values)]
+            [row_label(row), *(or_dash(of_system[index], digits) for of_system in values)]
             for index, row in enumerate(comparison.systems[0].rows)
         ]
         names = [system.name for system in comparison.systems]
@@ -99,7 +99,3 @@ def growth_table(comparison: Comparison) -> Table:
         ],
         rows,
     )
-
-
-def _label(row: SystemRow) -> str:
-    return f"{row.words} {DAGGER}" if row.few else row.words
