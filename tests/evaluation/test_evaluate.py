@@ -70,6 +70,10 @@ def test_several_checkpoints_are_one_system_of_another_name(run):
         # Of one training, whose seed and record are thus those of all.
         assert together.record["seed"] == alone.record["seed"]
         assert together.record["training"] == alone.record["training"]
+        models = 1 if average else 2
+        assert together.record["parameters"] == {
+            part: models * count for part, count in alone.record["parameters"].items()
+        }
         for place, member in zip((run, last), together.record["members"], strict=True):
             state = load_checkpoint(Path(place), torch.device("cpu")).state
             assert member["update"] == state["progress"]["update"]
