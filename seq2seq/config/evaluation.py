@@ -28,7 +28,7 @@ class DecodingConfig:
     beam: int = 5
     """Hypotheses kept per sentence; 1 is greedy search."""
     n_best: int = 1
-    """Hypotheses returned per sentence, best first; at most ``beam``."""
+    """Hypotheses returned per sentence, best first; at most ``beam``, and fewer where fewer end."""
     length_normalization: float = 1.0
     """Finished hypotheses rank by log-probability / length ** this; 0 for none, 1 for average."""
     length_penalty: str = "power"
@@ -116,7 +116,8 @@ class DecodingConfig:
         for key, word in {**SEARCH_NAMES, **names}.items():
             value = getattr(self, key)
             if value != getattr(DecodingConfig, key):
-                words.append(word if isinstance(value, bool | str) else f"{word}{value:g}")
+                number = repr(value).removesuffix(".0")
+                words.append(word if isinstance(value, bool | str) else word + number)
         return "-".join(words)
 
 

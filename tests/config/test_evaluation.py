@@ -84,6 +84,8 @@ def test_each_setting_that_may_change_what_is_found_changes_the_name():
     assert {*OTHERWISE, *OTHERWISE_DRAWN} == everything - {"n_best", "batch_size"}
     searches = [DecodingConfig(**{key: value}) for key, value in OTHERWISE.items()]
     searches += [DecodingConfig(sample=True, **{k: v}) for k, v in OTHERWISE_DRAWN.items()]
+    searches += [DecodingConfig(sample=True, seed=12345678 + more) for more in (0, 1)]
+    searches += [DecodingConfig(coverage_penalty=0.3 + more) for more in (0, 1e-9)]
     names = [DecodingConfig().name, *(search.name for search in searches)]
     assert len(set(names)) == len(names)
 
