@@ -154,21 +154,17 @@ def bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
     return np.asarray(np.where(defined, score, 0.0), dtype=np.float64)
 
 
-def sentence_bleu(counts: Int[np.ndarray, "N 10"]) -> Float[np.ndarray, "N"]:
-    """BLEU (0 to 100) of each sentence alone, as ``sacrebleu.sentence_bleu`` has it.
+def sentence_bleu(
+    hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
+) -> Float[np.ndarray, "N"]:
+    """BLEU (0 to 100) of each sentence alone, to find good and bad examples with.
 
-    To find good and bad examples with, never to be averaged. Unlike :func:`bleu` it is the mean
-    over the orders that a short sentence has n-grams of.
+    Never to be averaged. Unlike :func:`bleu` it is the mean over the orders that a short sentence
+    has n-grams of. ``tokenize`` as for :func:`bleu_counts`.
     """
-    hypothesis, reference = counts[:, 0], counts[:, 1]
-    matches, totals = counts[:, 2 : 2 + ORDER], counts[:, 2 + ORDER :]
-    there = totals > 0
-    missed = there & (matches == 0)
-    smoothed = np.where(missed, 0.5 ** np.cumsum(missed, axis=1), np.maximum(matches, 1))
-    log_precisions = np.where(there, np.log(smoothed) - np.log(np.maximum(totals, 1)), 0.0)
-    log_brevity = np.minimum(0.0, 1.0 - reference / np.maximum(hypothesis, 1))
-    means = log_precisions.sum(axis=1) / np.maximum(there.sum(axis=1), 1)
-    return np.where(matches.any(axis=1), 100.0 * np.exp(log_brevity + means), 0.0)
+    metric = BLEU(tokenize=tokenize, effective_order=True)
+    pairs = zip(hypotheses, references, strict=True)
+    return np.array([metric.sentence_score(said, [meant]).score for said, meant in pairs])
 
 
 def brevity_ratio(sums: Num[np.ndarray, "10"]) -> float:

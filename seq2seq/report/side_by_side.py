@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.groups import group_by_system
 from seq2seq.evaluation.lengths import bucket_members, source_words
-from seq2seq.evaluation.scores import ReferenceScores, Translations, bleu_counts, sentence_bleu
+from seq2seq.evaluation.scores import ReferenceScores, Translations, sentence_bleu
 from seq2seq.evaluation.systems import Comparison, System, SystemRow
 from seq2seq.report.training_runs import text_read
 from seq2seq.training.run_folder import identity
@@ -78,8 +78,8 @@ class SideBySide:
             found = list(groups[system.name].values())
             texts = found[0].texts
             tokenize = comparison.settings.tokenize
-            counts = bleu_counts(texts.hypotheses, texts.references, tokenize)
-            arms.append(Arm(number, system, found, sentence_bleu(counts)))
+            scores = sentence_bleu(texts.hypotheses, texts.references, tokenize)
+            arms.append(Arm(number, system, found, scores))
         words = source_words(evaluations[0].texts.sources)
         members = list(bucket_members(words, comparison.settings.edges).values())
         shown = 1 + max(place for place, chosen in enumerate(members) if chosen.any())
