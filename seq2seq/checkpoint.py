@@ -153,24 +153,34 @@ def _space(directory: Path, model: TranslationModel, optimizer: dict[str, Any] |
 
 
 def newest_checkpoints(run: Path) -> list[Path]:
-    """The checkpoints ``update-<n>`` and ``interim-<n>`` of a run folder, newest first."""
+    """The checkpoints ``update-<n>`` and ``interim-<n>`` of a run folder, newest first.
+
+    Those that have lost their manifest are among them, to be refused by whoever loads them.
+    """
     found = []
     for folder in (run / "checkpoints").glob("*-*"):
         kind, _, number = folder.name.partition("-")
-        if kind in ("update", "interim") and number.isdecimal() and locate(folder):
+        if kind in ("update", "interim") and number.isdecimal() and _holds_something(folder):
             found.append((int(number), kind, folder))
     return [folder for _, _, folder in sorted(found, reverse=True)]
+
+
+def _holds_something(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.iterdir())
 
 
 def find_checkpoint(path: Path) -> Path:
     """The checkpoint folder meant by ``path``: itself, or the best (else newest) of a run folder.
 
     Raises:
-        UserError: there is none.
+        UserError: there is none, or the best has lost its manifest: no other is taken for it.
     """
-    for folder in (path, path / "checkpoints" / "best", *newest_checkpoints(path)):
+    best = path / "checkpoints" / "best"
+    for folder in (path, best, *newest_checkpoints(path)):
         if found := locate(folder):
             return found
+        if folder == best and _holds_something(best):
+            raise UserError(f"{MANIFEST} is missing in {best}; {REMEDY}.")
     if not path.exists():
         raise UserError(
             f"There is no checkpoint at {path}: the path does not exist; give a checkpoint folder, "

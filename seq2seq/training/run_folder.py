@@ -13,7 +13,7 @@ from seq2seq.config import ExperimentConfig, flatten, from_json, to_json
 from seq2seq.data.parallel_text import SIDES
 from seq2seq.errors import UserError
 from seq2seq.files import JSON_BYTES, parse_object, read_plain, write_json
-from seq2seq.sealed_folder import remove
+from seq2seq.sealed_folder import is_sealed, remove
 
 try:
     import fcntl
@@ -104,8 +104,9 @@ class RunFolder:
         if that was made in between, and what was ``refused``.
         """
         newest = [folder for folder in self.newest() if folder not in self.refused]
-        validated = [folder for folder in newest if folder.name.startswith("update-")]
-        needed = {*newest[:1], *validated[:keep]}
+        whole = [folder for folder in newest if is_sealed(folder)]
+        validated = [folder for folder in whole if folder.name.startswith("update-")]
+        needed = {*whole[:1], *validated[:keep]}
         cut_off = (self.path / "checkpoints").glob("*-*.part")
         for folder in (*(folder for folder in newest if folder not in needed), *cut_off):
             remove(folder)

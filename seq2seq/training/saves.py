@@ -22,6 +22,7 @@ from seq2seq.data.dataset import PreparedData
 from seq2seq.data.parallel_text import SIDES
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
+from seq2seq.sealed_folder import is_sealed, remove
 from seq2seq.training.distributed import ALONE, Ranks
 from seq2seq.training.optimization import LearningRate
 from seq2seq.training.progress import Progress
@@ -94,6 +95,8 @@ class Saves:
             "window": window.state(),
             "conditions": self.conditions,
         }
+        if not is_sealed(directory):  # lost its manifest; anywhere else it would not be replaced
+            remove(directory)
         save_checkpoint(
             directory,
             self.model,

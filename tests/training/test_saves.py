@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,12 +12,14 @@ import torch
 from reversal import reversal_experiment, write_reversal_corpus
 from small_training import metrics, train, weights
 
+from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import ExperimentConfig
 from seq2seq.data.codec import TextCodec
 from seq2seq.data.preparation import prepare
 from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.errors import UserError
 from seq2seq.training import trainer
+from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.saves import Saves
 from seq2seq.training.trainer import Trainer
 from seq2seq.training.updater import Updater
@@ -159,16 +162,24 @@ def test_the_newest_checkpoints_and_the_best_are_kept(folder):
     assert names == ["best", "update-10", "update-15", "update-20"]
 
 
-def test_a_damaged_newest_checkpoint_costs_the_way_from_the_one_before(folder, caplog):
+def shorten(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize(
+    ("file", "damage"), [("optimizer.safetensors", shorten), ("manifest.json", Path.unlink)]
+)
+def test_a_damaged_newest_checkpoint_costs_the_way_from_the_one_before(
+    folder, caplog, file, damage
+):
     config = reversal_experiment(folder, validate_every=5, max_updates=15)
     whole = train(config)
     expected, lines = weights(whole), metrics(whole)
     record = whole.record()
     whole.write_record({**record, "status": "running"})  # as if it had been cut off at the end
-    damaged = whole.checkpoint(15) / "optimizer.safetensors"
-    damaged.write_bytes(damaged.read_bytes()[:-1])
+    damage(whole.checkpoint(15) / file)
     resumed = train(config)
-    assert "optimizer.safetensors in" in caplog.text
+    assert re.search(rf"{file} (in|is missing in) .*update-15", caplog.text)
     assert "Trying the checkpoint before it." in caplog.text
     found = weights(resumed)
     assert all(torch.equal(expected[name], found[name]) for name in expected)
@@ -196,6 +207,23 @@ def test_a_run_without_a_whole_checkpoint_is_not_begun_anew_over_it(folder):
         (checkpoint / "state.json").write_text("{}")
     with pytest.raises(UserError, match=r"state\.json in .*update-20 is altered"):
         train(config)
+    before = metrics(run)
+    for checkpoint in run.newest():
+        (checkpoint / "manifest.json").unlink()
+    with pytest.raises(UserError, match=r"manifest\.json is missing in .*update-20; copy"):
+        train(config)
+    assert metrics(run) == before
+
+
+def test_a_best_checkpoint_without_its_manifest_is_replaced_by_a_better_one(folder):
+    config = reversal_experiment(folder, validate_every=5)
+    train_until_a_power_cut(config, 7)
+    run = RunFolder(config)
+    (run.best / "manifest.json").unlink()
+    with pytest.raises(UserError, match=r"manifest\.json is missing in .*best; copy"):
+        load_checkpoint(run.path, torch.device("cpu"))  # not another checkpoint for it
+    train(config)
+    assert load_checkpoint(run.path, torch.device("cpu")).directory == run.best
 
 
 def test_a_run_does_not_go_on_with_another_vocabulary_than_its_own(folder, caplog):
