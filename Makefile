@@ -18,7 +18,7 @@ help: ## Show this list
 
 install: $(STAMP) ## Make the environment in .venv: source .venv/bin/activate
 
-reproduce: $(STAMP) ## Train both arms on the embedded corpus; print BLEU by length, draw the figure
+reproduce: $(STAMP) ## Train both systems on the embedded corpus; print BLEU by length, draw the figure
 	$(BIN)/python scripts/reproduce.py
 
 study: $(STAMP) ## Train what docs/study.md reports, hours of it, and write its results; needs FIGURE2="corpus.directory=..."

@@ -16,6 +16,14 @@ from seq2seq.training.interruption import Interrupted
 
 log = logging.getLogger(__name__)
 
+LACKING = (
+    "DefaultCPUAllocator",
+    "CUDA error: out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+)
+"""What PyTorch says of memory in errors that have no type of their own."""
+
 
 @contextlib.contextmanager
 def in_one_sentence() -> Iterator[None]:
@@ -88,7 +96,7 @@ def _lacks_memory(error: Exception) -> bool:
     """Whether it is Python, a GPU, or PyTorch's allocator on the processor that lacks memory."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
-    return "DefaultCPUAllocator" in str(error)
+    return any(said in str(error) for said in LACKING)
 
 
 def _same_command() -> str:

@@ -14,6 +14,18 @@ def pretend_cpu(monkeypatch, amx, avx512_bf16):
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512_bf16, raising=False)
 
 
+@pytest.fixture
+def products(monkeypatch):
+    """PyTorch's settings of CUDA's products, put back afterwards, as is all that is for cuBLAS."""
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", torch.backends.cudnn.allow_tf32)
+    settings = torch.backends.cuda.matmul
+    before = settings.allow_bf16_reduced_precision_reduction
+    yield settings
+    settings.allow_bf16_reduced_precision_reduction = before
+
+
+@pytest.mark.usefixtures("products")
 def test_auto_is_cpu_without_cuda_and_cuda_with_it(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert choose_device("auto") == CPU
@@ -24,17 +36,8 @@ def test_auto_is_cpu_without_cuda_and_cuda_with_it(monkeypatch):
     assert choose_device("cpu") == CPU
 
 
-@pytest.fixture
-def products():
-    """PyTorch's settings of CUDA's products, put back afterwards."""
-    settings = torch.backends.cuda.matmul
-    before = settings.allow_bf16_reduced_precision_reduction
-    yield settings
-    settings.allow_bf16_reduced_precision_reduction = before
-
-
 def test_on_cuda_numbers_are_what_they_are_called(products, monkeypatch):
-    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    torch.backends.cudnn.allow_tf32 = True
     products.allow_bf16_reduced_precision_reduction = True
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
@@ -44,15 +47,30 @@ def test_on_cuda_numbers_are_what_they_are_called(products, monkeypatch):
     choose_device("cuda")
     assert not torch.backends.cudnn.allow_tf32
     assert not products.allow_bf16_reduced_precision_reduction
+    for precision in ("bf16", "fp32"):
+        choose_precision(precision, torch.device("cuda", 0))
+        assert torch.backends.cudnn.allow_tf32 == (precision == "bf16")
 
 
-def test_what_is_not_repeatable_is_refused_inside_and_only_where_that_is_wanted(monkeypatch):
-    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")  # what is set beforehand stays
+@pytest.mark.usefixtures("products")
+def test_cublas_is_told_before_its_first_product_and_what_is_set_beforehand_stays(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
+    choose_device("cpu")
+    assert "CUBLAS_WORKSPACE_CONFIG" not in os.environ
+    choose_device("cuda")
+    assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
+    choose_device("cuda")
+    assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":16:8"
+
+
+def test_what_is_not_repeatable_is_refused_inside_and_only_where_that_is_wanted():
     before = torch.are_deterministic_algorithms_enabled()
     assert not before
     with deterministic(True):
         assert torch.are_deterministic_algorithms_enabled()
-        assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":16:8"
     assert not torch.are_deterministic_algorithms_enabled()
     with deterministic(False):
         assert not torch.are_deterministic_algorithms_enabled()
@@ -94,6 +112,7 @@ def test_auto_precision_without_the_private_probes_is_fp32(monkeypatch):
     ("capability", "expected"),
     [((7, 5), torch.float32), ((8, 0), torch.bfloat16), ((9, 0), torch.bfloat16)],
 )
+@pytest.mark.usefixtures("products")
 def test_auto_precision_on_cuda_follows_the_compute_capability(monkeypatch, capability, expected):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
     assert choose_precision("auto", torch.device("cuda", 0)) is expected

@@ -37,6 +37,7 @@ def usual_handler():
         (MemoryError(), "error: the memory does not suffice; give a smaller training.batch_size"),
         (torch.OutOfMemoryError("CUDA out of memory."), "error: the memory does not suffice"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "error: the memory does not"),
+        (RuntimeError("CUDA error: out of memory"), "error: the memory does not"),
         (Interrupted(signal.SIGINT, "Stopped."), 130),
         (Interrupted(signal.SIGTERM, "Stopped."), 0),
         (KeyboardInterrupt(), 130),

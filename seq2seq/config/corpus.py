@@ -144,7 +144,7 @@ class TokenizationConfig:
     """Training and dev pairs with more pieces on a side are left out; longer lines to translate are
     cut with a warning."""
     workers: int | None = None
-    """Processes that tokenise; null for one per core."""
+    """Processes that tokenise; null for one per core. A small text is cut by one."""
 
     def __post_init__(self) -> None:
         require_choice("tokenization.kind", self.kind, ("sentencepiece", "moses", "whitespace"))

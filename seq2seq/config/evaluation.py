@@ -54,7 +54,7 @@ class DecodingConfig:
     """Never write <unk>."""
     replace_unknown: bool = False
     """Replace each <unk> by the source piece it looked at most; for vocabularies of words. Models
-    without attention replace none."""
+    without attention replace none; ``translate`` refuses it for them."""
     sample: bool = False
     """Draw translations at random instead of searching: n_best of them, whatever the beam."""
     temperature: float = 1.0

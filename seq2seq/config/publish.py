@@ -17,10 +17,10 @@ class PublishConfig:
     """Comparison folders; each fills the part marked ``<!-- results:<experiment>/<folder> -->``."""
     summaries: list[str] = field(default_factory=list)
     """Comparison folders; each fills the part marked ``<!-- summary:<experiment>/<folder> -->``
-    with its figure and whether each gap grows with length."""
+    with its figure, each curve, whether each gap grows with length, and the commands."""
     details: list[str] = field(default_factory=list)
     """Comparison folders; each fills the part marked ``<!-- details:<experiment>/<folder> -->``
-    with chrF, brevity and cap hits by length."""
+    with chrF, brevity, unpenalised BLEU, cap hits and TER, if it was scored, by length."""
     focus: list[str] = field(default_factory=list)
     """Comparison folders; each fills the part marked ``<!-- focus:<experiment>/<folder> -->`` with
     a figure of how sharply the systems looked, by source length."""

@@ -38,7 +38,8 @@ class ExperimentConfig:
     seed: int = 1
     """Seed of initialisation, batch order and dropout."""
     seeds: list[int] = field(default_factory=lambda: [1])
-    """``reproduce`` trains each system once with each of these."""
+    """``reproduce`` trains each system once with each of these; where none are given, a system of
+    the experiment may have its own."""
     beams: list[int] = field(default_factory=lambda: [1, 5])
     """``reproduce`` evaluates with each of these beam widths; each gets its table and figure."""
     test_texts: dict[str, str] = field(default_factory=dict)
@@ -90,8 +91,8 @@ class TranslateConfig:
     hypotheses: str | None = "-"
     """File to write, one line per input line; - for standard output, null for none."""
     n_best_list: str | None = None
-    """File for the ``decoding.n_best`` hypotheses of each input line as Moses writes them,
-    ``line number from 0 ||| text ||| score``; - for standard output."""
+    """File for the ``decoding.n_best`` hypotheses of each input line, as Moses writes them but for
+    its feature scores: ``line number from 0 ||| text ||| score``; - for standard output."""
     alignments: str | None = None
     """File for the word links of the best hypotheses in Pharaoh's format, ``source-target`` from 0,
     one line per input line; - for standard output. Each target word is linked to the source word
@@ -271,7 +272,7 @@ class CompareConfig:
     """``compare``: several evaluations of one test set, side by side."""
 
     evaluations: list[str]
-    """Evaluation folders; those of one system and several seeds are pooled into a band."""
+    """Evaluation folders; of one system and several seeds the scores are averaged."""
     output: str
     """Folder for the table and the figure."""
     evaluation: EvaluationConfig

@@ -132,22 +132,27 @@ def joined(device: str) -> Iterator[Ranks]:
     backend = "cpu:gloo,cuda:nccl" if _take_device(device).type == "cuda" else "gloo"
     if not ranks.first:
         logging.disable(logging.WARNING)
+    together = backend == "gloo"
     try:
         with _loss_of_others_told():
             dist.init_process_group(
                 backend, store=_store(), rank=ranks.rank, world_size=size, timeout=PATIENCE
             )
             yield ranks
+        together = True
     except UserError:
         speaks()  # asked before the others can notice that this one leaves
         raise
     except Interrupted as stop:
+        together = True
         if ranks.first:
             raise
         raise SystemExit(stop.status) from None
     finally:
         logging.disable(logging.NOTSET)
-        if dist.is_initialized():
+        # NCCL takes its leave of all processes at once: one that failed alone would wait for the
+        # others, and say nothing; so it just ends, and torchrun ends them.
+        if together and dist.is_initialized():
             dist.destroy_process_group()
 
 
@@ -183,7 +188,8 @@ def _take_device(name: str) -> torch.device:
                 f"{beside} processes were started on a machine with {count} GPUs; start as many "
                 "processes as it has GPUs (torchrun --nproc-per-node), or set training.device=cpu."
             )
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        # Some launchers show each process its own GPU alone.
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) if count > 1 else 0)
     elif "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(1, torch.get_num_threads() // beside))
     return device

@@ -1,5 +1,6 @@
 """Several processes that train together end like one, and like one they can be cut short."""
 
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -238,6 +239,47 @@ def test_more_processes_than_gpus_are_refused(monkeypatch):
         joined("auto"),
     ):
         pass
+
+
+def test_a_launcher_may_show_each_process_its_own_gpu_alone(monkeypatch):
+    taken = []
+    monkeypatch.setattr(distributed, "choose_device", lambda name: torch.device("cuda"))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "set_device", taken.append)
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert distributed._take_device("auto").type == "cuda"
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    distributed._take_device("auto")
+    assert taken == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("ending", "seen", "left"),
+    [
+        (None, None, True),
+        (Interrupted(signal.SIGTERM, "Stopped."), SystemExit, True),
+        (UserError("The disk is full."), UserError, False),
+        (torch.OutOfMemoryError("CUDA out of memory."), torch.OutOfMemoryError, False),
+    ],
+)
+def test_a_process_that_fails_alone_does_not_wait_for_the_others_to_leave_nccl(
+    monkeypatch, ending, seen, left
+):
+    """Leaving NCCL is done by all processes together; gloo lets go of one that leaves."""
+    leaves = []
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setattr(distributed, "_take_device", lambda name: torch.device("cuda"))
+    monkeypatch.setattr(distributed, "_store", lambda: None)
+    monkeypatch.setattr(distributed, "speaks", lambda: True)
+    monkeypatch.setattr(distributed.dist, "init_process_group", lambda *_, **__: None)
+    monkeypatch.setattr(distributed.dist, "is_initialized", lambda: True)
+    monkeypatch.setattr(distributed.dist, "destroy_process_group", lambda: leaves.append(True))
+    with pytest.raises(seen) if seen else contextlib.nullcontext(), joined("auto"):
+        if ending:
+            raise ending
+    assert leaves == [True] * left
 
 
 @pytest.mark.gpu

@@ -98,7 +98,6 @@ def test_dev_translations_are_cut_where_the_training_text_is(folder):
 def test_operations_that_may_differ_are_refused_where_that_is_asked_for(
     folder, monkeypatch, wanted
 ):
-    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # set with it, and for good
     update, seen = Updater.update, []
 
     def noting(self, batches, tokens, sentences):

@@ -216,6 +216,8 @@ def load_triton() -> TritonKernels | None:
         kernels = TritonKernels(programs)
         try_out(kernels, torch.device("cuda"))
         torch.cuda.synchronize()
+    except torch.OutOfMemoryError:
+        raise
     except ImportError:
         log.info("Triton is not installed: plain PyTorch operations are used on the GPU.")
         return None
