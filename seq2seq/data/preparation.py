@@ -120,7 +120,10 @@ def _require_unaltered(text: Corpus, hashes: dict[str, str]) -> None:
 
 def _read_manifest(directory: Path) -> dict[str, Any]:
     """The manifest; ValueError where it is none, or where a file has not the size it names."""
-    manifest = parse_object((directory / "manifest.json").read_bytes())
+    try:
+        manifest = parse_object((directory / "manifest.json").read_bytes())
+    except ValueError as error:
+        raise ValueError(f"manifest.json: {error}") from None
     sizes = manifest.get("files")
     if not isinstance(sizes, dict):
         raise ValueError("manifest.json lists no files")

@@ -64,7 +64,7 @@ def test_a_damaged_cache_is_named(tmp_path: Path) -> None:
         ("train.source.npy", lambda path: os.truncate(path, 200), "has 200 bytes, but"),
         ("train.target.npy", lambda path: path.write_bytes(path.read_bytes() + b"0"), "bytes, but"),
         ("vocabulary.target.tsv", lambda path: path.unlink(), "No such file"),
-        ("manifest.json", lambda path: path.write_text("[]"), "holds no JSON object"),
+        ("manifest.json", lambda path: path.write_text("[]"), "manifest.json: it holds a list"),
         ("manifest.json", lambda path: path.write_text('{"files": 1}'), "lists no files"),
         ("manifest.json", lambda path: path.write_text("{}"), "lists no files"),
         ("manifest.json", lambda path: path.write_text('{"files": {}}'), "skipped"),

@@ -8,7 +8,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from seq2seq.config import EXAMPLES
 from seq2seq.explain.explain import walk_through
 from seq2seq.explain.pictures import (
-    COLOURS,
+    COLOUR_MAP,
     HIGH,
     WIDE,
     picture,
@@ -58,7 +58,7 @@ def test_nothing_is_cut_off_and_nothing_covers_anything(name):
 
 
 def test_larger_numbers_are_lighter_in_grey_print():
-    colours = colormaps[COLOURS](np.linspace(0, 1, 501))[:, :3]
+    colours = colormaps[COLOUR_MAP](np.linspace(0, 1, 501))[:, :3]
     lightness = colours @ np.array([0.299, 0.587, 0.114])  # luma, ITU-R BT.601
     assert np.diff(lightness).min() > -1e-3
     assert (lightness[0], lightness[-1]) == pytest.approx((0.114, 0.856), abs=1e-3)
