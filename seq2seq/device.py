@@ -16,9 +16,9 @@ def choose_device(name: str) -> torch.device:
     """The device called ``name``: ``auto`` (cuda when there is one), ``cpu`` or ``cuda``.
 
     On CUDA numbers are what they are called from then on, since no record would say otherwise:
-    cuDNN's LSTM does not round float32 to TF32 (but see :func:`choose_precision`), which the other
-    products do not either, and a sum of bfloat16 products is not cut into parts that are added up
-    in bfloat16. And cuBLAS learns, before its first product, what :func:`deterministic` wants.
+    cuDNN's LSTM does not round float32 to TF32, which the other products do not either, and a sum
+    of bfloat16 products is not cut into parts that are added up in bfloat16. And cuBLAS learns,
+    before its first product, what :func:`deterministic` wants.
 
     Raises:
         UserError: ``name`` is none of the three, or asks for cuda where there is none.
@@ -43,18 +43,16 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
     """The type of matrix products: ``fp32``, ``bf16``, or ``auto``, bf16 where that is fast.
 
     Under bf16 the weights stay in float32, and so do softmax, loss and accumulations; only the
-    products are rounded (autocast); on CUDA those of the encoder's LSTM to TF32, which rounds less,
-    from then on. It is fast on CUDA from compute capability 8 (Ampere) on, and on processors with
-    AMX tiles or AVX512-BF16; elsewhere it is emulated, and slower than fp32.
+    products are rounded (autocast). It is fast on CUDA from compute capability 8 (Ampere) on, and
+    on processors with AMX tiles or AVX512-BF16; elsewhere it is emulated, and slower than fp32.
 
     Raises:
         UserError: ``name`` is none of the three.
     """
     require_choice("precision", name, ("auto", "fp32", "bf16"))
-    rounded = name == "bf16" or (name == "auto" and _has_fast_bfloat16(device))
-    if device.type == "cuda":
-        torch.backends.cudnn.allow_tf32 = rounded
-    return torch.bfloat16 if rounded else torch.float32
+    if name == "auto":
+        return torch.bfloat16 if _has_fast_bfloat16(device) else torch.float32
+    return torch.bfloat16 if name == "bf16" else torch.float32
 
 
 def mixed_precision(device: torch.device, precision: torch.dtype) -> torch.autocast:

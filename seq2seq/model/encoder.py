@@ -108,8 +108,8 @@ class Encoder(nn.Module):
 def _read(lstm: nn.Module, embedded: Float[Tensor, "B S E"]) -> Float[Tensor, "B S H"]:
     """One direction's states.
 
-    On CUDA in float32, or TF32, whatever autocast says: PyTorch hands cuDNN's LSTM float16 there,
-    also where bfloat16 was asked for, and without loss scaling small gradients would be lost in it.
+    On CUDA in float32 whatever autocast says: PyTorch hands cuDNN's LSTM float16 there, also where
+    bfloat16 was asked for, and without loss scaling small gradients would be lost in it.
     """
     if not embedded.is_cuda:
         states: Tensor = lstm(embedded)[0]
