@@ -122,6 +122,23 @@ def compared_with(names: Sequence[str], baselines: Mapping[str, str]) -> dict[st
     return {name: baselines.get(name, names[0]) for name in names if name not in alone}
 
 
+def pairs_together(names: Sequence[str], against: Mapping[str, str]) -> list[str]:
+    """``names`` with each system that stands by itself before all that lead back to it.
+
+    So the two of a pair are columns side by side. Where all lead back to one system, and within
+    what leads back to each, the order stays.
+
+    Args:
+        names: all systems, the baseline first.
+        against: system -> the system it is measured against, of :func:`compared_with`.
+    """
+
+    def origin(name: str) -> str:
+        return origin(against[name]) if name in against else name
+
+    return sorted(names, key=lambda name: (names.index(origin(name)), name in against))
+
+
 def agreed(evaluations: Sequence[Evaluation], key: str) -> str | None:
     """What the records say under ``key``; None where they do not say or do not agree.
 

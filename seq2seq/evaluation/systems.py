@@ -20,6 +20,7 @@ from seq2seq.evaluation.groups import (
     baseline_first,
     compared_with,
     group_by_system,
+    pairs_together,
 )
 from seq2seq.evaluation.lengths import (
     ALL,
@@ -120,7 +121,8 @@ class Gap:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Systems side by side, the baseline first and the others by name."""
+    """Systems side by side: the baseline first, then those measured against it, by name; then the
+    same of each other system that stands by itself."""
 
     corpus: str | None
     """Like the two below: as the records say, None where they do not say or do not agree."""
@@ -160,8 +162,9 @@ def compare_systems(
     for other in evaluations[1:]:
         require_same_test_set(evaluations[0], other)
     groups = group_by_system(evaluations)
-    names = baseline_first(groups, baseline)
-    against = compared_with(names, baselines or {})
+    by_name = baseline_first(groups, baseline)
+    against = compared_with(by_name, baselines or {})
+    names = pairs_together(by_name, against)
 
     # Nothing below depends on the order of the evaluations.
     texts = evaluations[0].texts

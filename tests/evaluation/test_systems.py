@@ -9,7 +9,6 @@ from synthetic_translations import evaluated, translated
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.errors import UserError
-from seq2seq.evaluation.groups import baseline_first
 from seq2seq.evaluation.lengths import score_texts
 from seq2seq.evaluation.systems import compare_systems
 
@@ -340,9 +339,3 @@ def test_what_others_are_compared_with_is_compared_itself_where_it_is_named(eval
 def test_baselines_that_go_round_in_a_circle_are_refused(evaluations, own, way):
     with pytest.raises(UserError, match=rf"baselines leads from additive back .*\({way}\)"):
         compare_systems(evaluations, "fixed", SETTINGS, own)
-
-
-def test_numbers_in_names_are_ordered_as_numbers():
-    groups = dict.fromkeys(["width-256", "width-1024", "attention", "width-64", "b"])
-    names = ["b", "attention", "width-64", "width-256", "width-1024"]
-    assert baseline_first(groups, "b") == names

@@ -95,8 +95,8 @@ def test_each_is_held_against_its_own_baseline(tmp_path):
     evaluations = [evaluated(tmp_path, name, *said) for name, said in trainings.items()]
     (line,) = said_of(evaluations, "no_50", with_30="no_30")
     assert line.endswith(
-        'That of "with_30" with "no_30" is one of trainings that ended by different rules. '
-        'That of "with_50" with "no_50" is one at an equal budget.'
+        'That of "with_50" with "no_50" is one at an equal budget. '
+        'That of "with_30" with "no_30" is one of trainings that ended by different rules.'
     )
     assert "no_30, seed 1" not in line
 
