@@ -30,7 +30,7 @@ study: $(STAMP) ## Train what docs/study.md reports, hours of it, and write its 
 	  'details=[$(COMPARED)/test-beam5,$(COMPARED)/test_all-beam5]' 'places=[$(COMPARED)/test-beam5]' \
 	  'table_1={newstest2014:[$(subst @,/seed-1/evaluations/newstest2014-beam5,$(PAIR30),$(PAIR50))]}' \
 	  'curves={figure2-30:[$(subst @,/seed-1,$(PAIR30))],figure2-50:[$(subst @,/seed-1,$(PAIR50))]}' \
-	  'runs={figure2:[$(subst @,/seed-1,$(PAIR50),$(PAIR30))]}'
+	  'runs={figure2-30:[$(subst @,/seed-1,$(PAIR30))],figure2-50:[$(subst @,/seed-1,$(PAIR50))]}'
 	$(BIN)/python scripts/publish.py 'summaries=[$(COMPARED)/test-beam5]'
 	$(BIN)/python scripts/reproduce.py experiment=bottleneck_width
 	$(PUBLISH) 'comparisons=[outputs/bottleneck_width/comparison/test-beam5]'
