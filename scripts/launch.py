@@ -33,6 +33,7 @@ from overrides import (
     with_kind_as_system,
 )
 from schemas import SCHEMAS, register_schemas
+from usage import OVERRIDE, register_usage
 
 from seq2seq import config as schema
 from seq2seq.errors import UserError
@@ -214,10 +215,15 @@ def _check(name: str, arguments: argparse.Namespace) -> None:
         _let_jobs_find_this_file()
     elif arguments.help or arguments.cfg:
         with in_words_of_ours(name):
-            _compose(name, given)
+            shown = _compose(name, given, with_hydra=True)
         with contextlib.suppress(UserError), in_words_of_ours(name):
             flags = [argument for argument in sys.argv if argument not in arguments.overrides]
             sys.argv[:] = [*flags, *_with_system(name, given)[len(places) :]]
+        if arguments.help:
+            choices = shown.hydra.runtime.choices.items()
+            groups = {group: now for group, now in choices if not group.startswith("hydra/")}
+            register_usage(name, groups, [CONFIGS] if own is None else [CONFIGS, Path(own)])
+            sys.argv.append(OVERRIDE)
     elif not (arguments.hydra_help or arguments.shell_completion):
         compose_config(name, given)
 
