@@ -4,6 +4,7 @@ A system is what its evaluations' records call ``system``; its evaluations diffe
 the training. The system is what is compared, so its score is the mean over its seeds.
 """
 
+import contextlib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from seq2seq.config import EvaluationConfig, flatten
+from seq2seq.config import EvaluationConfig, ExperimentConfig, flatten, from_json, to_json
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.groups import (
@@ -328,6 +329,8 @@ def _precision(evaluation: Evaluation) -> str | None:
 def _settings(evaluation: Evaluation, precision_known: bool) -> dict[str, Any]:
     """What shaped the run, by dotted key; empty where the record does not say."""
     config = evaluation.record.get("config")
+    with contextlib.suppress(UserError):  # a setting that is newer than the record had its default
+        config = to_json(from_json(ExperimentConfig, config, str(evaluation.directory)))
     flat = flatten(config) if isinstance(config, dict) else {}
     if flat and precision_known:
         flat["training.precision"] = _precision(evaluation)

@@ -119,31 +119,6 @@ def test_searches_and_experiments_that_differ_become_part_of_the_name(tmp_path):
     assert names == ["short/additive", "long/additive"]
 
 
-def test_where_text_lies_is_no_difference_and_the_precision_that_was_is_one(tmp_path):
-    texts = translated({5: 10}, good)
-
-    def run(name: str, place: str, precision: str):
-        config = {"corpus": {"directory": place}, "training": {"precision": "auto"}}
-        trained = {"precision": precision}
-        return evaluated(tmp_path / name, texts, name, config=config, training=trained)
-
-    here, there = run("a", "/here", "float32"), run("b", "/there", "float32")
-    assert compare_systems([here, there], None, SETTINGS).config_differences == {}
-    narrow = run("c", "/here", "bfloat16")
-    assert compare_systems([here, narrow], None, SETTINGS).config_differences == {
-        "training.precision": {"a": ["float32"], "c": ["bfloat16"]}
-    }
-    # Of several models as one by theirs; where one side does not know, the configs are compared.
-    config = {"training": {"precision": "auto"}}
-    members = [{"training": {"precision": "bfloat16"}}, {"training": None}]
-    pair = evaluated(tmp_path / "d", texts, "d", None, config=config, members=members)
-    assert list(compare_systems([here, pair], None, SETTINGS).config_differences) == [
-        "training.precision"
-    ]
-    elsewhere = evaluated(tmp_path / "e", texts, "e", config=config)
-    assert compare_systems([here, elsewhere], None, SETTINGS).config_differences == {}
-
-
 def test_ensembles_of_other_seeds_are_systems_of_their_own(tmp_path):
     texts = translated({5: 10}, good)
     pairs = [
@@ -157,29 +132,6 @@ def test_ensembles_of_other_seeds_are_systems_of_their_own(tmp_path):
         "ensemble2 (seeds 1, 9)",
         "ensemble2 (seeds 2, 9)",
     ]
-
-
-def test_config_differences_are_found_and_names_of_runs_are_not_among_them(tmp_path):
-    texts = translated({5: 10}, good)
-
-    def run(name: str, seed: int, kind: str, rate: float):
-        config = {
-            "system": name,
-            "seed": seed,
-            "model": {"attention": {"kind": kind, "size": 8}},
-            "training": {"learning_rate": rate},
-        }
-        return evaluated(tmp_path / f"{name}{seed}", texts, name, seed, config=config)
-
-    runs = [run("fixed", 1, "fixed", 0.1), run("additive", 1, "additive", 0.1)]
-    assert compare_systems(runs, None, SETTINGS).config_differences == {
-        "model.attention.kind": {"fixed": ["fixed"], "additive": ["additive"]}
-    }
-    runs.append(run("additive", 2, "additive", 0.2))
-    assert compare_systems(runs, None, SETTINGS).config_differences["training.learning_rate"] == {
-        "fixed": [0.1],
-        "additive": [0.1, 0.2],
-    }
 
 
 def given(directory, texts, system: str, **record: object):
