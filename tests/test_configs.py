@@ -27,7 +27,7 @@ GROUPS = {
 
 def test_each_script_has_its_config_and_the_other_way_round():
     scripts = {path.stem for path in (CONFIGS.parent / "scripts").glob("*.py")}
-    shared = {"launch", "schemas", "overrides", "hydra_errors", "endings"}
+    shared = {"launch", "schemas", "overrides", "hydra_errors", "endings", "usage"}
     assert set(ROOTS) == scripts - shared == set(SCHEMAS)
 
 
