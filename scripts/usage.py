@@ -1,7 +1,7 @@
 """What a script says of itself on ``--help``: what it is for, its choices, its settings."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hydra.core.config_store import ConfigStore
@@ -10,7 +10,7 @@ OVERRIDE = "hydra/help=usage"
 """What makes Hydra show the text below in the place of its own."""
 
 
-def register_usage(name: str, chosen: Mapping[str, str | None], folders: Iterable[Path]) -> None:
+def register_usage(name: str, chosen: Mapping[str, str | None], folders: Sequence[Path]) -> None:
     """Give Hydra the text for ``--help`` of script ``name``.
 
     Args:
@@ -37,5 +37,5 @@ def register_usage(name: str, chosen: Mapping[str, str | None], folders: Iterabl
     )
 
 
-def _choices(group: str, folders: Iterable[Path]) -> list[str]:
+def _choices(group: str, folders: Sequence[Path]) -> list[str]:
     return sorted({file.stem for folder in folders for file in (folder / group).glob("*.yaml")})
