@@ -3,7 +3,7 @@
 A packed ``nn.LSTM`` reads the source. A Python loop then writes the target, and each step does all
 of its work in its place: embedding, both products of the alignment model, ``nn.LSTMCell``, readout,
 output layer. Autograd tapes everything. It computes the same function as
-:class:`~seq2seq.model.translation.TranslationModel` with one layer and a tanh readout.
+:class:`~seq2seq.model.translation.TranslationModel` with one layer and a linear readout.
 """
 
 import torch
@@ -26,8 +26,8 @@ class NaiveModel(nn.Module):
         super().__init__()
         if (config.encoder.layers, config.decoder.layers) != (1, 1):
             raise ValueError("the naive model has one layer on each side")
-        if config.decoder.readout != "tanh":
-            raise ValueError("the naive model has a tanh readout")
+        if config.decoder.readout != "linear":
+            raise ValueError("the naive model has a linear readout")
         if config.decoder.order != "bahdanau":
             raise ValueError("the naive model attends before each step")
         embedding, hidden = config.embedding, config.decoder.hidden
@@ -35,12 +35,16 @@ class NaiveModel(nn.Module):
         if config.attention.kind not in ("additive", "fixed"):
             raise ValueError("the naive model knows additive attention, and none")
         self.attends = config.attention.kind == "additive"
+        self.scale = embedding**0.5 if config.scale_embedding else 1.0
         self.source_embedding = nn.Embedding(source_size, embedding, padding_idx=PAD)
         self.target_embedding = nn.Embedding(target_size, embedding, padding_idx=PAD)
         self.encoder = nn.LSTM(
             embedding, config.encoder.hidden, batch_first=True, bidirectional=True
         )
         self.initial = nn.Linear(memory, 2 * hidden)
+        self.word_query = None
+        if self.attends and config.decoder.query == "state_and_word":
+            self.word_query = nn.Linear(embedding, hidden, bias=False)
         if self.attends:
             self.query = nn.Linear(hidden, attention, bias=False)
             self.key = nn.Linear(memory, attention, bias=False)
@@ -51,26 +55,30 @@ class NaiveModel(nn.Module):
         if config.decoder.tie_embedding:
             self.output.weight = self.target_embedding.weight
         self.dropout = nn.Dropout(config.dropout)
+        self.embedding_dropout = nn.Dropout(config.embedding_dropout)
 
     def encode(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, "B"]) -> Encoded:
         """Read source ids, padded on the right; ``lengths`` counts real ones, at least 1 each."""
         packed = pack_padded_sequence(
-            self.dropout(self.source_embedding(source)),
+            self.embedding_dropout(self.source_embedding(source) * self.scale),
             lengths.cpu(),
             batch_first=True,
             enforce_sorted=False,
         )
-        states, _ = pad_packed_sequence(self.encoder(packed)[0], batch_first=True)
-        memory = self.dropout(states)
+        memory, _ = pad_packed_sequence(self.encoder(packed)[0], batch_first=True)
         ahead, behind = memory.chunk(2, dim=2)
         rows = torch.arange(len(source), device=source.device)
         summary = torch.cat([ahead[rows, lengths - 1], behind[:, 0]], dim=1)
         return Encoded(memory, length_mask(lengths, memory.shape[1]), summary)
 
-    def context(self, hidden: Float[Tensor, "B H"], encoded: Encoded) -> Float[Tensor, "B M"]:
+    def context(
+        self, hidden: Float[Tensor, "B H"], embedded: Float[Tensor, "B E"], encoded: Encoded
+    ) -> Float[Tensor, "B M"]:
         """What one step sees of the source; nothing is kept from the step before."""
         if not self.attends:
             return encoded.summary
+        if self.word_query is not None:
+            hidden = hidden + self.word_query(embedded)
         compared = torch.tanh(self.query(hidden)[:, None] + self.key(encoded.memory))
         scores = self.score(compared).squeeze(2)
         weights = scores.masked_fill(~encoded.mask, float("-inf")).softmax(dim=1)
@@ -81,11 +89,11 @@ class NaiveModel(nn.Module):
         hidden, cell = torch.tanh(self.initial(encoded.summary)).chunk(2, dim=1)
         logits = []
         for token in target_input.unbind(dim=1):
-            embedded = self.dropout(self.target_embedding(token))
-            context = self.context(hidden, encoded)
+            embedded = self.embedding_dropout(self.target_embedding(token) * self.scale)
+            context = self.context(hidden, embedded, encoded)
             hidden, cell = self.cell(torch.cat([embedded, context], dim=1), (hidden, cell))
-            mixed = self.readout(torch.cat([hidden, embedded, context], dim=1))
-            logits.append(self.output(self.dropout(torch.tanh(mixed))))
+            mixed = self.readout(torch.cat([hidden, context, embedded], dim=1))
+            logits.append(self.output(self.dropout(mixed)))
         return torch.stack(logits, dim=1)
 
     @torch.no_grad()
@@ -104,6 +112,8 @@ class NaiveModel(nn.Module):
             self.query.weight.copy_(decoder.attention.query.weight)
             self.key.weight.copy_(decoder.attention.key.weight)
             self.score.weight.copy_(decoder.attention.score[None])
+            if self.word_query is not None and decoder.attention.word_query is not None:
+                self.word_query.weight.copy_(decoder.attention.word_query.weight)
         by_context, by_state = decoder.state_gates.weight.tensor_split([memory], dim=1)
         self.cell.weight_ih.copy_(torch.cat([decoder.input_gates.weight, by_context], dim=1))
         self.cell.weight_hh.copy_(by_state)

@@ -103,9 +103,12 @@ class DecoderConfig:
     input_feeding: bool = False
     """Show each step the readout of the one before (Luong et al. 2015); in the order luong alone.
     """
-    readout: str = "tanh"
-    """tanh | maxout (the paper's, pairs of units; in the order bahdanau alone): the layer between
-    state and softmax."""
+    query: str = "state_and_word"
+    """What looks at the source in the order bahdanau: state_and_word (the state before the step,
+    and the word that the step reads) | state (the paper's: that state alone)."""
+    readout: str = "linear"
+    """linear | tanh | maxout (the paper's, pairs of units; in the order bahdanau alone): the layer
+    between state and softmax."""
     recurrence: str = "fast"
     """fast (one operation with its own gradient; as reference with several layers in the order
     bahdanau, with input feeding, and in that order for coverage, multi_head, local_m and local_p) |
@@ -118,7 +121,8 @@ class DecoderConfig:
         require_range("model.decoder.layers", self.layers, 1, DEEPEST)
         require_choice("model.decoder.recurrence", self.recurrence, ("fast", "reference"))
         require_choice("model.decoder.order", self.order, ("bahdanau", "luong"))
-        require_choice("model.decoder.readout", self.readout, ("tanh", "maxout"))
+        require_choice("model.decoder.readout", self.readout, ("linear", "tanh", "maxout"))
+        require_choice("model.decoder.query", self.query, ("state_and_word", "state"))
         if self.input_feeding and self.order != "luong":
             raise UserError(
                 f"model.decoder.input_feeding=true has no meaning with model.decoder.order="
@@ -128,7 +132,7 @@ class DecoderConfig:
         if self.readout == "maxout" and self.order == "luong":
             raise UserError(
                 "model.decoder.readout=maxout is that of Bahdanau et al. 2014; with "
-                "model.decoder.order=luong set model.decoder.readout=tanh."
+                "model.decoder.order=luong set model.decoder.readout=linear or tanh."
             )
 
 
@@ -138,10 +142,14 @@ class ModelConfig:
 
     embedding: int = 256
     """Width of source and target embeddings, and of the readout."""
+    scale_embedding: bool = True
+    """Multiply embeddings by sqrt(embedding) as they are read (Vaswani et al. 2017, section 3.4)."""
     dropout: float = 0.2
-    """Dropped share of embeddings, annotations, states between layers and readout."""
-    initialization: str = "xavier"
-    """xavier (orthogonal recurrences, forget bias 1) | paper (appendix B.1 of the paper)."""
+    """Dropped share of the readout, and of states between layers."""
+    embedding_dropout: float = 0.0
+    """Dropped share of source and target embeddings."""
+    initialization: str = "uniform"
+    """uniform (seq2seq/model/initialization.py) | paper (appendix B.1 of the paper)."""
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     attention: AttentionConfig = field(default_factory=AttentionConfig)
     decoder: DecoderConfig = field(default_factory=DecoderConfig)
@@ -149,7 +157,8 @@ class ModelConfig:
     def __post_init__(self) -> None:
         require_range("model.embedding", self.embedding, 1, WIDEST)
         require_range("model.dropout", self.dropout, 0, 0.95)
-        require_choice("model.initialization", self.initialization, ("xavier", "paper"))
+        require_range("model.embedding_dropout", self.embedding_dropout, 0, 0.95)
+        require_choice("model.initialization", self.initialization, ("uniform", "paper"))
         memory = self.encoder.hidden * (2 if self.encoder.directions == "both" else 1)
         if self.attention.kind == "dot" and self.decoder.hidden != memory:
             raise UserError(

@@ -107,6 +107,9 @@ class TrainingConfig:
     """auto (bf16 where the processor has it, else fp32) | fp32 | bf16."""
     device: str = "auto"
     """auto (cuda when there is one) | cpu | cuda."""
+    adapt_threads: bool = True
+    """On a CPU, use fewer threads while other programs take the cores; sums then differ in their
+    last bits. false: always the same number."""
     dev_bleu_sentences: int = 500
     """Dev sentences translated greedily at each validation for BLEU by length; 0 for none."""
     max_skipped: int = 10

@@ -15,12 +15,13 @@ class BahdanauDecoder(Decoder):
     r"""An LSTM that looks at the source with the state that it has, and then moves on.
 
     .. math::
-        c_i = attend(s_{i-1}), \quad
+        c_i = attend(s_{i-1} + W_y E y_{i-1}), \quad
         s_i = LSTM(s_{i-1}, [E y_{i-1}; c_i]), \quad
-        t_i = readout(s_i, E y_{i-1}, c_i)
+        t_i = readout(s_i, c_i, E y_{i-1})
 
-    The query is the state *before* the step, and the context enters both the recurrence and the
-    readout. With several layers the context enters the first and the query comes from the top.
+    The query is the state *before* the step, and the word that the step reads, which that state
+    does not know yet (``model.decoder.query=state``: the state alone, as in the paper). The context
+    enters both the recurrence and the readout. With several layers the context enters the first and the query comes from the top.
     """
 
     def __init__(
@@ -38,18 +39,21 @@ class BahdanauDecoder(Decoder):
             config,
             dropout,
             entering=memory_size,
-            shown=config.hidden + embedding_size + memory_size,
+            shown=config.hidden + memory_size + embedding_size,
         )
 
     def advance(
         self,
         input_gates: Float[Tensor, "R G"],
+        word: Float[Tensor, "R H"] | None,
         state: DecoderState,
         encoded: Encoded,
         keys: Float[Tensor, "N S A"],
     ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """See :class:`Decoder`."""
-        context, weights = self.attention(state.hidden[-1], keys, encoded, state.past)
+        context, weights = self.attention(
+            self.attention.query_of(state.hidden[-1], word), keys, encoded, state.past
+        )
         past = self.attention.remember(state.past, weights)
         hidden, cell = self.recur(input_gates, context, state)
         return DecoderState(hidden, cell, past, state.fed), context, weights
@@ -62,8 +66,10 @@ class BahdanauDecoder(Decoder):
         keys: Float[Tensor, "N S A"],
     ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
         """See :class:`Decoder`."""
-        state, context, weights = self.advance(self.input_gates(embedded), state, encoded, keys)
-        return self.readout(state.hidden[-1], embedded, context), state, weights
+        word = self.attention.word_share(embedded)
+        gates = self.input_gates(embedded)
+        state, context, weights = self.advance(gates, word, state, encoded, keys)
+        return self.readout(state.hidden[-1], context, embedded), state, weights
 
     def unroll(
         self, embedded: Float[Tensor, "B T E"], encoded: Encoded
@@ -79,7 +85,7 @@ class BahdanauDecoder(Decoder):
             )
         else:
             hidden, context, weights = self.taped(embedded, state, encoded)
-        return self.readout(hidden, embedded, context), weights
+        return self.readout(hidden, context, embedded), weights
 
     def _scan_scored(
         self,
@@ -89,16 +95,21 @@ class BahdanauDecoder(Decoder):
         attention: ScoredAttention,
     ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
         """The same numbers by one operation with its own gradient."""
+        inputs = embedded.transpose(0, 1)
+        query_weight, word = attention.query_weight(), attention.word_share(inputs)
+        if word is not None and query_weight is not None:
+            word = functional.linear(word, query_weight)
         scan = attention_scan(
-            self.input_gates(embedded.transpose(0, 1)),
+            self.input_gates(inputs),
             state.hidden[0],
             state.cell[0],
             self.state_gates.weight,
             AlignmentInput(
                 encoded.memory,
                 encoded.mask,
-                attention.query_weight(),
+                query_weight,
                 attention.scan_score(attention.keys(encoded.memory)),
+                word,
             ),
         )
         return (

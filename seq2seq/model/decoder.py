@@ -102,8 +102,9 @@ class Decoder(nn.Module, ABC):
         self.upper_gates = nn.ModuleList(
             nn.Linear(2 * hidden, 4 * hidden) for _ in range(config.layers - 1)
         )
-        self.maxout = config.readout == "maxout"
-        self.readout_layer = nn.Linear(shown, embedding_size * (2 if self.maxout else 1))
+        self.readout_kind = config.readout
+        pairs = 2 if config.readout == "maxout" else 1
+        self.readout_layer = nn.Linear(shown, embedding_size * pairs)
         self.dropout = Dropout(dropout)
 
     def initial_state(self, encoded: Encoded) -> DecoderState:
@@ -143,21 +144,25 @@ class Decoder(nn.Module, ABC):
         # Cast before they are joined: half the bytes to write, and to keep for the way back.
         narrow = product_type(parts[0].device, parts[0].dtype)
         mixed = self.readout_layer(torch.cat([part.to(narrow) for part in parts], dim=-1))
-        if self.maxout:
-            return self.dropout(mixed.unflatten(-1, (-1, 2)).amax(dim=-1))
-        return self.dropout(torch.tanh(mixed))
+        if self.readout_kind == "maxout":
+            mixed = mixed.unflatten(-1, (-1, 2)).amax(dim=-1)
+        elif self.readout_kind == "tanh":
+            mixed = torch.tanh(mixed)
+        return self.dropout(mixed)
 
     @abstractmethod
     def advance(
         self,
         input_gates: Float[Tensor, "R G"],
+        word: Float[Tensor, "R H"] | None,
         state: DecoderState,
         encoded: Encoded,
         keys: Float[Tensor, "N S A"],
     ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """One step without the readout: new state, context, weights.
 
-        Rows are those of :meth:`step`.
+        ``input_gates`` and ``word`` are the word's shares of the gates and of the query. Rows are
+        those of :meth:`step`.
         """
 
     def taped(
@@ -169,8 +174,10 @@ class Decoder(nn.Module, ABC):
         """
         keys = self.attention.keys(encoded.memory)
         hiddens, contexts, weights = [], [], []
-        for gates in self.input_gates(embedded).unbind(dim=1):
-            state, context, step_weights = self.advance(gates, state, encoded, keys)
+        words = self.attention.word_share(embedded)
+        for step, gates in enumerate(self.input_gates(embedded).unbind(dim=1)):
+            word = None if words is None else words[:, step]
+            state, context, step_weights = self.advance(gates, word, state, encoded, keys)
             hiddens.append(state.hidden[-1])
             contexts.append(context)
             weights.append(step_weights)

@@ -86,6 +86,8 @@ class Encoder(nn.Module):
         mask = length_mask(lengths, width)
         layer_input = embedded
         for layer in range(self.layers):
+            if layer:
+                layer_input = self.dropout(layer_input)
             read = []
             if self.ahead:
                 read.append(_read(self.forwards[layer], layer_input))
@@ -93,7 +95,7 @@ class Encoder(nn.Module):
                 backwards = layer_input.gather(1, flip.expand_as(layer_input))
                 flipped = _read(self.backwards[layer], backwards)
                 read.append(flipped.gather(1, flip.expand_as(flipped)))
-            layer_input = self.dropout(widen(torch.cat(read, dim=2)))
+            layer_input = widen(torch.cat(read, dim=2))
         memory = layer_input * mask[:, :, None]
         last = memory[torch.arange(batch, device=lengths.device), lengths - 1]
         hidden = self.memory_size // (self.ahead + self.behind)

@@ -1,15 +1,15 @@
 """How parameters start."""
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from seq2seq.model.attention import Attention
 from seq2seq.model.attention.additive import CoverageAttention, NetworkAttention
 from seq2seq.model.decoder import Decoder
 
-
-def _gate_blocks(weight: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """The four square (or rectangular) gate matrices stacked in an LSTM weight."""
-    return weight.chunk(4, dim=0)
+READOUT_GAIN = 3.0
+"""States and contexts enter the readout at a deviation of about 0.2, embeddings at 1: without a
+gain, the softmax layer would be shown the last word and little else."""
 
 
 def _attention_last(model: nn.Module) -> tuple[list[nn.Module], list[nn.Module]]:
@@ -24,11 +24,14 @@ def _attention_last(model: nn.Module) -> tuple[list[nn.Module], list[nn.Module]]
     return parts
 
 
-def initialize_xavier(model: nn.Module) -> None:
-    """Xavier-uniform products, orthogonal recurrences, forget gates open (bias 1).
+@torch.no_grad()
+def initialize_uniform(model: nn.Module) -> None:
+    """Uniform weights, by the width of what they make; docs/performance.md says what each gains.
 
-    Gates are initialised one by one: as one matrix of four,
-    Xavier's bound and orthogonality would be those of the wrong shape.
+    LSTMs, and the word's share of the query, start from U(-1/sqrt(H), 1/sqrt(H)); the vector of an
+    additive score from U(-1/sqrt(A), 1/sqrt(A)); other products from Xavier's bound, times
+    :data:`READOUT_GAIN` where the readout meets state and context. Embeddings have deviation
+    1/sqrt(E). Biases are 0, but the decoder's forget gates are open (bias 1).
     """
     for modules in _attention_last(model):
         for module in modules:
@@ -39,49 +42,29 @@ def initialize_xavier(model: nn.Module) -> None:
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
             elif isinstance(module, NetworkAttention | CoverageAttention):
-                nn.init.uniform_(module.score, -(module.key_size**-0.5), module.key_size**-0.5)
+                _spread(module.score, module.key_size)
         for module in modules:
             if isinstance(module, nn.LSTM):
-                _initialize_lstm(module)
+                for name, parameter in module.named_parameters():
+                    if "weight" in name:
+                        _spread(parameter, module.hidden_size)
+                    else:
+                        nn.init.zeros_(parameter)
+            elif isinstance(module, Attention) and module.word_query is not None:
+                _spread(module.word_query.weight, module.word_query.out_features)
             elif isinstance(module, Decoder):
-                _initialize_decoder(module)
+                for linear in [module.input_gates, module.state_gates, *module.upper_gates]:
+                    weight, bias = linear.get_parameter("weight"), linear.bias
+                    _spread(weight, len(weight) // 4)
+                    if isinstance(bias, Tensor):  # gates are ordered i, f, g, o
+                        bias.chunk(4)[1].fill_(1.0)
+                known = module.state_gates.out_features // 4 + module.initial.in_features
+                module.readout_layer.weight[:, :known] *= READOUT_GAIN
 
 
-@torch.no_grad()
-def _initialize_lstm(lstm: nn.LSTM) -> None:
-    for name, parameter in lstm.named_parameters():
-        if name.startswith("weight_ih"):
-            for gate in _gate_blocks(parameter):
-                nn.init.xavier_uniform_(gate)
-        elif name.startswith("bias"):
-            nn.init.zeros_(parameter)
-            if name.startswith("bias_ih"):
-                _gate_blocks(parameter)[1].fill_(1.0)
-    _make_orthogonal(lstm)
-
-
-@torch.no_grad()
-def _initialize_decoder(decoder: Decoder) -> None:
-    for linear in [decoder.input_gates, decoder.state_gates, *decoder.upper_gates]:
-        for gate in _gate_blocks(linear.weight):
-            nn.init.xavier_uniform_(gate)
-        if linear.bias is not None:
-            _gate_blocks(linear.bias)[1].fill_(1.0)
-    _make_orthogonal(decoder)
-
-
-def _make_orthogonal(module: nn.LSTM | Decoder) -> None:
-    """Draw the recurrent matrix of each gate anew, as an orthogonal one."""
-    if isinstance(module, nn.LSTM):
-        recurrent = [p for name, p in module.named_parameters() if name.startswith("weight_hh")]
-    else:
-        hidden = module.state_gates.out_features // 4
-        linears = [module.state_gates, *module.upper_gates]
-        # Columns: [input or context; own state].
-        recurrent = [linear.weight[:, -hidden:] for linear in linears]
-    for weight in recurrent:
-        for gate in _gate_blocks(weight):
-            nn.init.orthogonal_(gate)
+def _spread(parameter: Tensor, width: int) -> None:
+    """Draw from U(-1/sqrt(width), 1/sqrt(width))."""
+    nn.init.uniform_(parameter, -(width**-0.5), width**-0.5)
 
 
 @torch.no_grad()
@@ -100,5 +83,17 @@ def initialize_paper(model: nn.Module) -> None:
                 else:
                     nn.init.normal_(parameter, std=deviation)
         for module in modules:
-            if isinstance(module, nn.LSTM | Decoder):
-                _make_orthogonal(module)
+            for weight in _recurrent_weights(module):
+                for gate in weight.chunk(4):
+                    nn.init.orthogonal_(gate)
+
+
+def _recurrent_weights(module: nn.Module) -> list[Tensor]:
+    """What multiplies an LSTM's own state, of each layer: four gates below each other."""
+    if isinstance(module, nn.LSTM):
+        return [p for name, p in module.named_parameters() if name.startswith("weight_hh")]
+    if isinstance(module, Decoder):
+        hidden = module.state_gates.out_features // 4
+        linears = [module.state_gates, *module.upper_gates]
+        return [linear.get_parameter("weight")[:, -hidden:] for linear in linears]
+    return []

@@ -52,13 +52,15 @@ class LuongDecoder(Decoder):
     def advance(
         self,
         input_gates: Float[Tensor, "R G"],
+        word: Float[Tensor, "R H"] | None,
         state: DecoderState,
         encoded: Encoded,
         keys: Float[Tensor, "N S A"],
     ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """See :class:`Decoder`; ``fed`` is still that of the step before."""
         hidden, cell = self.recur(input_gates, state.fed, state)
-        context, weights = self.attention(hidden[-1], keys, encoded, state.past)
+        query = self.attention.query_of(hidden[-1], word)
+        context, weights = self.attention(query, keys, encoded, state.past)
         past = self.attention.remember(state.past, weights)
         return DecoderState(hidden, cell, past, state.fed), context, weights
 
@@ -70,7 +72,7 @@ class LuongDecoder(Decoder):
         keys: Float[Tensor, "N S A"],
     ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
         """:meth:`step` for a word whose share of the gates is known."""
-        state, context, weights = self.advance(input_gates, state, encoded, keys)
+        state, context, weights = self.advance(input_gates, None, state, encoded, keys)
         attentional = self.readout(state.hidden[-1], context)
         if self.fed_size:
             state = state._replace(fed=attentional)

@@ -6,11 +6,11 @@ only what the way back needs; (B, S, A) arrays are recomputed; and each weight's
 large product after the loop. Same numbers as the taped loop of :class:`Decoder`, which remains as
 the readable reference (``model.decoder.recurrence=reference``) and as the test's oracle.
 
-With :math:`z_t = [c_t; s_{t-1}]` and :math:`X_t = W_x E y_{t-1} + b` computed before the loop, a
-step is
+With :math:`z_t = [c_t; s_{t-1}]` and what depends on the known target alone computed before the
+loop, :math:`X_t = W_x E y_{t-1} + b` and :math:`Q_t = W_a W_y E y_{t-1}`, a step is
 
 .. math::
-    q_t = W_a s_{t-1}, \quad e_{tj} = v \cdot \tanh(k_j + q_t), \quad a_t = softmax(e_t), \quad
+    q_t = Q_t + W_a s_{t-1}, \quad e_{tj} = v \cdot \tanh(k_j + q_t), \quad a_t = softmax(e_t), \quad
     c_t = \sum_j a_{tj} h_j, \quad s_t = cell(X_t + W z_t)
 
 Back through it, with :math:`P = \tanh(k_j + q_t)` and :math:`\bar x` the gradient of x:
@@ -44,6 +44,8 @@ class AlignmentInput(NamedTuple):
     query_weight: Float[Tensor, "Q H"] | None
     """Makes the query of the state; None where the state itself is the query."""
     score: Score
+    query_inputs: Float[Tensor, "T B Q"] | None = None
+    """The part of the queries that depends on the known target only; None where there is none."""
 
 
 class Scan(NamedTuple):
@@ -72,7 +74,7 @@ def attention_scan(
         alignment: what it aligns with, and how.
     """
     product = product_type(inputs.device, hidden.dtype)
-    memory, mask, query_weight, score = alignment
+    memory, mask, query_weight, score, query_inputs = alignment
     return Scan(
         *_AttentionScan.apply(
             choose_kernels(inputs.device, hidden.dtype, product),
@@ -85,6 +87,7 @@ def attention_scan(
             memory,
             mask,
             query_weight,
+            query_inputs,
             *score.tensors,
         )
     )
@@ -185,6 +188,7 @@ class _AttentionScan(torch.autograd.Function):
         memory: Tensor,
         mask: Tensor,
         query_weight: Tensor | None,
+        query_inputs: Tensor | None,
         *score_tensors: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
         steps, (batch, positions, width) = len(inputs), memory.shape
@@ -196,14 +200,13 @@ class _AttentionScan(torch.autograd.Function):
             contexts = memory.new_empty(steps, batch, width)
             joined = inputs.new_empty(steps + 1, batch, weight.shape[1])
             tape = _Tape(steps, hidden, cell, joined)
-            if query_weight is None:
-                queries = tape.hidden[:-1]
-            else:
-                queries = memory.new_empty(steps, batch, len(query_weight))
-                ask = query_weight.to(product).t()
+            ask = None if query_weight is None else query_weight.to(product).t()
+            asked = hidden.shape[1] if ask is None else ask.shape[1]
+            queries = memory.new_zeros(steps, batch, asked)
+            if query_inputs is not None:
+                queries.copy_(query_inputs)
             for t in range(steps):
-                if query_weight is not None:
-                    queries[t] = tape.state[t] @ ask
+                queries[t] += tape.hidden[t] if ask is None else tape.state[t] @ ask
                 score.forward(kernels, queries[t], mask, weights[t])
                 kernels.attend(weights[t], memory, contexts[t], joined[t, :, :width])
                 tape.step(kernels, t, inputs[t], across)
@@ -230,6 +233,7 @@ class _AttentionScan(torch.autograd.Function):
         weight, memory, query_weight, queries, weights, joined, gates, cell, *tensors = (
             ctx.saved_tensors
         )
+        query_inputs_matter = ctx.needs_input_grad[10]
         kernels, product, score = ctx.kernels, ctx.product, ctx.score_kind(*tensors)
         steps, width = len(gates), memory.shape[2]
         with torch.autocast(gates.device.type, enabled=False):
@@ -239,11 +243,9 @@ class _AttentionScan(torch.autograd.Function):
             d_cell, d_hidden = torch.zeros_like(cell[0]), torch.zeros_like(cell[0])
             d_scores, d_query = torch.empty_like(weights[0]), torch.empty_like(queries[0])
             sums = score.sums()
+            d_queries = queries.new_empty(queries.shape, dtype=product)
             if query_weight is not None:
-                ask, d_queries = (
-                    query_weight.to(product),
-                    queries.new_empty(queries.shape, dtype=product),
-                )
+                ask = query_weight.to(product)
             for t in reversed(range(steps)):
                 d_hidden += d_output[t]
                 kernels.cell_backward(gates[t], cell[t], cell[t + 1], d_hidden, d_cell, d_gates[t])
@@ -252,10 +254,10 @@ class _AttentionScan(torch.autograd.Function):
                 kernels.attend_backward(d_contexts[t], weights[t], memory, d_scores)
                 score.backward(kernels, queries[t], d_scores, d_query, sums)
                 d_hidden.copy_(d_joined[:, width:])  # then sums are wide
+                d_queries[t] = d_query
                 if query_weight is None:
                     d_hidden += d_query
                 else:
-                    d_queries[t] = d_query
                     d_hidden += d_queries[t] @ ask
             del across  # where the most memory is held
             operands = joined[:-1].flatten(0, 1)
@@ -276,5 +278,6 @@ class _AttentionScan(torch.autograd.Function):
             d_memory,
             None,
             d_query_weight,
+            d_queries if query_inputs_matter else None,
             *score.gradients(sums),
         )

@@ -15,7 +15,7 @@ from seq2seq.model.bahdanau import BahdanauDecoder
 from seq2seq.model.decoder import Decoder, DecoderState
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded, Encoder
-from seq2seq.model.initialization import initialize_paper, initialize_xavier
+from seq2seq.model.initialization import initialize_paper, initialize_uniform
 from seq2seq.model.luong import LuongDecoder
 
 
@@ -27,6 +27,23 @@ class Step(NamedTuple):
     state: DecoderState
     weights: Float[Tensor, "R S"]
     """Where the step looked; all 0 for a model without attention."""
+
+
+class Embedding(nn.Embedding):
+    """Rows of a matrix, times ``scale`` as they are read.
+
+    With sqrt(E) as scale (Vaswani et al. 2017, section 3.4) a row is read at deviation 1 and stored
+    at E^-1/2, the deviation that suits the softmax layer, which may be the same matrix. Adam's
+    steps, of one size for all parameters, then change what is read sqrt(E) times as fast.
+    """
+
+    def __init__(self, size: int, width: int, scale: float) -> None:
+        super().__init__(size, width, padding_idx=PAD)
+        self.scale = scale
+
+    def forward(self, ids: Int[Tensor, "*N"]) -> Float[Tensor, "*N E"]:
+        """The rows of ``ids``."""
+        return super().forward(ids) * self.scale
 
 
 class TranslationModel(nn.Module):
@@ -47,8 +64,8 @@ class TranslationModel(nn.Module):
             for parameter in self.parameters():  # so that one which nothing starts is found out
                 nn.init.constant_(parameter, math.nan)
             torch.default_generator.manual_seed(start)
-            (initialize_paper if config.initialization == "paper" else initialize_xavier)(self)
-            if config.initialization == "xavier" and not config.decoder.tie_embedding:
+            (initialize_paper if config.initialization == "paper" else initialize_uniform)(self)
+            if config.initialization == "uniform" and not config.decoder.tie_embedding:
                 # As where it is the target embedding: Xavier's bound is far too small for so many
                 # rows, and the first updates would do nothing but raise it.
                 nn.init.normal_(self.output.weight, std=config.embedding**-0.5)
@@ -62,20 +79,26 @@ class TranslationModel(nn.Module):
             self.target_embedding.weight[PAD] = 0
 
     def _build(self, config: ModelConfig, source_size: int, target_size: int) -> None:
-        self.source_embedding = nn.Embedding(source_size, config.embedding, padding_idx=PAD)
-        self.target_embedding = nn.Embedding(target_size, config.embedding, padding_idx=PAD)
+        scale = config.embedding**0.5 if config.scale_embedding else 1.0
+        self.source_embedding = Embedding(source_size, config.embedding, scale)
+        self.target_embedding = Embedding(target_size, config.embedding, scale)
         self.encoder = Encoder(config.embedding, config.encoder, config.dropout)
         memory_size = self.encoder.memory_size
-        order = LuongDecoder if config.decoder.order == "luong" else BahdanauDecoder
+        decoder = config.decoder
+        # In Luong's order the state has read the word.
+        asks = decoder.order == "bahdanau" and decoder.query == "state_and_word"
+        order = LuongDecoder if decoder.order == "luong" else BahdanauDecoder
         self.decoder: Decoder = order(
             config.embedding,
             memory_size,
-            build_attention(config.attention, config.decoder.hidden, memory_size),
-            config.decoder,
+            build_attention(
+                config.attention, decoder.hidden, memory_size, config.embedding if asks else None
+            ),
+            decoder,
             config.dropout,
         )
         self.output = nn.Linear(config.embedding, target_size)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = Dropout(config.embedding_dropout)
 
     @property
     def attends(self) -> bool:

@@ -29,6 +29,7 @@ from seq2seq.training.progress import Progress
 from seq2seq.training.run_folder import RunFolder, identity
 from seq2seq.training.saves import Saves
 from seq2seq.training.skipped import Skipped
+from seq2seq.training.threads import Threads
 from seq2seq.training.updater import Updater
 from seq2seq.training.validation import Validator
 from seq2seq.training.window import Window
@@ -108,6 +109,9 @@ class Trainer:
         self.environment["earlier_commits"] = earlier_commits(before, self.environment)
         self._write_record("running")
         self._log_start()
+        training = self.config.training
+        fixed = not training.adapt_threads or training.deterministic or self.ranks.size > 1
+        self._threads = Threads(fixed)
         self._clock = time.monotonic() - self.progress.seconds
         self._saved = time.monotonic()
         with logging_redirect_tqdm(), self._bar() as bar, freed_memory_kept():
@@ -282,6 +286,7 @@ class Trainer:
         )
 
     def _log_updates(self, rate: float, bar: tqdm) -> None:
+        self._threads.adapt()
         self._settle()
         entry = self.window.entry()
         self.window = Window()

@@ -37,6 +37,8 @@ def gradients_in_the_projects_terms(naive: NaiveModel) -> dict[str, torch.Tensor
         found["decoder.attention.query.weight"] = of(naive.query.weight)
         found["decoder.attention.key.weight"] = of(naive.key.weight)
         found["decoder.attention.score"] = of(naive.score.weight)[0]
+        assert naive.word_query is not None
+        found["decoder.attention.word_query.weight"] = of(naive.word_query.weight)
     for name, parameter in naive.encoder.named_parameters():
         side = "backwards" if name.endswith("_reverse") else "forwards"
         found[f"encoder.{side}.0.{name.removesuffix('_reverse')}"] = of(parameter)
@@ -85,7 +87,7 @@ def test_equals_the_translation_model(kind, tied):
     ("config", "message"),
     [
         (ModelConfig(encoder=EncoderConfig(layers=2)), "one layer"),
-        (ModelConfig(decoder=DecoderConfig(readout="maxout")), "tanh"),
+        (ModelConfig(decoder=DecoderConfig(readout="maxout")), "linear"),
         (ModelConfig(decoder=DecoderConfig(order="luong")), "before each step"),
     ],
 )

@@ -56,10 +56,13 @@ class SlowState:
         ]
         self.past = {"coverage": [0.0] * len(source), "local_m": [0.0]}.get(kind, [])
 
-    def attend(self) -> tuple[Vector, Vector]:
-        """Context and weights by the top state; remembers what the kind remembers."""
+    def attend(self, embedded: Vector | None = None) -> tuple[Vector, Vector]:
+        """Context and weights by the top state, and the word; remembers what the kind remembers."""
+        query = self.hiddens[-1]
+        if embedded is not None and (word := self.decoder.attention.word_query) is not None:
+            query = plus(query, times(word.weight, embedded))
         context, weights, self.past = look(
-            *(self.kind, self.decoder.attention, self.hiddens[-1]),
+            *(self.kind, self.decoder.attention, query),
             *(self.memory, self.summary, self.past),
         )
         return context, weights
@@ -78,10 +81,11 @@ class SlowState:
             self.hiddens[k], self.cells[k] = cell(gates, self.cells[k])
 
     def readout(self, *parts: Vector) -> Vector:
-        """tanh(W [parts] + b)."""
+        """W [parts] + b, or tanh of it."""
         joined = [x for part in parts for x in part]
         mixed = times(self.decoder.readout_layer.weight, joined)
-        return [math.tanh(x) for x in plus(mixed, self.decoder.readout_layer.bias.tolist())]
+        mixed = plus(mixed, self.decoder.readout_layer.bias.tolist())
+        return [math.tanh(x) for x in mixed] if self.decoder.readout_kind == "tanh" else mixed
 
 
 def slow_luong(
@@ -96,7 +100,7 @@ def slow_luong(
     attentional = [0.0] * model.output.in_features
     logits, looked = [], []
     for word in target:
-        embedded = model.target_embedding.weight[word].tolist()
+        embedded = (model.target_embedding.weight[word] * model.target_embedding.scale).tolist()
         state.move(embedded, attentional if feeding else [])
         context, weights = state.attend()
         attentional = state.readout(state.hiddens[-1], context)
@@ -110,16 +114,16 @@ def slow_bahdanau(
 ) -> tuple[list[Vector], list[Vector]]:
     """Logits and weights of each step of one sentence (Bahdanau et al. 2014, appendix A.2.2).
 
-    c_i = attend(s_{i-1}), s_i = LSTM(s_{i-1}, [E y_{i-1}; c_i]),
-    t_i = tanh(U [s_i; E y_{i-1}; c_i]), logits = W t_i + b.
+    c_i = attend(s_{i-1}), or attend(s_{i-1} + W_y E y_{i-1}), s_i = LSTM(s_{i-1}, [E y_{i-1}; c_i]),
+    t_i = U [s_i; c_i; E y_{i-1}], or tanh of it, logits = W t_i + b.
     """
     state = SlowState(model, kind, source)
     logits, looked = [], []
     for word in target:
-        embedded = model.target_embedding.weight[word].tolist()
-        context, weights = state.attend()
+        embedded = (model.target_embedding.weight[word] * model.target_embedding.scale).tolist()
+        context, weights = state.attend(embedded)
         state.move(embedded, context)
-        shown = state.readout(state.hiddens[-1], embedded, context)
+        shown = state.readout(state.hiddens[-1], context, embedded)
         logits.append(plus(times(model.output.weight, shown), model.output.bias.tolist()))
         looked.append(weights)
     return logits, looked

@@ -15,7 +15,9 @@ LENGTHS = torch.tensor([4, 2, 3])
 TARGET = torch.tensor([[2, 5, 6, 9], [2, 7, PAD, PAD], [2, 8, 9, 4]])
 
 
-def build(kind: str, layers: int, recurrence: str) -> TranslationModel:
+def build(
+    kind: str, layers: int, recurrence: str, query: str = "state_and_word", readout: str = "linear"
+) -> TranslationModel:
     """A model whose weights are large enough for every part to matter."""
     torch.manual_seed(0)
     config = ModelConfig(
@@ -24,7 +26,9 @@ def build(kind: str, layers: int, recurrence: str) -> TranslationModel:
         encoder=EncoderConfig(hidden=4),
         # Neither the window nor the positions hold the longest source.
         attention=AttentionConfig(kind=kind, size=8, heads=2, window=2, positions=3),
-        decoder=DecoderConfig(hidden=8, layers=layers, recurrence=recurrence),
+        decoder=DecoderConfig(
+            hidden=8, layers=layers, recurrence=recurrence, query=query, readout=readout
+        ),
     )
     model = TranslationModel(config, 11, 13).double()
     with torch.no_grad():
@@ -37,11 +41,18 @@ def build(kind: str, layers: int, recurrence: str) -> TranslationModel:
 
 @pytest.mark.parametrize("kind", ATTENTION_KINDS)
 @pytest.mark.parametrize(
-    ("layers", "recurrence"), [(1, "fast"), (1, "reference"), (2, "fast")], ids=str
+    ("layers", "recurrence", "query", "readout"),
+    [
+        (1, "fast", "state_and_word", "linear"),
+        (1, "fast", "state", "tanh"),
+        (1, "reference", "state_and_word", "tanh"),
+        (1, "reference", "state", "linear"),
+        (2, "fast", "state_and_word", "linear"),
+    ],
 )
-def test_a_batch_equals_slow_loops_over_its_sentences(kind, layers, recurrence):
+def test_a_batch_equals_slow_loops_over_its_sentences(kind, layers, recurrence, query, readout):
     """Of the paper's equations; so no sentence is touched by its company, or by padding."""
-    model = build(kind, layers, recurrence)
+    model = build(kind, layers, recurrence, query, readout)
     outputs, weights = model.decoder.unroll(
         model.target_embedding(TARGET), model.encode(SOURCE, LENGTHS)
     )

@@ -65,19 +65,24 @@ def test_seeded_and_only_in_training():
 def test_a_model_drops_of_everything_that_its_config_names(
     monkeypatch, below, layers, order, feeding, recurrence
 ):
-    """Embeddings, annotations, states between layers, readout: each number once, and no others."""
-    numbers: Counter[int] = Counter()  # by their width, which tells what they are
-    shares = set()
+    """Embeddings by their share; states between layers and readout by theirs: each number once.
+
+    The annotations are whole: one mask would fall on the fixed vector of the baseline, where
+    attention has neighbours that tell nearly the same.
+    """
+    numbers: Counter[tuple[int, float]] = (
+        Counter()
+    )  # by width, which tells what they are, and share
 
     def count(self: Dropout, x: torch.Tensor) -> torch.Tensor:
-        numbers[x.shape[-1]] += x.numel() // x.shape[-1]
-        shares.add(self.share)
+        numbers[x.shape[-1], self.share] += x.numel() // x.shape[-1]
         return x
 
     monkeypatch.setattr(Dropout, "forward", count)
     config = ModelConfig(
         embedding=6,
         dropout=0.37,
+        embedding_dropout=0.21,
         encoder=EncoderConfig(hidden=5, layers=below),
         attention=AttentionConfig(size=4),
         decoder=DecoderConfig(
@@ -89,10 +94,9 @@ def test_a_model_drops_of_everything_that_its_config_names(
     ids = torch.randint(4, 11, (rows, source)), torch.randint(4, 11, (rows, target))
     model(ids[0], torch.tensor([7, 2, 4]), ids[1])
     embeddings, readouts = rows * (source + target), rows * target
-    annotations, between = rows * source * below, rows * target * (layers - 1)
-    expected = {6: embeddings + readouts, 10: annotations, 8: between}
-    assert numbers == {width: count for width, count in expected.items() if count}
-    assert shares == {0.37}
+    read, written = rows * source * (below - 1), rows * target * (layers - 1)
+    expected = {(6, 0.21): embeddings, (6, 0.37): readouts, (10, 0.37): read, (8, 0.37): written}
+    assert numbers == {key: count for key, count in expected.items() if count}
 
 
 @pytest.mark.parametrize("order", ["bahdanau", "luong"])

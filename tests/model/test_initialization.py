@@ -11,7 +11,7 @@ WORDS, E, H, M, D, A = 300, 64, 96, 192, 128, 160
 """Words of either side; widths of embedding, reader, annotation, decoder and alignment model."""
 
 
-@pytest.fixture(params=["xavier", "paper"])
+@pytest.fixture(params=["uniform", "paper"])
 def initialization(request) -> str:
     return request.param
 
@@ -44,19 +44,13 @@ def started(initialization) -> dict[str, torch.Tensor]:
     return parts
 
 
-def fans(name: str, value: torch.Tensor) -> int:
-    """Inputs and outputs of the whole product, where ``value`` is but the inputs' part."""
-    rows, columns = value.shape
-    whole = {"decoder.state_gates": M + D, "decoder.upper_gates": 2 * D}
-    found = [width for start, width in whole.items() if name.startswith(start)]
-    return rows + (found[0] if found else columns)
-
-
 def recurrent(name: str) -> bool:
     return "weight_hh" in name or name.endswith(" own")
 
 
-def test_recurrences_are_orthogonal_gate_by_gate(started):
+def test_the_papers_recurrences_are_orthogonal_gate_by_gate(started, initialization):
+    if initialization != "paper":
+        return
     found = {name: value for name, value in started.items() if recurrent(name)}
     assert len(found) == 4 * (2 * 2 + 2)  # readers of both directions, and layers of the decoder
     for name, value in found.items():
@@ -69,14 +63,22 @@ def test_biases_are_zero_but_those_of_open_forget_gates(started, initialization)
     assert all((started[name] == 1).all() for name in opened)
     forget = {name for name in started if name.endswith(" f") and "bias" in name}
     forget -= {name for name in forget if "bias_hh" in name}
-    assert len(forget) == 2 * 2 + 2
-    assert opened == (forget if initialization == "xavier" else set())
+    forget = {name for name in forget if name.startswith("decoder.")}
+    assert len(forget) == 2
+    assert opened == (forget if initialization == "uniform" else set())
 
 
 def test_each_product_has_the_spread_of_its_formula(started, initialization):
-    """Rows of an embedding E^-1/2, Xavier's bound of one gate, A^-1/2; or appendix B.1's."""
-    weights = {n: v for n, v in started.items() if "bias" not in n and not recurrent(n)}
-    assert len(weights) == 2 + 4 * (2 * 2 + 3) + 2 + 3
+    """Rows of an embedding E^-1/2, gates H^-1/2 or D^-1/2, v_a A^-1/2, Xavier; or appendix B.1's.
+
+    State and annotations enter the readout at three times Xavier's bound, the word at its own.
+    """
+    paper = initialization == "paper"
+    weights = {n: v for n, v in started.items() if "bias" not in n}
+    weights = {n: v for n, v in weights.items() if not (paper and recurrent(n))}
+    readout = weights.pop("decoder.readout_layer.weight")
+    weights |= {"readout known": readout[:, : D + M], "readout word": readout[:, D + M :]}
+    assert len(weights) == 2 + 4 * (2 * 2 + 3 + (0 if paper else 2 * 2 + 2)) + 3 + 4
     for name, value in weights.items():
         attends = ".attention." in name
         if initialization == "paper":
@@ -90,6 +92,10 @@ def test_each_product_has_the_spread_of_its_formula(started, initialization):
         elif name.endswith("score"):
             found, spread = value.abs().max().item(), A**-0.5
         else:
-            found, spread = value.abs().max().item(), (6 / fans(name, value)) ** 0.5
+            rows, columns = readout.shape if "readout" in name else value.shape
+            spread = (6 / (rows + columns)) ** 0.5 * (3 if name == "readout known" else 1)
+            if "_gates" in name or "_l0" in name or "word_query" in name:
+                spread = (H if name.startswith("encoder") else D) ** -0.5
+            found = value.abs().max().item()
             assert value.std().item() == pytest.approx(spread / 3**0.5, rel=0.05), name
         assert found == pytest.approx(spread, rel=0.05), name

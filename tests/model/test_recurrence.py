@@ -81,17 +81,18 @@ def leaf(*shape):
     return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
 
 
-def test_attention_scan_passes_gradcheck():
+@pytest.mark.parametrize("word", [leaf(4, 2, 4), None], ids=["word", "no word"])
+def test_attention_scan_passes_gradcheck(word):
     torch.manual_seed(0)
     mask = length_mask(torch.tensor([3, 2]), 3)
     inputs, hidden, cell, weight = leaf(4, 2, 8), leaf(2, 2), leaf(2, 2), leaf(8, 5)
     keys, memory, query, score = leaf(2, 3, 4), leaf(2, 3, 3), leaf(4, 2), leaf(4)
 
-    def scan(inputs, hidden, cell, weight, keys, memory, query, score):
-        alignment = AlignmentInput(memory, mask, query, AdditiveScore(keys, score))
+    def scan(inputs, hidden, cell, weight, keys, memory, query, score, word):
+        alignment = AlignmentInput(memory, mask, query, AdditiveScore(keys, score), word)
         return attention_scan(inputs, hidden, cell, weight, alignment)[:2]
 
-    leaves = (inputs, hidden, cell, weight, keys, memory, query, score)
+    leaves = (inputs, hidden, cell, weight, keys, memory, query, score, word)
     assert torch.autograd.gradcheck(scan, leaves)
 
 
@@ -100,13 +101,13 @@ def test_a_product_as_score_passes_gradcheck(steps, positions):
     torch.manual_seed(0)
     mask = length_mask(torch.tensor([positions, max(1, positions - 1)]), positions)
     inputs, hidden, cell, weight = leaf(steps, 2, 8), leaf(2, 2), leaf(2, 2), leaf(8, 5)
-    keys, memory = leaf(2, positions, 2), leaf(2, positions, 3)
+    keys, memory, word = leaf(2, positions, 2), leaf(2, positions, 3), leaf(steps, 2, 2)
 
-    def scan(inputs, hidden, cell, weight, keys, memory):
-        alignment = AlignmentInput(memory, mask, None, DotScore(keys))
+    def scan(inputs, hidden, cell, weight, keys, memory, word):
+        alignment = AlignmentInput(memory, mask, None, DotScore(keys), word)
         return attention_scan(inputs, hidden, cell, weight, alignment)[:2]
 
-    assert torch.autograd.gradcheck(scan, (inputs, hidden, cell, weight, keys, memory))
+    assert torch.autograd.gradcheck(scan, (inputs, hidden, cell, weight, keys, memory, word))
 
 
 @pytest.mark.parametrize("positions", [5, 2])

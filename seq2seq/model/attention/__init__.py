@@ -3,6 +3,8 @@
 How to add a kind is said step by step in docs/attention.md, "A kind of your own".
 """
 
+from torch import nn
+
 from seq2seq.config import AttentionConfig
 from seq2seq.model.attention.additive import (
     AdditiveAttention,
@@ -49,8 +51,20 @@ __all__ = [
 ]
 
 
-def build_attention(config: AttentionConfig, query_size: int, memory_size: int) -> Attention:
-    """The kind of attention that ``config`` names, for states and annotations of these widths."""
+def build_attention(
+    config: AttentionConfig, query_size: int, memory_size: int, word_size: int | None = None
+) -> Attention:
+    """The kind of attention that ``config`` names, for states and annotations of these widths.
+
+    With ``word_size``, the width of an embedding, the word that a step reads is part of its query.
+    """
+    attention = _build_kind(config, query_size, memory_size)
+    if word_size is not None and not isinstance(attention, ConstantContext):
+        attention.word_query = nn.Linear(word_size, query_size, bias=False)
+    return attention
+
+
+def _build_kind(config: AttentionConfig, query_size: int, memory_size: int) -> Attention:
     match config.kind:
         case "additive":
             return AdditiveAttention(query_size, memory_size, config.size)

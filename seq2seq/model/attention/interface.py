@@ -30,6 +30,24 @@ class Attention(nn.Module, ABC):
     attends = True
     """Whether a step looks anywhere."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.word_query: nn.Linear | None = None  # W_y
+
+    def query_of(
+        self, hidden: Float[Tensor, "R H"], word: Float[Tensor, "R H"] | None
+    ) -> Float[Tensor, "R H"]:
+        r"""What looks at the source: :math:`s_{i-1}`, or :math:`s_{i-1} + W_y E y_{i-1}`.
+
+        The state before a step has not read the word that the step reads, and to know where the
+        translation has come to, it must. ``word`` is :meth:`word_share`'s.
+        """
+        return hidden if word is None else hidden + word
+
+    def word_share(self, embedded: Float[Tensor, "*N E"]) -> Float[Tensor, "*N H"] | None:
+        """W_y E y, the part of the query that depends on the word alone; None if there is none."""
+        return None if self.word_query is None else self.word_query(embedded)
+
     def keys(self, memory: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
         """What queries are compared with; nothing, unless a kind says otherwise."""
         return memory[:, :, :0]

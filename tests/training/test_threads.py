@@ -1,0 +1,86 @@
+"""How many threads training uses while other programs take the cores."""
+
+import os
+
+import pytest
+import torch
+
+from seq2seq.training import threads
+from seq2seq.training.threads import Threads, free_cores
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Machine:
+    """A machine of four cores, on which time passes when told."""
+
+    def __init__(self, monkeypatch, tmp_path) -> None:
+        self.file = tmp_path / "stat"
+        self.wall = self.own = 0.0
+        self.busy = [0.0] * 6
+        monkeypatch.setattr(threads.time, "monotonic", lambda: self.wall)
+        monkeypatch.setattr(threads.time, "process_time", lambda: self.own)
+        monkeypatch.setattr(threads.os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+        self.pass_time(0, own=0, others=[])
+
+    def pass_time(self, seconds: float, own: float, others: list[float]) -> None:
+        """``own`` cores are this process's, ``others`` the share of each core that is not."""
+        self.wall += seconds
+        self.own += seconds * own
+        self.busy[0] += seconds * own
+        for core, share in enumerate(others):
+            self.busy[core] += seconds * share
+        rows = [f"cpu{i} 0 0 {round(x * TICKS)} 999 9 9 9" for i, x in enumerate(self.busy)]
+        self.file.write_text("cpu  1 2 3 4\n" + "\n".join(rows) + "\nintr 5\n")
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    yield Machine(monkeypatch, tmp_path)
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ([], 4),
+        ([0.1, 0.1], 4),  # what a system does by itself
+        ([1.0], 3),
+        ([0.5, 0.5, 0.5, 0.5], 2),
+        ([1.0, 1.0, 1.0, 1.0], 1),
+        ([0.0, 0.0, 0.0, 0.0, 1.0, 1.0], 4),  # cores that this process may not use
+    ],
+)
+def test_threads_follow_the_load_and_come_back(machine, others, expected):
+    adapting = Threads(fixed=False, statistics=machine.file)
+    for load, threads_then in ((others, expected), ([], 4)):
+        machine.pass_time(5, own=2, others=load)
+        adapting.adapt()
+        assert torch.get_num_threads() == threads_then
+
+
+def test_a_fixed_number_stays(machine):
+    fixed = Threads(fixed=True, statistics=machine.file)
+    machine.pass_time(5, own=2, others=[1.0, 1.0, 1.0, 1.0])
+    fixed.adapt()
+    assert torch.get_num_threads() == 4
+
+
+def test_a_system_without_these_statistics_stays(machine):
+    stays = Threads(fixed=False, statistics=machine.file.with_name("none"))
+    stays.adapt()
+    assert torch.get_num_threads() == 4
+
+
+def test_less_than_a_second_decides_nothing_and_is_not_lost(machine):
+    adapting = Threads(fixed=False, statistics=machine.file)
+    for _ in range(2):
+        machine.pass_time(0.6, own=2, others=[1.0, 1.0])
+        adapting.adapt()
+    assert torch.get_num_threads() == 2
+
+
+def test_more_time_of_ones_own_than_was_busy_is_no_load():
+    assert free_cores(2, busy_seconds=9.9, own_seconds=10.0, elapsed=5.0) == 2
