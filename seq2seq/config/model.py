@@ -143,7 +143,7 @@ class ModelConfig:
     embedding: int = 256
     """Width of source and target embeddings, and of the readout."""
     scale_embedding: bool = True
-    """Multiply embeddings by sqrt(embedding) as they are read (Vaswani et al. 2017, section 3.4)."""
+    """Multiply embeddings by sqrt(embedding) as they are read (Vaswani et al. 2017, 3.4)."""
     dropout: float = 0.2
     """Dropped share of the readout, and of states between layers."""
     embedding_dropout: float = 0.0

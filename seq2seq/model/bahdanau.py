@@ -21,7 +21,8 @@ class BahdanauDecoder(Decoder):
 
     The query is the state *before* the step, and the word that the step reads, which that state
     does not know yet (``model.decoder.query=state``: the state alone, as in the paper). The context
-    enters both the recurrence and the readout. With several layers the context enters the first and the query comes from the top.
+    enters both the recurrence and the readout. With several layers the context enters the first and
+    the query comes from the top.
     """
 
     def __init__(

@@ -10,8 +10,8 @@ With :math:`z_t = [c_t; s_{t-1}]` and what depends on the known target alone com
 loop, :math:`X_t = W_x E y_{t-1} + b` and :math:`Q_t = W_a W_y E y_{t-1}`, a step is
 
 .. math::
-    q_t = Q_t + W_a s_{t-1}, \quad e_{tj} = v \cdot \tanh(k_j + q_t), \quad a_t = softmax(e_t), \quad
-    c_t = \sum_j a_{tj} h_j, \quad s_t = cell(X_t + W z_t)
+    q_t = Q_t + W_a s_{t-1}, \quad e_{tj} = v \cdot \tanh(k_j + q_t), \quad
+    a_t = softmax(e_t), \quad c_t = \sum_j a_{tj} h_j, \quad s_t = cell(X_t + W z_t)
 
 Back through it, with :math:`P = \tanh(k_j + q_t)` and :math:`\bar x` the gradient of x:
 

@@ -114,7 +114,8 @@ def slow_bahdanau(
 ) -> tuple[list[Vector], list[Vector]]:
     """Logits and weights of each step of one sentence (Bahdanau et al. 2014, appendix A.2.2).
 
-    c_i = attend(s_{i-1}), or attend(s_{i-1} + W_y E y_{i-1}), s_i = LSTM(s_{i-1}, [E y_{i-1}; c_i]),
+    c_i = attend(s_{i-1}), or attend(s_{i-1} + W_y E y_{i-1}),
+    s_i = LSTM(s_{i-1}, [E y_{i-1}; c_i]),
     t_i = U [s_i; c_i; E y_{i-1}], or tanh of it, logits = W t_i + b.
     """
     state = SlowState(model, kind, source)

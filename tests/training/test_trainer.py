@@ -54,7 +54,7 @@ def test_a_run_leaves_config_record_metrics_and_checkpoints(folder):
     assert record["reason"] == "max_epochs=2"
     assert record["progress"]["update"] == 20
     assert record["progress"]["epoch"] == 2
-    assert record["parameters"]["attention"] == 32 * 16 + 32 * 16 + 16
+    assert record["parameters"]["attention"] == 32 * 16 + 32 * 16 + 16 + 16 * 32
     assert {"git_commit", "versions", "hardware", "command", "data_sha256"} <= set(record)
     entries = metrics(run)
     assert [e["update"] for e in entries if e["kind"] == "train"] == [5, 10, 15, 20]
