@@ -55,7 +55,7 @@ def reversal_experiment(
             decoder=DecoderConfig(hidden=32),
         ),
         training=TrainingConfig(
-            **{**settings, **training}, optimizer=OptimizerConfig(learning_rate=0.005)
+            **{**settings, **training}, optimizer=OptimizerConfig(learning_rate=0.01)
         ),
         decoding=DecodingConfig(beam=2),
         evaluation=EvaluationConfig(edges=[2, 4], bootstrap=100),

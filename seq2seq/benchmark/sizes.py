@@ -58,6 +58,8 @@ class Size:
         forward = encoder + start + gates + readout + output
         if attention == "additive":
             forward += read * memory * self.attention + written * self.decoder * self.attention
+            # The word's share of the query, by one matrix made of two.
+            forward += self.attention * self.embedding * (self.decoder + written)
         return 3 * 2 * forward
 
     def model(self, attention: str, recurrence: str) -> ModelConfig:

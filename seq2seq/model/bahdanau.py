@@ -97,9 +97,10 @@ class BahdanauDecoder(Decoder):
     ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
         """The same numbers by one operation with its own gradient."""
         inputs = embedded.transpose(0, 1)
-        query_weight, word = attention.query_weight(), attention.word_share(inputs)
-        if word is not None and query_weight is not None:
-            word = functional.linear(word, query_weight)
+        query_weight, word = attention.query_weight(), attention.word_query
+        word_weight = None if word is None else word.weight
+        if word_weight is not None and query_weight is not None:
+            word_weight = query_weight @ word_weight
         scan = attention_scan(
             self.input_gates(inputs),
             state.hidden[0],
@@ -110,7 +111,7 @@ class BahdanauDecoder(Decoder):
                 encoded.mask,
                 query_weight,
                 attention.scan_score(attention.keys(encoded.memory)),
-                word,
+                None if word_weight is None else functional.linear(inputs, word_weight),
             ),
         )
         return (

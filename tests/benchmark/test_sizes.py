@@ -38,7 +38,7 @@ def test_the_model_has_the_widths_of_its_size(kind):
     assert model.output.weight is model.target_embedding.weight
     assert model.decoder.state_gates.weight.shape == (4 * 7, 2 * 4 + 7)
     assert model.parameter_counts()["attention"] == (
-        5 * (7 + 2 * 4 + 1) if kind == "additive" else 0
+        5 * (7 + 2 * 4 + 1) + 7 * 6 if kind == "additive" else 0
     )
 
 
