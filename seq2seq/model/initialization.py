@@ -8,8 +8,8 @@ from seq2seq.model.attention.additive import CoverageAttention, NetworkAttention
 from seq2seq.model.decoder import Decoder
 
 READOUT_GAIN = 3.0
-"""States and contexts enter the readout at a deviation of about 0.2, embeddings at 1: without a
-gain, the softmax layer would be shown the last word and little else."""
+"""State and context enter the readout at a deviation of about 0.1, the word at 1: without a gain,
+the softmax layer is shown the last word and little else."""
 
 
 def _attention_last(model: nn.Module) -> tuple[list[nn.Module], list[nn.Module]]:
