@@ -38,8 +38,13 @@ class EncoderConfig:
     """both | forward (the paper's own baseline) | backward (from the last word to the first, as
     Sutskever et al. 2014 feed a sentence)."""
 
+    summary: str = "top"
+    """top | all: the final states that make the first state of the decoder, and the fixed vector of
+    attention.kind=fixed; those of the top layer, or of all layers (Sutskever et al. 2014)."""
+
     def __post_init__(self) -> None:
         require_choice("model.encoder.directions", self.directions, DIRECTIONS)
+        require_choice("model.encoder.summary", self.summary, ("top", "all"))
         require_range("model.encoder.hidden", self.hidden, 1, WIDEST)
         require_range("model.encoder.layers", self.layers, 1, DEEPEST)
 
@@ -110,9 +115,10 @@ class DecoderConfig:
     """linear | tanh | maxout (the paper's, pairs of units; in the order bahdanau alone): the layer
     between state and softmax."""
     recurrence: str = "fast"
-    """fast (one operation with its own gradient; as reference with several layers in the order
-    bahdanau, with input feeding, and in that order for coverage, multi_head, local_m and local_p) |
-    reference (the same numbers by a plain loop that autograd tapes)."""
+    """fast (one operation with its own gradient) | reference (the same numbers by a plain loop that
+    autograd tapes). With input feeding there is the plain loop alone; so there is in the order
+    bahdanau for coverage, multi_head, local_m and local_p, and with several layers for all kinds
+    but fixed, init_only and uniform."""
     tie_embedding: bool = True
     """Share the target embedding with the softmax (Press & Wolf 2017)."""
 

@@ -8,7 +8,7 @@ from seq2seq.config import DecoderConfig
 from seq2seq.model.attention import Attention, ConstantContext, ScoredAttention
 from seq2seq.model.decoder import Decoder, DecoderState
 from seq2seq.model.encoder import Encoded
-from seq2seq.model.recurrence import AlignmentInput, attention_scan, plain_scan
+from seq2seq.model.recurrence import AlignmentInput, attention_scan
 
 
 class BahdanauDecoder(Decoder):
@@ -28,19 +28,21 @@ class BahdanauDecoder(Decoder):
     def __init__(
         self,
         embedding_size: int,
-        memory_size: int,
+        summary_size: int,
+        context_size: int,
         attention: Attention,
         config: DecoderConfig,
         dropout: float,
     ) -> None:
         super().__init__(
             embedding_size,
-            memory_size,
+            summary_size,
+            context_size,
             attention,
             config,
             dropout,
-            entering=memory_size,
-            shown=config.hidden + memory_size + embedding_size,
+            entering=context_size,
+            shown=embedding_size,
         )
 
     def advance(
@@ -77,10 +79,9 @@ class BahdanauDecoder(Decoder):
     ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]:
         """See :class:`Decoder`; on the fast path the weights carry no gradient."""
         state = self.initial_state(encoded)
-        fast = self.fast and self.layers == 1
-        if fast and isinstance(self.attention, ScoredAttention):
+        if self.fast and self.layers == 1 and isinstance(self.attention, ScoredAttention):
             hidden, context, weights = self._scan_scored(embedded, state, encoded, self.attention)
-        elif fast and isinstance(self.attention, ConstantContext):
+        elif self.fast and isinstance(self.attention, ConstantContext):
             hidden, context, weights = self._scan_constant(
                 embedded, state, *self.attention.constant(encoded)
             )
@@ -128,12 +129,9 @@ class BahdanauDecoder(Decoder):
         weights: Float[Tensor, "B S"],
     ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
         """The same for a context that never changes: its share of the gates is computed once."""
-        steps, memory_size = embedded.shape[1], context.shape[1]
-        context_weight, hidden_weight = self.state_gates.weight.split(
-            [memory_size, self.state_gates.in_features - memory_size], dim=1
-        )
         inputs = self.input_gates(embedded.transpose(0, 1))
+        context_weight = self.state_gates.weight[:, : context.shape[1]]
         inputs = inputs + functional.linear(context, context_weight)
-        hidden = plain_scan(inputs, state.hidden[0], state.cell[0], hidden_weight)
+        steps = embedded.shape[1]
         repeated = [each[:, None].expand(-1, steps, -1) for each in (context, weights)]
-        return hidden.transpose(0, 1), repeated[0], repeated[1]
+        return self.states(inputs, state), repeated[0], repeated[1]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional
 
 from seq2seq.config import DecoderConfig
 from seq2seq.model.attention import Attention
@@ -17,6 +18,7 @@ from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded
 from seq2seq.model.kernels import choose_kernels
 from seq2seq.model.precision import product_type, widen
+from seq2seq.model.recurrence import plain_scan
 
 
 class DecoderState(NamedTuple):
@@ -83,28 +85,32 @@ class Decoder(nn.Module, ABC):
     def __init__(
         self,
         embedding_size: int,
-        memory_size: int,
+        summary_size: int,
+        context_size: int,
         attention: Attention,
         config: DecoderConfig,
         dropout: float,
         entering: int,
         shown: int,
     ) -> None:
-        """``entering``: what the LSTM reads beside word and state; ``shown``: the readout's."""
+        """Widths of what the LSTM reads besides word and state, and the readout besides state and
+        context: ``entering`` and ``shown``.
+        """
         super().__init__()
         hidden = config.hidden
         self.layers = config.layers
         self.fast = config.recurrence == "fast"
         self.attention = attention
-        self.initial = nn.Linear(memory_size, 2 * config.layers * hidden)
+        self.initial = nn.Linear(summary_size, 2 * config.layers * hidden)
         self.input_gates = nn.Linear(embedding_size, 4 * hidden)
         self.state_gates = nn.Linear(entering + hidden, 4 * hidden, bias=False)
         self.upper_gates = nn.ModuleList(
             nn.Linear(2 * hidden, 4 * hidden) for _ in range(config.layers - 1)
         )
+        self.known_size = hidden + context_size
         self.readout_kind = config.readout
         pairs = 2 if config.readout == "maxout" else 1
-        self.readout_layer = nn.Linear(shown, embedding_size * pairs)
+        self.readout_layer = nn.Linear(self.known_size + shown, embedding_size * pairs)
         self.dropout = Dropout(dropout)
 
     def initial_state(self, encoded: Encoded) -> DecoderState:
@@ -138,6 +144,19 @@ class Decoder(nn.Module, ABC):
             hiddens.append(hidden)
             cells.append(cell)
         return torch.stack(hiddens), torch.stack(cells)
+
+    def states(self, inputs: Float[Tensor, "T B G"], state: DecoderState) -> Float[Tensor, "B T H"]:
+        """The top layer's states of all steps, layer by layer, where no step waits for a context.
+
+        ``inputs`` is all that enters the lowest layer's gates but its own state.
+        """
+        own = self.state_gates.weight[:, -state.hidden.shape[2] :]
+        hidden = plain_scan(inputs, state.hidden[0], state.cell[0], own)
+        for layer, upper in enumerate(self.upper_gates, start=1):
+            below, own = upper.get_parameter("weight").chunk(2, dim=1)
+            gates = functional.linear(self.dropout(hidden), below, upper.get_parameter("bias"))
+            hidden = plain_scan(gates, state.hidden[layer], state.cell[layer], own)
+        return hidden.transpose(0, 1)
 
     def readout(self, *parts: Float[Tensor, "*N _"]) -> Float[Tensor, "*N E"]:
         """What the softmax layer is shown of a step that is made of these parts."""

@@ -2,6 +2,7 @@
 
 Shape letters, here and in the whole package: B batch, S source length, T target length,
 E embedding and readout width, H decoder hidden, M memory width (encoder hidden x directions),
+F width of the summary (M, or M x encoder layers),
 A attention width, V vocabulary, L decoder layers, G the four gates (4 x hidden); in search, R rows,
 one a hypothesis.
 """
@@ -24,8 +25,9 @@ class Encoded(NamedTuple):
     """One annotation per source position (h_j in the paper); zero at padding."""
     mask: Bool[Tensor, "B S"]
     """True at real tokens."""
-    summary: Float[Tensor, "B M"]
-    """The final state of each direction: the sentence squeezed through one fixed vector."""
+    summary: Float[Tensor, "B F"]
+    """The final state of each direction, of the top layer or of all: the sentence squeezed through
+    one fixed vector."""
 
     def select(self, rows: Int[Tensor, "N"]) -> "Encoded":
         """The sentences at ``rows``, in that order; a row may be named more than once."""
@@ -77,6 +79,8 @@ class Encoder(nn.Module):
             nn.LSTM(width, config.hidden, batch_first=True) for width in widths if self.behind
         )
         self.layers = config.layers
+        self.all_layers = config.summary == "all"
+        self.summary_size = self.memory_size * (config.layers if self.all_layers else 1)
         self.dropout = Dropout(dropout)
 
     def forward(self, embedded: Float[Tensor, "B S E"], lengths: Int[Tensor, "B"]) -> Encoded:
@@ -85,25 +89,26 @@ class Encoder(nn.Module):
         flip = flip_index(lengths, width)[:, :, None]
         mask = length_mask(lengths, width)
         layer_input = embedded
+        rows = torch.arange(batch, device=lengths.device)
+        ends: list[Tensor] = []  # where each direction has read the whole sentence
         for layer in range(self.layers):
             if layer:
                 layer_input = self.dropout(layer_input)
             read = []
+            if not self.all_layers:
+                ends.clear()
             if self.ahead:
-                read.append(_read(self.forwards[layer], layer_input))
+                states = _read(self.forwards[layer], layer_input)
+                ends.append(widen(states[rows, lengths - 1]))
+                read.append(states)
             if self.behind:
                 backwards = layer_input.gather(1, flip.expand_as(layer_input))
                 flipped = _read(self.backwards[layer], backwards)
-                read.append(flipped.gather(1, flip.expand_as(flipped)))
+                states = flipped.gather(1, flip.expand_as(flipped))
+                ends.append(widen(states[:, 0]))
+                read.append(states)
             layer_input = widen(torch.cat(read, dim=2))
         memory = layer_input * mask[:, :, None]
-        last = memory[torch.arange(batch, device=lengths.device), lengths - 1]
-        hidden = self.memory_size // (self.ahead + self.behind)
-        ends = []  # where each direction has read the whole sentence
-        if self.ahead:
-            ends.append(last[:, :hidden])
-        if self.behind:
-            ends.append(memory[:, 0, -hidden:])
         return Encoded(memory, mask, torch.cat(ends, dim=1))
 
 

@@ -3,13 +3,11 @@
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn import functional
 
 from seq2seq.config import DecoderConfig
 from seq2seq.model.attention import Attention
 from seq2seq.model.decoder import Decoder, DecoderState
 from seq2seq.model.encoder import Encoded
-from seq2seq.model.recurrence import plain_scan
 
 
 class LuongDecoder(Decoder):
@@ -32,7 +30,8 @@ class LuongDecoder(Decoder):
     def __init__(
         self,
         embedding_size: int,
-        memory_size: int,
+        summary_size: int,
+        context_size: int,
         attention: Attention,
         config: DecoderConfig,
         dropout: float,
@@ -40,12 +39,13 @@ class LuongDecoder(Decoder):
         fed = embedding_size if config.input_feeding else 0
         super().__init__(
             embedding_size,
-            memory_size,
+            summary_size,
+            context_size,
             attention,
             config,
             dropout,
             entering=fed,
-            shown=config.hidden + memory_size,
+            shown=0,
         )
         self.fed_size = fed
 
@@ -96,7 +96,7 @@ class LuongDecoder(Decoder):
         if self.fed_size:
             return self._fed(embedded, state, encoded)
         if self.fast:
-            hidden = self._states(embedded, state)
+            hidden = self.states(self.input_gates(embedded.transpose(0, 1)), state)
             keys = self.attention.keys(encoded.memory)
             context, weights = self.attention.unroll(hidden, keys, encoded)
         else:
@@ -114,15 +114,3 @@ class LuongDecoder(Decoder):
             outputs.append(output)
             weights.append(step_weights)
         return torch.stack(outputs, 1), torch.stack(weights, 1)
-
-    def _states(
-        self, embedded: Float[Tensor, "B T E"], state: DecoderState
-    ) -> Float[Tensor, "B T H"]:
-        """The top layer's states of all steps, layer by layer: no look at the source is needed."""
-        gates = self.input_gates(embedded.transpose(0, 1))
-        hidden = plain_scan(gates, state.hidden[0], state.cell[0], self.state_gates.weight)
-        for layer, upper in enumerate(self.upper_gates, start=1):
-            below, own = upper.get_parameter("weight").chunk(2, dim=1)
-            gates = functional.linear(self.dropout(hidden), below, upper.get_parameter("bias"))
-            hidden = plain_scan(gates, state.hidden[layer], state.cell[layer], own)
-        return hidden.transpose(0, 1)

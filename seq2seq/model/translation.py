@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from seq2seq.config import ModelConfig
 from seq2seq.data.vocabulary import PAD
-from seq2seq.model.attention import build_attention
+from seq2seq.model.attention import FixedContext, build_attention
 from seq2seq.model.bahdanau import BahdanauDecoder
 from seq2seq.model.decoder import Decoder, DecoderState
 from seq2seq.model.dropout import Dropout
@@ -88,12 +88,15 @@ class TranslationModel(nn.Module):
         # In Luong's order the state has read the word.
         asks = decoder.order == "bahdanau" and decoder.query == "state_and_word"
         order = LuongDecoder if decoder.order == "luong" else BahdanauDecoder
+        attention = build_attention(
+            config.attention, decoder.hidden, memory_size, config.embedding if asks else None
+        )
+        fixed = isinstance(attention, FixedContext)
         self.decoder: Decoder = order(
             config.embedding,
-            memory_size,
-            build_attention(
-                config.attention, decoder.hidden, memory_size, config.embedding if asks else None
-            ),
+            self.encoder.summary_size,
+            self.encoder.summary_size if fixed else memory_size,
+            attention,
             decoder,
             config.dropout,
         )

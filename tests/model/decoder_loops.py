@@ -31,7 +31,7 @@ def look(
     if kind == "fixed":
         return summary, [0.0] * len(memory), past
     if kind == "init_only":
-        return [0.0] * len(summary), [0.0] * len(memory), past
+        return [0.0] * len(memory[0]), [0.0] * len(memory), past
     context, weights = LOOPS[kind](attention, state, memory, past)
     if kind == "coverage":
         past = plus(past, weights)

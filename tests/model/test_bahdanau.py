@@ -23,7 +23,8 @@ def build(
     config = ModelConfig(
         embedding=6,
         dropout=0.0,
-        encoder=EncoderConfig(hidden=4),
+        # The summary of several layers is wider than an annotation.
+        encoder=EncoderConfig(hidden=4, layers=layers, summary="all"),
         # Neither the window nor the positions hold the longest source.
         attention=AttentionConfig(kind=kind, size=8, heads=2, window=2, positions=3),
         decoder=DecoderConfig(

@@ -21,7 +21,7 @@ def build(kind: str = "additive", layers: int = 1, readout: str = "tanh") -> Bah
     for parameter in attention.parameters():
         nn.init.normal_(parameter)
     config = DecoderConfig(hidden=hidden, layers=layers, readout=readout)
-    return BahdanauDecoder(3, 6, attention, config, dropout=0.0)
+    return BahdanauDecoder(3, 6, 6, attention, config, dropout=0.0)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ def embedded() -> torch.Tensor:
 
 
 def packed_reference(encoder: Encoder, embedded: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The same weights in one packed bidirectional nn.LSTM: memory, and final states [f; b]."""
+    """The same weights in one packed bidirectional nn.LSTM: memory, final states of all layers."""
     hidden = encoder.forwards[0].hidden_size
     layers = len(encoder.forwards)
     lstm = nn.LSTM(embedded.shape[2], hidden, layers, batch_first=True, bidirectional=True)
@@ -33,16 +33,18 @@ def packed_reference(encoder: Encoder, embedded: torch.Tensor) -> tuple[torch.Te
     )
     memory, (final, _) = lstm(packed)
     memory, _ = nn.utils.rnn.pad_packed_sequence(memory, batch_first=True)
-    return memory, torch.cat([final[-2], final[-1]], dim=1)
+    return memory, torch.cat([*final], dim=1)
 
 
+@pytest.mark.parametrize("summary", ["top", "all"])
 @pytest.mark.parametrize("layers", [1, 2])
-def test_equals_the_packed_bidirectional_lstm(embedded, layers):
-    encoder = Encoder(5, EncoderConfig(hidden=3, layers=layers), dropout=0.0)
+def test_equals_the_packed_bidirectional_lstm(embedded, layers, summary):
+    encoder = Encoder(5, EncoderConfig(hidden=3, layers=layers, summary=summary), dropout=0.0)
     encoded = encoder(embedded, LENGTHS)
-    memory, summary = packed_reference(encoder, embedded)
+    memory, final = packed_reference(encoder, embedded)
     torch.testing.assert_close(encoded.memory, memory)
-    torch.testing.assert_close(encoded.summary, summary)
+    torch.testing.assert_close(encoded.summary, final if summary == "all" else final[:, -6:])
+    assert encoded.summary.shape[1] == encoder.summary_size
 
 
 @pytest.mark.parametrize("layers", [1, 2])

@@ -61,7 +61,7 @@ class NoContext(ConstantContext):
 
     def constant(self, encoded: Encoded) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B S"]]:
         """Zeros, which look nowhere."""
-        return torch.zeros_like(encoded.summary), torch.zeros_like(encoded.memory[:, :, 0])
+        return torch.zeros_like(encoded.memory[:, 0]), torch.zeros_like(encoded.memory[:, :, 0])
 
 
 class UniformAttention(ConstantContext):
