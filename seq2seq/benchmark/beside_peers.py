@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,12 @@ from seq2seq.benchmark.peers import (
     PRECISIONS,
     PeerSearch,
     PeerSetting,
+    compare_quality,
     compare_translations,
     compare_with_peers,
     comparison_markdown,
+    draw_quality,
+    quality_markdown,
     translation_markdown,
 )
 from seq2seq.benchmark.table_file import write_table
@@ -71,6 +74,34 @@ def benchmark_peer_translation(config: BenchmarkConfig) -> str:
     )
     runs = [asdict(run) for run in comparison.runs]
     return _write(folder, "peers-translation", translation_markdown(comparison), runs)
+
+
+QUALITIES = (5.6, 5.0)
+"""Dev perplexities that are waited for."""
+
+
+def benchmark_peer_quality(config: BenchmarkConfig) -> str:
+    """Train all to a given quality; write and return the table, and draw the picture.
+
+    Raises:
+        UserError: a peer or its Python does not exist, a program failed, or there is no text.
+    """
+    python = _python(config)
+    setting = replace(
+        _setting(config, config.peer_training - PeerSetting.warm_up),
+        dropout=0.3,
+        label_smoothing=0.0,
+        validate_every=config.peer_updates,
+    )
+    folder = Path(config.output)
+    corpus = obtain(config.corpus, Path(config.data))
+    precisions = _precisions()[-1:]  # the fastest
+    comparison = compare_quality(
+        config.peers, corpus, folder / "peers-quality", python, setting, precisions
+    )
+    draw_quality(comparison, folder / "peers-quality.png")
+    table = quality_markdown(comparison, QUALITIES)
+    return _write(folder, "peers-quality", table, comparison.records())
 
 
 def _python(config: BenchmarkConfig) -> Path:

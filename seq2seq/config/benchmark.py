@@ -16,6 +16,7 @@ READ = {
     "search_sizes": ("attention", "beams", "batch_sizes", "threads", "device"),
     "pairs": ("batch_sizes",),
     "peers": ("peers_python", "peer_updates", "alternations", "threads"),
+    "peers_quality": ("peers", "peers_python", "peer_training", "peer_updates", "threads"),
     "peers_translate": (
         *("peers", "peers_python", "peer_training", "beams", "batch_sizes"),
         *("alternations", "threads"),
@@ -75,6 +76,9 @@ class BenchmarkConfig:
     instead of timing ``sizes``."""
     peers_translate: bool = False
     """Time the peers' translation instead of their training."""
+    peers_quality: bool = False
+    """Time until a dev perplexity of 5.6 and of 5.0 instead: ``peer_training`` updates of each
+    program, with a validation after each ``peer_updates``."""
     peer_training: int = 1000
     """Updates that each model is trained for before it translates, a multiple of 20. The models are
     kept, and trained once."""
@@ -105,8 +109,11 @@ class BenchmarkConfig:
             raise UserError(
                 f"peer_training={self.peer_training} must be a multiple of 20, and at least 40."
             )
-        if self.peers_translate and not self.peers:
-            raise UserError("peers_translate=true names no peers; give peers=[...].")
+        others = [name for name in ("peers_translate", "peers_quality") if getattr(self, name)]
+        if others and not self.peers:
+            raise UserError(f"{others[0]}=true names no peers; give peers=[...].")
+        if len(others) > 1:
+            raise UserError(f"{' and '.join(others)} are benchmarks of their own; give one.")
         for pairs in self.pairs:
             require_range("pairs", pairs, 1)
         given = {
@@ -119,7 +126,7 @@ class BenchmarkConfig:
             both = " and ".join(name for name, there in given.items() if there)
             raise UserError(f"{both} are benchmarks of their own; give one of them at a time.")
         chosen = next((name for name, there in given.items() if there), "sizes")
-        self._refuse_idle("peers_translate" if self.peers_translate else chosen)
+        self._refuse_idle(others[0] if others else chosen)
 
     def _refuse_idle(self, benchmark: str) -> None:
         """Refuse what is set and has no effect on the ``benchmark`` that is asked for."""

@@ -37,7 +37,7 @@ OTHERWISE = {
 
 def test_every_setting_has_its_case():
     names = {field.name for field in dataclasses.fields(BenchmarkConfig)}
-    choosing = {"checkpoint", "search_sizes", "pairs", "peers", "peers_translate"}
+    choosing = {"checkpoint", "search_sizes", "pairs", "peers", "peers_translate", "peers_quality"}
     assert names == OTHERWISE.keys() | choosing | set(EVERY_BENCHMARK)
 
 

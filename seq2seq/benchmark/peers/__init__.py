@@ -7,6 +7,7 @@ and how it writes down its speed; :mod:`~seq2seq.benchmark.peers.comparison` tak
 """
 
 from seq2seq.benchmark.peers.comparison import PEERS, PRECISIONS, PeerComparison, compare_with_peers
+from seq2seq.benchmark.peers.quality import compare_quality, draw_quality, quality_markdown
 from seq2seq.benchmark.peers.setting import PeerSearch, PeerSetting
 from seq2seq.benchmark.peers.tables import comparison_markdown
 from seq2seq.benchmark.peers.translation_comparison import (
@@ -22,8 +23,11 @@ __all__ = [
     "PeerSearch",
     "PeerSetting",
     "TranslationComparison",
+    "compare_quality",
     "compare_translations",
     "compare_with_peers",
     "comparison_markdown",
+    "draw_quality",
+    "quality_markdown",
     "translation_markdown",
 ]

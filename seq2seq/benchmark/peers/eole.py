@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 from seq2seq.benchmark.peers.setting import PeerSearch, PeerSetting
 from seq2seq.benchmark.peers.text import PeerText
@@ -25,7 +26,7 @@ class Eole(Toolkit):
         self, text: PeerText, setting: PeerSetting, precision: str, folder: Path
     ) -> list[str]:
         """See :meth:`Toolkit.command`."""
-        config = {
+        config: dict[str, Any] = {
             "data": {
                 "train": {
                     "path_src": str(text.path("train", text.source)),
@@ -75,6 +76,13 @@ class Eole(Toolkit):
                 "train_steps": setting.total_updates,
             },
         }
+        if setting.validate_every is not None:
+            config["data"]["valid"] = {
+                "path_src": str(text.path("valid", text.source)),
+                "path_tgt": str(text.path("valid", text.target)),
+                "transforms": [],
+            }
+            config["training"]["valid_steps"] = setting.validate_every
         return ["-m", self.module, "train", "-config", write_config(folder / "config.yaml", config)]
 
     def translate_command(

@@ -34,6 +34,7 @@ class JoeyNMT(Toolkit):
     report = re.compile(r"Step: +(?P<update>\d+), .*Tokens per Sec: ")
     size = re.compile(r"Total params: (?P<parameters>\d+)")
     search_time = re.compile(r"Generation took (?P<seconds>[\d.]+)\[sec\]")
+    perplexity = re.compile(r"Evaluation result.* ppl: +(?P<found>[\d.]+)")
     hypotheses = "output.test"
 
     def command(

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from seq2seq.benchmark.peers.setting import PeerSearch, PeerSetting
 from seq2seq.benchmark.peers.text import PeerText
@@ -44,7 +44,7 @@ class OpenNMT(Toolkit):
         self, text: PeerText, setting: PeerSetting, precision: str, folder: Path
     ) -> list[str]:
         """See :meth:`Toolkit.command`."""
-        config = {
+        config: dict[str, Any] = {
             "data": {
                 "train": {
                     "path_src": str(text.path("train", text.source)),
@@ -78,6 +78,12 @@ class OpenNMT(Toolkit):
             "report_every": setting.warm_up,
             "seed": setting.seed,
         }
+        if setting.validate_every is not None:
+            config["data"]["valid"] = {
+                "path_src": str(text.path("valid", text.source)),
+                "path_tgt": str(text.path("valid", text.target)),
+            }
+            config["valid_steps"] = setting.validate_every
         arguments = ["-config", write_config(folder / "config.yaml", config)]
         if precision == "bf16":
             return ["-c", AUTOCAST_ON_CPU, *arguments]

@@ -19,6 +19,7 @@ class Ours(Toolkit):
     module = "seq2seq.training.trainer"
     report = re.compile(r"update (?P<update>\d+) of at most .* target tokens/s")
     size = re.compile(r"(?P<parameters>[\d,]+) parameters \(")
+    perplexity = re.compile(r"dev loss [\d.]+, perplexity (?P<found>[\d.]+)")
     search_time = re.compile(r"^translated \d+ lines in (?P<seconds>[\d.]+) s")
 
     def command(
@@ -53,6 +54,7 @@ class Ours(Toolkit):
             "training.optimizer.decay=constant",  # and no end before the last update: as the peers
             "training.patience=1000",
             "training.max_epochs=1000",
+            *(f"training.validate_every={n}" for n in [setting.validate_every] if n is not None),
             f"seed={setting.seed}",
             f"data='{(folder / 'data').absolute()}'",
             f"output='{(folder / 'runs').absolute()}'",

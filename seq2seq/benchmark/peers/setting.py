@@ -30,6 +30,8 @@ class PeerSetting:
     """Updates before the clock starts; every program reports after each so many updates."""
     updates: int = 200
     """Updates that are timed; a multiple of ``warm_up``."""
+    validate_every: int | None = None
+    """Updates between two validations; None for those that a program makes by itself."""
     seed: int = 1
 
     @property

@@ -25,6 +25,10 @@ class Toolkit(ABC):
     """Finds the count of parameters in the log, with group ``parameters``."""
     search_time: ClassVar[re.Pattern[str]]
     """Finds the time of a search in the log, with group ``seconds``; of several, the sum counts."""
+    perplexity: ClassVar[re.Pattern[str]] = re.compile(
+        r"Validation perplexity: (?P<found>[\d.e+]+)"
+    )
+    """Finds the dev perplexity of a validation in the log, with group ``found``."""
     hypotheses: ClassVar[str] = "output"
     """Name of the file that :meth:`translate_command` leaves, a translation a line."""
     bf16_is_forced: ClassVar[bool] = False
@@ -68,6 +72,11 @@ class Toolkit(ABC):
         """The updates made so far, by a line of the log; None if it is no report."""
         found = self.report.search(line)
         return int(found["update"]) if found else None
+
+    def read_perplexity(self, line: str) -> float | None:
+        """The dev perplexity of a validation, if the line tells one."""
+        found = self.perplexity.search(line)
+        return float(found["found"]) if found else None
 
     def read_size(self, line: str) -> int | None:
         """The number of parameters, if the line states it."""
