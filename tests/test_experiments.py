@@ -169,6 +169,17 @@ def test_the_matched_control_has_as_many_parameters_as_attention():
     assert totals["fixed-matched"] == pytest.approx(totals["attention"], rel=0.01)
 
 
+def test_no_strong_baseline_has_more_than_ten_million_parameters_and_none_attends():
+    systems = compose_config("train", ["experiment=strong_baseline"]).systems
+    for system in systems:
+        config = compose_config("train", ["experiment=strong_baseline", f"system={system}"]).model
+        model = TranslationModel(config, 6000, 6000)
+        assert model.parameter_counts()["total"] <= 10_000_000, system
+        assert model.attends == (system == "attention")
+        handed_over = config.encoder.layers * model.encoder.memory_size
+        assert model.decoder.initial.in_features == handed_over, system
+
+
 def test_every_control_has_a_vector_of_one_width():
     systems = compose_config("train", ["experiment=controls"]).systems
     for system in systems:
