@@ -35,7 +35,7 @@ def write_reversal_corpus(directory: Path, train: int = 200, longest: int = 6) -
 
 
 def reversal_experiment(
-    folder: Path, kind: str = "additive", **training: object
+    folder: Path, kind: str = "additive", learning_rate: float = 0.005, **training: object
 ) -> ExperimentConfig:
     """A tiny experiment on the reversal corpus, on one CPU core, in float32."""
     settings = {"batch_size": 20, "max_epochs": 2, "patience": 10, "log_every": 5}
@@ -55,7 +55,7 @@ def reversal_experiment(
             decoder=DecoderConfig(hidden=32),
         ),
         training=TrainingConfig(
-            **{**settings, **training}, optimizer=OptimizerConfig(learning_rate=0.01)
+            **{**settings, **training}, optimizer=OptimizerConfig(learning_rate=learning_rate)
         ),
         decoding=DecodingConfig(beam=2),
         evaluation=EvaluationConfig(edges=[2, 4], bootstrap=100),

@@ -55,7 +55,7 @@ REFUSED = {
     (
         "reproduce",
         "training.optimizer.decay_factor=0.7",
-    ): r"would .*decay=constant: it is of plateau",
+    ): r"would .*decay=linear: it is of plateau",
     ("train", "name="): r"name= is no name of a folder below output",
     ("train", "name=../elsewhere"): r"name=\.\./elsewhere is no name of a folder below output",
     ("train", "name=/elsewhere"): r"name=/elsewhere is no name of a folder below output",

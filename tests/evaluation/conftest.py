@@ -14,7 +14,7 @@ def run(tmp_path_factory) -> Path:
     """The folder of a toy run."""
     folder = tmp_path_factory.mktemp("evaluate")
     write_reversal_corpus(folder / "corpus")
-    config = reversal_experiment(folder, max_updates=3)
+    config = reversal_experiment(folder, learning_rate=0.01, max_updates=3)
     data = prepare(config.corpus, config.tokenization, Path(config.data))
     return Trainer(config, data).run().path
 
