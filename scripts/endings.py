@@ -54,9 +54,9 @@ def in_one_sentence() -> Iterator[None]:
         if not _lacks_memory(error):
             raise
         sys.exit(
-            "error: the memory does not suffice; give a smaller training.batch_size (and "
-            "training.accumulate for the same update), decoding.batch_size or model, or free some "
-            "memory, and run the same command again."
+            "error: out of memory; set a smaller training.batch_size (with "
+            "training.gradient_accumulation for the same update), decoding.batch_size or model, "
+            "or free some memory, and run the same command again."
         )
     except Interrupted as stop:
         log.info("%s To go on: %s", stop, _same_command())

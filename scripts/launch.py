@@ -104,7 +104,7 @@ def _refuse_idle_choices(name: str, overrides: list[str]) -> None:
         if choice != usual and _compose(name, others) == _compose(name, overrides):
             raise UserError(
                 f"{override} would have no effect: the experiment sets all that it does; give "
-                "single settings, such as model.embedding=128."
+                "single settings, such as model.embedding_dim=128."
             )
 
 

@@ -264,7 +264,8 @@ KEYS = [
     "seed", "seeds", "name", "system", "systems.x", "baseline", "data", "corpus", "model", "device",
     "model.encoder.layers", "model.dropout", "model._target_", "_target_", "experiment", "decoding",
     "training.optimizer.betas", "training.max_updates", "corpus.source", "hydra.run.dir",
-    "decoding.beam", "evaluation.edges", "tokenization", "tokenization.kind", "output", "threads",
+    "decoding.beam", "evaluation.length_buckets", "tokenization", "tokenization.kind",
+    "output", "threads",
 ]
 # fmt: on
 wild = st.tuples(

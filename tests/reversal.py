@@ -48,17 +48,17 @@ def reversal_experiment(
         corpus=FilesCorpus(source="en", target="de", directory=str(folder / "corpus")),
         tokenization=TokenizationConfig(kind="whitespace", workers=1),
         model=ModelConfig(
-            embedding=16,
+            embedding_dim=16,
             dropout=0.1,
-            encoder=EncoderConfig(hidden=16),
+            encoder=EncoderConfig(hidden_size=16),
             attention=AttentionConfig(kind=kind, size=16),
-            decoder=DecoderConfig(hidden=32),
+            decoder=DecoderConfig(hidden_size=32),
         ),
         training=TrainingConfig(
             **{**settings, **training}, optimizer=OptimizerConfig(learning_rate=learning_rate)
         ),
         decoding=DecodingConfig(beam=2),
-        evaluation=EvaluationConfig(edges=[2, 4], bootstrap=100),
+        evaluation=EvaluationConfig(length_buckets=[2, 4], bootstrap=100),
         data=str(folder / "data"),
         output=str(folder / "outputs"),
     )

@@ -48,10 +48,10 @@ def experiment(tie=True):
         corpus=GrammarCorpus(),
         tokenization=TokenizationConfig(kind="whitespace", max_pieces=20),
         model=ModelConfig(
-            embedding=6,
-            encoder=EncoderConfig(hidden=4),
+            embedding_dim=6,
+            encoder=EncoderConfig(hidden_size=4),
             attention=AttentionConfig(size=5),
-            decoder=DecoderConfig(hidden=7, tie_embedding=tie),
+            decoder=DecoderConfig(hidden_size=7, tie_embedding=tie),
         ),
         training=TrainingConfig(),
         decoding=DecodingConfig(),

@@ -74,11 +74,11 @@ class Learned(NamedTuple):
 def new_model(kind: str, **decoder: object) -> TranslationModel:
     """Equal sizes for all; only dot needs states as wide as annotations."""
     config = ModelConfig(
-        embedding=16,
+        embedding_dim=16,
         dropout=0.0,
-        encoder=EncoderConfig(hidden=16),
+        encoder=EncoderConfig(hidden_size=16),
         attention=AttentionConfig(kind=kind, size=32, heads=2, window=2, positions=LONGEST + 1),
-        decoder=DecoderConfig(hidden=32, **decoder),
+        decoder=DecoderConfig(hidden_size=32, **decoder),
     )
     torch.manual_seed(0)
     return TranslationModel(config, PIECES, PIECES)

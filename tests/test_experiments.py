@@ -18,7 +18,7 @@ from seq2seq.model.translation import TranslationModel
 
 ROOT = Path(__file__).resolve().parent.parent
 TOY = [
-    "model.embedding=16",
+    "model.embedding_dim=16",
     "model.attention.size=16",
     "training.max_epochs=2",
     "training.batch_size=20",
@@ -27,7 +27,7 @@ TOY = [
     "training.device=cpu",
     "evaluation.bootstrap=100",
 ]
-NARROW = ["model.encoder.hidden=16", "model.decoder.hidden=16"]
+NARROW = ["model.encoder.hidden_size=16", "model.decoder.hidden_size=16"]
 
 
 def started(folder: Path, *arguments: str) -> subprocess.Popen:
@@ -200,7 +200,7 @@ def test_a_system_with_seeds_of_its_own_is_trained_with_those():
 @pytest.mark.slow
 def test_every_kind_of_attention_trains_and_translates(europarl, tmp_path):
     text = [f"corpus.directory={europarl}", "corpus=europarl", "tokenization.vocabulary_size=45"]
-    short = [*NARROW, "model.decoder.hidden=32", "model.attention.heads=4", "beams=[2]"]
+    short = [*NARROW, "model.decoder.hidden_size=32", "model.attention.heads=4", "beams=[2]"]
     printed = reproduce(
         tmp_path, "experiment=attention_kinds", *text, *TOY, *short, "training.max_updates=5"
     )
@@ -218,7 +218,7 @@ def test_every_kind_of_attention_trains_and_translates(europarl, tmp_path):
 @pytest.mark.slow
 def test_another_kind_takes_the_place_of_attention_in_a_comparison(tmp_path):
     corpus = ["corpus.train=200", "corpus.valid=20", "corpus.test_per_bucket=5"]
-    small = ["model.decoder.hidden=32", "model.encoder.hidden=16", "beams=[1]"]
+    small = ["model.decoder.hidden_size=32", "model.encoder.hidden_size=16", "beams=[1]"]
     printed = reproduce(
         tmp_path, "model.attention.kind=scaled_dot", *corpus, *TOY, *small, "training.max_updates=5"
     )

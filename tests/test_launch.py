@@ -36,7 +36,10 @@ REFUSED = {
     ("train", "seed=-1"): r"seed=-1 is out of range",
     ("train", "model.encoder=3"): r"model\.encoder: ",
     ("train", "training.optimizer.betas=[0.9]"): r"betas=\[0\.9\] must be two numbers",
-    ("train", "evaluation.edges=[20,10]"): r"evaluation\.edges=\[20, 10\] must be rising",
+    (
+        "train",
+        "evaluation.length_buckets=[20,10]",
+    ): r"evaluation\.length_buckets=\[20, 10\] must be rising",
     ("train", "tokenization.joint=true"): r"tokenization\.joint=true goes with sentencepiece",
     ("train", "corpus.target=en"): r"corpus\.source and corpus\.target are both en",
     # settings that the script, or the rest of the config, leaves without effect
@@ -55,7 +58,7 @@ REFUSED = {
     (
         "reproduce",
         "training.optimizer.decay_factor=0.7",
-    ): r"would .*decay=linear: it is of plateau",
+    ): r"would .*schedule=linear: it is of plateau",
     ("train", "name="): r"name= is no name of a folder below output",
     ("train", "name=../elsewhere"): r"name=\.\./elsewhere is no name of a folder below output",
     ("train", "name=/elsewhere"): r"name=/elsewhere is no name of a folder below output",
@@ -76,7 +79,10 @@ REFUSED = {
     ("explain", "examples=dot"): r"examples is a list; put brackets around .*: examples=\[\.\.\.\]",
     ("reproduce", "beams=5"): r"beams is a list; put brackets around its values: beams=\[",
     # an interpolation to what does not belong there, or to nothing
-    ("train", "evaluation.edges=${name}"): r"The config of train: config key 'edges' holds 'qui",
+    (
+        "train",
+        "evaluation.length_buckets=${name}",
+    ): r"The config of train: config key 'length_buckets' holds 'qui",
     ("train", "name=${no.such:1}"): r"name: .*no\.such",
     ("train", "seed=${oc.env:NO_SUCH_VARIABLE}"): r"seed: .*NO_SUCH_VARIABLE",
     ("train", "+=[1]"): r"The config cannot be composed: ",
@@ -120,10 +126,10 @@ def test_the_system_of_given_text_is_only_a_name():
 
 
 def test_the_chosen_system_decides_over_the_rest_of_the_command_line():
-    config = compose_config("train", ["system=no-attention", "model.embedding=8"])
+    config = compose_config("train", ["system=no-attention", "model.embedding_dim=8"])
     assert isinstance(config, ExperimentConfig)
     assert config.model.attention.kind == "fixed"
-    assert config.model.embedding == 8
+    assert config.model.embedding_dim == 8
 
 
 def test_the_arms_of_each_experiment_differ_in_the_attention_alone():

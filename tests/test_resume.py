@@ -79,7 +79,7 @@ def test_killed_at_any_moment_and_continued(tmp_path, precision):
     config = reversal_experiment(
         tmp_path,
         precision=precision,
-        accumulate=2,
+        gradient_accumulation=2,
         log_every=3,
         validate_every=4,
         max_epochs=2,

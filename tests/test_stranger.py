@@ -168,7 +168,7 @@ def test_a_config_that_asks_for_more_than_there_is_builds_nothing(checkpoint, ke
 def test_deep_and_wide_models_are_refused_by_their_weights(checkpoint):
     alter(checkpoint, "config.json", lambda c: c["model"]["encoder"].update(layers=100))
     assert "does not fit config.json" in refusal(checkpoint)
-    alter(checkpoint, "config.json", lambda c: c["model"].update(embedding=1_000_000))
+    alter(checkpoint, "config.json", lambda c: c["model"].update(embedding_dim=1_000_000))
     assert "does not fit config.json" in refusal(checkpoint)
 
 

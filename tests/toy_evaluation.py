@@ -5,7 +5,7 @@ from pathlib import Path
 
 from seq2seq.config import DecodingConfig, EvaluateConfig, EvaluationConfig
 
-SETTINGS = EvaluationConfig(edges=[2, 4], bootstrap=100)
+SETTINGS = EvaluationConfig(length_buckets=[2, 4], bootstrap=100)
 
 
 def settings(run: Path, **changes: object) -> EvaluateConfig:

@@ -30,8 +30,8 @@ class NaiveModel(nn.Module):
             raise ValueError("the naive model has a linear readout")
         if config.decoder.order != "bahdanau":
             raise ValueError("the naive model attends before each step")
-        embedding, hidden = config.embedding, config.decoder.hidden
-        memory, attention = 2 * config.encoder.hidden, config.attention.size
+        embedding, hidden = config.embedding_dim, config.decoder.hidden_size
+        memory, attention = 2 * config.encoder.hidden_size, config.attention.size
         if config.attention.kind not in ("additive", "fixed"):
             raise ValueError("the naive model knows additive attention, and none")
         self.attends = config.attention.kind == "additive"
@@ -39,7 +39,7 @@ class NaiveModel(nn.Module):
         self.source_embedding = nn.Embedding(source_size, embedding, padding_idx=PAD)
         self.target_embedding = nn.Embedding(target_size, embedding, padding_idx=PAD)
         self.encoder = nn.LSTM(
-            embedding, config.encoder.hidden, batch_first=True, bidirectional=True
+            embedding, config.encoder.hidden_size, batch_first=True, bidirectional=True
         )
         self.initial = nn.Linear(memory, 2 * hidden)
         self.word_query = None

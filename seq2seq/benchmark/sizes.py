@@ -65,10 +65,10 @@ class Size:
     def model(self, attention: str, recurrence: str) -> ModelConfig:
         """The model's config; all that is not named here is the default, dropout included."""
         return ModelConfig(
-            embedding=self.embedding,
-            encoder=EncoderConfig(hidden=self.encoder),
+            embedding_dim=self.embedding,
+            encoder=EncoderConfig(hidden_size=self.encoder),
             attention=AttentionConfig(kind=attention, size=self.attention),
-            decoder=DecoderConfig(hidden=self.decoder, recurrence=recurrence),
+            decoder=DecoderConfig(hidden_size=self.decoder, recurrence=recurrence),
         )
 
     def random_batch(self, seed: int) -> Batch:

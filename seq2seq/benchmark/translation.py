@@ -150,8 +150,10 @@ def _describe(checkpoint: Checkpoint) -> str:
     """The model's size in words."""
     config, total = checkpoint.config.model, checkpoint.model.parameter_counts()["total"]
     return (
-        f"{checkpoint.config.name}, {checkpoint.config.system}: embedding {config.embedding:,}, "
-        f"encoder {config.encoder.hidden:,} per direction, decoder {config.decoder.hidden:,}, "
+        f"{checkpoint.config.name}, {checkpoint.config.system}: "
+        f"embedding {config.embedding_dim:,}, "
+        f"encoder {config.encoder.hidden_size:,} per direction, "
+        f"decoder {config.decoder.hidden_size:,}, "
         f"vocabularies of {len(checkpoint.source.vocabulary):,} and "
         f"{len(checkpoint.target.vocabulary):,}, {total:,} parameters"
     )

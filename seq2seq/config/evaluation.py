@@ -125,7 +125,7 @@ class DecodingConfig:
 class EvaluationConfig:
     """How translations are scored: buckets of source length and intervals."""
 
-    edges: list[int] = field(default_factory=lambda: [10, 20, 30, 40, 50, 60])
+    length_buckets: list[int] = field(default_factory=lambda: [10, 20, 30, 40, 50, 60])
     """Upper edges of the length buckets in source words; the last bucket is open."""
     bootstrap: int = 1_000
     """Bootstrap resamples for intervals and paired tests."""
@@ -141,10 +141,14 @@ class EvaluationConfig:
     words, 20 ms for forty, 75 ms for sixty and 250 ms for a hundred."""
 
     def __post_init__(self) -> None:
-        if not self.edges or sorted(set(self.edges)) != list(self.edges) or self.edges[0] < 1:
+        if (
+            not self.length_buckets
+            or sorted(set(self.length_buckets)) != list(self.length_buckets)
+            or self.length_buckets[0] < 1
+        ):
             raise UserError(
-                f"evaluation.edges={list(self.edges)} must be rising positive numbers of words, "
-                "such as [10, 20, 30]."
+                f"evaluation.length_buckets={list(self.length_buckets)} must be rising positive "
+                "numbers of words, such as [10, 20, 30]."
             )
         require_choice("evaluation.tokenize", self.tokenize, ("13a", "none", "intl", "char"))
         require_range("evaluation.seed", self.seed, 0)

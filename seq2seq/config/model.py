@@ -30,7 +30,7 @@ KINDS_THAT_READ = {
 class EncoderConfig:
     """The LSTM that reads the source, in both directions unless told otherwise."""
 
-    hidden: int = 256
+    hidden_size: int = 256
     """Units per direction."""
     layers: int = 1
     """Stacked layers."""
@@ -45,7 +45,7 @@ class EncoderConfig:
     def __post_init__(self) -> None:
         require_choice("model.encoder.directions", self.directions, DIRECTIONS)
         require_choice("model.encoder.summary", self.summary, ("top", "all"))
-        require_range("model.encoder.hidden", self.hidden, 1, WIDEST)
+        require_range("model.encoder.hidden_size", self.hidden_size, 1, WIDEST)
         require_range("model.encoder.layers", self.layers, 1, DEEPEST)
 
 
@@ -96,7 +96,7 @@ class AttentionConfig:
 class DecoderConfig:
     """The LSTM that writes the target."""
 
-    hidden: int = 512
+    hidden_size: int = 512
     """Units per layer."""
     layers: int = 1
     """Stacked layers; the query comes from the top one, and what enters beside the word, enters the
@@ -123,7 +123,7 @@ class DecoderConfig:
     """Share the target embedding with the softmax (Press & Wolf 2017)."""
 
     def __post_init__(self) -> None:
-        require_range("model.decoder.hidden", self.hidden, 1, WIDEST)
+        require_range("model.decoder.hidden_size", self.hidden_size, 1, WIDEST)
         require_range("model.decoder.layers", self.layers, 1, DEEPEST)
         require_choice("model.decoder.recurrence", self.recurrence, ("fast", "reference"))
         require_choice("model.decoder.order", self.order, ("bahdanau", "luong"))
@@ -146,7 +146,7 @@ class DecoderConfig:
 class ModelConfig:
     """The translation model; attention and baseline differ in ``attention`` alone."""
 
-    embedding: int = 256
+    embedding_dim: int = 256
     """Width of source and target embeddings, and of the readout."""
     scale_embedding: bool = True
     """Multiply embeddings by sqrt(embedding) as they are read (Vaswani et al. 2017, 3.4)."""
@@ -161,16 +161,16 @@ class ModelConfig:
     decoder: DecoderConfig = field(default_factory=DecoderConfig)
 
     def __post_init__(self) -> None:
-        require_range("model.embedding", self.embedding, 1, WIDEST)
+        require_range("model.embedding_dim", self.embedding_dim, 1, WIDEST)
         require_range("model.dropout", self.dropout, 0, 0.95)
         require_range("model.embedding_dropout", self.embedding_dropout, 0, 0.95)
         require_choice("model.initialization", self.initialization, ("uniform", "paper"))
-        memory = self.encoder.hidden * (2 if self.encoder.directions == "both" else 1)
-        if self.attention.kind == "dot" and self.decoder.hidden != memory:
+        memory = self.encoder.hidden_size * (2 if self.encoder.directions == "both" else 1)
+        if self.attention.kind == "dot" and self.decoder.hidden_size != memory:
             raise UserError(
-                f"model.attention.kind=dot compares states of model.decoder.hidden="
-                f"{self.decoder.hidden} with annotations of {memory}; make them equal, or take "
-                "general, which need not have them so."
+                f"model.attention.kind=dot compares states of model.decoder.hidden_size="
+                f"{self.decoder.hidden_size} with annotations of {memory}; make them equal, or "
+                "take general, which need not have them so."
             )
         if self.attention.kind == "multi_head" and memory % self.attention.heads:
             raise UserError(

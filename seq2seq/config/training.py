@@ -10,8 +10,8 @@ CHOICES_THAT_READ = {
     "rho": ("kind", ("adadelta",)),
     "betas": ("kind", ("adam",)),
     "momentum": ("kind", ("sgd",)),
-    "decay_factor": ("decay", ("plateau",)),
-    "decay_patience": ("decay", ("plateau",)),
+    "decay_factor": ("schedule", ("plateau",)),
+    "decay_patience": ("schedule", ("plateau",)),
 }
 """Setting -> the setting, and its values, with which it has an effect."""
 
@@ -36,7 +36,7 @@ class OptimizerConfig:
     """L2 penalty."""
     warmup_updates: int = 0
     """Updates over which the rate rises linearly from zero."""
-    decay: str = "plateau"
+    schedule: str = "plateau"
     """constant | plateau (multiply by decay_factor when the dev measure stalls) | inverse_sqrt |
     linear (to zero at max_epochs or max_updates; with little patience training may end before)."""
     decay_factor: float = 0.5
@@ -47,8 +47,8 @@ class OptimizerConfig:
     def __post_init__(self) -> None:
         require_choice("training.optimizer.kind", self.kind, ("adam", "adadelta", "sgd"))
         require_choice(
-            "training.optimizer.decay",
-            self.decay,
+            "training.optimizer.schedule",
+            self.schedule,
             ("constant", "plateau", "inverse_sqrt", "linear"),
         )
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
@@ -84,9 +84,9 @@ class TrainingConfig:
     """Sentences, or target tokens with batch_unit=tokens, in a micro-batch."""
     batch_unit: str = "sentences"
     """sentences | tokens."""
-    accumulate: int = 1
+    gradient_accumulation: int = 1
     """Micro-batches per update; its loss is a mean over all of them."""
-    loss_per: str = "token"
+    loss_normalization: str = "token"
     """token | sentence (the paper's): an update's loss is the mean per target token, or per pair of
     its summed loss, whose gradient is as many times longer as a sentence has tokens."""
     max_epochs: int = 30
@@ -97,7 +97,7 @@ class TrainingConfig:
     """Updates between validations; null for once an epoch."""
     patience: int = 5
     """Training ends after so many validations without a better dev measure."""
-    measure: str = "loss"
+    early_stopping_metric: str = "loss"
     """loss | bleu: the dev measure that picks the best checkpoint and drives patience."""
     clip_norm: float = 1.0
     """Largest gradient norm; longer gradients are scaled down to it; 0 for no limit."""
@@ -112,13 +112,13 @@ class TrainingConfig:
     last bits. false: always the same number."""
     dev_bleu_sentences: int = 500
     """Dev sentences translated greedily at each validation for BLEU by length; 0 for none."""
-    max_skipped: int = 10
+    max_nonfinite_updates: int = 10
     """Updates with a loss or gradient that is not finite are skipped; more of them end training."""
     deterministic: bool = False
     """Refuse operations that may give other bits when repeated; for CUDA, a CPU has none."""
     save_minutes: float = 10.0
     """Minutes after which the state is saved between two validations."""
-    keep: int = 2
+    keep_last: int = 2
     """Newest checkpoints kept, beside the best one: to fall back to, or to average."""
     log_every: int = 50
     """Updates between two lines of metrics."""
@@ -128,21 +128,25 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         require_choice("training.batch_unit", self.batch_unit, ("sentences", "tokens"))
-        require_choice("training.loss_per", self.loss_per, ("token", "sentence"))
-        require_choice("training.measure", self.measure, ("loss", "bleu"))
+        require_choice(
+            "training.loss_normalization", self.loss_normalization, ("token", "sentence")
+        )
+        require_choice(
+            "training.early_stopping_metric", self.early_stopping_metric, ("loss", "bleu")
+        )
         require_choice("training.precision", self.precision, ("auto", "fp32", "bf16"))
         require_choice("training.device", self.device, ("auto", "cpu", "cuda"))
-        for name in ("batch_size", "accumulate", "max_epochs", "max_updates"):
+        for name in ("batch_size", "gradient_accumulation", "max_epochs", "max_updates"):
             require_range(f"training.{name}", getattr(self, name), 1)
-        for name in ("validate_every", "patience", "keep", "log_every"):
+        for name in ("validate_every", "patience", "keep_last", "log_every"):
             require_range(f"training.{name}", getattr(self, name), 1)
         require_range("training.clip_norm", self.clip_norm, 0)
-        require_range("training.max_skipped", self.max_skipped, 0)
+        require_range("training.max_nonfinite_updates", self.max_nonfinite_updates, 0)
         require_range("training.save_minutes", self.save_minutes, 0)
         require_range("training.dev_bleu_sentences", self.dev_bleu_sentences, 0)
         require_range("training.label_smoothing", self.label_smoothing, 0, 0.99)
-        if self.measure == "bleu" and self.dev_bleu_sentences < 1:
+        if self.early_stopping_metric == "bleu" and self.dev_bleu_sentences < 1:
             raise UserError(
-                "training.measure=bleu needs dev translations; "
+                "training.early_stopping_metric=bleu needs dev translations; "
                 "set training.dev_bleu_sentences to 1 or more."
             )

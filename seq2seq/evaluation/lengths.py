@@ -155,7 +155,7 @@ def score_texts(texts: Translations, config: EvaluationConfig) -> Scores:
     known = np.array(said.known) if said is not None and said.known is not None else None
     return Scores(
         overall=score(ALL, np.ones(len(texts), dtype=bool)),
-        buckets=[score(*bucket) for bucket in bucket_members(words, config.edges).items()],
+        buckets=[score(*bucket) for bucket in bucket_members(words, config.length_buckets).items()],
         empty_sources=int(np.count_nonzero(words == 0)),
         signatures=signatures(config.tokenize, config.ter),
         settings=config,

@@ -170,7 +170,7 @@ def compare_systems(
     # Nothing below depends on the order of the evaluations.
     texts = evaluations[0].texts
     words = source_words(texts.sources)
-    members = bucket_members(words, config.edges)
+    members = bucket_members(words, config.length_buckets)
     everything = np.ones(len(texts), dtype=bool)
     counts: dict[str, dict[int | None, Int[np.ndarray, "N 10"]]] = {}
     scores: dict[str, list[Scores]] = {}

@@ -90,7 +90,9 @@ class TestSet:
                     f"maps names line {line}, but {self.name} has {len(sources)}; lines count "
                     "from 1."
                 )
-        by_length = lines_by_length(sources, self._config.evaluation.edges, MAPS_OF_A_BUCKET)
+        by_length = lines_by_length(
+            sources, self._config.evaluation.length_buckets, MAPS_OF_A_BUCKET
+        )
         chosen = {*by_length, *(line - 1 for line in self._config.maps)}
         return sorted(line for line in chosen if sources[line].strip())
 

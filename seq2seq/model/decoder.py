@@ -97,7 +97,7 @@ class Decoder(nn.Module, ABC):
         context: ``entering`` and ``shown``.
         """
         super().__init__()
-        hidden = config.hidden
+        hidden = config.hidden_size
         self.layers = config.layers
         self.fast = config.recurrence == "fast"
         self.attention = attention

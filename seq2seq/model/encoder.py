@@ -70,13 +70,13 @@ class Encoder(nn.Module):
         super().__init__()
         self.ahead = config.directions != "backward"
         self.behind = config.directions != "forward"
-        self.memory_size = (self.ahead + self.behind) * config.hidden
+        self.memory_size = (self.ahead + self.behind) * config.hidden_size
         widths = [input_size] + [self.memory_size] * (config.layers - 1)
         self.forwards = nn.ModuleList(
-            nn.LSTM(width, config.hidden, batch_first=True) for width in widths if self.ahead
+            nn.LSTM(width, config.hidden_size, batch_first=True) for width in widths if self.ahead
         )
         self.backwards = nn.ModuleList(
-            nn.LSTM(width, config.hidden, batch_first=True) for width in widths if self.behind
+            nn.LSTM(width, config.hidden_size, batch_first=True) for width in widths if self.behind
         )
         self.layers = config.layers
         self.all_layers = config.summary == "all"

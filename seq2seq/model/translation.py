@@ -68,7 +68,7 @@ class TranslationModel(nn.Module):
             if config.initialization == "uniform" and not config.decoder.tie_embedding:
                 # As where it is the target embedding: Xavier's bound is far too small for so many
                 # rows, and the first updates would do nothing but raise it.
-                nn.init.normal_(self.output.weight, std=config.embedding**-0.5)
+                nn.init.normal_(self.output.weight, std=config.embedding_dim**-0.5)
         for name, parameter in self.named_parameters():
             if not parameter.is_meta and bool(parameter.isnan().any()):
                 raise ValueError(f"{name} has no start; give it one in model/initialization.py")
@@ -79,28 +79,31 @@ class TranslationModel(nn.Module):
             self.target_embedding.weight[PAD] = 0
 
     def _build(self, config: ModelConfig, source_size: int, target_size: int) -> None:
-        scale = config.embedding**0.5 if config.scale_embedding else 1.0
-        self.source_embedding = Embedding(source_size, config.embedding, scale)
-        self.target_embedding = Embedding(target_size, config.embedding, scale)
-        self.encoder = Encoder(config.embedding, config.encoder, config.dropout)
+        scale = config.embedding_dim**0.5 if config.scale_embedding else 1.0
+        self.source_embedding = Embedding(source_size, config.embedding_dim, scale)
+        self.target_embedding = Embedding(target_size, config.embedding_dim, scale)
+        self.encoder = Encoder(config.embedding_dim, config.encoder, config.dropout)
         memory_size = self.encoder.memory_size
         decoder = config.decoder
         # In Luong's order the state has read the word.
         asks = decoder.order == "bahdanau" and decoder.query == "state_and_word"
         order = LuongDecoder if decoder.order == "luong" else BahdanauDecoder
         attention = build_attention(
-            config.attention, decoder.hidden, memory_size, config.embedding if asks else None
+            config.attention,
+            decoder.hidden_size,
+            memory_size,
+            config.embedding_dim if asks else None,
         )
         fixed = isinstance(attention, FixedContext)
         self.decoder: Decoder = order(
-            config.embedding,
+            config.embedding_dim,
             self.encoder.summary_size,
             self.encoder.summary_size if fixed else memory_size,
             attention,
             decoder,
             config.dropout,
         )
-        self.output = nn.Linear(config.embedding, target_size)
+        self.output = nn.Linear(config.embedding_dim, target_size)
         self.dropout = Dropout(config.embedding_dropout)
 
     @property

@@ -81,7 +81,7 @@ class SideBySide:
             scores = sentence_bleu(texts.hypotheses, texts.references, tokenize)
             arms.append(Arm(number, system, found, scores))
         words = source_words(evaluations[0].texts.sources)
-        members = list(bucket_members(words, comparison.settings.edges).values())
+        members = list(bucket_members(words, comparison.settings.length_buckets).values())
         shown = 1 + max(place for place, chosen in enumerate(members) if chosen.any())
         return cls(comparison, arms, members[:shown])
 

@@ -107,9 +107,9 @@ class LearningRate:
         if update < config.warmup_updates:
             return rate * update / config.warmup_updates
         top = max(1, config.warmup_updates)
-        if config.decay == "linear":
+        if config.schedule == "linear":
             return rate * max(1, self.updates + 1 - update) / max(1, self.updates + 1 - top)
-        if config.decay == "inverse_sqrt":
+        if config.schedule == "inverse_sqrt":
             return rate * (top / update) ** 0.5
         return rate
 
@@ -122,7 +122,7 @@ class LearningRate:
 
     def after_validation(self, improved: bool) -> None:
         """Count validations without a better dev measure; lower the rate when they are too many."""
-        if self.config.decay != "plateau":
+        if self.config.schedule != "plateau":
             return
         self.stale = 0 if improved else self.stale + 1
         if self.stale > self.config.decay_patience:

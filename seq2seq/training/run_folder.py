@@ -39,9 +39,9 @@ NOT_PART_OF_A_RUN = (
     "corpus.mirror",
     "tokenization.workers",
     "training.device",
-    "training.keep",
+    "training.keep_last",
     "training.log_every",
-    "training.max_skipped",
+    "training.max_nonfinite_updates",
     "training.save_minutes",
     "training.tensorboard",
 )

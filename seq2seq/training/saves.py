@@ -79,7 +79,7 @@ class Saves:
 
     def _prune(self) -> None:
         if self.ranks.first:
-            self.folder.prune(self.config.training.keep)
+            self.folder.prune(self.config.training.keep_last)
 
     def _write(self, directory: Path, progress: Progress, window: Window) -> None:
         generators = {

@@ -31,7 +31,7 @@ class Skipped(Journal):
         if skipped > limit:
             raise UserError(
                 f"{skipped} updates had no finite loss or gradient, more than "
-                f"training.max_skipped={limit}; their lines are "
+                f"training.max_nonfinite_updates={limit}; their lines are "
                 f"listed in {self.path}. Train again under another name= with a lower "
                 "training.optimizer.learning_rate or more training.optimizer.warmup_updates."
             )

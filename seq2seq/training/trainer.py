@@ -66,7 +66,7 @@ class Trainer:
         limit = config.training.max_updates or sys.maxsize
         self._most_updates = min(config.training.max_epochs * self._epoch_length, limit)
         self.rate = LearningRate(self.optimizer, config.training.optimizer, self._most_updates)
-        edges = config.evaluation.edges
+        edges = config.evaluation.length_buckets
         self.validator = Validator(
             self.model, data, config.training, edges, self.device, self.precision, ranks
         )
@@ -185,7 +185,7 @@ class Trainer:
     def _groups(self, epoch: int) -> list[list[np.ndarray]]:
         """The epoch's batches, as many together as make one update."""
         batches = self.plan.epoch(epoch)
-        size = self.config.training.accumulate
+        size = self.config.training.gradient_accumulation
         return [batches[start : start + size] for start in range(0, len(batches), size)]
 
     # -- validation, checkpoints, the end ----------------------------------------------------------
@@ -196,7 +196,7 @@ class Trainer:
         validation = self.validator.run()
         validation.require_finite(progress.update)
         progress.validated_update = progress.update
-        measure = validation.measure(self.config.training.measure)
+        measure = validation.measure(self.config.training.early_stopping_metric)
         improved = progress.best_measure is None or measure > progress.best_measure
         self.rate.after_validation(improved)
         if improved:
@@ -254,7 +254,7 @@ class Trainer:
         """Why training is over; None while it is not."""
         training, progress = self.config.training, self.progress
         if progress.stale >= training.patience:
-            return f"no better dev {training.measure} in {progress.stale} validations"
+            return f"no better dev {training.early_stopping_metric} in {progress.stale} validations"
         if progress.epoch >= training.max_epochs:
             return f"max_epochs={training.max_epochs}"
         if training.max_updates is not None and progress.update >= training.max_updates:
@@ -266,7 +266,9 @@ class Trainer:
         if failures := self.window.settle():
             self.progress.skipped += len(failures)
             self.skipped.list(failures, self.data.train.line_numbers)
-            self.skipped.require_few(self.progress.skipped, self.config.training.max_skipped)
+            self.skipped.require_few(
+                self.progress.skipped, self.config.training.max_nonfinite_updates
+            )
 
     # -- words and records -------------------------------------------------------------------------
 

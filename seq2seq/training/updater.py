@@ -71,7 +71,9 @@ class Updater:
         if sentences is None:
             sentences = sum(len(batch.indices) for batch in batches)
         # The gradient is a mean over the processes, and is to be a sum.
-        scale = self.ranks.size / (tokens if self.config.loss_per == "token" else sentences)
+        scale = self.ranks.size / (
+            tokens if self.config.loss_normalization == "token" else sentences
+        )
         likelihood = torch.zeros((), device=self.device)
         for i, batch in enumerate(batches, start=1):
             with self.ranks.exchanging(self.objective, last=i == len(batches)):

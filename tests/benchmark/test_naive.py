@@ -59,11 +59,11 @@ def gradients_in_the_projects_terms(naive: NaiveModel) -> dict[str, torch.Tensor
 def test_equals_the_translation_model(kind, tied):
     torch.manual_seed(0)
     config = ModelConfig(
-        embedding=6,
+        embedding_dim=6,
         dropout=0.0,
-        encoder=EncoderConfig(hidden=4),
+        encoder=EncoderConfig(hidden_size=4),
         attention=AttentionConfig(kind=kind, size=5),
-        decoder=DecoderConfig(hidden=7, recurrence="reference", tie_embedding=tied),
+        decoder=DecoderConfig(hidden_size=7, recurrence="reference", tie_embedding=tied),
     )
     model = TranslationModel(config, 11, 13).double()
     for parameter in model.parameters():  # zeros would hide a weight that went astray

@@ -134,7 +134,7 @@ def test_ours_is_told_the_same(text, tmp_path):
         assert Path(script).is_file()
         config = compose_config("train", overrides)
         model, training = config.model, config.training
-        assert (model.embedding, model.dropout, model.attention.kind) == (6, 0.37, "additive")
+        assert (model.embedding_dim, model.dropout, model.attention.kind) == (6, 0.37, "additive")
         assert (model.encoder.hidden, model.decoder.hidden, model.attention.size) == (7, 14, 14)
         assert (training.precision, training.max_updates, training.log_every) == (precision, 99, 11)
         assert (training.batch_size, training.batch_unit) == (64, "sentences")

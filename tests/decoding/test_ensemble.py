@@ -101,7 +101,7 @@ def test_average_is_the_mean_of_every_weight(tmp_path):
 
 
 def test_checkpoints_that_do_not_go_together_are_refused(tmp_path):
-    one, wider = save(tmp_path, 1), save(tmp_path, 2, embedding=12)
+    one, wider = save(tmp_path, 1), save(tmp_path, 2, embedding_dim=12)
     other = save(tmp_path, 3, target=codec("de", "eine katze miaut"))
     with pytest.raises(UserError, match="do not cut the target text into the same pieces"):
         Translator.load([one, other], "cpu")

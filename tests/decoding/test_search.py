@@ -225,10 +225,10 @@ def test_stops_as_soon_as_nothing_better_can_come():
 def test_the_score_of_a_real_model_is_its_forced_score(kind, beam):
     torch.manual_seed(0)
     config = ModelConfig(
-        embedding=8,
-        encoder=EncoderConfig(hidden=5, layers=2),
+        embedding_dim=8,
+        encoder=EncoderConfig(hidden_size=5, layers=2),
         attention=AttentionConfig(kind=kind, size=6),
-        decoder=DecoderConfig(hidden=9, layers=2),
+        decoder=DecoderConfig(hidden_size=9, layers=2),
     )
     model = TranslationModel(config, source_size=PIECES, target_size=150).eval()
     for parameter in model.parameters():

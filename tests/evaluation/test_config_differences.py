@@ -66,15 +66,15 @@ def test_config_differences_are_found_and_names_of_runs_are_not_among_them(tmp_p
 def test_a_setting_newer_than_a_record_had_its_default(tmp_path):
     now = to_json(experiment())
     before = copy.deepcopy(now)
-    del before["training"]["loss_per"], before["decoding"]["length_penalty"]
+    del before["training"]["loss_normalization"], before["decoding"]["length_penalty"]
     texts = translated({5: 10}, good)
     runs = [
         evaluated(tmp_path / name, texts, name, config=config)
         for name, config in (("now", now), ("before", before))
     ]
     assert compare_systems(runs, None, SETTINGS).config_differences == {}
-    now["training"]["loss_per"] = "sentence"
+    now["training"]["loss_normalization"] = "sentence"
     runs[0] = evaluated(tmp_path / "other", texts, "now", config=now)
     assert compare_systems(runs, None, SETTINGS).config_differences == {
-        "training.loss_per": {"now": ["sentence"], "before": ["token"]}
+        "training.loss_normalization": {"now": ["sentence"], "before": ["token"]}
     }

@@ -189,5 +189,5 @@ def test_damaged_scores_are_refused_in_one_sentence(tmp_path, texts, damage):
 def test_other_settings_are_scored_afresh(tmp_path):
     evaluation = evaluated(tmp_path, translated({4: 5, 15: 5}, lambda n: 0.9), "one")
     assert evaluation.scored_with(EvaluationConfig(bootstrap=100)) is evaluation.scores
-    other = evaluation.scored_with(EvaluationConfig(bootstrap=100, edges=[5]))
+    other = evaluation.scored_with(EvaluationConfig(bootstrap=100, length_buckets=[5]))
     assert [bucket.words for bucket in other.buckets] == ["1-5", "6+"]

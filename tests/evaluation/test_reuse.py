@@ -20,7 +20,9 @@ def test_an_evaluation_is_not_made_twice_but_another_is(run):
     before = (first.directory / "scores.json").stat().st_mtime_ns
     (again,) = evaluate(settings(run, decoding=DecodingConfig(beam=1, batch_size=7)))
     assert (again.directory / "scores.json").stat().st_mtime_ns == before
-    (other,) = evaluate(settings(run, evaluation=EvaluationConfig(edges=[3], bootstrap=100)))
+    (other,) = evaluate(
+        settings(run, evaluation=EvaluationConfig(length_buckets=[3], bootstrap=100))
+    )
     assert [bucket.words for bucket in other.scores.buckets] == ["1-3", "4+"]
     (beam,) = evaluate(settings(run, decoding=DecodingConfig(beam=3)))
     assert beam.directory.name == "test-beam3"

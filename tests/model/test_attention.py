@@ -260,7 +260,7 @@ def test_each_kind_is_as_large_as_its_settings_say(kind, shapes):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"kind": "dot"}, "compares states of model.decoder.hidden=10 with annotations of 12"),
+        ({"kind": "dot"}, "compares states of model.decoder.hidden_size=10 with annotations of 12"),
         ({"kind": "multi_head", "size": 10, "heads": 4}, "size=10 cannot be cut into model.att"),
         ({"kind": "multi_head", "size": 10, "heads": 5}, "Annotations of 12 .* cannot be cut"),
     ],
@@ -268,8 +268,8 @@ def test_each_kind_is_as_large_as_its_settings_say(kind, shapes):
 def test_widths_that_do_not_go_together_are_refused(changes, said):
     with pytest.raises(UserError, match=said):
         ModelConfig(
-            encoder=EncoderConfig(hidden=6),
-            decoder=DecoderConfig(hidden=10),
+            encoder=EncoderConfig(hidden_size=6),
+            decoder=DecoderConfig(hidden_size=10),
             attention=AttentionConfig(**changes),
         )
 

@@ -21,14 +21,14 @@ def build(
     """A model whose weights are large enough for every part to matter."""
     torch.manual_seed(0)
     config = ModelConfig(
-        embedding=6,
+        embedding_dim=6,
         dropout=0.0,
         # The summary of several layers is wider than an annotation.
-        encoder=EncoderConfig(hidden=4, layers=layers, summary="all"),
+        encoder=EncoderConfig(hidden_size=4, layers=layers, summary="all"),
         # Neither the window nor the positions hold the longest source.
         attention=AttentionConfig(kind=kind, size=8, heads=2, window=2, positions=3),
         decoder=DecoderConfig(
-            hidden=8, layers=layers, recurrence=recurrence, query=query, readout=readout
+            hidden_size=8, layers=layers, recurrence=recurrence, query=query, readout=readout
         ),
     )
     model = TranslationModel(config, 11, 13).double()

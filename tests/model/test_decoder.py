@@ -20,7 +20,7 @@ def build(kind: str = "additive", layers: int = 1, readout: str = "tanh") -> Bah
     attention = build_attention(settings, hidden, memory_size=6)
     for parameter in attention.parameters():
         nn.init.normal_(parameter)
-    config = DecoderConfig(hidden=hidden, layers=layers, readout=readout)
+    config = DecoderConfig(hidden_size=hidden, layers=layers, readout=readout)
     return BahdanauDecoder(3, 6, 6, attention, config, dropout=0.0)
 
 

@@ -80,13 +80,13 @@ def test_a_model_drops_of_everything_that_its_config_names(
 
     monkeypatch.setattr(Dropout, "forward", count)
     config = ModelConfig(
-        embedding=6,
+        embedding_dim=6,
         dropout=0.37,
         embedding_dropout=0.21,
-        encoder=EncoderConfig(hidden=5, layers=below),
+        encoder=EncoderConfig(hidden_size=5, layers=below),
         attention=AttentionConfig(size=4),
         decoder=DecoderConfig(
-            hidden=8, layers=layers, order=order, input_feeding=feeding, recurrence=recurrence
+            hidden_size=8, layers=layers, order=order, input_feeding=feeding, recurrence=recurrence
         ),
     )
     rows, source, target = 3, 7, 5
@@ -103,11 +103,11 @@ def test_a_model_drops_of_everything_that_its_config_names(
 def test_a_model_draws_anew_with_each_pass_and_only_in_training(order):
     torch.manual_seed(5)
     config = ModelConfig(
-        embedding=6,
+        embedding_dim=6,
         dropout=0.37,
-        encoder=EncoderConfig(hidden=4),
+        encoder=EncoderConfig(hidden_size=4),
         attention=AttentionConfig(size=4),
-        decoder=DecoderConfig(hidden=8, order=order),
+        decoder=DecoderConfig(hidden_size=8, order=order),
     )
     model = TranslationModel(config, 11, 13)
     pair = torch.tensor([[5, 6, 3]]), torch.tensor([3]), torch.tensor([[2, 7, 8]])

@@ -39,7 +39,7 @@ def packed_reference(encoder: Encoder, embedded: torch.Tensor) -> tuple[torch.Te
 @pytest.mark.parametrize("summary", ["top", "all"])
 @pytest.mark.parametrize("layers", [1, 2])
 def test_equals_the_packed_bidirectional_lstm(embedded, layers, summary):
-    encoder = Encoder(5, EncoderConfig(hidden=3, layers=layers, summary=summary), dropout=0.0)
+    encoder = Encoder(5, EncoderConfig(hidden_size=3, layers=layers, summary=summary), dropout=0.0)
     encoded = encoder(embedded, LENGTHS)
     memory, final = packed_reference(encoder, embedded)
     torch.testing.assert_close(encoded.memory, memory)
@@ -50,7 +50,9 @@ def test_equals_the_packed_bidirectional_lstm(embedded, layers, summary):
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("directions", ["forward", "backward"])
 def test_one_direction_equals_pytorchs_lstm_on_each_sentence(embedded, directions, layers):
-    encoder = Encoder(5, EncoderConfig(hidden=3, layers=layers, directions=directions), dropout=0.0)
+    encoder = Encoder(
+        5, EncoderConfig(hidden_size=3, layers=layers, directions=directions), dropout=0.0
+    )
     read = encoder.forwards if directions == "forward" else encoder.backwards
     encoded = encoder(embedded, LENGTHS)
     assert encoder.memory_size == 3
@@ -66,7 +68,7 @@ def test_one_direction_equals_pytorchs_lstm_on_each_sentence(embedded, direction
 
 
 def test_gradients_equal_the_packed_ones(embedded):
-    encoder = Encoder(5, EncoderConfig(hidden=3), dropout=0.0)
+    encoder = Encoder(5, EncoderConfig(hidden_size=3), dropout=0.0)
     weights = torch.randn(len(LENGTHS), 7, 6)
     mine, theirs = embedded.clone().requires_grad_(), embedded.clone().requires_grad_()
     (encoder(mine, LENGTHS).memory * weights).sum().backward()
@@ -76,7 +78,7 @@ def test_gradients_equal_the_packed_ones(embedded):
 
 @pytest.mark.parametrize("directions", DIRECTIONS)
 def test_padding_and_company_change_nothing(embedded, directions):
-    encoder = Encoder(5, EncoderConfig(hidden=3, layers=2, directions=directions), dropout=0.0)
+    encoder = Encoder(5, EncoderConfig(hidden_size=3, layers=2, directions=directions), dropout=0.0)
     together = encoder(embedded, LENGTHS)
     noisy = embedded.clone()
     noisy[~length_mask(LENGTHS, 7)] = 1e3
@@ -88,7 +90,7 @@ def test_padding_and_company_change_nothing(embedded, directions):
 
 
 def test_memory_is_zero_at_padding_and_mask_is_true_at_tokens(embedded):
-    encoded = Encoder(5, EncoderConfig(hidden=3), dropout=0.0)(embedded, LENGTHS)
+    encoded = Encoder(5, EncoderConfig(hidden_size=3), dropout=0.0)(embedded, LENGTHS)
     assert encoded.mask.sum(dim=1).tolist() == LENGTHS.tolist()
     assert encoded.memory[~encoded.mask].abs().max() == 0
 
@@ -100,7 +102,7 @@ def test_flip_index_reverses_each_sentence_and_undoes_itself():
 
 
 def test_select_repeats_and_reorders_sentences(embedded):
-    encoded = Encoder(5, EncoderConfig(hidden=3), dropout=0.0)(embedded, LENGTHS)
+    encoded = Encoder(5, EncoderConfig(hidden_size=3), dropout=0.0)(embedded, LENGTHS)
     chosen = encoded.select(torch.tensor([2, 2, 0]))
     torch.testing.assert_close(chosen.summary, encoded.summary[[2, 2, 0]])
     torch.testing.assert_close(chosen.memory[1], encoded.memory[2])

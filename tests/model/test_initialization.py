@@ -21,11 +21,11 @@ def started(initialization) -> dict[str, torch.Tensor]:
     """Name -> its start; the parts of a matrix that start by themselves apart."""
     torch.manual_seed(0)
     config = ModelConfig(
-        embedding=E,
+        embedding_dim=E,
         initialization=initialization,
-        encoder=EncoderConfig(hidden=H, layers=2),
+        encoder=EncoderConfig(hidden_size=H, layers=2),
         attention=AttentionConfig(size=A),
-        decoder=DecoderConfig(hidden=D, layers=2),
+        decoder=DecoderConfig(hidden_size=D, layers=2),
     )
     parts = {}
     for name, parameter in TranslationModel(config, WORDS, WORDS).named_parameters():

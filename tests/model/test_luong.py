@@ -45,13 +45,13 @@ def build(
     """A model whose weights are large enough for every part to matter."""
     torch.manual_seed(0)
     config = ModelConfig(
-        embedding=6 * widen,
+        embedding_dim=6 * widen,
         dropout=dropout,
-        encoder=EncoderConfig(hidden=4 * widen),
+        encoder=EncoderConfig(hidden_size=4 * widen),
         # Neither the window nor the positions hold the longest source.
         attention=AttentionConfig(kind=kind, size=8 * widen, heads=2, window=2, positions=3),
         decoder=DecoderConfig(
-            hidden=8 * widen,
+            hidden_size=8 * widen,
             layers=layers,
             recurrence=recurrence,
             order="luong",

@@ -19,11 +19,11 @@ def outputs_and_gradients(kind, recurrence, dtype, autocast=False, dropout=0.0, 
     """Of a whole model: what it returns, and the gradient of a random projection of that."""
     torch.manual_seed(0)
     config = ModelConfig(
-        embedding=6 * widen,
+        embedding_dim=6 * widen,
         dropout=dropout,
-        encoder=EncoderConfig(hidden=4 * widen),
+        encoder=EncoderConfig(hidden_size=4 * widen),
         attention=AttentionConfig(kind=kind, size=8 * widen),
-        decoder=DecoderConfig(hidden=8 * widen, recurrence=recurrence),
+        decoder=DecoderConfig(hidden_size=8 * widen, recurrence=recurrence),
     )
     model = TranslationModel(config, 11, 13).to(dtype)
     torch.manual_seed(1)
@@ -39,10 +39,10 @@ def outputs_and_gradients(kind, recurrence, dtype, autocast=False, dropout=0.0, 
 def test_one_source_position_and_one_step_are_enough(kind):
     torch.manual_seed(0)
     config = ModelConfig(
-        embedding=6,
-        encoder=EncoderConfig(hidden=4),
+        embedding_dim=6,
+        encoder=EncoderConfig(hidden_size=4),
         attention=AttentionConfig(kind=kind, size=8),
-        decoder=DecoderConfig(hidden=8),
+        decoder=DecoderConfig(hidden_size=8),
     )
     model = TranslationModel(config, 11, 13).eval()
     arguments = torch.tensor([[3]]), torch.tensor([1]), torch.tensor([[2]])
@@ -163,10 +163,10 @@ def test_what_is_kept_for_the_way_back_does_not_grow_with_steps_times_keys():
 
 def test_two_layers_fall_back_to_the_plain_loop():
     config = ModelConfig(
-        embedding=6,
-        encoder=EncoderConfig(hidden=4),
+        embedding_dim=6,
+        encoder=EncoderConfig(hidden_size=4),
         attention=AttentionConfig(size=5),
-        decoder=DecoderConfig(hidden=7, layers=2, recurrence="fast"),
+        decoder=DecoderConfig(hidden_size=7, layers=2, recurrence="fast"),
     )
     model = TranslationModel(config, 11, 13).eval()
     outputs = model(SOURCE, LENGTHS, TARGET)

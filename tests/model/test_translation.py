@@ -20,11 +20,11 @@ def build(
 ):
     torch.manual_seed(0)
     config = ModelConfig(
-        embedding=6,
+        embedding_dim=6,
         initialization=initialization,
-        encoder=EncoderConfig(hidden=4),
+        encoder=EncoderConfig(hidden_size=4),
         attention=AttentionConfig(kind=kind, size=8),
-        decoder=DecoderConfig(hidden=8, layers=layers, tie_embedding=tie),
+        decoder=DecoderConfig(hidden_size=8, layers=layers, tie_embedding=tie),
     )
     return TranslationModel(config, source_size=11, target_size=13).eval()
 
@@ -91,8 +91,8 @@ def test_tying_shares_the_target_embedding():
 
 def test_an_untied_softmax_starts_like_a_tied_one_and_moves_nothing_else():
     torch.manual_seed(0)
-    tied = TranslationModel(ModelConfig(embedding=64), 500, 500)
-    config = ModelConfig(embedding=64)
+    tied = TranslationModel(ModelConfig(embedding_dim=64), 500, 500)
+    config = ModelConfig(embedding_dim=64)
     config.decoder.tie_embedding = False
     torch.manual_seed(0)
     untied = TranslationModel(config, 500, 500)

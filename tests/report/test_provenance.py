@@ -10,7 +10,7 @@ from seq2seq.evaluation.scores import Translations
 from seq2seq.evaluation.systems import compare_systems
 from seq2seq.report.provenance import budget, commands, provenance
 
-SETTINGS = EvaluationConfig(edges=[2], bootstrap=100)
+SETTINGS = EvaluationConfig(length_buckets=[2], bootstrap=100)
 EQUAL = "The comparison is one at an equal budget."
 NUMBERS = "The comparison is one of different numbers of updates."
 RULES = "The comparison is one of trainings that ended by different rules."

@@ -14,7 +14,7 @@ from seq2seq.report.comparison import compare
 from seq2seq.report.draft import replace_part
 from seq2seq.report.publication import publish
 
-SETTINGS = EvaluationConfig(edges=[2], bootstrap=100)
+SETTINGS = EvaluationConfig(length_buckets=[2], bootstrap=100)
 MARKS = "<!-- results:toy/test-greedy -->\nold\n<!-- /results -->"
 
 

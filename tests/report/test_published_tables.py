@@ -16,7 +16,7 @@ from seq2seq.report.provenance import provenance
 from seq2seq.report.publication import publish
 from seq2seq.report.tables import interval_text
 
-SETTINGS = EvaluationConfig(edges=[2], bootstrap=100)
+SETTINGS = EvaluationConfig(length_buckets=[2], bootstrap=100)
 MARKS = "<!-- results:toy/test-greedy -->\nold\n<!-- /results -->"
 
 
@@ -165,7 +165,7 @@ def test_all_rows_are_scored_by_the_settings_that_are_said(tmp_path):
     document.write_text("<!-- scores:toy -->\n<!-- /scores:toy -->\n", encoding="utf-8")
     said = ["v w x y", "no", "v w x y z", ""]
     first = write_scores(tmp_path / "a", "greedy", said)
-    other = EvaluationConfig(edges=[2], bootstrap=200, confidence=0.5, tokenize="char")
+    other = EvaluationConfig(length_buckets=[2], bootstrap=200, confidence=0.5, tokenize="char")
     texts = read_evaluation(Path(first)).texts
     write_evaluation(tmp_path / "b", texts, other, {"system": "attention", "search": "beam5"})
     scores = {"toy": [first, str(tmp_path / "b")]}

@@ -128,7 +128,16 @@ def folder(tmp_path: Path) -> Path:
     ("size", "kind", "settings"),
     [
         (2, "additive", {"batch_size": 34}),  # the last batch is a short one
-        (2, "fixed", {"batch_size": 17, "accumulate": 2, "loss_per": "sentence", "clip_norm": 9}),
+        (
+            2,
+            "fixed",
+            {
+                "batch_size": 17,
+                "gradient_accumulation": 2,
+                "loss_normalization": "sentence",
+                "clip_norm": 9,
+            },
+        ),
         (2, "additive", {"batch_size": 150, "batch_unit": "tokens"}),
         (3, "additive", {"batch_size": 33}),  # the last batch has 2 pairs
     ],
@@ -152,7 +161,9 @@ def test_several_processes_make_the_updates_of_one(folder, size, kind, settings)
 
 def test_a_signal_to_one_stops_all_and_nothing_is_lost(folder):
     """Three processes with dropout: each has random numbers of its own, which go on, too."""
-    config = reversal_experiment(folder, batch_size=17, accumulate=2, log_every=3, max_epochs=1)
+    config = reversal_experiment(
+        folder, batch_size=17, gradient_accumulation=2, log_every=3, max_epochs=1
+    )
     assert together(config, 3) == [0, 0, 0]
     other = dataclasses.replace(config, output=str(folder / "other"))
     assert together(other, 3, functools.partial(signalled, signal.SIGINT, 4)) == [130] * 3

@@ -39,7 +39,7 @@ def test_a_signal_ends_the_sitting_after_the_update_and_nothing_is_lost(
     folder, monkeypatch, number
 ):
     """Stopped between two lines of metrics, between two validations, with two micro-batches."""
-    config = reversal_experiment(folder, validate_every=5, accumulate=2, log_every=3)
+    config = reversal_experiment(folder, validate_every=5, gradient_accumulation=2, log_every=3)
     whole = train(config)
     other = dataclasses.replace(config, output=str(folder / "other"))
     signal_in_update(7, monkeypatch, number)

@@ -18,10 +18,10 @@ from seq2seq.training.loss import batch_loss, output_loss
 def model() -> TranslationModel:
     torch.manual_seed(0)
     config = ModelConfig(
-        embedding=6,
-        encoder=EncoderConfig(hidden=4),
+        embedding_dim=6,
+        encoder=EncoderConfig(hidden_size=4),
         attention=AttentionConfig(size=5),
-        decoder=DecoderConfig(hidden=7),
+        decoder=DecoderConfig(hidden_size=7),
     )
     return TranslationModel(config, 11, 13).eval()
 

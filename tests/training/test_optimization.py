@@ -16,12 +16,12 @@ def rate_of(updates: int = 100, **settings) -> LearningRate:
 
 
 def test_warm_up_is_linear_and_ends_at_the_full_rate():
-    rate = rate_of(warmup_updates=4, decay="constant")
+    rate = rate_of(warmup_updates=4, schedule="constant")
     assert [rate.at(u) for u in (1, 2, 4, 5, 100)] == pytest.approx([0.025, 0.05, 0.1, 0.1, 0.1])
 
 
 def test_inverse_square_root_falls_from_the_end_of_the_warm_up():
-    rate = rate_of(warmup_updates=4, decay="inverse_sqrt")
+    rate = rate_of(warmup_updates=4, schedule="inverse_sqrt")
     assert [rate.at(u) for u in (4, 16, 64)] == pytest.approx([0.1, 0.05, 0.025])
 
 
@@ -36,17 +36,17 @@ def test_inverse_square_root_falls_from_the_end_of_the_warm_up():
     ],
 )
 def test_linear_falls_from_the_warm_up_to_a_zero_after_the_last_update(warmup, updates, rates):
-    rate = rate_of(updates, warmup_updates=warmup, decay="linear")
+    rate = rate_of(updates, warmup_updates=warmup, schedule="linear")
     assert [rate.at(u) for u in range(1, updates + 1)] == pytest.approx(rates)
 
 
 def test_linear_keeps_its_last_rate_in_an_epoch_of_more_batches_than_foreseen():
-    rate = rate_of(4, decay="linear")
+    rate = rate_of(4, schedule="linear")
     assert rate.at(9) == rate.at(5) == rate.at(4) == pytest.approx(0.025)
 
 
 def test_plateau_halves_after_more_stale_validations_than_its_patience():
-    rate = rate_of(decay="plateau", decay_patience=1)
+    rate = rate_of(schedule="plateau", decay_patience=1)
     seen = []
     for improved in (True, False, True, False, False, False, False):
         rate.after_validation(improved)
@@ -55,7 +55,7 @@ def test_plateau_halves_after_more_stale_validations_than_its_patience():
 
 
 def test_constant_ignores_validations():
-    rate = rate_of(decay="constant")
+    rate = rate_of(schedule="constant")
     for _ in range(10):
         rate.after_validation(False)
     assert rate.at(1) == 0.1

@@ -18,7 +18,12 @@ from seq2seq.training.run_folder import RunFolder
 MAY_CHANGE = (
     *("data", "output", "systems", "baseline", "baselines", "seeds", "beams", "test_texts"),
     *("decoding", "evaluation", "corpus.directory", "corpus.mirror", "tokenization.workers"),
-    *("training.device", "training.keep", "training.log_every", "training.max_skipped"),
+    *(
+        "training.device",
+        "training.keep_last",
+        "training.log_every",
+        "training.max_nonfinite_updates",
+    ),
     *("training.save_minutes", "training.tensorboard"),
     *("corpus.train_source", "corpus.valid_source", "corpus.test_source"),
     *("corpus.train_target", "corpus.valid_target", "corpus.test_target"),

@@ -156,7 +156,7 @@ def test_going_on_under_other_conditions_is_said(folder, caplog, monkeypatch):
 
 
 def test_the_newest_checkpoints_and_the_best_are_kept(folder):
-    config = reversal_experiment(folder, validate_every=5, keep=3)
+    config = reversal_experiment(folder, validate_every=5, keep_last=3)
     run = train(config)
     names = sorted(path.name for path in (run.path / "checkpoints").iterdir())
     assert names == ["best", "update-10", "update-15", "update-20"]
@@ -189,7 +189,7 @@ def test_a_damaged_newest_checkpoint_costs_the_way_from_the_one_before(
 
 def test_what_is_saved_after_a_damaged_checkpoint_is_kept_beside_it(folder):
     """Though its number is lower: else the training would never get past the damaged one."""
-    run = train(reversal_experiment(folder, validate_every=5, max_updates=15, keep=1))
+    run = train(reversal_experiment(folder, validate_every=5, max_updates=15, keep_last=1))
     shutil.copytree(run.checkpoint(15), run.interim(12))
     run.refused = {run.checkpoint(15)}
     run.prune(1)

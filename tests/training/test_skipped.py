@@ -54,8 +54,6 @@ def test_updates_that_are_not_finite_are_skipped_counted_and_their_lines_named(f
 
 def test_too_many_updates_that_are_not_finite_are_one_sentence(folder, monkeypatch):
     spoil(monkeypatch, *range(0, 200, 3))
-    match = (
-        r"updates had no finite loss or gradient, more than training\.max_skipped=3; their lines"
-    )
+    match = r"more than training\.max_nonfinite_updates=3"
     with pytest.raises(UserError, match=match):
-        train(reversal_experiment(folder, max_skipped=3))
+        train(reversal_experiment(folder, max_nonfinite_updates=3))

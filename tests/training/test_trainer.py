@@ -139,7 +139,7 @@ def test_accumulated_micro_batches_make_the_update_of_the_whole_batch(folder):
 
 
 def test_an_epoch_is_every_pair_once_however_many_batches_make_an_update(folder, monkeypatch):
-    config = reversal_experiment(folder, accumulate=3, max_epochs=1)
+    config = reversal_experiment(folder, gradient_accumulation=3, max_epochs=1)
     update, pairs = Updater.update, []
 
     def noting(self, batches, tokens, sentences):
@@ -157,9 +157,9 @@ def test_an_epoch_is_every_pair_once_however_many_batches_make_an_update(folder,
 @pytest.mark.parametrize(("per", "clip_norm"), [("token", 0.1), ("sentence", 0.1), ("sentence", 0)])
 def test_an_update_goes_along_the_clipped_gradient_of_the_mean_loss(folder, per, clip_norm):
     """Plain SGD at rate 1, so that the step is the gradient."""
-    settings = {"label_smoothing": 0.3, "accumulate": 10, "max_epochs": 1}
+    settings = {"label_smoothing": 0.3, "gradient_accumulation": 10, "max_epochs": 1}
     config = without_dropout(
-        reversal_experiment(folder, clip_norm=clip_norm, loss_per=per, **settings)
+        reversal_experiment(folder, clip_norm=clip_norm, loss_normalization=per, **settings)
     )
     config = with_optimizer(config, kind="sgd", learning_rate=1.0)
     data = prepare(config.corpus, config.tokenization, Path(config.data))
@@ -198,11 +198,11 @@ def test_max_updates_ends_training_with_a_checkpoint(folder):
 
 
 @pytest.mark.parametrize(
-    ("limits", "updates"), [({}, 20), ({"max_updates": 9}, 9), ({"accumulate": 2}, 10)]
+    ("limits", "updates"), [({}, 20), ({"max_updates": 9}, 9), ({"gradient_accumulation": 2}, 10)]
 )
 def test_a_linear_rate_ends_with_whichever_limit_comes_first(folder, limits, updates):
     config = reversal_experiment(folder, log_every=1, **limits)
-    run = train(with_optimizer(config, decay="linear", warmup_updates=0))
+    run = train(with_optimizer(config, schedule="linear", warmup_updates=0))
     rates = [e["learning_rate"] for e in metrics(run) if e["kind"] == "train"]
     full = config.training.optimizer.learning_rate
     steps = [full * left / updates for left in range(updates, 0, -1)]
@@ -219,7 +219,7 @@ def test_the_best_checkpoint_is_the_best_by_the_measure(folder, monkeypatch, mea
         return dataclasses.replace(validate(self), loss=loss, bleu=bleu)
 
     monkeypatch.setattr(Validator, "run", rising)
-    run = train(reversal_experiment(folder, measure=measure))
+    run = train(reversal_experiment(folder, early_stopping_metric=measure))
     best, then = (load_checkpoint(path, CPU) for path in (run.best, run.checkpoint(update)))
     assert best.state["progress"]["update"] == update
     kept = then.model.state_dict()

@@ -36,9 +36,9 @@ class Ours(Toolkit):
             f"corpus.target={text.target}",
             "tokenization=whitespace",
             f"tokenization.min_frequency={setting.min_frequency}",
-            f"model.embedding={setting.embedding}",
-            f"model.encoder.hidden={setting.hidden // 2}",
-            f"model.decoder.hidden={setting.hidden}",
+            f"model.embedding_dim={setting.embedding}",
+            f"model.encoder.hidden_size={setting.hidden // 2}",
+            f"model.decoder.hidden_size={setting.hidden}",
             f"model.attention.size={setting.hidden}",
             "model.decoder.tie_embedding=false",  # the peers cannot tie at these sizes
             f"model.dropout={setting.dropout}",
@@ -51,7 +51,7 @@ class Ours(Toolkit):
             f"training.max_updates={setting.total_updates}",
             f"training.log_every={setting.warm_up}",
             "training.dev_bleu_sentences=0",
-            "training.optimizer.decay=constant",  # and no end before the last update: as the peers
+            "training.optimizer.schedule=constant",  # as the peers
             "training.patience=1000",
             "training.max_epochs=1000",
             *(f"training.validate_every={n}" for n in [setting.validate_every] if n is not None),

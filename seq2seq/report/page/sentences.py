@@ -119,7 +119,7 @@ def samples(sides: SideBySide) -> list[Sample]:
     """A few sentences of every bucket, the same whatever the systems say."""
     texts = sides.texts
     words = source_words(texts.sources)
-    lines = lines_by_length(texts.sources, sides.comparison.settings.edges, EXAMPLES)
+    lines = lines_by_length(texts.sources, sides.comparison.settings.length_buckets, EXAMPLES)
     lines.sort(key=lambda line: int(words[line]))
     return [
         Sample(
