@@ -3,8 +3,7 @@
 from launch import launch
 
 from seq2seq.config import TranslateConfig
-from seq2seq.decoding.prompt import answer_prompt, is_typed
-from seq2seq.decoding.stream import translate_text
+from seq2seq.decoding.text_stream import answer_prompt, is_typed, translate_text
 from seq2seq.decoding.translator import Translator
 
 

@@ -20,7 +20,7 @@ from seq2seq.config import (
 )
 from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
-from seq2seq.decoding.search import beam_search
+from seq2seq.decoding.beam_search import beam_search
 from seq2seq.model.attention import AdditiveAttention
 from seq2seq.model.encoder import Encoded
 from seq2seq.model.translation import TranslationModel

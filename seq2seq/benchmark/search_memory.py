@@ -13,7 +13,7 @@ from seq2seq.benchmark.sizes import SIZES, Size
 from seq2seq.benchmark.table_file import write_table
 from seq2seq.config import BenchmarkConfig, DecodingConfig, require_choice
 from seq2seq.data.vocabulary import EOS
-from seq2seq.decoding.search import beam_search
+from seq2seq.decoding.beam_search import beam_search
 from seq2seq.device import choose_device, choose_precision, mixed_precision
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import describe_environment, environment_record

@@ -1,4 +1,4 @@
-"""Translations drawn at random, as likely as the model finds them."""
+"""Translations drawn at random from the model's distribution."""
 
 from collections.abc import Sequence
 
@@ -9,10 +9,8 @@ from torch import Tensor
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, PAD
-from seq2seq.decoding.constraints import Constraints
-from seq2seq.decoding.ranking import length_caps, length_divisors
-from seq2seq.decoding.result import SearchResult
-from seq2seq.decoding.writer import begin, remaining
+from seq2seq.decoding.decoder_session import DecoderSession, sentences_to_keep
+from seq2seq.decoding.hypotheses import Constraints, SearchResult, length_caps, length_divisors
 from seq2seq.model.ensemble import Ensemble
 from seq2seq.model.precision import widen
 from seq2seq.model.translation import TranslationModel
@@ -28,19 +26,19 @@ def sample(
 ) -> list[list[SearchResult]]:
     """Draw ``n_best`` hypotheses for each sentence, piece by piece.
 
-    Each piece is drawn from the ``top_k`` likeliest, of these from the fewest that together have
-    ``top_p`` of the probability, after logits are divided by ``temperature``. What
-    :class:`Constraints` bans is never drawn.
+    Logits are divided by ``temperature``; each piece is drawn from the ``top_k`` likeliest, of
+    these from the fewest that together have ``top_p`` of the probability (Holtzman et al. 2020).
+    What :class:`Constraints` bans is never drawn.
 
-    Chance is a function of ``config.seed``, the sentence's number, and which of its samples it is:
-    a sample does not depend on the other sentences of the batch, nor on how many are drawn.
+    The random numbers depend on ``config.seed``, the sentence's number, and which of its samples it
+    is: not on the other sentences of the batch, nor on how many samples are drawn.
 
     Args:
         model: in evaluation mode; the caller sets autocast.
         source: ids that end with EOS, padded on the right, on the device of ``model``.
         lengths: real ids of each sentence, EOS included.
         config: how to sample; constraints and cap.
-        numbers: of the sentences; equal numbers have equal chance.
+        numbers: of the sentences; equal numbers have equal random numbers.
 
     Returns:
         For each sentence its samples in the order drawn. Their scores have no coverage penalty, and
@@ -48,72 +46,71 @@ def sample(
     """
     batch, device, each = len(source), source.device, config.n_best
     caps = length_caps(lengths, config)
-    most = int(caps.max())
-    chance = _chance(config, numbers, most).to(device)
+    longest = int(caps.max())
+    uniform = _uniform_numbers(config, numbers, longest).to(device)
     constraints = Constraints(config)
-    writer = begin(model, source, lengths)
-    writer.keep(torch.arange(batch, device=device).repeat_interleave(each), None)
+    session = DecoderSession.start(model, source, lengths, each)
 
-    ids = torch.full((batch, each, most), PAD, device=device)
+    ids = torch.full((batch, each, longest), PAD, device=device)
     total = torch.zeros(batch, each, device=device)
-    # N: sentences still written.  N W: which of their samples are done.
+    # N: sentences still decoded.  N W: which of their samples are done.
     alive = torch.arange(batch, device=device)
     done = torch.zeros(batch, each, dtype=torch.bool, device=device)
     token = torch.full((batch * each,), BOS, device=device)
-    for length in range(1, most + 1):
-        logits = widen(writer.step(token).logits)
+    for length in range(1, longest + 1):
+        logits = widen(session.step(token).logits)
         log_sum = logits.logsumexp(dim=1)
         constraints.ban(logits, ids[alive, :, : length - 1].flatten(0, 1))
-        drawn = _draw(logits, chance[alive, :, length - 1].flatten(), config)
+        drawn = _draw(logits, uniform[alive, :, length - 1].flatten(), config)
         gained = logits.gather(1, drawn[:, None]).squeeze(1) - log_sum
         piece = drawn.view(done.shape).masked_fill(done, PAD)
         total[alive] += gained.view(done.shape).masked_fill(done, 0)
         ids[alive, :, length - 1] = piece
         done = done | (piece == EOS) | (caps[alive] == length)[:, None]
-        going_on = ~done.all(dim=1)
-        kept = remaining(going_on)
+        kept = sentences_to_keep(~done.all(dim=1))
         if kept is not None:
             if not len(kept):
                 break
             rows = torch.arange(done.numel(), device=device).view(done.shape)[kept]
-            writer.keep(rows.flatten(), kept)
+            session.reorder(rows.flatten(), kept)
             alive, done, piece = alive[kept], done[kept], piece[kept]
         token = piece.flatten()
 
     ended = (ids == EOS).any(dim=2)
-    divisors = length_divisors(most, config).to(device)
-    score = total / divisors[(ids != PAD).sum(dim=2)]
+    score = total / length_divisors(longest, config).to(device)[(ids != PAD).sum(dim=2)]
     columns = (column.tolist() for column in (ids, score, total, ended))
     return [
         [
-            SearchResult([i for i in row if i not in (PAD, EOS)], found, likelihood, not whole)
-            for row, found, likelihood, whole in zip(*samples, strict=True)
+            SearchResult([i for i in row if i not in (PAD, EOS)], found, log_probability, not whole)
+            for row, found, log_probability, whole in zip(*samples, strict=True)
         ]
         for samples in zip(*columns, strict=True)
     ]
 
 
-def _chance(config: DecodingConfig, numbers: Sequence[int], most: int) -> Float[Tensor, "B W T"]:
-    """Uniform numbers in [0, 1), a stream for each sample of each sentence."""
+def _uniform_numbers(
+    config: DecodingConfig, numbers: Sequence[int], longest: int
+) -> Float[Tensor, "B W T"]:
+    """Numbers in [0, 1), a stream for each sample of each sentence."""
     streams = [
-        np.random.default_rng([config.seed, number, which]).random(most)
+        np.random.default_rng([config.seed, number, which]).random(longest)
         for number in numbers
         for which in range(config.n_best)
     ]
-    return torch.from_numpy(np.stack(streams)).view(len(numbers), config.n_best, most)
+    return torch.from_numpy(np.stack(streams)).view(len(numbers), config.n_best, longest)
 
 
 def _draw(
-    logits: Float[Tensor, "R V"], chance: Float[Tensor, "R"], config: DecodingConfig
+    logits: Float[Tensor, "R V"], uniform: Float[Tensor, "R"], config: DecodingConfig
 ) -> Int[Tensor, "R"]:
-    """One piece for each row: where its share of ``chance`` falls among the pieces allowed."""
+    """One piece for each row, by inversion: where ``uniform`` falls in the cumulative sum."""
     count = min(config.top_k or logits.shape[1], logits.shape[1])
     scores, pieces = (logits / config.temperature).topk(count, dim=1)
     probability = scores.double().softmax(dim=1)
     likelier = probability.cumsum(dim=1) - probability
     probability = probability.masked_fill(likelier >= config.top_p, 0)
-    share = probability.cumsum(dim=1)
-    place = (share <= chance[:, None] * share[:, -1:]).sum(dim=1)
+    cumulative = probability.cumsum(dim=1)
+    rank = (cumulative <= uniform[:, None] * cumulative[:, -1:]).sum(dim=1)
     # Rounding must not lead beyond the last piece allowed; the allowed come first.
     last = (probability > 0).sum(dim=1) - 1
-    return pieces.gather(1, place.minimum(last).clamp(min=0)[:, None]).squeeze(1)
+    return pieces.gather(1, rank.minimum(last).clamp(min=0)[:, None]).squeeze(1)

@@ -1,9 +1,9 @@
-"""Text in, text out: a model with its codecs, and how sentences are put through them."""
+"""Text in, text out: a model with its codecs, and the translations that it writes."""
 
 import contextlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import overload
@@ -18,20 +18,80 @@ from seq2seq.config import DecodingConfig
 from seq2seq.config.checks import require_range
 from seq2seq.data.codec import TextCodec
 from seq2seq.data.vocabulary import EOS, PAD, SPECIALS, UNK
-from seq2seq.decoding.ensemble import combine
-from seq2seq.decoding.forced import force
-from seq2seq.decoding.hypothesis import NOTHING, Hypothesis, make_hypothesis
-from seq2seq.decoding.result import SearchResult
+from seq2seq.decoding.beam_search import beam_search
+from seq2seq.decoding.decoder_session import forced_decode
+from seq2seq.decoding.hypotheses import SearchResult
 from seq2seq.decoding.sampling import sample
-from seq2seq.decoding.search import beam_search
 from seq2seq.device import choose_device, choose_precision, mixed_precision
 from seq2seq.errors import UserError
-from seq2seq.model.ensemble import Ensemble
+from seq2seq.model.ensemble import Ensemble, average_weights
 from seq2seq.model.translation import TranslationModel
 
 logger = logging.getLogger(__name__)
 
 END = SPECIALS[EOS]
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A translation of one sentence; of the best one, ``alternatives`` names the others."""
+
+    text: str
+    """Running text on one line; empty for a blank source."""
+    score: float
+    """What hypotheses rank by: log-probability by length (see ``DecodingConfig``)."""
+    log_probability: float
+    """Of all pieces and the end, in nats."""
+    pieces: list[str]
+    """What the text was made of, without EOS."""
+    capped: bool
+    """The search came to its longest allowed hypothesis before the model ended one."""
+    source_pieces: list[str] = field(default_factory=list)
+    """What was read, ``</s>`` at its end; empty where ``attention`` is None."""
+    attention: Float[Tensor, "T S"] | None = field(default=None, compare=False)
+    """Weights, a row for each of ``pieces``, a column for each of ``source_pieces``; a row sums to
+    1, but with ``local_p``. None where not asked for, for a blank source, and for a model without
+    attention."""
+    alternatives: list["Hypothesis"] = field(default_factory=list)
+    """The others of the ``n_best``, best first (samples: in the order drawn)."""
+
+
+NOTHING = Hypothesis("", 0.0, 0.0, [], False)
+
+
+def make_hypothesis(
+    result: SearchResult,
+    target: TextCodec,
+    source_pieces: list[str],
+    weights: Float[Tensor, "T S"] | None,
+    replace_unknown: bool,
+) -> Hypothesis:
+    """The text of a search's result.
+
+    Args:
+        result: what was found.
+        target: codec of the target side.
+        source_pieces: what was read, with a name for EOS at the end.
+        weights: where the model looked for each piece; None where that is not known.
+        replace_unknown: write for each ``<unk>`` the source piece it looked at most.
+    """
+    pieces = target.pieces(result.ids)
+    if weights is not None and replace_unknown:
+        looked = weights[:, :-1].argmax(dim=1).tolist()  # the end of the sentence is no word
+        for place, piece in enumerate(result.ids):
+            if piece == UNK:
+                pieces[place] = source_pieces[looked[place]]
+    # A vocabulary may hold pieces with line ends in them; a hypothesis is one line to anyone.
+    text = " ".join(target.tokenizer.detokenize(pieces).splitlines())
+    return Hypothesis(
+        text,
+        result.score,
+        result.log_probability,
+        pieces,
+        result.capped,
+        [] if weights is None else source_pieces,
+        weights,
+    )
 
 
 class Translator:
@@ -70,7 +130,7 @@ class Translator:
 
         Args:
             checkpoint: one, or several that become one translator, see
-                :func:`~seq2seq.decoding.ensemble.combine`.
+                :func:`combine`.
             device: auto | cpu | cuda.
             precision: auto | fp32 | bf16.
             average: of several, average the weights, not the probabilities.
@@ -267,7 +327,9 @@ class Translator:
             for found in results
             for which in range(each)
         ]
-        weights = force(self.model, source, lengths, padded(rows).to(self.device)).weights.cpu()
+        weights = forced_decode(
+            self.model, source, lengths, padded(rows).to(self.device)
+        ).weights.cpu()
         return [
             [
                 weights[each * n + which, : len(result.ids), :length].clone()
@@ -286,6 +348,40 @@ class Translator:
                 yield
         finally:
             self.model.train(was_training)
+
+
+def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationModel | Ensemble:
+    """The model of one checkpoint, or several as one.
+
+    Args:
+        checkpoints: at least one; they share both vocabularies and both tokenizers.
+        average: one model whose weights are the mean of all, which must be of one architecture: as
+            fast as one, and good for checkpoints of one training. Else an ensemble, which averages
+            the models' probabilities at each step.
+
+    Raises:
+        UserError: the checkpoints do not go together.
+    """
+    first, *others = checkpoints
+    for other in others:
+        for side in ("source", "target"):
+            ours, theirs = getattr(first, side), getattr(other, side)
+            same_pieces = ours.vocabulary.pieces == theirs.vocabulary.pieces
+            if not same_pieces or ours.tokenizer.kind != theirs.tokenizer.kind:
+                raise UserError(
+                    f"{first.directory} and {other.directory} do not cut the {side} text into the "
+                    "same pieces, so they cannot translate together; give checkpoints trained on "
+                    "one corpus with one tokenization."
+                )
+        if average and first.config.model != other.config.model:
+            raise UserError(
+                f"{first.directory} and {other.directory} are models of different settings, whose "
+                "weights have no mean; set average=false for an ensemble of them."
+            )
+    models = [checkpoint.model for checkpoint in checkpoints]
+    if not others:
+        return first.model
+    return average_weights(models) if average else Ensemble(models)
 
 
 def _read(lines: Iterator[str], most: int) -> tuple[list[str], UserError | None]:

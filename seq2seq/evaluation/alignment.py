@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seq2seq.data.text import read_lines
-from seq2seq.decoding.alignment import Link
+from seq2seq.decoding.word_links import Link
 from seq2seq.errors import UserError
 
 LINK = re.compile(r"(\d+)([-p])(\d+)")

@@ -18,9 +18,9 @@ from tqdm import tqdm
 from seq2seq.data.codec import TextCodec
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.data.vocabulary import EOS, UNK
-from seq2seq.decoding.alignment import Link, strongest_links, word_weights
-from seq2seq.decoding.forced import force
+from seq2seq.decoding.decoder_session import forced_decode
 from seq2seq.decoding.translator import Translator, padded
+from seq2seq.decoding.word_links import Link, strongest_links, word_weights
 from seq2seq.device import mixed_precision
 from seq2seq.errors import UserError
 from seq2seq.evaluation.scores import AttentionMap, ReferenceScores
@@ -71,7 +71,7 @@ def force_references(
                 target = [[*said[i], EOS] for i in batch]
                 read_ids, said_ids = padded(source).to(device), padded(target).to(device)
                 with mixed_precision(device, translator.precision):
-                    found = force(model, read_ids, lengths, said_ids)
+                    found = forced_decode(model, read_ids, lengths, said_ids)
                 rows = zip(batch, source, target, *(part.cpu() for part in found), strict=True)
                 for i, ids, written, gained, weights in rows:
                     count = len(written)

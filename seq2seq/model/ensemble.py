@@ -10,7 +10,7 @@ from seq2seq.model.translation import TranslationModel
 
 
 class Ensemble(nn.Module):
-    """Models of equal vocabularies that write together (see :mod:`seq2seq.decoding.writer`)."""
+    """Models of equal vocabularies that decode together (:class:`DecoderSession`)."""
 
     def __init__(self, models: Sequence[TranslationModel]) -> None:
         super().__init__()
@@ -18,7 +18,7 @@ class Ensemble(nn.Module):
 
     @property
     def models(self) -> list[TranslationModel]:
-        """Those that write together."""
+        """The models."""
         return cast(list[TranslationModel], list(self._models))
 
     @property
@@ -34,7 +34,7 @@ class Ensemble(nn.Module):
 
 @torch.no_grad()
 def average_weights(models: Sequence[TranslationModel]) -> TranslationModel:
-    """The first of ``models``, its weights now the mean of all; they must be of one shape."""
+    """The first of ``models``, with the mean of all weights; they must be of one shape."""
     # Parameters come once each, also where two layers share one.
     for first, *others in zip(*(model.parameters() for model in models), strict=True):
         first.copy_(torch.stack([first, *others]).mean(dim=0))

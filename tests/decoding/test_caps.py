@@ -6,7 +6,7 @@ import pytest
 from test_translator import echo
 
 from seq2seq.config import DecodingConfig, TranslateConfig
-from seq2seq.decoding.stream import translate_text
+from seq2seq.decoding.text_stream import translate_text
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 10])

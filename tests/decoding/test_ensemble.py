@@ -10,10 +10,9 @@ from table_model import TableModel, pad, random_sentences
 from seq2seq.checkpoint import load_checkpoint, save_checkpoint
 from seq2seq.config import AttentionConfig, DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS
-from seq2seq.decoding.forced import force
-from seq2seq.decoding.search import beam_search
+from seq2seq.decoding.beam_search import beam_search
+from seq2seq.decoding.decoder_session import DecoderSession, forced_decode
 from seq2seq.decoding.translator import Translator
-from seq2seq.decoding.writer import begin
 from seq2seq.errors import UserError
 from seq2seq.model.ensemble import Ensemble
 from seq2seq.model.translation import TranslationModel
@@ -34,7 +33,9 @@ def test_a_step_is_the_mean_of_the_models_probabilities_and_weights():
     models = [TableModel(seed) for seed in range(3)]
     source, lengths = pad(random_sentences(7))
     token = torch.randint(4, 7, (7,))
-    writers = [begin(model, source, lengths) for model in (Ensemble(models), *models)]
+    writers = [
+        DecoderSession.start(model, source, lengths) for model in (Ensemble(models), *models)
+    ]
     for _ in range(2):
         together, *each = [writer.step(token) for writer in writers]
         mean = torch.stack([step.logits.softmax(dim=1) for step in each]).mean(dim=0)
@@ -51,7 +52,7 @@ def test_the_search_of_an_ensemble_maximises_what_forcing_it_scores():
         assert beam_search(ensemble, *pad([sentence]), CONFIG) == [found]
         for hypothesis in found:
             ids = torch.tensor([[*hypothesis.ids, *[EOS] * (not hypothesis.capped)]])
-            forced = force(ensemble, *pad([sentence]), ids).log_probabilities.sum().item()
+            forced = forced_decode(ensemble, *pad([sentence]), ids).log_probabilities.sum().item()
             assert hypothesis.log_probability == pytest.approx(forced, abs=1e-4)
 
 
@@ -81,7 +82,7 @@ def test_weights_that_do_not_sum_to_one_keep_their_sum(tmp_path):
     models = [Translator.load(path, "cpu", "fp32").model.eval() for path in paths]
     source, lengths = torch.tensor([[4, 5, 6, EOS]]), torch.tensor([4])
     steps = [
-        begin(model, source, lengths).step(torch.tensor([BOS]))
+        DecoderSession.start(model, source, lengths).step(torch.tensor([BOS]))
         for model in (Ensemble(models), *models)
     ]
     together, first, second = (step.weights for step in steps)

@@ -5,7 +5,7 @@ import torch
 from table_model import TableModel, next_step, pad, random_sentences
 
 from seq2seq.data.vocabulary import EOS, PAD
-from seq2seq.decoding.forced import force
+from seq2seq.decoding.decoder_session import forced_decode
 
 
 @pytest.mark.parametrize("each", [1, 3])
@@ -13,7 +13,7 @@ def test_scores_and_weights_are_those_of_the_steps(each):
     model, sentences = TableModel(), random_sentences(5, seed=1)
     targets = random_sentences(5 * each, seed=2)
     targets[1] = targets[1][:-1] or [4]  # unfinished
-    found = force(model, *pad(sentences), pad(targets)[0])
+    found = forced_decode(model, *pad(sentences), pad(targets)[0])
     for row, target in enumerate(targets):
         sentence, before = sentences[row // each], torch.zeros(1)
         for step, piece in enumerate(target):
@@ -29,7 +29,7 @@ def test_scores_and_weights_are_those_of_the_steps(each):
 
 def test_padding_on_the_right_changes_nothing():
     model, source = TableModel(), pad([[4, 5, EOS]])
-    short = force(model, *source, torch.tensor([[6, EOS]]))
-    long = force(model, *source, torch.tensor([[6, EOS, PAD, PAD]]))
+    short = forced_decode(model, *source, torch.tensor([[6, EOS]]))
+    long = forced_decode(model, *source, torch.tensor([[6, EOS, PAD, PAD]]))
     torch.testing.assert_close(long.log_probabilities[:, :2], short.log_probabilities)
     assert long.log_probabilities.sum() == short.log_probabilities.sum()

@@ -11,7 +11,7 @@ from table_model import PIECES, TableModel, cap_of, greedy, next_step, pad, rand
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, PAD, UNK
-from seq2seq.decoding.forced import force
+from seq2seq.decoding.decoder_session import forced_decode
 from seq2seq.decoding.sampling import sample
 
 DRAWS = 6_000
@@ -97,7 +97,7 @@ def test_scores_are_the_models_own_and_the_cap_holds():
     for sentence, found in zip(sentences, results, strict=True):
         for drawn in found:
             ids = [*drawn.ids, *[EOS] * (not drawn.capped)]
-            forced = force(model, *pad([sentence]), torch.tensor([ids]))
+            forced = forced_decode(model, *pad([sentence]), torch.tensor([ids]))
             total = forced.log_probabilities.sum().item()
             assert drawn.log_probability == pytest.approx(total, abs=1e-4)
             assert drawn.score == pytest.approx(total / len(ids), abs=1e-4)

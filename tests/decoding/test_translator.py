@@ -13,10 +13,9 @@ from seq2seq.config import DecodingConfig
 from seq2seq.data.codec import TextCodec
 from seq2seq.data.tokenization import WhitespaceTokenizer
 from seq2seq.data.vocabulary import BOS, EOS, UNK, Vocabulary
-from seq2seq.decoding.forced import force
-from seq2seq.decoding.hypothesis import make_hypothesis
-from seq2seq.decoding.result import SearchResult
-from seq2seq.decoding.translator import Hypothesis, Translator
+from seq2seq.decoding.decoder_session import forced_decode
+from seq2seq.decoding.hypotheses import SearchResult
+from seq2seq.decoding.translator import Hypothesis, Translator, make_hypothesis
 from seq2seq.errors import UserError
 from seq2seq.model.decoder import DecoderState
 from seq2seq.model.encoder import Encoded
@@ -168,7 +167,7 @@ def test_each_alternative_tells_where_it_looked_itself(sample):
         assert found.pieces != found.alternatives[0].pieces
         for one in (found, *found.alternatives):
             ids = torch.tensor([[*translator.target.vocabulary.encode(one.pieces), EOS]])
-            looked = force(translator.model, source, lengths, ids).weights[0, :-1]
+            looked = forced_decode(translator.model, source, lengths, ids).weights[0, :-1]
             torch.testing.assert_close(one.attention, looked)
 
 

@@ -15,8 +15,8 @@ from seq2seq.config import (
 )
 from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.data.vocabulary import EOS, PAD
-from seq2seq.decoding.forced import force
-from seq2seq.decoding.search import beam_search
+from seq2seq.decoding.beam_search import beam_search
+from seq2seq.decoding.decoder_session import forced_decode
 from seq2seq.errors import UserError
 from seq2seq.model.bahdanau import BahdanauDecoder
 from seq2seq.model.encoder import length_mask
@@ -236,8 +236,10 @@ def test_an_ensemble_may_have_models_of_both_orders():
     """Its probability is the mean of theirs."""
     models = [build(feeding=True), build(), TranslationModel(ModelConfig(), 11, 13).double()]
     target = torch.tensor([[5, 6, 9, 3], [7, 8, 4, 3], [8, 9, 4, 3]])
-    each = [force(m.eval(), SOURCE, LENGTHS, target).log_probabilities.exp() for m in models]
-    together = force(Ensemble(models), SOURCE, LENGTHS, target).log_probabilities.exp()
+    each = [
+        forced_decode(m.eval(), SOURCE, LENGTHS, target).log_probabilities.exp() for m in models
+    ]
+    together = forced_decode(Ensemble(models), SOURCE, LENGTHS, target).log_probabilities.exp()
     torch.testing.assert_close(together, torch.stack(each).mean(dim=0))
 
 
@@ -247,7 +249,9 @@ def test_forced_scores_are_those_of_training(feeding):
     target = torch.tensor([[5, 6, 9, 3], [7, 3, PAD, PAD], [8, 9, 4, 3]])
     logits = model.logits(model(SOURCE, LENGTHS, TARGET))
     expected = logits.log_softmax(2).gather(2, target[:, :, None])[:, :, 0] * (target != PAD)
-    torch.testing.assert_close(force(model, SOURCE, LENGTHS, target).log_probabilities, expected)
+    torch.testing.assert_close(
+        forced_decode(model, SOURCE, LENGTHS, target).log_probabilities, expected
+    )
 
 
 def test_a_config_from_before_there_was_a_choice_keeps_bahdanaus_order():

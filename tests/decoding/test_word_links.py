@@ -8,8 +8,8 @@ from tiny_translator import tiny_codec, tiny_translator
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.tokenization import WhitespaceTokenizer
-from seq2seq.decoding.alignment import align, link_words, pharaoh, strongest_links, word_weights
-from seq2seq.decoding.hypothesis import NOTHING, Hypothesis
+from seq2seq.decoding.translator import NOTHING, Hypothesis
+from seq2seq.decoding.word_links import align, link_words, pharaoh, strongest_links, word_weights
 
 SUBWORDS = tiny_codec().tokenizer
 WORDS = WhitespaceTokenizer("en")

@@ -1,6 +1,6 @@
-"""Which source word each target word comes from, by where the model looked.
+"""Which source word each target word comes from, by the attention weights.
 
-Shape letters beside those of the model: I words of the source, J words of the target.
+Shape letters besides those of the model: I words of the source, J words of the target.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from seq2seq.data.tokenization import Tokenizer
-from seq2seq.decoding.hypothesis import Hypothesis
+from seq2seq.decoding.translator import Hypothesis
 
 Link = tuple[int, int]
 """A source word and a target word, both counted from 0."""
@@ -28,18 +28,22 @@ def word_weights(
         weights: a row for each target piece, a column for each source piece; the columns beyond
             ``source_words``, such as that of the end of the sentence, are left out.
         source_words: the word of each source piece, see :meth:`Tokenizer.words`.
-        target_words: the word of each target piece; without gaps, like the other.
+        target_words: the word of each target piece; without gaps, as the other.
     """
-    to_source = _membership(source_words)
-    to_target = _membership(target_words)
+    to_source, to_target = _membership(source_words), _membership(target_words)
     merged = to_target.T @ weights[:, : len(source_words)] @ to_source
     return merged / to_target.sum(dim=0)[:, None]
 
 
-def strongest_links(weights: Float[Tensor, "J I"]) -> list[Link]:
-    """The hard alignment: each target word's source word of the largest weight.
+def _membership(words: Sequence[int]) -> Float[Tensor, "P W"]:
+    """1 where a piece is a part of a word, else 0."""
+    return torch.eye(max(words, default=-1) + 1)[torch.tensor(words, dtype=torch.long)]
 
-    The first of equals; in the order of the target. There are none where the source has no words.
+
+def strongest_links(weights: Float[Tensor, "J I"]) -> list[Link]:
+    """The hard alignment: the source word of the largest weight of each target word.
+
+    In the order of the target; of equal weights the first; none where the source has no words.
     """
     if not weights.numel():
         return []
@@ -47,17 +51,13 @@ def strongest_links(weights: Float[Tensor, "J I"]) -> list[Link]:
 
 
 def align(hypothesis: Hypothesis, source: Tokenizer, target: Tokenizer) -> list[Link]:
-    """The links of a translation, which knows its ``attention`` unless it is that of a blank line.
+    """The links of a translation that has its ``attention``; none for a blank line.
 
-    Args:
-        hypothesis: the translation.
-        source: what cut the source. SentencePiece's pieces are merged to the words between spaces;
-            each piece of the other tokenizers is a word.
-        target: what cut the target.
+    SentencePiece's pieces are merged to words; each piece of the other tokenizers is a word.
     """
     if hypothesis.attention is None or not hypothesis.text.strip():
         return []
-    source_words = source.words(hypothesis.source_pieces[:-1])  # without the end of the sentence
+    source_words = source.words(hypothesis.source_pieces[:-1])  # without </s>
     target_words = target.words(hypothesis.pieces)
     return strongest_links(word_weights(hypothesis.attention, source_words, target_words))
 
@@ -65,34 +65,20 @@ def align(hypothesis: Hypothesis, source: Tokenizer, target: Tokenizer) -> list[
 def link_words(
     text: str, hypothesis: Hypothesis, source: Tokenizer, target: Tokenizer
 ) -> list[Link] | None:
-    """The links between the words that a reader of both texts counts: those between spaces.
+    """The links between the words, cut at spaces, of ``text`` and its translation.
 
     None where a tokenizer counts others: SentencePiece's rules turn some characters, such as an
     acute accent that stands alone, into a space and another, and all later words would be off.
-
-    Args:
-        text: what was translated.
-        hypothesis: its translation, as for :func:`align`.
-        source: what cut the source.
-        target: what cut the target.
     """
     links = align(hypothesis, source, target)
-    if not links:
-        return []
-    read = source.words(source.tokenize(text))  # of the whole line, more than a model may read
+    read = source.words(source.tokenize(text))  # the whole line, more than a model may read
     written = target.words(hypothesis.pieces)
     for words, side in ((read, text), (written, hypothesis.text)):
-        if max(words) + 1 != len(side.split()):
+        if links and max(words) + 1 != len(side.split()):
             return None
     return links
 
 
 def pharaoh(links: Sequence[Link]) -> str:
-    """Links as text, ``0-0 2-1 1-2``: source word - target word, as alignment tools write them."""
+    """Links as alignment tools write them, source word - target word: ``0-0 2-1 1-2``."""
     return " ".join(f"{source}-{target}" for source, target in links)
-
-
-def _membership(words: Sequence[int]) -> Float[Tensor, "P W"]:
-    """1 where a piece is a part of a word, else 0."""
-    count = max(words, default=-1) + 1
-    return torch.eye(count)[torch.tensor(words, dtype=torch.long)]

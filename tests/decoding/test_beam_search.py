@@ -16,9 +16,9 @@ from seq2seq.config import (
     ModelConfig,
 )
 from seq2seq.data.vocabulary import BOS, EOS, PAD, UNK
-from seq2seq.decoding.forced import force
-from seq2seq.decoding.ranking import length_caps
-from seq2seq.decoding.search import beam_search
+from seq2seq.decoding.beam_search import beam_search
+from seq2seq.decoding.decoder_session import forced_decode
+from seq2seq.decoding.hypotheses import length_caps
 from seq2seq.model.translation import TranslationModel
 
 
@@ -28,7 +28,9 @@ def best(model, sentences, config):
 
 
 def score_of(model, sentence, ids):
-    return force(model, *pad([sentence]), torch.tensor([ids])).log_probabilities.sum().item()
+    return (
+        forced_decode(model, *pad([sentence]), torch.tensor([ids])).log_probabilities.sum().item()
+    )
 
 
 def allowed(config, ids, piece):
@@ -42,9 +44,9 @@ def allowed(config, ids, piece):
 
 def ranked_by(config, total, ids, looked):
     """The score of a hypothesis by the formulas of Wu et al. 2016."""
-    length = (5 + len(ids)) / 6 if config.length_penalty == "gnmt" else len(ids)
+    length = len(ids)
     coverage = sum(math.log(min(share, 1.0)) for share in looked)
-    return total / length**config.length_normalization + config.coverage_penalty * coverage
+    return total / length**config.length_penalty + config.coverage_penalty * coverage
 
 
 def slow_beam_search(model, sentence, config):
@@ -84,7 +86,7 @@ def assert_as_slow(model, sentences, config):
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.0])
 @pytest.mark.parametrize("beam", [1, 2, 3, 5, 9])
 def test_equals_a_slow_search_that_never_stops_early(beam, alpha):
-    config = DecodingConfig(beam=beam, length_normalization=alpha, max_ratio=1.5, max_extra=1)
+    config = DecodingConfig(beam=beam, length_penalty=alpha, max_ratio=1.5, max_extra=1)
     for seed in range(3):
         assert_as_slow(TableModel(seed), random_sentences(8, seed), config)
 
@@ -92,9 +94,9 @@ def test_equals_a_slow_search_that_never_stops_early(beam, alpha):
 OPTIONS = {
     "second": {"n_best": 2},
     "whole beam": {"n_best": 5},
-    "gnmt": {"n_best": 3, "length_penalty": "gnmt", "length_normalization": 0.7},
+    "some penalty": {"n_best": 3, "length_penalty": 0.7},
     "coverage": {"n_best": 3, "coverage_penalty": 0.4},
-    "coverage alone": {"length_normalization": 0.0, "coverage_penalty": 2.0},
+    "coverage alone": {"length_penalty": 0.0, "coverage_penalty": 2.0},
     "shortest": {"n_best": 2, "min_length": 4},
     "longest": {"n_best": 2, "max_length": 3},
     "exact length": {"min_length": 2, "max_length": 3},
@@ -104,7 +106,6 @@ OPTIONS = {
     "no unknown": {"n_best": 2, "forbid_unknown": True},
     "all": {
         "n_best": 3,
-        "length_penalty": "gnmt",
         "coverage_penalty": 0.2,
         "min_length": 1,
         "max_length": 8,
@@ -138,7 +139,7 @@ def test_a_model_whose_scores_are_no_numbers_finds_nothing():
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 def test_a_huge_beam_finds_what_exhaustive_search_finds(alpha):
-    config = DecodingConfig(beam=400, length_normalization=alpha, max_ratio=1.0, max_extra=2)
+    config = DecodingConfig(beam=400, length_penalty=alpha, max_ratio=1.0, max_extra=2)
     model = TableModel(seed=3)
     sentences = [[EOS], [4, EOS], [6, 5, EOS]]
     for sentence, found in zip(sentences, best(model, sentences, config), strict=True):
@@ -237,7 +238,7 @@ def test_the_score_of_a_real_model_is_its_forced_score(kind, beam):
     sentences = random_sentences(12, seed=6)
     results = best(model, sentences, decoding)
     targets, _ = pad([found.ids + [EOS] * (not found.capped) for found in results])
-    forced = force(model, *pad(sentences), targets).log_probabilities.sum(dim=1)
+    forced = forced_decode(model, *pad(sentences), targets).log_probabilities.sum(dim=1)
     expected = torch.tensor([found.log_probability for found in results])
     torch.testing.assert_close(forced, expected, rtol=1e-4, atol=1e-4)
     for sentence, found in zip(sentences, results, strict=True):

@@ -17,9 +17,8 @@ from seq2seq.config import DecodingConfig, TranslateConfig
 from seq2seq.data.codec import TextCodec
 from seq2seq.data.text import LONGEST_LINE
 from seq2seq.data.tokenization import MosesWordTokenizer
-from seq2seq.decoding.alignment import align, pharaoh
-from seq2seq.decoding.prompt import answer_prompt
-from seq2seq.decoding.stream import translate_text
+from seq2seq.decoding.text_stream import answer_prompt, translate_text
+from seq2seq.decoding.word_links import align, pharaoh
 from seq2seq.errors import UserError
 
 RAW = "der hund\r\n\r\n🐕\tläuft\nhund\u2028heim\n\ufeffdaneben\nheim"

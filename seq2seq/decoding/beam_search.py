@@ -1,0 +1,203 @@
+"""Greedy and beam search, many sentences at once.
+
+Shape letters besides those of the model: N sentences still searched, W hypotheses of each (1 at the
+first step, then K, the beam), R = N x W rows given to the model, sentence by sentence.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from seq2seq.config import DecodingConfig
+from seq2seq.data.vocabulary import BOS, EOS, PAD
+from seq2seq.decoding.decoder_session import DecoderSession, sentences_to_keep
+from seq2seq.decoding.hypotheses import (
+    Constraints,
+    SearchResult,
+    coverage_penalty,
+    length_caps,
+    length_divisors,
+)
+from seq2seq.model.encoder import length_mask
+from seq2seq.model.ensemble import Ensemble
+from seq2seq.model.kernels import choose_kernels
+from seq2seq.model.translation import TranslationModel
+
+
+@torch.no_grad()  # inference mode would cast the weights to bfloat16 at every step
+def beam_search(
+    model: TranslationModel | Ensemble,
+    source: Int[Tensor, "B S"],
+    lengths: Int[Tensor, "B"],
+    config: DecodingConfig,
+) -> list[list[SearchResult]]:
+    """The ``n_best`` hypotheses of each sentence, best first; beam 1 is greedy search.
+
+    At each step the K best one-piece extensions of a sentence's hypotheses are kept, K being the
+    beam less the hypotheses already finished, as in GroundHog, the program of Bahdanau et al. 2014.
+    Finished ones rank by score; where none finishes within the cap, the unfinished ones do.
+
+    A sentence is left early only when that cannot change its result: log-probabilities only fall
+    and a coverage penalty is never above 0, so a hypothesis ends at best with what it has now,
+    divided by the divisor of the cap. A result does not depend on the other sentences.
+
+    Args:
+        model: in evaluation mode; the caller sets autocast.
+        source: ids that end with EOS, padded on the right, on the device of ``model``.
+        lengths: real ids of each sentence, EOS included.
+        config: beam, ranking, constraints and cap.
+
+    Returns:
+        For each sentence at least one hypothesis, and fewer than ``n_best`` where fewer finish.
+    """
+    batch, device = len(source), source.device
+    caps = length_caps(lengths, config)
+    longest = int(caps.max())
+    divisors = length_divisors(longest, config).to(device)
+    constraints = Constraints(config)
+    session = DecoderSession.start(model, source, lengths)
+    finished = FinishedHypotheses.empty(batch, config.beam, longest, device)
+
+    alive = torch.arange(batch, device=device)  # the N sentences
+    # Log-probabilities, N x W: -inf for a hypothesis that has finished, or whose sentence has.
+    total = torch.zeros(batch, 1, device=device)
+    token = torch.full((batch,), BOS, device=device)
+    written = token.new_empty(batch, 0)
+    mask = length_mask(lengths, source.shape[1])
+    coverage = torch.zeros(mask.shape, device=device)
+
+    for length in range(1, longest + 1):
+        logits, weights = session.step(token)
+        width = total.shape[1]
+        total, parent, piece = _extend(total, logits, written, constraints, config.beam)
+        rows = torch.arange(len(alive), device=device)[:, None] * width + parent
+        # The beam narrows by each hypothesis that has finished.
+        room = config.beam - finished.count[alive]
+        beyond = torch.arange(total.shape[1], device=device) >= room[:, None]
+        total = total.masked_fill(beyond, -torch.inf)
+        written = torch.cat([written[rows.flatten()], piece.flatten()[:, None]], dim=1)
+        score = total / divisors[length]
+        if config.coverage_penalty:
+            coverage = coverage + weights
+            read = mask[alive].repeat_interleave(width, dim=0)
+            score = score + coverage_penalty(coverage, read, config.coverage_penalty)[rows]
+
+        ids = written.unflatten(0, total.shape)
+        at_end = (piece == EOS) & (total > -torch.inf)
+        finished.add(alive, at_end, ids, total, score)
+        total = total.masked_fill(at_end, -torch.inf)
+
+        cap = caps[alive]
+        cut = (cap == length) & (finished.count[alive] == 0)
+        finished.capped[alive] |= cut
+        finished.add(alive, cut[:, None] & (total > -torch.inf), ids, total, score)
+        reachable = total.amax(dim=1) / divisors[cap]
+        unfinished = (reachable > finished.threshold(config.n_best)[alive]) & (cap > length)
+        kept = sentences_to_keep(unfinished)
+        total = total.masked_fill(~unfinished[:, None], -torch.inf)
+        if kept is not None:
+            if not len(kept):
+                break
+            alive, total, rows, ids = alive[kept], total[kept], rows[kept], ids[kept]
+        session.reorder(rows.flatten(), kept)
+        written = ids.flatten(0, 1)
+        token = written[:, -1]
+        if config.coverage_penalty:
+            coverage = coverage[rows.flatten()]
+
+    return finished.best(config.n_best)
+
+
+def _extend(
+    total: Float[Tensor, "N W"],
+    logits: Float[Tensor, "R V"],
+    written: Int[Tensor, "R T"],
+    constraints: Constraints,
+    beam: int,
+) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"], Int[Tensor, "N K"]]:
+    """The best extensions by one piece: log-probability (falling), hypothesis extended, piece."""
+    sentences, width = total.shape
+    kernels = choose_kernels(logits.device, total.dtype, logits.dtype)
+    log_sum = kernels.log_sums(logits)
+    constraints.ban(logits, written)
+    # The K best of a sentence are among the K best of each of its hypotheses.
+    best, pieces = kernels.largest(logits, min(beam, logits.shape[1]))
+    gained = (best - log_sum[:, None]).view(sentences, width, -1)
+    extended = (total[:, :, None] + gained).flatten(1)
+    found, index = extended.topk(min(beam, extended.shape[1]), dim=1)
+    return found, index // best.shape[1], pieces.view(sentences, -1).gather(1, index)
+
+
+@dataclass
+class FinishedHypotheses:
+    """Up to K finished hypotheses of each of B sentences, in the order in which they came.
+
+    There are P = K + 1 columns: the last one takes what is not kept. To select by a boolean index
+    instead would wait for a GPU's answer.
+    """
+
+    ids: Int[Tensor, "B P T"]
+    log_probability: Float[Tensor, "B P"]
+    score: Float[Tensor, "B P"]
+    """-inf where there is no hypothesis."""
+    count: Int[Tensor, "B"]
+    capped: Bool[Tensor, "B"]
+    """The hypotheses were cut at the cap, since none had come to EOS."""
+
+    @classmethod
+    def empty(
+        cls, batch: int, beam: int, longest: int, device: torch.device
+    ) -> "FinishedHypotheses":
+        """No hypotheses yet, with room for ``beam`` of each sentence."""
+        return cls(
+            ids=torch.full((batch, beam + 1, longest), PAD, device=device),
+            log_probability=torch.full((batch, beam + 1), -torch.inf, device=device),
+            score=torch.full((batch, beam + 1), -torch.inf, device=device),
+            count=torch.zeros(batch, dtype=torch.long, device=device),
+            capped=torch.zeros(batch, dtype=torch.bool, device=device),
+        )
+
+    def add(
+        self,
+        alive: Int[Tensor, "N"],
+        chosen: Bool[Tensor, "N W"],
+        written: Int[Tensor, "N W T"],
+        total: Float[Tensor, "N W"],
+        score: Float[Tensor, "N W"],
+    ) -> None:
+        """Add the ``chosen`` hypotheses of the sentences ``alive``."""
+        last = self.score.shape[1] - 1
+        column = (self.count[alive, None] + chosen.cumsum(dim=1) - 1).where(chosen, last)
+        sentence = alive[:, None]
+        self.ids[sentence, column, : written.shape[2]] = written
+        self.log_probability[sentence, column] = total
+        self.score[sentence, column] = score
+        self.score[:, last] = -torch.inf
+        self.count[alive] += chosen.sum(dim=1)
+
+    def threshold(self, wanted: int) -> Float[Tensor, "B"]:
+        """The score to beat to be among the ``wanted`` best; -inf while there are fewer."""
+        return self.score.topk(wanted, dim=1).values[:, -1]
+
+    def best(self, wanted: int) -> list[list[SearchResult]]:
+        """Up to ``wanted`` of each sentence, best first; of equals, the first to come."""
+        scores, order = self.score.sort(dim=1, descending=True, stable=True)
+        order = order[:, :wanted]
+        totals = self.log_probability.gather(1, order)
+        ids = self.ids.gather(1, order[:, :, None].expand(-1, -1, self.ids.shape[2]))
+        columns = (part.tolist() for part in (scores[:, :wanted], totals, ids, self.capped))
+        return [_results(*sentence) for sentence in zip(*columns, strict=True)]
+
+
+def _results(
+    scores: list[float], totals: list[float], ids: list[list[int]], capped: bool
+) -> list[SearchResult]:
+    found = [
+        SearchResult([piece for piece in row if piece not in (EOS, PAD)], score, total, capped)
+        for score, total, row in zip(scores, totals, ids, strict=True)
+        if score > -torch.inf
+    ]
+    # A model whose scores are NaN finds nothing.
+    return found or [SearchResult([], -torch.inf, -torch.inf, True)]

@@ -1,0 +1,142 @@
+"""The models' side of search, sampling and forced decoding: the only code that steps a decoder.
+
+Shape letters besides those of the model: N sentences, W hypotheses of each, R = N x W rows,
+sentence by sentence.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from seq2seq.data.vocabulary import BOS, PAD
+from seq2seq.model.decoder import DecoderState
+from seq2seq.model.encoder import Encoded
+from seq2seq.model.ensemble import Ensemble
+from seq2seq.model.precision import widen
+from seq2seq.model.translation import TranslationModel
+
+IDLE_SHARE = 0.2
+"""Finished sentences stay in the batch up to this share: to drop them copies all the others."""
+
+
+class StepScores(NamedTuple):
+    """What one step says of each row."""
+
+    logits: Float[Tensor, "R V"]
+    """Unnormalised log-probabilities of the next piece; the caller may overwrite them."""
+    weights: Float[Tensor, "R S"]
+    """Attention weights; all 0 without attention."""
+
+
+@dataclass
+class DecoderSession:
+    """Decodes the hypotheses of a batch step by step, by one model or an ensemble.
+
+    What is known of a sentence is shared by its hypotheses, never copied for them.
+    """
+
+    models: list[TranslationModel]
+    encoded: list[Encoded]
+    keys: list[Tensor]
+    states: list[DecoderState]
+
+    @classmethod
+    def start(
+        cls,
+        model: TranslationModel | Ensemble,
+        source: Int[Tensor, "N S"],
+        lengths: Int[Tensor, "N"],
+        hypotheses: int = 1,
+    ) -> "DecoderSession":
+        """Encode the sentences and start ``hypotheses`` rows for each.
+
+        ``source`` holds ids that end with EOS, padded on the right; ``lengths`` counts EOS.
+        """
+        models = model.models if isinstance(model, Ensemble) else [model]
+        encoded = [each.encode(source, lengths) for each in models]
+        keys = [each.keys(read.memory) for each, read in zip(models, encoded, strict=True)]
+        states = [each.initial_state(read) for each, read in zip(models, encoded, strict=True)]
+        session = cls(models, encoded, keys, states)
+        if hypotheses > 1:
+            rows = torch.arange(len(source), device=source.device)
+            session.reorder(rows.repeat_interleave(hypotheses))
+        return session
+
+    def step(self, token: Int[Tensor, "R"]) -> StepScores:
+        """Score what may follow ``token``, the last piece of each row.
+
+        An ensemble gives the mean of its models' probabilities, and of the weights of those models
+        that have attention.
+        """
+        steps = [
+            model.step(token, state, encoded, keys)
+            for model, state, encoded, keys in zip(
+                self.models, self.states, self.encoded, self.keys, strict=True
+            )
+        ]
+        self.states = [step.state for step in steps]
+        if len(steps) == 1:
+            return StepScores(steps[0].logits, steps[0].weights)
+        each = [widen(step.logits).log_softmax(dim=1) for step in steps]
+        logits = torch.stack(each).logsumexp(dim=0) - math.log(len(steps))
+        weights = torch.stack([step.weights for step in steps]).sum(dim=0)
+        return StepScores(logits, weights / max(1, sum(model.attends for model in self.models)))
+
+    def reorder(self, rows: Int[Tensor, "Q"], sentences: Int[Tensor, "M"] | None = None) -> None:
+        """Replace the rows by ``rows``, indices in their new order, repeated or left out.
+
+        ``sentences`` names the sentences that they belong to; None where none leaves, which saves
+        copying what is known of them.
+        """
+        self.states = [state.select(rows) for state in self.states]
+        if sentences is not None:
+            self.encoded = [encoded.select(sentences) for encoded in self.encoded]
+            self.keys = [keys[sentences] for keys in self.keys]
+
+
+def sentences_to_keep(unfinished: Bool[Tensor, "N"]) -> Int[Tensor, "M"] | None:
+    """The indices of unfinished sentences; None for all, while few are finished."""
+    if int(unfinished.sum()) > (1 - IDLE_SHARE) * len(unfinished):
+        return None
+    return unfinished.nonzero().flatten()
+
+
+class ForcedDecoding(NamedTuple):
+    """What the model says of given targets."""
+
+    log_probabilities: Float[Tensor, "R T"]
+    """Of each piece, in nats; 0 at padding."""
+    weights: Float[Tensor, "R T S"]
+    """Attention weights of the step that scored each piece; all 0 without attention."""
+
+
+@torch.no_grad()
+def forced_decode(
+    model: TranslationModel | Ensemble,
+    source: Int[Tensor, "N S"],
+    lengths: Int[Tensor, "N"],
+    target: Int[Tensor, "R T"],
+) -> ForcedDecoding:
+    """Score given targets by the steps that search takes; R = N x W, W of each sentence.
+
+    Args:
+        model: in evaluation mode; the caller sets autocast.
+        source: ids that end with EOS, padded on the right.
+        lengths: real ids of each sentence, EOS included.
+        target: ids without BOS, padded on the right; without EOS they count as unfinished.
+    """
+    session = DecoderSession.start(model, source, lengths, len(target) // len(source))
+    token = torch.full_like(target[:, 0], BOS)
+    gained, weights = [], []
+    for piece in target.unbind(dim=1):
+        scores = session.step(token)
+        logits = widen(scores.logits)
+        gained.append(logits.gather(1, piece[:, None]).squeeze(1) - logits.logsumexp(dim=1))
+        weights.append(scores.weights)
+        token = piece
+    log_probabilities = torch.stack(gained, dim=1).masked_fill(target == PAD, 0.0)
+    return ForcedDecoding(log_probabilities, torch.stack(weights, dim=1))
