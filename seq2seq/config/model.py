@@ -10,12 +10,23 @@ WIDEST = 1_000_000
 DEEPEST = 100
 
 DIRECTIONS = ("both", "forward", "backward")
-ATTENTION_KINDS = (
-    *("additive", "concat", "coverage"),
-    *("dot", "general", "scaled_dot", "multi_head"),
-    *("location", "local_m", "local_p"),
-    *("fixed", "init_only", "uniform"),
-)
+ATTENTION_KINDS = {
+    "additive": "additive.AdditiveAttention",
+    "concat": "additive.ConcatAttention",
+    "coverage": "additive.CoverageAttention",
+    "dot": "dot_product.DotAttention",
+    "general": "dot_product.GeneralAttention",
+    "scaled_dot": "dot_product.ScaledDotAttention",
+    "multi_head": "dot_product.MultiHeadAttention",
+    "location": "local.LocationAttention",
+    "local_m": "local.MonotonicLocalAttention",
+    "local_p": "local.PredictiveLocalAttention",
+    "fixed": "controls.FixedContext",
+    "init_only": "controls.NoContext",
+    "uniform": "controls.UniformAttention",
+}
+"""Kind -> its class in ``seq2seq/model/attention/``."""
+
 
 
 KINDS_THAT_READ = {
