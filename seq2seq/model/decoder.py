@@ -73,17 +73,16 @@ class Decoder(nn.Module, ABC):
         config: DecoderConfig,
         dropout: float,
         lstm_input: int,
-        readout_input: int,
+        word_in_readout: bool,
         feed_size: int = 0,
     ) -> None:
-        """``lstm_input`` and ``readout_input`` are the widths of what the LSTM reads besides word
-        and state, and the readout besides state and context.
-        """
+        """``lstm_input`` is the width of what the LSTM reads besides the word and its state."""
         super().__init__()
         hidden = config.hidden_size
         self.layers = config.layers
         self.fast = config.recurrence == "fast"
         self.feed_size = feed_size
+        self.word_in_readout = word_in_readout
         self.attention = attention
         self.initial = nn.Linear(summary_size, 2 * config.layers * hidden)
         self.input_gates = nn.Linear(embedding_size, 4 * hidden)
@@ -94,17 +93,15 @@ class Decoder(nn.Module, ABC):
         self.known_size = hidden + context_size
         self.readout_kind = config.readout
         pairs = 2 if config.readout == "maxout" else 1
-        self.readout_layer = nn.Linear(self.known_size + readout_input, embedding_size * pairs)
+        width = self.known_size + (embedding_size if word_in_readout else 0)
+        self.readout_layer = nn.Linear(width, embedding_size * pairs)
         self.dropout = Dropout(dropout)
 
     @abstractmethod
-    def step(
+    def advance(
         self, word: Words, state: DecoderState, source: Source
-    ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
-        """One step after ``word``: readout, new state, attention weights.
-
-        Rows are hypotheses, R = N x W, W of each of the N sentences; training has W = 1.
-        """
+    ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+        """One step of the recurrence after ``word``: new state, context, attention weights."""
 
     @abstractmethod
     def fast_forward(
@@ -115,6 +112,18 @@ class Decoder(nn.Module, ABC):
         None where no faster way is known.
         """
 
+    def step(
+        self, word: Words, state: DecoderState, source: Source
+    ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
+        """Write one word after ``word``: readout, new state, attention weights.
+
+        Rows are hypotheses, R = N x W, W of each of the N sentences; training has W = 1.
+        """
+        state, context, weights = self.advance(word, state, source)
+        if self.feed_size:
+            return state.input_feed, state, weights
+        return self.readout(state.hidden[-1], context, word.embedded), state, weights
+
     def forward(
         self, embedded: Float[Tensor, "B T E"], source: Source
     ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]:
@@ -122,12 +131,13 @@ class Decoder(nn.Module, ABC):
         state = self.init_state(source)
         if self.fast and (result := self.fast_forward(embedded, state, source)):
             return result
-        readouts, weights = [], []
+        steps = []
         for word in self.read(embedded).steps():
-            readout, state, step_weights = self.step(word, state, source)
-            readouts.append(readout)
-            weights.append(step_weights)
-        return torch.stack(readouts, dim=1), torch.stack(weights, dim=1)
+            state, context, weights = self.advance(word, state, source)
+            steps.append((state.hidden[-1], context, state.input_feed, weights))
+        hidden, contexts, fed, all_weights = (torch.stack(x, 1) for x in zip(*steps, strict=True))
+        readouts = fed if self.feed_size else self.readout(hidden, contexts, embedded)
+        return readouts, all_weights
 
     def read(self, embedded: Float[Tensor, "*N E"]) -> Words:
         """The words and their shares of gates and query."""
@@ -177,10 +187,16 @@ class Decoder(nn.Module, ABC):
             hidden = lstm_scan(gates, state.hidden[layer], state.cell[layer], own)
         return hidden.transpose(0, 1)
 
-    def readout(self, *parts: Float[Tensor, "*N _"]) -> Float[Tensor, "*N E"]:
-        """What the softmax layer reads of a step that is made of these parts."""
+    def readout(
+        self,
+        hidden: Float[Tensor, "*N H"],
+        context: Float[Tensor, "*N M"],
+        embedded: Float[Tensor, "*N E"],
+    ) -> Float[Tensor, "*N E"]:
+        """What the softmax layer reads of a step."""
+        parts = [hidden, context, embedded] if self.word_in_readout else [hidden, context]
         # Cast before they are joined: half the bytes to write, and to keep for the backward pass.
-        dtype = matmul_dtype(parts[0].device, parts[0].dtype)
+        dtype = matmul_dtype(hidden.device, hidden.dtype)
         mixed = self.readout_layer(torch.cat([part.to(dtype) for part in parts], dim=-1))
         if self.readout_kind == "maxout":
             mixed = mixed.unflatten(-1, (-1, 2)).amax(dim=-1)
@@ -215,32 +231,31 @@ class BahdanauDecoder(Decoder):
         super().__init__(
             *(embedding_size, summary_size, context_size, attention, config, dropout),
             lstm_input=context_size,
-            readout_input=embedding_size,
+            word_in_readout=True,
         )
 
-    def step(
+    def advance(
         self, word: Words, state: DecoderState, source: Source
-    ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
+    ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """See :class:`Decoder`."""
         query = state.hidden[-1] if word.query is None else state.hidden[-1] + word.query
         context, weights = self.attention(query, source, state.attention)
-        hidden, cell = self.lstm(word, context, state)
         attention = self.attention.update_state(state.attention, weights)
-        state = DecoderState(hidden, cell, attention, state.input_feed)
-        return self.readout(hidden[-1], context, word.embedded), state, weights
+        hidden, cell = self.lstm(word, context, state)
+        return DecoderState(hidden, cell, attention, state.input_feed), context, weights
 
     def fast_forward(
         self, embedded: Float[Tensor, "B T E"], state: DecoderState, source: Source
     ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]] | None:
         """See :class:`Decoder`; for kinds with a score (one layer), and for constant contexts."""
         time_first = embedded.transpose(0, 1)
-        gates = self.input_gates(time_first)
         if isinstance(self.attention, ConstantContext):
             context, weights = self.attention.constant(source)
             # The context's share of the gates is the same at every step.
             share = functional.linear(context, self.state_gates.weight[:, : context.shape[1]])
-            hidden = self.known_states(gates + share, state)
-            contexts, weights = (x[:, None].expand(-1, len(gates), -1) for x in (context, weights))
+            hidden = self.known_states(self.input_gates(time_first) + share, state)
+            steps = len(time_first)
+            contexts, weights = (x[:, None].expand(-1, steps, -1) for x in (context, weights))
         elif self.layers == 1 and (score := self.attention.score(source)):
             ask = self.attention.word_query
             query = None
@@ -250,7 +265,7 @@ class BahdanauDecoder(Decoder):
                 )
                 query = functional.linear(time_first, weight)
             scan = attention_scan(
-                gates,
+                self.input_gates(time_first),
                 state.hidden[0],
                 state.cell[0],
                 self.state_gates.weight,
@@ -292,20 +307,21 @@ class LuongDecoder(Decoder):
         super().__init__(
             *(embedding_size, summary_size, context_size, attention, config, dropout),
             lstm_input=feed,
-            readout_input=0,
+            word_in_readout=False,
             feed_size=feed,
         )
 
-    def step(
+    def advance(
         self, word: Words, state: DecoderState, source: Source
-    ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
+    ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """See :class:`Decoder`."""
         hidden, cell = self.lstm(word, state.input_feed, state)
         context, weights = self.attention(hidden[-1], source, state.attention)
         attention = self.attention.update_state(state.attention, weights)
-        readout = self.readout(hidden[-1], context)
-        feed = readout if self.feed_size else state.input_feed
-        return readout, DecoderState(hidden, cell, attention, feed), weights
+        feed = state.input_feed
+        if self.feed_size:
+            feed = self.readout(hidden[-1], context, word.embedded)
+        return DecoderState(hidden, cell, attention, feed), context, weights
 
     def fast_forward(
         self, embedded: Float[Tensor, "B T E"], state: DecoderState, source: Source
@@ -315,4 +331,4 @@ class LuongDecoder(Decoder):
             return None
         hidden = self.known_states(self.input_gates(embedded.transpose(0, 1)), state)
         contexts, weights = self.attention.all_steps(hidden, source)
-        return self.readout(hidden, contexts), weights
+        return self.readout(hidden, contexts, embedded), weights

@@ -17,8 +17,9 @@ class DotAttention(Attention):
     No parameters; the state must be as wide as an annotation.
     """
 
-    query: nn.Linear | None = None
-    """Makes the query of the state; None where the state itself is the query."""
+    def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
+        super().__init__(query_size, annotation_size, config)
+        self.query: nn.Linear | None = None  # the state itself is the query
 
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
