@@ -28,7 +28,6 @@ ATTENTION_KINDS = {
 """Kind -> its class in ``seq2seq/model/attention/``."""
 
 
-
 KINDS_THAT_READ = {
     "heads": ("multi_head",),
     "window": ("local_m", "local_p"),
@@ -80,7 +79,7 @@ class AttentionConfig:
     """Positions that location knows; of a longer source it sees the beginning alone."""
 
     def __post_init__(self) -> None:
-        require_choice("model.attention.kind", self.kind, ATTENTION_KINDS)
+        require_choice("model.attention.kind", self.kind, tuple(ATTENTION_KINDS))
         require_range("model.attention.size", self.size, 1, WIDEST)
         require_range("model.attention.positions", self.positions, 1, WIDEST)
         require_range("model.attention.window", self.window, 1)
@@ -128,8 +127,8 @@ class DecoderConfig:
     recurrence: str = "fast"
     """fast (one operation with its own gradient) | reference (the same numbers by a plain loop that
     autograd tapes). With input feeding there is the plain loop alone; so there is in the order
-    bahdanau for coverage, multi_head, local_m and local_p, and with several layers for all kinds
-    but fixed, init_only and uniform."""
+    bahdanau for coverage, multi_head, location, local_m and local_p, and with several layers for
+    all kinds but fixed, init_only and uniform."""
     tie_embedding: bool = True
     """Share the target embedding with the softmax (Press & Wolf 2017)."""
 

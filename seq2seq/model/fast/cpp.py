@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from seq2seq.model.fast.operations import LossSums, Operations
+from seq2seq.model.fast.operations import LossSums, Operations, dense, row_stride
 
 SOURCE = Path(__file__).with_name("operations.cpp")
 # No -ffast-math: it would break infinities. The OpenMP runtime is PyTorch's own, already loaded:
@@ -50,11 +50,8 @@ class CppOperations(Operations):
         narrow: Tensor,
     ) -> None:
         """See :meth:`Operations.cell`."""
-        arrays = (inputs, product, before, gates, after, hidden)
-        _require_dense(*arrays)
-        self._call(
-            "cell", _is_bfloat16(narrow, inputs, product), *before.shape, *arrays, *_rows(narrow)
-        )
+        arrays = (*dense(inputs, product, before, gates, after, hidden), narrow, row_stride(narrow))
+        self._call("cell", _is_bfloat16(narrow, inputs, product), *before.shape, *arrays)
 
     def cell_backward(
         self,
@@ -66,23 +63,20 @@ class CppOperations(Operations):
         d_gates: Tensor,
     ) -> None:
         """See :meth:`Operations.cell_backward`."""
-        arrays = (gates, before, after, d_hidden, d_cell, d_gates)
-        _require_dense(*arrays)
+        arrays = dense(gates, before, after, d_hidden, d_cell, d_gates)
         self._call("cell_backward", _is_bfloat16(d_gates), *before.shape, *arrays)
 
     def attend(self, weights: Tensor, annotations: Tensor, context: Tensor, narrow: Tensor) -> None:
         """See :meth:`Operations.attend`."""
-        _require_dense(weights, annotations, context)
+        arrays = (*dense(weights, annotations, context), narrow, row_stride(narrow))
         sizes = (len(weights), len(weights) // len(annotations), *annotations.shape[1:])
-        arrays = (weights, annotations, context, *_rows(narrow))
         self._call("attend", _is_bfloat16(narrow), *sizes, *arrays)
 
     def attend_backward(
         self, d_context: Tensor, weights: Tensor, annotations: Tensor, d_scores: Tensor
     ) -> None:
         """See :meth:`Operations.attend_backward`."""
-        arrays = (d_context, weights, annotations, d_scores)
-        _require_dense(*arrays)
+        arrays = dense(d_context, weights, annotations, d_scores)
         self._call("attend_backward", *annotations.shape, *arrays)
 
     def scores(
@@ -91,8 +85,7 @@ class CppOperations(Operations):
         """See :meth:`Operations.scores`."""
         if vector is None:
             return super().scores(keys, query, vector, mask, scores)
-        arrays = (keys, query, vector, mask, scores)
-        _require_dense(*arrays)
+        arrays = dense(keys, query, vector, mask, scores)
         sizes = (len(query), len(query) // len(keys), *keys.shape[1:])
         self._call("additive_scores", *sizes, *arrays)
 
@@ -109,8 +102,7 @@ class CppOperations(Operations):
         """See :meth:`Operations.scores_backward`."""
         if vector is None or d_vector is None:
             return super().scores_backward(keys, query, None, d_scores, d_query, d_keys, None)
-        arrays = (keys, query, vector, d_scores, d_query, d_keys, d_vector)
-        _require_dense(*arrays)
+        arrays = dense(keys, query, vector, d_scores, d_query, d_keys, d_vector)
         self._call("additive_scores_backward", *keys.shape, *arrays)
 
     def softmax_loss(
@@ -129,20 +121,10 @@ class CppOperations(Operations):
         sums = logits.new_empty(rows, 2, dtype=torch.float64)
         threads = torch.get_num_threads()
         by_thread = bias.new_zeros(threads if d_bias is not None else 0, words)
-        arrays = (logits, bias, targets)
-        _require_dense(*arrays)
+        arrays = dense(logits, bias, targets)
         self._call(
-            "softmax_loss",
-            *(
-                _is_bfloat16(logits),
-                rows,
-                words,
-                *arrays,
-                float(smoothing),
-                float(scale),
-                d_bias is not None,
-            ),
-            *(sums, by_thread, threads),
+            *("softmax_loss", _is_bfloat16(logits), rows, words, *arrays),
+            *(float(smoothing), float(scale), d_bias is not None, sums, by_thread, threads),
         )
         if d_bias is not None:
             d_bias += by_thread.sum(dim=0)
@@ -151,14 +133,14 @@ class CppOperations(Operations):
 
     def log_sums(self, logits: Tensor) -> Tensor:
         """See :meth:`Operations.log_sums`."""
-        _require_dense(logits)
+        dense(logits)
         sums = logits.new_empty(len(logits), dtype=torch.float32)
         self._call("log_sums", _is_bfloat16(logits), *logits.shape, logits, sums)
         return sums
 
     def largest(self, logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
         """See :meth:`Operations.largest`; of equals, the first."""
-        _require_dense(logits)
+        dense(logits)
         if not 1 <= count <= logits.shape[1]:
             raise ValueError(f"there are no {count} largest of {logits.shape[1]}")
         values = logits.new_empty(len(logits), count, dtype=torch.float32)
@@ -211,15 +193,3 @@ def _is_bfloat16(narrow: Tensor, *others: Tensor) -> bool:
     if {x.dtype for x in others} - {narrow.dtype}:
         raise TypeError("narrow arrays are of two types")
     return narrow.dtype == torch.bfloat16
-
-
-def _rows(array: Tensor) -> tuple[Tensor, int]:
-    """An array whose rows are dense but may lie apart, and how far."""
-    if array.stride(1) != 1:
-        raise ValueError("an operation needs dense rows")
-    return array, array.stride(0)
-
-
-def _require_dense(*arrays: Tensor) -> None:
-    if not all(array.is_contiguous() for array in arrays):
-        raise ValueError("an operation needs dense arrays")

@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from seq2seq.model.fast.operations import Operations
+from seq2seq.model.fast.operations import Operations, dense, row_stride
 
 
 @triton.jit
@@ -275,10 +275,10 @@ class TritonOperations(Operations):
         narrow: Tensor,
     ) -> None:
         """See :meth:`Operations.cell`."""
-        arrays = _dense(inputs, product, before, gates, after, hidden)
+        arrays = dense(inputs, product, before, gates, after, hidden)
         batch, width = before.shape
         grid = (batch, triton.cdiv(width, 128))
-        cell[grid](*arrays, narrow, _row_stride(narrow), width, BLOCK=128)
+        cell[grid](*arrays, narrow, row_stride(narrow), width, BLOCK=128)
 
     def cell_backward(
         self,
@@ -290,7 +290,7 @@ class TritonOperations(Operations):
         d_gates: Tensor,
     ) -> None:
         """See :meth:`Operations.cell_backward`."""
-        arrays = _dense(gates, before, after, d_hidden, d_cell, d_gates)
+        arrays = dense(gates, before, after, d_hidden, d_cell, d_gates)
         batch, width = before.shape
         cell_backward[batch, triton.cdiv(width, 128)](*arrays, width, BLOCK=128)
 
@@ -300,11 +300,11 @@ class TritonOperations(Operations):
         The softmax is a launch of its own: a program that overwrote scores with weights would race
         with those that still read the scores for other columns.
         """
-        arrays = _dense(weights, annotations, context)
+        arrays = dense(weights, annotations, context)
         rows, (sentences, positions, width) = len(weights), annotations.shape
         softmax[rows,](weights, positions, BLOCK=128, num_warps=1)
         weighted_sum[rows, triton.cdiv(width, 128)](
-            *(*arrays, narrow, _row_stride(narrow), rows // sentences, positions, width),
+            *(*arrays, narrow, row_stride(narrow), rows // sentences, positions, width),
             BLOCK_S=8,
             BLOCK=128,
         )
@@ -313,7 +313,7 @@ class TritonOperations(Operations):
         self, d_context: Tensor, weights: Tensor, annotations: Tensor, d_scores: Tensor
     ) -> None:
         """See :meth:`Operations.attend_backward`."""
-        arrays = _dense(d_context, weights, annotations, d_scores)
+        arrays = dense(d_context, weights, annotations, d_scores)
         batch, positions, width = annotations.shape
         grid = (batch, triton.cdiv(positions, 4))
         annotation_products[grid](*arrays, positions, width, BLOCK_S=4, BLOCK=256)
@@ -325,7 +325,7 @@ class TritonOperations(Operations):
         """See :meth:`Operations.scores`."""
         if vector is None:
             return super().scores(keys, query, vector, mask, scores)
-        arrays = _dense(keys, query, vector, mask, scores)
+        arrays = dense(keys, query, vector, mask, scores)
         rows, (sentences, positions, width) = len(query), keys.shape
         grid = (rows, triton.cdiv(positions, 4))
         additive_scores[grid](*(*arrays, rows // sentences, positions, width), BLOCK_S=4, BLOCK=256)
@@ -343,19 +343,7 @@ class TritonOperations(Operations):
         """See :meth:`Operations.scores_backward`."""
         if vector is None or d_vector is None:
             return super().scores_backward(keys, query, None, d_scores, d_query, d_keys, None)
-        arrays = _dense(keys, query, vector, d_scores, d_query, d_keys, d_vector)
+        arrays = dense(keys, query, vector, d_scores, d_query, d_keys, d_vector)
         batch, positions, width = keys.shape
         grid = (batch, triton.cdiv(width, 64))
         additive_scores_backward[grid](*arrays, positions, width, BLOCK_S=8, BLOCK=64)
-
-
-def _dense(*arrays: Tensor) -> tuple[Tensor, ...]:
-    if not all(array.is_contiguous() for array in arrays):
-        raise ValueError("an operation needs dense arrays")
-    return arrays
-
-
-def _row_stride(array: Tensor) -> int:
-    if array.stride(1) != 1:
-        raise ValueError("an operation needs dense rows")
-    return array.stride(0)

@@ -312,6 +312,20 @@ def try_out(compiled: Operations, device: torch.device) -> None:
             raise RuntimeError(f"{name} differs from plain PyTorch ({difference})") from None
 
 
+def dense(*arrays: Tensor) -> tuple[Tensor, ...]:
+    """The arrays, to be read by address; ValueError where the numbers of one lie apart."""
+    if not all(array.is_contiguous() for array in arrays):
+        raise ValueError("an operation needs dense arrays")
+    return arrays
+
+
+def row_stride(array: Float[Tensor, "R X"]) -> int:
+    """How far rows lie apart; ValueError where the numbers of one do."""
+    if array.stride(1) != 1:
+        raise ValueError("an operation needs dense rows")
+    return array.stride(0)
+
+
 def lstm_cell(
     inputs: Float[Tensor, "R G"] | None, product: Float[Tensor, "R G"], cell: Float[Tensor, "R H"]
 ) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
