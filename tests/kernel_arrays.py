@@ -1,4 +1,4 @@
-"""Random arrays for each kernel, and a run of a kernel on copies of them."""
+"""Random arrays for each operation, and a run of an operation on copies of them."""
 
 from typing import NamedTuple
 
@@ -10,47 +10,33 @@ class Sizes(NamedTuple):
     positions: int
     attention: int
     hidden: int
-    memory: int
+    width: int
     words: int
     rows: int
     hypotheses: int = 1
 
 
-ODD = Sizes(batch=3, positions=5, attention=7, hidden=6, memory=10, words=19, rows=11)
-# Past one block, and past several, of every loop and grid of every kernel.
-LARGE = Sizes(batch=2, positions=131, attention=261, hidden=130, memory=259, words=4100, rows=37)
+ODD = Sizes(batch=3, positions=5, attention=7, hidden=6, width=10, words=19, rows=11)
+# Past one block, and past several, of every loop and grid of every operation.
+LARGE = Sizes(batch=2, positions=131, attention=261, hidden=130, width=259, words=4100, rows=37)
 # In search, several rows of queries share a sentence.
 SHARED = ODD._replace(hypotheses=4)
 LARGE_SHARED = LARGE._replace(hypotheses=3)
 
-KERNELS = (
-    "cell",
-    "cell_backward",
-    "attend",
-    "attend_backward",
-    "additive_scores",
-    "additive_scores_backward",
-    "softmax_loss",
-)
+OPERATIONS = ("cell", "cell_backward", "attend", "attend_backward", "scores", "scores_backward")
 
-EXCLUDING = ("attend", "attend_backward", "additive_scores", "additive_scores_backward")
-"""Those that must not look at padding."""
+BFLOAT_ROUNDING = 2**-8
+"""The relative error of a number rounded to bfloat16."""
 
 
-def ragged_mask(sizes):
-    """One whole sentence, one of a single position, the others between."""
-    lengths = torch.linspace(sizes.positions, 1, sizes.batch).long()
-    return torch.arange(sizes.positions) < lengths[:, None]
-
-
-def arguments(kernel, sizes, narrow, wide=torch.float32, seed=0, scale=1.0):
-    """What ``kernel`` is called with; arrays that it adds to do not start at zero.
+def arguments(operation, sizes, narrow, wide=torch.float32, scale=1.0):
+    """What ``operation`` is called with; arrays that it adds to do not start at zero.
 
     Arrays that it only writes hold 7, so that a place left out shows. ``scale`` multiplies what
     goes through a non-linearity.
     """
-    generator = torch.Generator().manual_seed(seed)
-    batch, positions, attention, hidden, memory, words, rows, hypotheses = sizes
+    generator = torch.Generator().manual_seed(0)
+    batch, positions, attention, hidden, width, words, rows, hypotheses = sizes
 
     def random(*shape):
         return torch.randn(*shape, generator=generator, dtype=torch.float64).to(wide)
@@ -58,16 +44,17 @@ def arguments(kernel, sizes, narrow, wide=torch.float32, seed=0, scale=1.0):
     def blank(*shape):
         return torch.full(shape, 7.0, dtype=wide)
 
-    def slice_of(count, width):  # of wider rows
-        return torch.full((count, width + 6), 7.0, dtype=narrow)[:, 4 : 4 + width]
+    def slice_of(count, columns):  # of wider rows
+        return torch.full((count, columns + 6), 7.0, dtype=narrow)[:, 4 : 4 + columns]
 
-    mask = ragged_mask(sizes)
+    # One whole sentence, one of a single position, the others between.
+    mask = torch.arange(positions) < torch.linspace(positions, 1, batch).long()[:, None]
     padding = ~mask.repeat_interleave(hypotheses, dim=0)
     scores = (scale * random(len(padding), positions)).masked_fill(padding, float("-inf"))
-    real_memory = random(batch, positions, memory) * mask[:, :, None]
+    annotations = random(batch, positions, width) * mask[:, :, None]
     gates = random(batch, 4 * hidden).sigmoid()
     gates[:, 2 * hidden : 3 * hidden].mul_(2).sub_(1)
-    if kernel == "cell":
+    if operation == "cell":
         return {
             "inputs": (scale * random(batch, 4 * hidden)).to(narrow),
             "product": (scale * random(batch, 4 * hidden)).to(narrow),
@@ -77,7 +64,7 @@ def arguments(kernel, sizes, narrow, wide=torch.float32, seed=0, scale=1.0):
             "hidden": blank(batch, hidden),
             "narrow": slice_of(batch, hidden),
         }
-    if kernel == "cell_backward":
+    if operation == "cell_backward":
         return {
             "gates": gates,
             "before": random(batch, hidden),
@@ -86,21 +73,21 @@ def arguments(kernel, sizes, narrow, wide=torch.float32, seed=0, scale=1.0):
             "d_cell": random(batch, hidden),
             "d_gates": blank(batch, 4 * hidden).to(narrow),
         }
-    if kernel == "attend":
+    if operation == "attend":
         return {
             "weights": scores,
-            "memory": real_memory,
-            "context": blank(batch * hypotheses, memory),
-            "narrow": slice_of(batch * hypotheses, memory),
+            "annotations": annotations,
+            "context": blank(batch * hypotheses, width),
+            "narrow": slice_of(batch * hypotheses, width),
         }
-    if kernel == "attend_backward":
+    if operation == "attend_backward":
         return {
-            "d_context": random(batch, memory),
+            "d_context": random(batch, width),
             "weights": scores.softmax(dim=1),
-            "memory": real_memory,
+            "annotations": annotations,
             "d_scores": blank(batch, positions),
         }
-    if kernel == "additive_scores":
+    if operation == "scores":
         return {
             "keys": scale * random(batch, positions, attention),
             "query": scale * random(batch * hypotheses, attention),
@@ -108,7 +95,7 @@ def arguments(kernel, sizes, narrow, wide=torch.float32, seed=0, scale=1.0):
             "mask": mask,
             "scores": blank(batch * hypotheses, positions),
         }
-    if kernel == "additive_scores_backward":
+    if operation == "scores_backward":
         return {
             "keys": scale * random(batch, positions, attention),
             "query": scale * random(batch, attention),
@@ -128,25 +115,11 @@ def arguments(kernel, sizes, narrow, wide=torch.float32, seed=0, scale=1.0):
     }
 
 
-def spoil_padding(given, kernel):
-    """The same with NaN at the padding of what is attended to; and the name of that array."""
-    name, excluded = {
-        "attend": lambda: ("memory", given["weights"].isinf()),
-        "attend_backward": lambda: ("memory", given["weights"] == 0),
-        "additive_scores": lambda: ("keys", ~given["mask"]),
-        "additive_scores_backward": lambda: ("keys", given["d_scores"] == 0),
-    }[kernel]()
-    return given | {name: given[name].masked_fill(excluded[:, :, None], float("nan"))}, name
-
-
-def run(kernels, kernel, given, device="cpu"):
-    """All of ``kernel``'s arrays, and its results, after a call with copies of ``given``."""
-    copies = {
-        name: copied(value, device) if isinstance(value, torch.Tensor) else value
-        for name, value in given.items()
-    }
-    result = getattr(kernels, kernel)(**copies)
-    after = {n: whole(value).cpu() for n, value in copies.items() if torch.is_tensor(value)}
+def run(operations, operation, given, device="cpu"):
+    """All of ``operation``'s arrays, and its results, after a call with copies of ``given``."""
+    copies = {n: copied(x, device) if torch.is_tensor(x) else x for n, x in given.items()}
+    result = getattr(operations, operation)(**copies)
+    after = {n: whole(x).cpu() for n, x in copies.items() if torch.is_tensor(x)}
     if result is not None:
         after |= {name: value.cpu() for name, value in result._asdict().items()}
     return after
@@ -157,19 +130,20 @@ def whole(array):
     return array if array._base is None else array._base
 
 
-BFLOAT_ROUNDING = 2**-8
-"""The relative error of a number rounded to bfloat16."""
+def copied(array, device="cpu", dtype=None):
+    """The same numbers in the same layout, slices too."""
+    base = whole(array).to(device, dtype or array.dtype, copy=True)
+    if array._base is None:
+        return base
+    return base.as_strided(array.shape, array.stride(), array.storage_offset())
 
 
 def in_float64(given):
-    """The same numbers for the definition in float64, which rounds nothing."""
-    exact = {}
-    for name, value in given.items():
-        if torch.is_tensor(value) and value.is_floating_point():
-            base = whole(value).double()
-            value = base.as_strided(value.shape, value.stride(), value.storage_offset())
-        exact[name] = value
-    return exact
+    """The same numbers for plain PyTorch in float64, which rounds nothing."""
+    return {
+        name: copied(x, dtype=torch.float64) if torch.is_tensor(x) and x.is_floating_point() else x
+        for name, x in given.items()
+    }
 
 
 def assert_same(actual, expected, tolerance, narrow=BFLOAT_ROUNDING):
@@ -190,11 +164,3 @@ def assert_same(actual, expected, tolerance, narrow=BFLOAT_ROUNDING):
             equal_nan=True,
             msg=lambda text, name=name: f"{name}: {text}",
         )
-
-
-def copied(array, device):
-    """The same numbers in the same layout, slices too."""
-    if array._base is None:
-        return array.to(device, copy=True)
-    base = array._base.to(device, copy=True)
-    return base.as_strided(array.shape, array.stride(), array.storage_offset())

@@ -21,8 +21,8 @@ from seq2seq.config import (
 from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
 from seq2seq.decoding.beam_search import beam_search
-from seq2seq.model.attention import AdditiveAttention
-from seq2seq.model.encoder import Encoded
+from seq2seq.model.attention.additive import AdditiveAttention
+from seq2seq.model.encoder import Source
 from seq2seq.model.translation import TranslationModel
 
 LETTERS = 12
@@ -50,15 +50,11 @@ class ShuffledAttention(AdditiveAttention):
     """Additive attention that looks as sharply, but at other positions than it chose."""
 
     def forward(
-        self,
-        query: Float[Tensor, "R H"],
-        keys: Float[Tensor, "N S A"],
-        encoded: Encoded,
-        past: Float[Tensor, "R 0"],
+        self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        _, weights = super().forward(query, keys, encoded, past)
+        _, weights = super().forward(query, source, state)
         weights = weights[:, torch.randperm(weights.shape[1])]
-        return (weights[:, None] @ encoded.memory)[:, 0], weights
+        return source.weigh(source.by_sentence(weights))
 
 
 class Learned(NamedTuple):
@@ -124,7 +120,7 @@ def ask(model: TranslationModel, task: str) -> Learned:
         source, target = draw(generator, 32, length, task)
         lengths = torch.full((32,), length + 1)
         embedded = model.target_embedding(given(target))
-        outputs, weights = model.decoder.unroll(embedded, model.encode(source, lengths))
+        outputs, weights = model.decoder(embedded, model.encode(source, lengths))
         right.append((model.logits(outputs).argmax(dim=2) == target)[:, :-1].flatten())
         found = beam_search(model, source, lengths, DecodingConfig(beam=1))
         exact += [

@@ -56,9 +56,9 @@ def test_attention_learns_to_reverse_and_looks_at_the_word_it_translates(folder)
     batch = collate(data.valid, list(range(len(data.valid))))
     model = checkpoint.model.eval()
     with torch.inference_mode():
-        encoded = model.encode(batch.source, batch.source_lengths)
+        source = model.encode(batch.source, batch.source_lengths)
         embedded = model.target_embedding(batch.target_input)
-        _, weights = model.decoder.unroll(embedded, encoded)
+        _, weights = model.decoder(embedded, source)
     hits = []
     for row, length in enumerate((batch.source_lengths - 1).tolist()):  # without EOS
         expected = torch.arange(length - 1, -1, -1)

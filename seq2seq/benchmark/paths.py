@@ -10,7 +10,7 @@ from seq2seq.benchmark.naive import NaiveModel, naive_loss
 from seq2seq.benchmark.sizes import Size
 from seq2seq.config import TrainingConfig
 from seq2seq.device import choose_precision
-from seq2seq.model.kernels import choose_kernels, torch_only
+from seq2seq.model.fast.operations import choose_operations, torch_only
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.optimization import build_optimizer
 from seq2seq.training.updater import Updater
@@ -80,7 +80,7 @@ class ProjectTraining:
     def kernel_name(self) -> str:
         """Which kernels this machine has for this path: native | triton | torch."""
         with self.kernels():
-            return choose_kernels(self.device, torch.float32, self.precision).name
+            return choose_operations(self.device, torch.float32, self.precision).name
 
     def kernels(self) -> AbstractContextManager[None]:
         """A context in which this path's kernels are chosen."""

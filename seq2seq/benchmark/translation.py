@@ -18,7 +18,7 @@ from seq2seq.data.text import read_lines
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
 from seq2seq.errors import UserError
-from seq2seq.model.kernels import choose_kernels, torch_only
+from seq2seq.model.fast.operations import choose_operations, torch_only
 from seq2seq.record import environment_record
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class Way:
         """Which kernels this machine has for it: native | triton | torch."""
         translator = self.translator
         with self.kernels():
-            return choose_kernels(translator.device, torch.float32, translator.precision).name
+            return choose_operations(translator.device, torch.float32, translator.precision).name
 
 
 @dataclass(frozen=True)

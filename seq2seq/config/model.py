@@ -10,12 +10,22 @@ WIDEST = 1_000_000
 DEEPEST = 100
 
 DIRECTIONS = ("both", "forward", "backward")
-ATTENTION_KINDS = (
-    *("additive", "concat", "coverage"),
-    *("dot", "general", "scaled_dot", "multi_head"),
-    *("location", "local_m", "local_p"),
-    *("fixed", "init_only", "uniform"),
-)
+ATTENTION_KINDS = {
+    "additive": "additive.AdditiveAttention",
+    "concat": "additive.ConcatAttention",
+    "coverage": "additive.CoverageAttention",
+    "dot": "dot_product.DotAttention",
+    "general": "dot_product.GeneralAttention",
+    "scaled_dot": "dot_product.ScaledDotAttention",
+    "multi_head": "dot_product.MultiHeadAttention",
+    "location": "local.LocationAttention",
+    "local_m": "local.MonotonicLocalAttention",
+    "local_p": "local.PredictiveLocalAttention",
+    "fixed": "controls.FixedContext",
+    "init_only": "controls.NoContext",
+    "uniform": "controls.UniformAttention",
+}
+"""Kind -> its class in ``seq2seq/model/attention/``."""
 
 
 KINDS_THAT_READ = {
@@ -69,7 +79,7 @@ class AttentionConfig:
     """Positions that location knows; of a longer source it sees the beginning alone."""
 
     def __post_init__(self) -> None:
-        require_choice("model.attention.kind", self.kind, ATTENTION_KINDS)
+        require_choice("model.attention.kind", self.kind, tuple(ATTENTION_KINDS))
         require_range("model.attention.size", self.size, 1, WIDEST)
         require_range("model.attention.positions", self.positions, 1, WIDEST)
         require_range("model.attention.window", self.window, 1)
@@ -117,8 +127,8 @@ class DecoderConfig:
     recurrence: str = "fast"
     """fast (one operation with its own gradient) | reference (the same numbers by a plain loop that
     autograd tapes). With input feeding there is the plain loop alone; so there is in the order
-    bahdanau for coverage, multi_head, local_m and local_p, and with several layers for all kinds
-    but fixed, init_only and uniform."""
+    bahdanau for coverage, multi_head, location, local_m and local_p, and with several layers for
+    all kinds but fixed, init_only and uniform."""
     tie_embedding: bool = True
     """Share the target embedding with the softmax (Press & Wolf 2017)."""
 

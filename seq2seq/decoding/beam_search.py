@@ -22,7 +22,7 @@ from seq2seq.decoding.hypotheses import (
 )
 from seq2seq.model.encoder import length_mask
 from seq2seq.model.ensemble import Ensemble
-from seq2seq.model.kernels import choose_kernels
+from seq2seq.model.fast.operations import choose_operations
 from seq2seq.model.translation import TranslationModel
 
 
@@ -119,11 +119,11 @@ def _extend(
 ) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"], Int[Tensor, "N K"]]:
     """The best extensions by one piece: log-probability (falling), hypothesis extended, piece."""
     sentences, width = total.shape
-    kernels = choose_kernels(logits.device, total.dtype, logits.dtype)
-    log_sum = kernels.log_sums(logits)
+    operations = choose_operations(logits.device, total.dtype, logits.dtype)
+    log_sum = operations.log_sums(logits)
     constraints.ban(logits, written)
     # The K best of a sentence are among the K best of each of its hypotheses.
-    best, pieces = kernels.largest(logits, min(beam, logits.shape[1]))
+    best, pieces = operations.largest(logits, min(beam, logits.shape[1]))
     gained = (best - log_sum[:, None]).view(sentences, width, -1)
     extended = (total[:, :, None] + gained).flatten(1)
     found, index = extended.topk(min(beam, extended.shape[1]), dim=1)

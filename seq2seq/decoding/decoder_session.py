@@ -14,9 +14,9 @@ from torch import Tensor
 
 from seq2seq.data.vocabulary import BOS, PAD
 from seq2seq.model.decoder import DecoderState
-from seq2seq.model.encoder import Encoded
+from seq2seq.model.encoder import Source
 from seq2seq.model.ensemble import Ensemble
-from seq2seq.model.precision import widen
+from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
 
 IDLE_SHARE = 0.2
@@ -40,8 +40,7 @@ class DecoderSession:
     """
 
     models: list[TranslationModel]
-    encoded: list[Encoded]
-    keys: list[Tensor]
+    sources: list[Source]
     states: list[DecoderState]
 
     @classmethod
@@ -57,10 +56,9 @@ class DecoderSession:
         ``source`` holds ids that end with EOS, padded on the right; ``lengths`` counts EOS.
         """
         models = model.models if isinstance(model, Ensemble) else [model]
-        encoded = [each.encode(source, lengths) for each in models]
-        keys = [each.keys(read.memory) for each, read in zip(models, encoded, strict=True)]
-        states = [each.initial_state(read) for each, read in zip(models, encoded, strict=True)]
-        session = cls(models, encoded, keys, states)
+        sources = [each.encode(source, lengths) for each in models]
+        states = [each.init_state(read) for each, read in zip(models, sources, strict=True)]
+        session = cls(models, sources, states)
         if hypotheses > 1:
             rows = torch.arange(len(source), device=source.device)
             session.reorder(rows.repeat_interleave(hypotheses))
@@ -72,16 +70,12 @@ class DecoderSession:
         An ensemble gives the mean of its models' probabilities, and of the weights of those models
         that have attention.
         """
-        steps = [
-            model.step(token, state, encoded, keys)
-            for model, state, encoded, keys in zip(
-                self.models, self.states, self.encoded, self.keys, strict=True
-            )
-        ]
+        parts = zip(self.models, self.states, self.sources, strict=True)
+        steps = [model.step(token, state, source) for model, state, source in parts]
         self.states = [step.state for step in steps]
         if len(steps) == 1:
             return StepScores(steps[0].logits, steps[0].weights)
-        each = [widen(step.logits).log_softmax(dim=1) for step in steps]
+        each = [to_float32(step.logits).log_softmax(dim=1) for step in steps]
         logits = torch.stack(each).logsumexp(dim=0) - math.log(len(steps))
         weights = torch.stack([step.weights for step in steps]).sum(dim=0)
         return StepScores(logits, weights / max(1, sum(model.attends for model in self.models)))
@@ -94,8 +88,7 @@ class DecoderSession:
         """
         self.states = [state.select(rows) for state in self.states]
         if sentences is not None:
-            self.encoded = [encoded.select(sentences) for encoded in self.encoded]
-            self.keys = [keys[sentences] for keys in self.keys]
+            self.sources = [source.select(sentences) for source in self.sources]
 
 
 def sentences_to_keep(unfinished: Bool[Tensor, "N"]) -> Int[Tensor, "M"] | None:
@@ -134,7 +127,7 @@ def forced_decode(
     gained, weights = [], []
     for piece in target.unbind(dim=1):
         scores = session.step(token)
-        logits = widen(scores.logits)
+        logits = to_float32(scores.logits)
         gained.append(logits.gather(1, piece[:, None]).squeeze(1) - logits.logsumexp(dim=1))
         weights.append(scores.weights)
         token = piece

@@ -12,7 +12,7 @@ from seq2seq.data.vocabulary import BOS, EOS, PAD
 from seq2seq.decoding.decoder_session import DecoderSession, sentences_to_keep
 from seq2seq.decoding.hypotheses import Constraints, SearchResult, length_caps, length_divisors
 from seq2seq.model.ensemble import Ensemble
-from seq2seq.model.precision import widen
+from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
 
 
@@ -58,7 +58,7 @@ def sample(
     done = torch.zeros(batch, each, dtype=torch.bool, device=device)
     token = torch.full((batch * each,), BOS, device=device)
     for length in range(1, longest + 1):
-        logits = widen(session.step(token).logits)
+        logits = to_float32(session.step(token).logits)
         log_sum = logits.logsumexp(dim=1)
         constraints.ban(logits, ids[alive, :, : length - 1].flatten(0, 1))
         drawn = _draw(logits, uniform[alive, :, length - 1].flatten(), config)

@@ -24,7 +24,7 @@ from seq2seq.decoding.word_links import Link, strongest_links, word_weights
 from seq2seq.device import mixed_precision
 from seq2seq.errors import UserError
 from seq2seq.evaluation.scores import AttentionMap, ReferenceScores
-from seq2seq.model.precision import widen
+from seq2seq.model.layers import to_float32
 
 
 class ForcedReference(NamedTuple):
@@ -76,7 +76,7 @@ def force_references(
                 for i, ids, written, gained, weights in rows:
                     count = len(written)
                     yield ForcedReference(
-                        i, written, gained[:count], widen(weights)[:count, : len(ids)]
+                        i, written, gained[:count], to_float32(weights)[:count, : len(ids)]
                     )
                 bar.update(len(batch))
     finally:

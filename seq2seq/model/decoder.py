@@ -1,7 +1,8 @@
-"""The LSTM that writes the target sentence: what it is, whichever way it consults the source.
+"""The LSTM that writes the target sentence, in the order of Bahdanau or of Luong.
 
-When it does so is the order of Bahdanau et al. 2014 (:mod:`seq2seq.model.bahdanau`) or that of
-Luong et al. 2015 (:mod:`seq2seq.model.luong`).
+:meth:`Decoder.step` writes one word; :meth:`Decoder.forward` gives the same numbers for a whole
+known target, by the plain loop over the steps or, where :meth:`Decoder.fast_forward` knows how,
+by one operation with its own gradient (:mod:`seq2seq.model.fast.scan`).
 """
 
 from abc import ABC, abstractmethod
@@ -13,74 +14,55 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seq2seq.config import DecoderConfig
-from seq2seq.model.attention import Attention
-from seq2seq.model.dropout import Dropout
-from seq2seq.model.encoder import Encoded
-from seq2seq.model.kernels import choose_kernels
-from seq2seq.model.precision import product_type, widen
-from seq2seq.model.recurrence import plain_scan
+from seq2seq.model.attention.base import Attention
+from seq2seq.model.attention.controls import ConstantContext
+from seq2seq.model.encoder import Source
+from seq2seq.model.fast.operations import lstm_cell
+from seq2seq.model.fast.scan import attention_scan, lstm_scan
+from seq2seq.model.layers import Dropout, matmul_dtype, to_float32
 
 
 class DecoderState(NamedTuple):
     """What one step hands to the next."""
 
     hidden: Float[Tensor, "L R H"]
-    """In search that of a single layer is, from the first step on, in the type of the products."""
+    """In search that of a single layer is in the type of the products, from the first step."""
     cell: Float[Tensor, "L R H"]
-    past: Float[Tensor, "R P"]
-    """What the attention remembers of earlier steps; nothing for most kinds."""
-    fed: Float[Tensor, "R F"]
-    """The readout that the next step is shown; nothing without input feeding."""
+    attention: Float[Tensor, "R P"]
+    """The attention's own state; empty for most kinds."""
+    input_feed: Float[Tensor, "R F"]
+    """The readout that the next step reads; empty without input feeding."""
 
-    def select(self, rows: Int[Tensor, "Q"]) -> "DecoderState":
+    def select(self, rows: Int[Tensor, "K"]) -> "DecoderState":
         """The hypotheses at ``rows``, in that order; a row may be named more than once."""
         return DecoderState(
             self.hidden.index_select(1, rows),
             self.cell.index_select(1, rows),
-            self.past.index_select(0, rows),
-            self.fed.index_select(0, rows),
+            self.attention.index_select(0, rows),
+            self.input_feed.index_select(0, rows),
         )
 
 
-def lstm_cell(
-    gates: Float[Tensor, "B G"], cell: Float[Tensor, "B H"]
-) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
-    """The LSTM's state update (Hochreiter & Schmidhuber 1997; gates ordered i, f, g, o).
+class Words(NamedTuple):
+    """Target words, and what they add to a step: all that does not depend on the state."""
 
-    With the forget gate of Gers et al. 2000:
-    c' = sigmoid(f) * c + sigmoid(i) * tanh(g);  h' = sigmoid(o) * tanh(c').  Returns (h', c').
-    """
-    i, f, g, o = gates.chunk(4, dim=1)
-    cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
-    return o.sigmoid() * cell.tanh(), cell
+    embedded: Float[Tensor, "*N E"]
+    gates: Float[Tensor, "*N G"]
+    """The word's share of the lowest layer's gates."""
+    query: Float[Tensor, "*N H"] | None
+    """The word's share of the query; None where it has none."""
 
-
-def _advance_cell(
-    inputs: Float[Tensor, "R G"], product: Float[Tensor, "R G"], cell: Float[Tensor, "R H"]
-) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
-    """:func:`lstm_cell` of the two parts' sum; by a kernel where no gradient is wanted.
-
-    There the hidden state has the type of the products, which are what reads it.
-    """
-    if torch.is_grad_enabled():
-        return lstm_cell(widen(inputs + product), cell)
-    gates = torch.empty_like(product, dtype=cell.dtype)
-    hidden, after = cell.new_empty(cell.shape), cell.new_empty(cell.shape)
-    narrow = product.new_empty(cell.shape)
-    kernels = choose_kernels(cell.device, cell.dtype, product.dtype)
-    kernels.cell(inputs.contiguous(), product, cell.contiguous(), gates, after, hidden, narrow)
-    return narrow, after
+    def steps(self) -> "list[Words]":
+        """Each step of a batch of targets (B T ...)."""
+        query = self.query
+        return [
+            Words(self.embedded[:, t], self.gates[:, t], None if query is None else query[:, t])
+            for t in range(self.gates.shape[1])
+        ]
 
 
 class Decoder(nn.Module, ABC):
-    """A language model of the target that consults the source for each word.
-
-    :meth:`step` writes one word; :meth:`unroll` gives the same numbers for a whole known target,
-    with all that does not depend on the state computed for every step at once.
-    """
-
-    fed_size = 0
-    """Width of what a step is shown of the one before."""
+    """A language model of the target that consults the source for each word."""
 
     def __init__(
         self,
@@ -90,137 +72,263 @@ class Decoder(nn.Module, ABC):
         attention: Attention,
         config: DecoderConfig,
         dropout: float,
-        entering: int,
-        shown: int,
+        lstm_input: int,
+        word_in_readout: bool,
+        feed_size: int = 0,
     ) -> None:
-        """Widths of what the LSTM reads besides word and state, and the readout besides state and
-        context: ``entering`` and ``shown``.
-        """
+        """``lstm_input`` is the width of what the LSTM reads besides the word and its state."""
         super().__init__()
         hidden = config.hidden_size
         self.layers = config.layers
         self.fast = config.recurrence == "fast"
+        self.feed_size = feed_size
+        self.word_in_readout = word_in_readout
         self.attention = attention
         self.initial = nn.Linear(summary_size, 2 * config.layers * hidden)
         self.input_gates = nn.Linear(embedding_size, 4 * hidden)
-        self.state_gates = nn.Linear(entering + hidden, 4 * hidden, bias=False)
+        self.state_gates = nn.Linear(lstm_input + hidden, 4 * hidden, bias=False)
         self.upper_gates = nn.ModuleList(
             nn.Linear(2 * hidden, 4 * hidden) for _ in range(config.layers - 1)
         )
         self.known_size = hidden + context_size
         self.readout_kind = config.readout
         pairs = 2 if config.readout == "maxout" else 1
-        self.readout_layer = nn.Linear(self.known_size + shown, embedding_size * pairs)
+        width = self.known_size + (embedding_size if word_in_readout else 0)
+        self.readout_layer = nn.Linear(width, embedding_size * pairs)
         self.dropout = Dropout(dropout)
 
-    def initial_state(self, encoded: Encoded) -> DecoderState:
+    @abstractmethod
+    def advance(
+        self, word: Words, state: DecoderState, source: Source
+    ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+        """One step of the recurrence after ``word``: new state, context, attention weights."""
+
+    @abstractmethod
+    def fast_forward(
+        self, embedded: Float[Tensor, "B T E"], state: DecoderState, source: Source
+    ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]] | None:
+        """The numbers of the plain loop, faster; the weights may carry no gradient.
+
+        None where no faster way is known.
+        """
+
+    def step(
+        self, word: Words, state: DecoderState, source: Source
+    ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
+        """Write one word after ``word``: readout, new state, attention weights.
+
+        Rows are hypotheses, R = N x W, W of each of the N sentences; training has W = 1.
+        """
+        state, context, weights = self.advance(word, state, source)
+        if self.feed_size:
+            return state.input_feed, state, weights
+        return self.readout(state.hidden[-1], context, word.embedded), state, weights
+
+    def forward(
+        self, embedded: Float[Tensor, "B T E"], source: Source
+    ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]:
+        """Readouts and attention weights of all steps of a known target (teacher forcing)."""
+        state = self.init_state(source)
+        if self.fast and (result := self.fast_forward(embedded, state, source)):
+            return result
+        steps = []
+        for word in self.read(embedded).steps():
+            state, context, weights = self.advance(word, state, source)
+            steps.append((state.hidden[-1], context, state.input_feed, weights))
+        hidden, contexts, fed, all_weights = (torch.stack(x, 1) for x in zip(*steps, strict=True))
+        readouts = fed if self.feed_size else self.readout(hidden, contexts, embedded)
+        return readouts, all_weights
+
+    def read(self, embedded: Float[Tensor, "*N E"]) -> Words:
+        """The words and their shares of gates and query."""
+        ask = self.attention.word_query
+        return Words(embedded, self.input_gates(embedded), None if ask is None else ask(embedded))
+
+    def init_state(self, source: Source) -> DecoderState:
         """s_0 = tanh(W_s summary), hidden and cell of every layer.
 
-        The paper (appendix A.2.2) starts from the backward reader's last state alone; here both
-        directions enter, in both arms, as the baseline has nothing else to know the sentence by.
+        The paper (appendix A.2.2) starts from the backward reader's last state alone. Here both
+        directions enter, in both arms: the baseline has nothing else to know the sentence by.
         """
-        start = torch.tanh(widen(self.initial(encoded.summary)))
+        start = torch.tanh(to_float32(self.initial(source.summary)))
         hidden, cell = start.view(len(start), 2, self.layers, -1).permute(1, 2, 0, 3)
-        past = self.attention.begin(encoded)
-        return DecoderState(hidden, cell, past, start.new_zeros(len(start), self.fed_size))
+        feed = start.new_zeros(len(start), self.feed_size)
+        return DecoderState(hidden, cell, self.attention.init_state(source), feed)
 
-    def recur(
+    def lstm(
         self,
-        input_gates: Float[Tensor, "R G"],
-        entering: Float[Tensor, "R X"],
+        word: Words,
+        lstm_input: Float[Tensor, "R X"],
         state: DecoderState,
     ) -> tuple[Float[Tensor, "L R H"], Float[Tensor, "L R H"]]:
-        """One step of the LSTM alone: hidden and cell of every layer.
-
-        ``input_gates`` is the word's share of the lowest layer's gates; ``entering`` is what that
-        layer reads beside the word and its own state.
-        """
-        product = self.state_gates(torch.cat([entering, state.hidden[0]], dim=1))
-        hidden, cell = _advance_cell(input_gates, product, state.cell[0])
+        """One step of the LSTM: hidden and cell of every layer."""
+        product = self.state_gates(torch.cat([lstm_input, state.hidden[0]], dim=1))
+        hidden, cell = lstm_cell(word.gates, product, state.cell[0])
         hiddens, cells = [hidden], [cell]
         for layer, upper in enumerate(self.upper_gates, start=1):
             gates = upper(torch.cat([self.dropout(hidden), state.hidden[layer]], dim=1))
-            hidden, cell = lstm_cell(widen(gates), state.cell[layer])
+            hidden, cell = lstm_cell(None, gates, state.cell[layer])
             hiddens.append(hidden)
             cells.append(cell)
         return torch.stack(hiddens), torch.stack(cells)
 
-    def states(self, inputs: Float[Tensor, "T B G"], state: DecoderState) -> Float[Tensor, "B T H"]:
+    def known_states(
+        self, gates: Float[Tensor, "T B G"], state: DecoderState
+    ) -> Float[Tensor, "B T H"]:
         """The top layer's states of all steps, layer by layer, where no step waits for a context.
 
-        ``inputs`` is all that enters the lowest layer's gates but its own state.
+        ``gates`` is all that enters the lowest layer's gates but its own state.
         """
         own = self.state_gates.weight[:, -state.hidden.shape[2] :]
-        hidden = plain_scan(inputs, state.hidden[0], state.cell[0], own)
+        hidden = lstm_scan(gates, state.hidden[0], state.cell[0], own)
         for layer, upper in enumerate(self.upper_gates, start=1):
             below, own = upper.get_parameter("weight").chunk(2, dim=1)
             gates = functional.linear(self.dropout(hidden), below, upper.get_parameter("bias"))
-            hidden = plain_scan(gates, state.hidden[layer], state.cell[layer], own)
+            hidden = lstm_scan(gates, state.hidden[layer], state.cell[layer], own)
         return hidden.transpose(0, 1)
 
-    def readout(self, *parts: Float[Tensor, "*N _"]) -> Float[Tensor, "*N E"]:
-        """What the softmax layer is shown of a step that is made of these parts."""
-        # Cast before they are joined: half the bytes to write, and to keep for the way back.
-        narrow = product_type(parts[0].device, parts[0].dtype)
-        mixed = self.readout_layer(torch.cat([part.to(narrow) for part in parts], dim=-1))
+    def readout(
+        self,
+        hidden: Float[Tensor, "*N H"],
+        context: Float[Tensor, "*N M"],
+        embedded: Float[Tensor, "*N E"],
+    ) -> Float[Tensor, "*N E"]:
+        """What the softmax layer reads of a step."""
+        parts = [hidden, context, embedded] if self.word_in_readout else [hidden, context]
+        # Cast before they are joined: half the bytes to write, and to keep for the backward pass.
+        dtype = matmul_dtype(hidden.device, hidden.dtype)
+        mixed = self.readout_layer(torch.cat([part.to(dtype) for part in parts], dim=-1))
         if self.readout_kind == "maxout":
             mixed = mixed.unflatten(-1, (-1, 2)).amax(dim=-1)
         elif self.readout_kind == "tanh":
             mixed = torch.tanh(mixed)
         return self.dropout(mixed)
 
-    @abstractmethod
+
+class BahdanauDecoder(Decoder):
+    r"""Attends before each step (Bahdanau et al. 2014, section 3.1).
+
+    .. math::
+        c_i = attend(s_{i-1} + W_y E y_{i-1}), \quad
+        s_i = LSTM(s_{i-1}, [E y_{i-1}; c_i]), \quad
+        t_i = readout(s_i, c_i, E y_{i-1})
+
+    The query is the state before the step, and the word that the step reads, which that state does
+    not know yet (``model.decoder.query=state``: the state alone, as in the paper). The context
+    enters both the recurrence and the readout. With several layers the context enters the first and
+    the query comes from the top.
+    """
+
+    def __init__(
+        self,
+        embedding_size: int,
+        summary_size: int,
+        context_size: int,
+        attention: Attention,
+        config: DecoderConfig,
+        dropout: float,
+    ) -> None:
+        super().__init__(
+            *(embedding_size, summary_size, context_size, attention, config, dropout),
+            lstm_input=context_size,
+            word_in_readout=True,
+        )
+
     def advance(
-        self,
-        input_gates: Float[Tensor, "R G"],
-        word: Float[Tensor, "R H"] | None,
-        state: DecoderState,
-        encoded: Encoded,
-        keys: Float[Tensor, "N S A"],
+        self, word: Words, state: DecoderState, source: Source
     ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """One step without the readout: new state, context, weights.
+        """See :class:`Decoder`."""
+        query = state.hidden[-1] if word.query is None else state.hidden[-1] + word.query
+        context, weights = self.attention(query, source, state.attention)
+        attention = self.attention.update_state(state.attention, weights)
+        hidden, cell = self.lstm(word, context, state)
+        return DecoderState(hidden, cell, attention, state.input_feed), context, weights
 
-        ``input_gates`` and ``word`` are the word's shares of the gates and of the query. Rows are
-        those of :meth:`step`.
-        """
+    def fast_forward(
+        self, embedded: Float[Tensor, "B T E"], state: DecoderState, source: Source
+    ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]] | None:
+        """See :class:`Decoder`; for kinds with a score (one layer), and for constant contexts."""
+        time_first = embedded.transpose(0, 1)
+        if isinstance(self.attention, ConstantContext):
+            context, weights = self.attention.constant(source)
+            # The context's share of the gates is the same at every step.
+            share = functional.linear(context, self.state_gates.weight[:, : context.shape[1]])
+            hidden = self.known_states(self.input_gates(time_first) + share, state)
+            steps = len(time_first)
+            contexts, weights = (x[:, None].expand(-1, steps, -1) for x in (context, weights))
+        elif self.layers == 1 and (score := self.attention.score(source)):
+            ask = self.attention.word_query
+            query = None
+            if ask is not None:  # W_a W_y: one product for all words, not two
+                weight = (
+                    ask.weight if score.query_weight is None else score.query_weight @ ask.weight
+                )
+                query = functional.linear(time_first, weight)
+            scan = attention_scan(
+                self.input_gates(time_first),
+                state.hidden[0],
+                state.cell[0],
+                self.state_gates.weight,
+                source,
+                score,
+                query,
+            )
+            hidden, contexts, weights = (x.transpose(0, 1) for x in scan)
+        else:
+            return None
+        return self.readout(hidden, contexts, embedded), weights
 
-    def taped(
-        self, embedded: Float[Tensor, "B T E"], state: DecoderState, encoded: Encoded
-    ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
-        """Hidden states, contexts, weights step by step, the gradient left to autograd.
 
-        It is the reference, and what remains where no faster way is known.
-        """
-        keys = self.attention.keys(encoded.memory)
-        hiddens, contexts, weights = [], [], []
-        words = self.attention.word_share(embedded)
-        for step, gates in enumerate(self.input_gates(embedded).unbind(dim=1)):
-            word = None if words is None else words[:, step]
-            state, context, step_weights = self.advance(gates, word, state, encoded, keys)
-            hiddens.append(state.hidden[-1])
-            contexts.append(context)
-            weights.append(step_weights)
-        return torch.stack(hiddens, 1), torch.stack(contexts, 1), torch.stack(weights, 1)
+class LuongDecoder(Decoder):
+    r"""Attends after each step (Luong et al. 2015, section 3 and equation 5).
 
-    @abstractmethod
-    def step(
+    .. math::
+        s_t = LSTM(s_{t-1}, [E y_{t-1}; \tilde h_{t-1}]), \quad
+        c_t = attend(s_t), \quad
+        \tilde h_t = readout(s_t, c_t)
+
+    The attentional state :math:`\tilde h_t` has an embedding's width, so that the softmax layer is
+    that of the other order and may share the target embedding. Input feeding (section 3.3) shows it
+    to the next step, dropout included; the first step gets zeros. Without it the states are those
+    of a plain language model: they are all known before the first attention. With several layers
+    :math:`\tilde h_{t-1}` enters the first and the query comes from the top.
+    """
+
+    def __init__(
         self,
-        embedded: Float[Tensor, "R E"],
-        state: DecoderState,
-        encoded: Encoded,
-        keys: Float[Tensor, "N S A"],
-    ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
-        """Write one word after ``embedded``: readout, new state, attention weights.
+        embedding_size: int,
+        summary_size: int,
+        context_size: int,
+        attention: Attention,
+        config: DecoderConfig,
+        dropout: float,
+    ) -> None:
+        feed = embedding_size if config.input_feeding else 0
+        super().__init__(
+            *(embedding_size, summary_size, context_size, attention, config, dropout),
+            lstm_input=feed,
+            word_in_readout=False,
+            feed_size=feed,
+        )
 
-        The rows of ``embedded`` and ``state`` are hypotheses, R = N x W, W of each of the N
-        sentences of ``encoded`` and ``keys``, sentence by sentence; training has W = 1.
-        """
+    def advance(
+        self, word: Words, state: DecoderState, source: Source
+    ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+        """See :class:`Decoder`."""
+        hidden, cell = self.lstm(word, state.input_feed, state)
+        context, weights = self.attention(hidden[-1], source, state.attention)
+        attention = self.attention.update_state(state.attention, weights)
+        feed = state.input_feed
+        if self.feed_size:
+            feed = self.readout(hidden[-1], context, word.embedded)
+        return DecoderState(hidden, cell, attention, feed), context, weights
 
-    @abstractmethod
-    def unroll(
-        self, embedded: Float[Tensor, "B T E"], encoded: Encoded
-    ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]:
-        """Readouts and weights of all steps of a known target (teacher forcing).
-
-        The weights are for looking at: on a fast path they may carry no gradient.
-        """
+    def fast_forward(
+        self, embedded: Float[Tensor, "B T E"], state: DecoderState, source: Source
+    ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]] | None:
+        """See :class:`Decoder`; for all kinds, without input feeding."""
+        if self.feed_size:
+            return None
+        hidden = self.known_states(self.input_gates(embedded.transpose(0, 1)), state)
+        contexts, weights = self.attention.all_steps(hidden, source)
+        return self.readout(hidden, contexts, embedded), weights

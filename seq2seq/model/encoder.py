@@ -1,12 +1,13 @@
 """The LSTM that reads the source sentence, in both directions or in one.
 
 Shape letters, here and in the whole package: B batch, S source length, T target length,
-E embedding and readout width, H decoder hidden, M memory width (encoder hidden x directions),
-F width of the summary (M, or M x encoder layers),
-A attention width, V vocabulary, L decoder layers, G the four gates (4 x hidden); in search, R rows,
-one a hypothesis.
+E embedding and readout width, H decoder hidden size, M annotation width (encoder hidden size x
+directions), F width of the summary (M, or M x encoder layers), A attention width, V vocabulary,
+L decoder layers, G the four gates (4 x hidden size), P width of an attention's state.
+In search there are R = N x W rows: W hypotheses of each of N sentences, sentence by sentence.
 """
 
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import torch
@@ -14,24 +15,46 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from seq2seq.config import EncoderConfig
-from seq2seq.model.dropout import Dropout
-from seq2seq.model.precision import widen
+from seq2seq.model.layers import Dropout, to_float32
 
 
-class Encoded(NamedTuple):
+class Source(NamedTuple):
     """What the decoder may know of a batch of source sentences."""
 
-    memory: Float[Tensor, "B S M"]
-    """One annotation per source position (h_j in the paper); zero at padding."""
-    mask: Bool[Tensor, "B S"]
+    annotations: Float[Tensor, "N S M"]
+    """One per source position (h_j in the paper); zero at padding."""
+    mask: Bool[Tensor, "N S"]
     """True at real tokens."""
-    summary: Float[Tensor, "B F"]
+    summary: Float[Tensor, "N F"]
     """The final state of each direction, of the top layer or of all: the sentence squeezed through
     one fixed vector."""
+    keys: Float[Tensor, "N S A"]
+    """What an attention compares its query with."""
 
-    def select(self, rows: Int[Tensor, "N"]) -> "Encoded":
-        """The sentences at ``rows``, in that order; a row may be named more than once."""
-        return Encoded(self.memory[rows], self.mask[rows], self.summary[rows])
+    def select(self, rows: Int[Tensor, "K"]) -> "Source":
+        """The sentences at ``rows``, in that order."""
+        return Source(*(part[rows] for part in self))
+
+    def by_sentence(self, rows: Float[Tensor, "R X"]) -> Float[Tensor, "N W X"]:
+        """Rows of hypotheses, those of each sentence together."""
+        return rows.unflatten(0, (len(self.mask), -1))
+
+    def attend(
+        self, scores: Float[Tensor, "N W S"]
+    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+        r"""Context and weights: :math:`\alpha_{ij} = softmax_j(e_{ij}), c_i = \sum_j \alpha_{ij}
+        h_j`, the softmax over real positions.
+        """
+        scores = scores.masked_fill(~self.mask[:, None], float("-inf"))
+        return self.weigh(scores.softmax(dim=2))
+
+    def weigh(
+        self, weights: Float[Tensor, "N W S"]
+    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+        """The weighted sum of the annotations, and the weights, one row per hypothesis."""
+        with torch.autocast(weights.device.type, enabled=False):
+            context = weights @ self.annotations
+        return context.flatten(0, 1), weights.flatten(0, 1)
 
 
 def length_mask(lengths: Int[Tensor, "B"], width: int) -> Bool[Tensor, "B width"]:
@@ -42,7 +65,7 @@ def length_mask(lengths: Int[Tensor, "B"], width: int) -> Bool[Tensor, "B width"
 def flip_index(lengths: Int[Tensor, "B"], width: int) -> Int[Tensor, "B width"]:
     """Positions that reverse each sentence in place and keep its padding on the right.
 
-    ``x.gather(1, index)`` read twice gives back ``x`` at every real position.
+    ``x.gather(1, index)`` twice gives back ``x`` at every real position.
     """
     position = torch.arange(width, device=lengths.device).expand(len(lengths), width)
     last = lengths[:, None] - 1
@@ -57,21 +80,19 @@ class Encoder(nn.Module):
         \overleftarrow{h}_j = LSTM(\overleftarrow{h}_{j+1}, x_j), \quad
         h_j = [\overrightarrow{h}_j; \overleftarrow{h}_j]
 
-    (Bahdanau et al. 2014, section 3.2, with LSTM units.) With one direction there is no other
-    half; position j stays that of the source's word j.
+    (Bahdanau et al. 2014, section 3.2, with LSTM units.) With one direction there is one half.
 
-    Padding must not reach the backward direction. Instead of packing the batch, which PyTorch runs
-    several times slower on a CPU, each sentence is reversed in place and read by a second forward
-    LSTM: padding stays on the right, after every real token, where it can change nothing. The
-    result equals the packed one.
+    Padding must not reach the backward direction. Packing the batch would do, but PyTorch runs it
+    several times slower on a CPU. Instead each sentence is reversed in place and read by a second
+    forward LSTM: padding stays on the right, after every real token. The result is the same.
     """
 
     def __init__(self, input_size: int, config: EncoderConfig, dropout: float) -> None:
         super().__init__()
         self.ahead = config.directions != "backward"
         self.behind = config.directions != "forward"
-        self.memory_size = (self.ahead + self.behind) * config.hidden_size
-        widths = [input_size] + [self.memory_size] * (config.layers - 1)
+        self.annotation_size = (self.ahead + self.behind) * config.hidden_size
+        widths = [input_size] + [self.annotation_size] * (config.layers - 1)
         self.forwards = nn.ModuleList(
             nn.LSTM(width, config.hidden_size, batch_first=True) for width in widths if self.ahead
         )
@@ -80,36 +101,35 @@ class Encoder(nn.Module):
         )
         self.layers = config.layers
         self.all_layers = config.summary == "all"
-        self.summary_size = self.memory_size * (config.layers if self.all_layers else 1)
+        self.summary_size = self.annotation_size * (config.layers if self.all_layers else 1)
         self.dropout = Dropout(dropout)
 
-    def forward(self, embedded: Float[Tensor, "B S E"], lengths: Int[Tensor, "B"]) -> Encoded:
-        """Annotate each position; ``lengths`` counts real tokens and is at least 1."""
+    def forward(self, embedded: Float[Tensor, "B S E"], lengths: Int[Tensor, "B"]) -> Source:
+        """Annotate each position; ``lengths`` counts real tokens, at least 1. Keys are empty."""
         batch, width, _ = embedded.shape
         flip = flip_index(lengths, width)[:, :, None]
         mask = length_mask(lengths, width)
-        layer_input = embedded
         rows = torch.arange(batch, device=lengths.device)
-        ends: list[Tensor] = []  # where each direction has read the whole sentence
+        layer_input = embedded
+        ends: list[Tensor] = []  # the states of each direction after the whole sentence
         for layer in range(self.layers):
             if layer:
                 layer_input = self.dropout(layer_input)
-            read = []
-            if not self.all_layers:
-                ends.clear()
+            directions, layer_ends = [], []
             if self.ahead:
                 states = _read(self.forwards[layer], layer_input)
-                ends.append(widen(states[rows, lengths - 1]))
-                read.append(states)
+                layer_ends.append(to_float32(states[rows, lengths - 1]))
+                directions.append(states)
             if self.behind:
-                backwards = layer_input.gather(1, flip.expand_as(layer_input))
-                flipped = _read(self.backwards[layer], backwards)
-                states = flipped.gather(1, flip.expand_as(flipped))
-                ends.append(widen(states[:, 0]))
-                read.append(states)
-            layer_input = widen(torch.cat(read, dim=2))
-        memory = layer_input * mask[:, :, None]
-        return Encoded(memory, mask, torch.cat(ends, dim=1))
+                reversed_input = layer_input.gather(1, flip.expand_as(layer_input))
+                states = _read(self.backwards[layer], reversed_input)
+                states = states.gather(1, flip.expand_as(states))
+                layer_ends.append(to_float32(states[:, 0]))
+                directions.append(states)
+            layer_input = to_float32(torch.cat(directions, dim=2))
+            ends = ends + layer_ends if self.all_layers else layer_ends
+        annotations = layer_input * mask[:, :, None]
+        return Source(annotations, mask, torch.cat(ends, dim=1), annotations[:, :, :0])
 
 
 def _read(lstm: nn.Module, embedded: Float[Tensor, "B S E"]) -> Float[Tensor, "B S H"]:
@@ -118,9 +138,6 @@ def _read(lstm: nn.Module, embedded: Float[Tensor, "B S E"]) -> Float[Tensor, "B
     On CUDA in float32 whatever autocast says: PyTorch hands cuDNN's LSTM float16 there, also where
     bfloat16 was asked for, and without loss scaling small gradients would be lost in it.
     """
-    if not embedded.is_cuda:
+    with torch.autocast("cuda", enabled=False) if embedded.is_cuda else nullcontext():
         states: Tensor = lstm(embedded)[0]
-        return states
-    with torch.autocast("cuda", enabled=False):
-        states = lstm(embedded)[0]
     return states

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from seq2seq.model.attention import Attention
-from seq2seq.model.attention.additive import CoverageAttention, NetworkAttention
+from seq2seq.model.attention.additive import AdditiveAttention
+from seq2seq.model.attention.base import Attention
 from seq2seq.model.decoder import Decoder
 
 READOUT_GAIN = 3.0
@@ -41,8 +41,8 @@ def initialize_uniform(model: nn.Module) -> None:
                 nn.init.xavier_uniform_(module.weight)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
-            elif isinstance(module, NetworkAttention | CoverageAttention):
-                _spread(module.score, module.key_size)
+            elif isinstance(module, AdditiveAttention):
+                _spread(module.vector, len(module.vector))
         for module in modules:
             if isinstance(module, nn.LSTM):
                 for name, parameter in module.named_parameters():

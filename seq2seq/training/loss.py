@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from seq2seq.data.batching import Batch
-from seq2seq.model.kernels import choose_kernels
-from seq2seq.model.precision import product_type
+from seq2seq.model.fast.operations import choose_operations
+from seq2seq.model.layers import matmul_dtype
 from seq2seq.model.translation import TranslationModel
 
 CHUNK_CELLS = 1 << 23
@@ -66,7 +66,7 @@ def output_loss(
     while its logits are at hand. Products use the autocast type; the softmax and all sums are
     float32 (or float64).
     """
-    product = product_type(outputs.device, outputs.dtype)
+    product = matmul_dtype(outputs.device, outputs.dtype)
     wanted = torch.is_grad_enabled()  # inside the operation it is off in any case
     return BatchLoss(
         *_OutputLoss.apply(outputs, weight, bias, targets, smoothing, scale, product, wanted)
@@ -88,7 +88,7 @@ class _OutputLoss(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         vocabulary = len(weight)
         cells = GPU_CHUNK_CELLS if weight.is_cuda else CHUNK_CELLS
-        kernels = choose_kernels(weight.device, weight.dtype, product)
+        kernels = choose_operations(weight.device, weight.dtype, product)
         likelihood, uniform = weight.new_zeros(()), weight.new_zeros(())
         d_outputs = torch.empty_like(outputs) if wanted else None
         d_weight = torch.zeros_like(weight) if wanted else None

@@ -18,7 +18,7 @@ from seq2seq.config import ExperimentConfig, to_json
 from seq2seq.data.batching import Batch, BatchPlan, blank_batch, collate
 from seq2seq.data.dataset import PreparedData
 from seq2seq.device import choose_device, choose_precision, deterministic
-from seq2seq.model.kernels import choose_kernels
+from seq2seq.model.fast.operations import choose_operations
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import earlier_commits, environment_record
 from seq2seq.training.distributed import ALONE, Ranks
@@ -328,7 +328,7 @@ class Trainer:
         return {
             "device": self.device.type,
             "precision": str(self.precision).removeprefix("torch."),
-            "kernels": choose_kernels(self.device, torch.float32, self.precision).name,
+            "kernels": choose_operations(self.device, torch.float32, self.precision).name,
             "threads": str(torch.get_num_threads()),
             "processes": str(self.ranks.size),
             "torch": torch.__version__,

@@ -5,7 +5,7 @@ import torch
 
 from seq2seq.benchmark.paths import PATHS, ProjectTraining, Workload
 from seq2seq.benchmark.sizes import SIZES
-from seq2seq.model.kernels import choose_kernels
+from seq2seq.model.fast.operations import choose_operations
 
 CPU = torch.device("cpu")
 FLOAT32 = ("hoisted", "fast-fp32")
@@ -53,7 +53,7 @@ def test_the_naive_path_starts_from_the_same_weights_and_learns():
 def test_paths_differ_in_what_their_names_say():
     started = {name: PATHS[name].start(workload("additive")) for name in PATHS}
     assert started["naive"].kernel_name == started["fast-torch"].kernel_name == "torch"
-    assert started["fast"].kernel_name == choose_kernels(CPU, torch.float32, torch.float32).name
+    assert started["fast"].kernel_name == choose_operations(CPU, torch.float32, torch.float32).name
     assert {n for n, p in started.items() if p.precision == torch.float32} >= {"naive", *FLOAT32}
     assert started["hoisted-bf16"].precision == torch.bfloat16
     taped = {n for n, p in started.items() if n != "naive" and not p.model.decoder.fast}

@@ -17,6 +17,10 @@ def product(one: Sequence[float], other: Sequence[float]) -> float:
     return sum(x * y for x, y in zip(one, other, strict=True))
 
 
+def plus(*vectors: Vector) -> Vector:
+    return [sum(numbers) for numbers in zip(*vectors, strict=True)]
+
+
 def softmax(scores: Sequence[float]) -> Vector:
     """Of scores some of which may be minus infinity."""
     largest = max(scores)
@@ -39,38 +43,42 @@ Look = tuple[Vector, Vector]
 
 def additive(attention, state: Vector, memory: list[Vector], past: Vector) -> Look:
     """Bahdanau et al. 2014: e_j = v . tanh(W s + U h_j)."""
-    scores = []
-    for annotation in memory:
-        one = times(attention.query.weight, state)
-        other = times(attention.key.weight, annotation)
-        inner = [math.tanh(a + b) for a, b in zip(one, other, strict=True)]
-        scores.append(product(attention.score.tolist(), inner))
-    weights = softmax(scores)
-    return mixed(weights, memory), weights
+    return small_network(
+        attention,
+        [
+            plus(times(attention.query.weight, state), times(attention.key.weight, annotation))
+            for annotation in memory
+        ],
+        memory,
+    )
 
 
 def concat(attention, state: Vector, memory: list[Vector], past: Vector) -> Look:
     """Luong et al. 2015: e_j = v . tanh(W [s; h_j])."""
-    scores = []
-    for annotation in memory:
-        inner = [math.tanh(x) for x in times(attention.joint.weight, [*state, *annotation])]
-        scores.append(product(attention.score.tolist(), inner))
-    weights = softmax(scores)
-    return mixed(weights, memory), weights
+    inner = [times(attention.joint.weight, [*state, *annotation]) for annotation in memory]
+    return small_network(attention, inner, memory)
 
 
 def coverage(attention, state: Vector, memory: list[Vector], past: Vector) -> Look:
     """Tu et al. 2016: e_j = v . tanh(W s + U h_j + V C_j)."""
-    scores = []
-    for annotation, covered in zip(memory, past, strict=False):
-        parts = (
-            times(attention.query.weight, state),
-            times(attention.key.weight, annotation),
-            times(attention.covered.weight, [covered]),
-        )
-        inner = [math.tanh(sum(terms)) for terms in zip(*parts, strict=True)]
-        scores.append(product(attention.score.tolist(), inner))
-    weights = softmax(scores)
+    return small_network(
+        attention,
+        [
+            plus(
+                times(attention.query.weight, state),
+                times(attention.key.weight, annotation),
+                times(attention.covered.weight, [covered]),
+            )
+            for annotation, covered in zip(memory, past, strict=False)
+        ],
+        memory,
+    )
+
+
+def small_network(attention, inner: list[Vector], memory: list[Vector]) -> Look:
+    """e_j = v . tanh(inner_j)."""
+    vector = attention.vector.tolist()
+    weights = softmax([product(vector, [math.tanh(x) for x in each]) for each in inner])
     return mixed(weights, memory), weights
 
 

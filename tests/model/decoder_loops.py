@@ -3,8 +3,9 @@
 import math
 
 import torch
-from attention_loops import LOOPS, Vector, times
+from attention_loops import LOOPS, Vector, plus, times
 
+from seq2seq.model.decoder import LuongDecoder
 from seq2seq.model.translation import TranslationModel
 
 
@@ -18,10 +19,6 @@ def cell(gates: Vector, before: Vector) -> tuple[Vector, Vector]:
     i, f, g, o = (gates[k * width : (k + 1) * width] for k in range(4))
     after = [sigmoid(f[k]) * before[k] + sigmoid(i[k]) * math.tanh(g[k]) for k in range(width)]
     return [sigmoid(o[k]) * math.tanh(after[k]) for k in range(width)], after
-
-
-def plus(*vectors: Vector) -> Vector:
-    return [sum(numbers) for numbers in zip(*vectors, strict=True)]
 
 
 def look(
@@ -44,8 +41,8 @@ class SlowState:
     """Where the decoder is in one sentence."""
 
     def __init__(self, model: TranslationModel, kind: str, source: list[int]) -> None:
-        encoded = model.encode(torch.tensor([source]), torch.tensor([len(source)]))
-        self.memory, self.summary = encoded.memory[0].tolist(), encoded.summary[0].tolist()
+        read = model.encode(torch.tensor([source]), torch.tensor([len(source)]))
+        self.memory, self.summary = read.annotations[0].tolist(), read.summary[0].tolist()
         self.kind, self.decoder = kind, model.decoder
         width, layers = self.decoder.state_gates.out_features // 4, self.decoder.layers
         start = times(self.decoder.initial.weight, self.summary)
@@ -81,50 +78,38 @@ class SlowState:
             self.hiddens[k], self.cells[k] = cell(gates, self.cells[k])
 
     def readout(self, *parts: Vector) -> Vector:
-        """W [parts] + b, or tanh of it."""
-        joined = [x for part in parts for x in part]
-        mixed = times(self.decoder.readout_layer.weight, joined)
-        mixed = plus(mixed, self.decoder.readout_layer.bias.tolist())
-        return [math.tanh(x) for x in mixed] if self.decoder.readout_kind == "tanh" else mixed
+        """W [parts] + b, tanh of it, or the larger of each pair."""
+        layer, kind = self.decoder.readout_layer, self.decoder.readout_kind
+        mixed = plus(times(layer.weight, [x for p in parts for x in p]), layer.bias.tolist())
+        if kind == "maxout":
+            return [max(pair) for pair in zip(mixed[::2], mixed[1::2], strict=True)]
+        return [math.tanh(x) for x in mixed] if kind == "tanh" else mixed
 
 
-def slow_luong(
-    model: TranslationModel, kind: str, source: list[int], target: list[int], feeding: bool
-) -> tuple[list[Vector], list[Vector]]:
-    """Logits and weights of each step of one sentence (Luong et al. 2015, section 3).
-
-    s_t = LSTM(s_{t-1}, [E y_{t-1}; h~_{t-1}]), c_t = attend(s_t), h~_t = tanh(W_c [s_t; c_t]),
-    logits = W_s h~_t + b; h~_{t-1} is there with input feeding alone, and h~_0 = 0.
-    """
-    state = SlowState(model, kind, source)
-    attentional = [0.0] * model.output.in_features
-    logits, looked = [], []
-    for word in target:
-        embedded = (model.target_embedding.weight[word] * model.target_embedding.scale).tolist()
-        state.move(embedded, attentional if feeding else [])
-        context, weights = state.attend()
-        attentional = state.readout(state.hiddens[-1], context)
-        logits.append(plus(times(model.output.weight, attentional), model.output.bias.tolist()))
-        looked.append(weights)
-    return logits, looked
-
-
-def slow_bahdanau(
+def slow_decoder(
     model: TranslationModel, kind: str, source: list[int], target: list[int]
 ) -> tuple[list[Vector], list[Vector]]:
-    """Logits and weights of each step of one sentence (Bahdanau et al. 2014, appendix A.2.2).
+    """Logits and weights of each step of one sentence.
 
-    c_i = attend(s_{i-1}), or attend(s_{i-1} + W_y E y_{i-1}),
-    s_i = LSTM(s_{i-1}, [E y_{i-1}; c_i]),
-    t_i = U [s_i; c_i; E y_{i-1}], or tanh of it, logits = W t_i + b.
+    Luong et al. 2015, section 3: s_t = LSTM(s_{t-1}, [E y_{t-1}; h~_{t-1}]), c_t = attend(s_t),
+    h~_t = tanh(W_c [s_t; c_t]); h~_{t-1} is there with input feeding alone, and h~_0 = 0.
+    Bahdanau et al. 2014, appendix A.2.2: c_i = attend(s_{i-1}), or attend(s_{i-1} + W_y E y_{i-1}),
+    s_i = LSTM(s_{i-1}, [E y_{i-1}; c_i]), t_i = U [s_i; c_i; E y_{i-1}].
     """
     state = SlowState(model, kind, source)
+    feed = [0.0] * model.decoder.feed_size
     logits, looked = [], []
     for word in target:
         embedded = (model.target_embedding.weight[word] * model.target_embedding.scale).tolist()
-        context, weights = state.attend(embedded)
-        state.move(embedded, context)
-        shown = state.readout(state.hiddens[-1], context, embedded)
-        logits.append(plus(times(model.output.weight, shown), model.output.bias.tolist()))
+        if isinstance(model.decoder, LuongDecoder):
+            state.move(embedded, feed)
+            context, weights = state.attend()
+            readout = state.readout(state.hiddens[-1], context)
+            feed = readout if feed else []
+        else:
+            context, weights = state.attend(embedded)
+            state.move(embedded, context)
+            readout = state.readout(state.hiddens[-1], context, embedded)
+        logits.append(plus(times(model.output.weight, readout), model.output.bias.tolist()))
         looked.append(weights)
     return logits, looked

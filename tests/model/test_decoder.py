@@ -1,98 +1,103 @@
-"""The decoder: the cell against PyTorch's, the paper's order of things, unroll against steps."""
+"""Both orders of the decoder, with every kind of attention, against slow loops from the papers."""
 
 import pytest
 import torch
-from torch import nn
+from decoder_loops import slow_decoder
+from small_model import LENGTHS, SOURCE, SOURCES, TARGET, build, enlarge
 
-from seq2seq.config import AttentionConfig, DecoderConfig
 from seq2seq.config.model import ATTENTION_KINDS
-from seq2seq.model.attention import build_attention
-from seq2seq.model.bahdanau import BahdanauDecoder
-from seq2seq.model.decoder import lstm_cell
-from seq2seq.model.encoder import Encoded, length_mask
+
+KINDS = pytest.mark.parametrize("kind", ATTENTION_KINDS)
 
 
-def build(kind: str = "additive", layers: int = 1, readout: str = "tanh") -> BahdanauDecoder:
-    torch.manual_seed(0)
-    # Only dot needs states as wide as annotations.
-    hidden = 6 if kind == "dot" else 5
-    settings = AttentionConfig(kind=kind, size=4, heads=2, window=1, positions=3)
-    attention = build_attention(settings, hidden, memory_size=6)
-    for parameter in attention.parameters():
-        nn.init.normal_(parameter)
-    config = DecoderConfig(hidden_size=hidden, layers=layers, readout=readout)
-    return BahdanauDecoder(3, 6, 6, attention, config, dropout=0.0)
+@KINDS
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {},
+        {"query": "state", "readout": "tanh"},
+        {"layers": 2, "readout": "maxout"},
+        {"order": "luong"},
+        {"order": "luong", "layers": 2, "readout": "tanh"},
+        {"order": "luong", "layers": 2, "input_feeding": True},
+    ],
+    ids=str,
+)
+def test_a_batch_equals_slow_loops_over_its_sentences(kind, choices):
+    """So no sentence is touched by its company, or by padding."""
+    model = enlarge(build(kind, **choices))
+    slow = [slow_decoder(model, kind, *pair) for pair in zip(SOURCES, TARGET.tolist(), strict=True)]
+    for model.decoder.fast in (True, False):
+        embedded, source = model.target_embedding(TARGET), model.encode(SOURCE, LENGTHS)
+        readouts, weights = model.decoder(embedded, source)
+        logits = model.logits(readouts)
+        for row, (expected, looked) in enumerate(slow):
+            torch.testing.assert_close(logits[row], torch.tensor(expected, dtype=torch.float64))
+            mine = weights[row, :, : LENGTHS[row]]
+            torch.testing.assert_close(mine, torch.tensor(looked, dtype=torch.float64))
+            assert not weights[row, :, LENGTHS[row] :].any()
 
 
-@pytest.fixture
-def encoded() -> Encoded:
+@KINDS
+@pytest.mark.parametrize(
+    ("layers", "order", "feeding"),
+    [(1, "bahdanau", False), (2, "bahdanau", False), (1, "luong", False), (2, "luong", True)],
+)
+@pytest.mark.parametrize("autocast", [False, True], ids=["f32", "bf16"])
+def test_steps_equal_forward(kind, layers, order, feeding, autocast):
+    """Three hypotheses of each sentence, as search has them: one is the target, at all places."""
+    choices = {"dtype": torch.float32, "input_feeding": feeding}
+    model = enlarge(build(kind, order, layers, **choices)).eval()
+    turn = torch.tensor([1, 2, 0, 4, 5, 3, 7, 8, 6])
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        expected = model.logits(model(SOURCE, LENGTHS, TARGET)).float()
+        source = model.encode(SOURCE, LENGTHS)
+        state = model.init_state(source).select(torch.arange(3).repeat_interleave(3))
+        for position in range(TARGET.shape[1]):
+            token = torch.full((3, 3), 10)
+            token[:, -position % 3] = TARGET[:, position]
+            step = model.step(token.flatten(), state, source)
+            found = step.logits[-position % 3 :: 3].float()
+            tolerance = 0.1 if autocast else 1e-5
+            torch.testing.assert_close(found, expected[:, position], atol=tolerance, rtol=tolerance)
+            state = step.state.select(turn)
+
+
+def outputs_and_gradients(autocast=False, widen=1, **choices):
+    """Of a model: what it returns, and the gradient of a random projection of that."""
+    model = build(widen=widen, **choices)
+    model = model if widen > 1 else enlarge(model)
     torch.manual_seed(1)
-    mask = length_mask(torch.tensor([4, 2]), 4)
-    return Encoded(torch.randn(2, 4, 6) * mask[:, :, None], mask, torch.randn(2, 6))
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        outputs = model(SOURCE, LENGTHS, TARGET)
+        shortest = model(torch.tensor([[3]]), torch.tensor([1]), torch.tensor([[2]]))
+    torch.manual_seed(2)
+    ((outputs * torch.randn(outputs.shape)).sum() + shortest.square().sum()).backward()
+    gradients = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+    return outputs.detach(), gradients
 
 
-def test_cell_equals_pytorchs_lstm_cell():
-    torch.manual_seed(0)
-    reference = nn.LSTMCell(3, 5)
-    x, hidden, cell = torch.randn(2, 3), torch.randn(2, 5), torch.randn(2, 5)
-    gates = nn.functional.linear(x, reference.weight_ih, reference.bias_ih)
-    gates = gates + nn.functional.linear(hidden, reference.weight_hh, reference.bias_hh)
-    torch.testing.assert_close(lstm_cell(gates, cell), reference(x, (hidden, cell)))
+@KINDS
+@pytest.mark.parametrize("order", ["bahdanau", "luong"])
+@pytest.mark.parametrize(
+    ("layers", "dtype", "tolerance"), [(2, torch.float64, 1e-11), (1, torch.float32, 1e-4)]
+)
+def test_the_fast_path_equals_the_plain_loop(kind, order, layers, dtype, tolerance):
+    choices = {"kind": kind, "order": order, "layers": layers, "dtype": dtype}
+    fast = outputs_and_gradients(**choices, recurrence="fast")
+    plain = outputs_and_gradients(**choices, recurrence="reference")
+    torch.testing.assert_close(fast, plain, atol=tolerance, rtol=tolerance)
 
 
-@pytest.mark.parametrize("kind", ATTENTION_KINDS)
-@pytest.mark.parametrize(("layers", "readout"), [(1, "tanh"), (2, "maxout")])
-def test_unroll_equals_steps(encoded, kind, layers, readout):
-    decoder = build(kind, layers, readout)
-    embedded = torch.randn(2, 3, 3)
-    outputs, weights = decoder.unroll(embedded, encoded)
-    state, keys = decoder.initial_state(encoded), decoder.attention.keys(encoded.memory)
-    for position in range(3):
-        output, state, step_weights = decoder.step(embedded[:, position], state, encoded, keys)
-        torch.testing.assert_close(outputs[:, position], output)
-        torch.testing.assert_close(weights[:, position], step_weights)
-
-
-def test_the_query_is_the_state_before_the_step(encoded):
-    """Bahdanau's order: the first weights depend on s_0 and not on the first word."""
-    decoder = build()
-    state, keys = decoder.initial_state(encoded), decoder.attention.keys(encoded.memory)
-    _, expected = decoder.attention(state.hidden[-1], keys, encoded, state.past)
-    for embedded in (torch.zeros(2, 3), torch.randn(2, 3)):
-        _, _, weights = decoder.step(embedded, state, encoded, keys)
-        torch.testing.assert_close(weights, expected)
-
-
-@pytest.mark.parametrize("part", ["state_gates", "readout_layer"])
-def test_the_context_enters_the_recurrence_and_the_readout(encoded, part):
-    """With the context's columns zeroed in the other of the two, the output still sees it."""
-    decoder = build("fixed")
-    with torch.no_grad():
-        decoder.initial.weight.zero_()  # s_0 must not carry the summary here
-        if part == "state_gates":
-            decoder.readout_layer.weight[:, 5 + 3 :].zero_()
-        else:
-            decoder.state_gates.weight[:, :6].zero_()
-    embedded = torch.randn(2, 2, 3)
-    outputs, _ = decoder.unroll(embedded, encoded)
-    other = encoded._replace(summary=encoded.summary + 1)
-    assert (decoder.unroll(embedded, other)[0] - outputs).abs().max() > 1e-3
-
-
-def test_the_initial_state_comes_from_the_summary(encoded):
-    decoder = build(layers=2)
-    state = decoder.initial_state(encoded)
-    assert state.hidden.shape == state.cell.shape == (2, 2, 5)
-    flat = torch.tanh(decoder.initial(encoded.summary))  # hidden of both layers, then cells
-    torch.testing.assert_close(state.hidden[1], flat[:, 5:10])
-    torch.testing.assert_close(state.cell[0], flat[:, 10:15])
-
-
-def test_maxout_takes_the_larger_of_each_pair():
-    decoder = build(readout="maxout")
-    hidden, embedded, context = torch.randn(2, 5), torch.randn(2, 3), torch.randn(2, 6)
-    mixed = decoder.readout_layer(torch.cat([hidden, embedded, context], dim=1))
-    expected = torch.stack(
-        [torch.maximum(mixed[:, 2 * k], mixed[:, 2 * k + 1]) for k in range(3)], dim=1
-    )
-    torch.testing.assert_close(decoder.readout(hidden, embedded, context), expected)
+@KINDS
+@pytest.mark.parametrize("order", ["bahdanau", "luong", "feeding"])
+def test_bfloat16_gradients_stay_within_three_percent_of_exact_ones(kind, order):
+    """Including W_a's at initialization, which plain bfloat16 loses altogether."""
+    choices = {"kind": kind, "dtype": torch.float32, "widen": 8}
+    if order != "bahdanau":
+        choices |= {"order": "luong", "input_feeding": order == "feeding"}
+    _, exact = outputs_and_gradients(**choices, recurrence="reference")
+    _, mixed = outputs_and_gradients(**choices, autocast=True)
+    assert mixed.keys() == exact.keys()
+    for name, gradient in exact.items():
+        assert (mixed[name] - gradient).norm() <= 0.03 * gradient.norm() + 1e-7, name

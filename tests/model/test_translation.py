@@ -1,64 +1,34 @@
-"""The whole model: padding changes nothing, the arms differ in one part, steps equal forward."""
+"""The whole model: padding changes nothing, arms differ in one part, parameters are counted."""
 
 import pytest
 import torch
+from small_model import LENGTHS, SOURCE, TARGET, build, enlarge
 
 from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
 from seq2seq.config.model import ATTENTION_KINDS
-from seq2seq.data.vocabulary import PAD
+from seq2seq.errors import UserError
 from seq2seq.model import translation
-from seq2seq.model.attention import AdditiveAttention
-from seq2seq.model.translation import TranslationModel
-
-SOURCE = torch.tensor([[5, 6, 7, 3], [8, 3, PAD, PAD], [9, 4, 3, PAD]])
-LENGTHS = torch.tensor([4, 2, 3])
-TARGET = torch.tensor([[2, 5, 6], [2, 7, PAD], [2, 8, 9]])
+from seq2seq.model.attention.additive import AdditiveAttention
 
 
-def build(
-    kind: str = "additive", tie: bool = True, initialization: str = "uniform", layers: int = 1
-):
-    torch.manual_seed(0)
-    config = ModelConfig(
-        embedding_dim=6,
-        initialization=initialization,
-        encoder=EncoderConfig(hidden_size=4),
-        attention=AttentionConfig(kind=kind, size=8),
-        decoder=DecoderConfig(hidden_size=8, layers=layers, tie_embedding=tie),
-    )
-    return TranslationModel(config, source_size=11, target_size=13).eval()
-
-
+@pytest.mark.parametrize("order", ["bahdanau", "luong"])
 @pytest.mark.parametrize("kind", ATTENTION_KINDS)
-def test_a_sentence_scores_the_same_in_any_company(kind):
-    model = build(kind)
+def test_a_sentence_scores_the_same_in_any_company(kind, order):
+    model = enlarge(build(kind, order, dtype=torch.float32)).eval()
     together = model(SOURCE, LENGTHS, TARGET)
     for row, length in enumerate(LENGTHS.tolist()):
-        alone = model(SOURCE[row : row + 1, :length], LENGTHS[row : row + 1], TARGET[row : row + 1])
+        one = slice(row, row + 1)
+        alone = model(SOURCE[one, :length], LENGTHS[one], TARGET[one])
         torch.testing.assert_close(alone[0], together[row])
 
 
-@pytest.mark.parametrize("kind", ATTENTION_KINDS)
-def test_steps_equal_forward(kind):
-    model = build(kind)
-    logits = model.logits(model(SOURCE, LENGTHS, TARGET))
-    encoded = model.encode(SOURCE, LENGTHS)
-    keys, state = model.keys(encoded.memory), model.initial_state(encoded)
-    for position in range(TARGET.shape[1]):
-        step = model.step(TARGET[:, position], state, encoded, keys)
-        torch.testing.assert_close(step.logits, logits[:, position])
-        state = step.state
-
-
-def test_a_parameter_that_nothing_starts_is_found_out(monkeypatch):
-    class Careless(AdditiveAttention):
-        def __init__(self) -> None:
-            super().__init__(8, 8, 8)
-            self.temperature = torch.nn.Parameter(torch.empty(1))
-
-    monkeypatch.setattr(translation, "build_attention", lambda *_: Careless())
-    with pytest.raises(ValueError, match=r"decoder.attention.temperature has no start; give it"):
-        build()
+def test_no_future_word_reaches_an_earlier_readout():
+    model = build().eval()
+    changed = TARGET.clone()
+    changed[:, 2] = 10
+    before, after = model(SOURCE, LENGTHS, TARGET), model(SOURCE, LENGTHS, changed)
+    torch.testing.assert_close(after[:, :2], before[:, :2])
+    assert (after[:, 2] - before[:, 2]).abs().max() > 1e-4
 
 
 def test_the_arms_differ_in_the_attention_alone():
@@ -82,61 +52,49 @@ def test_arms_of_one_seed_start_from_equal_values_and_draw_equal_numbers(initial
     assert all(torch.equal(mine[name], theirs[name]) for name in theirs)
 
 
-def test_tying_shares_the_target_embedding():
-    tied, untied = build(tie=True), build(tie=False)
-    assert tied.output.weight is tied.target_embedding.weight
-    difference = untied.parameter_counts()["total"] - tied.parameter_counts()["total"]
-    assert difference == 13 * 6
-
-
 def test_an_untied_softmax_starts_like_a_tied_one_and_moves_nothing_else():
-    torch.manual_seed(0)
-    tied = TranslationModel(ModelConfig(embedding_dim=64), 500, 500)
-    config = ModelConfig(embedding_dim=64)
-    config.decoder.tie_embedding = False
-    torch.manual_seed(0)
-    untied = TranslationModel(config, 500, 500)
-    assert untied.output.weight.std().item() == pytest.approx(1 / 8, rel=0.05)
+    tied, untied = (build(widen=40, tie_embedding=tie) for tie in (True, False))
+    assert tied.output.weight is tied.target_embedding.weight
+    assert untied.output.weight.std().item() == pytest.approx(240**-0.5, rel=0.05)
     assert not torch.equal(untied.output.weight, untied.target_embedding.weight)
     for name, value in tied.state_dict().items():
-        if name != "output.weight":
-            assert torch.equal(value, untied.state_dict()[name]), name
+        assert name == "output.weight" or torch.equal(value, untied.state_dict()[name]), name
+    totals = [model.parameter_counts()["total"] for model in (tied, untied)]
+    assert totals[1] - totals[0] == 13 * 240
 
 
-def test_no_future_word_reaches_an_earlier_output():
-    model = build()
-    changed = TARGET.clone()
-    changed[:, 2] = 10
-    before, after = model(SOURCE, LENGTHS, TARGET), model(SOURCE, LENGTHS, changed)
-    torch.testing.assert_close(after[:, :2], before[:, :2])
-    assert (after[:, 2] - before[:, 2]).abs().max() > 1e-4
+def test_a_parameter_that_nothing_starts_is_found_out(monkeypatch):
+    class Careless(AdditiveAttention):
+        def __init__(self):
+            super().__init__(8, 8, AttentionConfig(size=8))
+            self.temperature = torch.nn.Parameter(torch.empty(1))
 
-
-@pytest.mark.parametrize(("initialization", "open_gate"), [("uniform", 1.0), ("paper", 0.0)])
-def test_upper_layers_of_the_decoder_start_like_the_lowest(initialization, open_gate):
-    decoder = build(initialization=initialization, layers=3).decoder
-    assert len(decoder.upper_gates) == 2
-    for linear in [decoder.state_gates, *decoder.upper_gates]:
-        for block in linear.weight[:, -8:].chunk(4):
-            orthogonal = torch.allclose(block @ block.T, torch.eye(8), atol=1e-5)
-            assert orthogonal == (initialization == "paper")
-            assert block.abs().max() <= (1 if orthogonal else 8**-0.5)
-    for upper in decoder.upper_gates:
-        assert upper.bias.tolist() == [0.0] * 8 + [open_gate] * 8 + [0.0] * 16
-
-
-def test_paper_initialization_is_that_of_appendix_b1():
-    model = build(initialization="paper")
-    attention = model.decoder.attention
-    assert attention.score.abs().max() == 0
-    assert attention.query.weight.std().item() == pytest.approx(0.001, rel=0.5)
-    assert model.decoder.readout_layer.weight.std().item() == pytest.approx(0.01, rel=0.5)
-    assert all(p.abs().max() == 0 for n, p in model.named_parameters() if n.endswith("bias"))
-    for block in model.encoder.backwards[0].weight_hh_l0.chunk(4):
-        torch.testing.assert_close(block @ block.T, torch.eye(4))
+    monkeypatch.setattr(translation, "build_attention", lambda *_: Careless())
+    with pytest.raises(ValueError, match=r"decoder.attention.temperature"):
+        build()
 
 
 def test_shapes_are_checked_at_run_time_in_tests():
     """The import hook of conftest is on: a wrong shape is refused, not broadcast."""
     with pytest.raises(Exception, match="Type-check"):
         build()(SOURCE, LENGTHS[:2], TARGET)
+
+
+@pytest.mark.parametrize(
+    ("attention", "decoder", "said"),
+    [
+        ({"kind": "dot"}, {"hidden_size": 10}, "hidden_size=10 .* 12"),
+        ({"kind": "multi_head", "size": 10, "heads": 4}, {}, r"attention\.size=10 .*heads"),
+        ({"kind": "multi_head", "size": 10, "heads": 5}, {}, r"12 .*heads"),
+        ({}, {"order": "cho"}, r"model\.decoder\.order=cho .*bahdanau"),
+        ({}, {"input_feeding": True}, r"input_feeding=true .* model\.decoder\.order=luong"),
+        ({}, {"order": "luong", "readout": "maxout"}, r"readout=maxout .* model\.decoder\.readout"),
+    ],
+)
+def test_choices_that_do_not_go_together_are_refused(attention, decoder, said):
+    with pytest.raises(UserError, match=said):
+        ModelConfig(
+            encoder=EncoderConfig(hidden_size=6),
+            attention=AttentionConfig(**attention),
+            decoder=DecoderConfig(**decoder),
+        )

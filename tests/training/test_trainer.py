@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 import torch
 from reversal import reversal_experiment, with_optimizer, without_dropout, write_reversal_corpus
+from seq2seq.model.kernels import torch_only
+from seq2seq.model.kernels.native import load_native
 from small_training import metrics, train, weights
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.batching import collate
 from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
-from seq2seq.model.kernels import torch_only
-from seq2seq.model.kernels.native import load_native
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.saves import Saves

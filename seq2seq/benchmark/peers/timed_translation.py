@@ -13,7 +13,7 @@ import torch
 from seq2seq.config import DecodingConfig
 from seq2seq.data.text import read_lines, write_lines
 from seq2seq.decoding.translator import Translator
-from seq2seq.model.kernels import choose_kernels
+from seq2seq.model.fast.operations import choose_operations
 
 
 def translate_timed(
@@ -32,7 +32,9 @@ def translate_timed(
         UserError: there is no whole checkpoint, or the text cannot be read.
     """
     translator = Translator.load(checkpoint, "cpu", precision)
-    choose_kernels(translator.device, torch.float32, translator.precision)  # compiled at first use
+    choose_operations(
+        translator.device, torch.float32, translator.precision
+    )  # compiled at first use
     sentences = list(read_lines(source))
     start = time.perf_counter()
     hypotheses = translator.translate(sentences, config)

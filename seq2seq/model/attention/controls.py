@@ -1,4 +1,4 @@
-"""Contexts that never change: what attention is compared with, the same network but for this."""
+"""What attention is compared with: the same network with a context that never changes."""
 
 from abc import abstractmethod
 
@@ -6,33 +6,32 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seq2seq.model.attention.interface import Attention
-from seq2seq.model.encoder import Encoded
+from seq2seq.model.attention.base import Attention
+from seq2seq.model.encoder import Source
 
 
 class ConstantContext(Attention):
-    """A kind whose context is the same at every step: the controls of the comparison.
+    """A kind whose context is the same at every step."""
 
-    The same network as the other arms but for this component.
-    """
+    asks = False
+
+    def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S 0"]:
+        """None."""
+        return annotations[:, :, :0]
 
     @abstractmethod
-    def constant(self, encoded: Encoded) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B S"]]:
+    def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
         """Context and weights of every step of each sentence."""
 
     def forward(
-        self,
-        query: Float[Tensor, "R H"],
-        keys: Float[Tensor, "N S 0"],
-        encoded: Encoded,
-        past: Float[Tensor, "R 0"],
+        self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """The same, whatever the query."""
-        context, weights = self.constant(encoded)
-        width = len(query) // len(context)
-        if width > 1:
-            context = context.repeat_interleave(width, dim=0)
-            weights = weights.repeat_interleave(width, dim=0)
+        context, weights = self.constant(source)
+        hypotheses = len(query) // len(context)
+        if hypotheses > 1:
+            context = context.repeat_interleave(hypotheses, dim=0)
+            weights = weights.repeat_interleave(hypotheses, dim=0)
         return context, weights
 
 
@@ -40,40 +39,39 @@ class FixedContext(ConstantContext):
     """No attention: the context is the encoder's summary at every step.
 
     The RNN encoder-decoder of Cho et al. 2014, which feeds one fixed vector to each step: the
-    baseline of the comparison. The weights are all 0, as no position is singled out.
+    baseline of the comparison. All weights are 0: no position is singled out.
     """
 
     attends = False
 
-    def constant(self, encoded: Encoded) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B S"]]:
-        """The summary, which looks nowhere."""
-        return encoded.summary, torch.zeros_like(encoded.memory[:, :, 0])
+    def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
+        """The summary, and zeros."""
+        return source.summary, torch.zeros_like(source.annotations[:, :, 0])
 
 
 class NoContext(ConstantContext):
     """No attention, and no context: the summary makes the first state, and that is all.
 
-    The encoder-decoder of Sutskever et al. 2014. The context is zero, so that the weights that
-    would read it are there but never used.
+    The encoder-decoder of Sutskever et al. 2014. The context is zero, so the weights that would
+    read it are there and never used.
     """
 
     attends = False
 
-    def constant(self, encoded: Encoded) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B S"]]:
-        """Zeros, which look nowhere."""
-        return torch.zeros_like(encoded.memory[:, 0]), torch.zeros_like(encoded.memory[:, :, 0])
+    def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
+        """Zeros."""
+        annotations = source.annotations
+        return torch.zeros_like(annotations[:, 0]), torch.zeros_like(annotations[:, :, 0])
 
 
 class UniformAttention(ConstantContext):
     r"""Access without selection: :math:`c = \frac{1}{S} \sum_j h_j` at every step.
 
-    It sees what attention sees, as much of a long sentence as of a short one, but cannot choose.
+    It sees what attention sees, of long and short sentences alike, but cannot choose.
     """
 
-    def constant(self, encoded: Encoded) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B S"]]:
+    def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
         """The mean of the annotations of real positions."""
-        weights = encoded.mask.to(encoded.memory.dtype)
+        weights = source.mask.to(source.annotations.dtype)
         weights = weights / weights.sum(dim=1, keepdim=True)
-        with torch.autocast(weights.device.type, enabled=False):
-            context = (weights[:, None] @ encoded.memory).squeeze(1)
-        return context, weights
+        return source.weigh(weights[:, None])

@@ -1,9 +1,9 @@
-"""The kernels of operations.py for a GPU, in Triton's language; launched by gpu.py.
+"""The operations as Triton kernels for a GPU. They compile for it, and have not run on one yet.
 
 One program computes one sentence (or row) and one block of its columns or positions, named by its
-two program ids; block sizes are the launcher's. Sums run inside one program and in one order, so
-equal inputs give equal bits. Numbers are widened to float32 as they are read, and rounded to an
-array's own type as they are written. Imported only where Triton is installed.
+two program ids: a batch has fewer sentences than a GPU has multiprocessors. Sums run inside one
+program and in one order, so equal inputs give equal bits. Numbers are widened to float32 as they
+are read, and rounded to an array's own type as they are written. No operation waits for the device.
 
 ``no_type_check`` keeps checkers of annotations off: Triton compiles the source itself. Arguments
 exempt from specialization change from batch to batch, and would be compiled for again each time.
@@ -12,8 +12,12 @@ exempt from specialization change from batch to batch, and would be compiled for
 
 from typing import no_type_check
 
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
+
+from seq2seq.model.fast.operations import Operations, dense, row_stride
 
 
 @triton.jit
@@ -109,7 +113,7 @@ def softmax(weights, positions, BLOCK: tl.constexpr):
 @no_type_check
 def weighted_sum(
     weights,
-    memory,
+    annotations,
     context,
     narrow,
     narrow_stride,
@@ -128,7 +132,7 @@ def weighted_sum(
         s = start + tl.arange(0, BLOCK_S)
         weight = tl.load(weights + b * positions + s, mask=s < positions, other=0.0)[:, None]
         place = (b // hypotheses * positions + s)[:, None] * width + m
-        sums += weight * tl.load(memory + place, mask=(weight != 0.0) & ok, other=0.0)
+        sums += weight * tl.load(annotations + place, mask=(weight != 0.0) & ok, other=0.0)
     result = tl.sum(sums, axis=0)
     tl.store(context + b * width + m, result, mask=ok)
     tl.store(narrow + b * narrow_stride + m, result, mask=ok)
@@ -136,17 +140,17 @@ def weighted_sum(
 
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["weights", "products"])
 @no_type_check
-def memory_products(
+def annotation_products(
     d_context,
     weights,
-    memory,
+    annotations,
     products,
     positions,
     width,
     BLOCK_S: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """The context's gradient times the memory, at a block of positions of sentence b."""
+    """The context's gradient times the annotations, at a block of positions of sentence b."""
     b = tl.program_id(0).to(tl.int64)
     s = tl.program_id(1) * BLOCK_S + tl.arange(0, BLOCK_S)
     rows = b * positions + s
@@ -156,7 +160,7 @@ def memory_products(
         m = start + tl.arange(0, BLOCK)
         ok = m < width
         place = rows[:, None] * width + m
-        value = tl.load(memory + place, mask=(weight != 0.0)[:, None] & ok, other=0.0)
+        value = tl.load(annotations + place, mask=(weight != 0.0)[:, None] & ok, other=0.0)
         sums += value * tl.load(d_context + b * width + m, mask=ok, other=0.0)
     tl.store(products + rows, tl.sum(sums, axis=1), mask=s < positions)
 
@@ -250,65 +254,96 @@ def additive_scores_backward(
     tl.store(d_vector + here, so_far + tl.sum(to_vector, axis=0), mask=ok)
 
 
-@triton.jit(do_not_specialize=["rows"])
-@no_type_check
-def row_losses(logits, bias, targets, results, rows, words, BLOCK: tl.constexpr):
-    """Of one row: both losses, the greatest logit, the sum of exponentials below it."""
-    row = tl.program_id(0).to(tl.int64)
-    top, total, plain = float("-inf"), 0.0, 0.0
-    for start in range(0, words, BLOCK):
-        v = start + tl.arange(0, BLOCK)
-        ok = v < words
-        x = tl.load(logits + row * words + v, mask=ok, other=0.0).to(tl.float32)
-        x += tl.load(bias + v, mask=ok, other=0.0)
-        plain += tl.sum(x, axis=0)
-        x = tl.where(ok, x, float("-inf"))
-        new_top = tl.maximum(top, tl.max(x, axis=0))
-        total = total * tl.exp(top - new_top) + tl.sum(tl.exp(x - new_top), axis=0)
-        top = new_top
-    target = tl.load(targets + row)
-    known = (target >= 0) & (target < words)  # else the loss is NaN: an error could not be raised
-    chosen = tl.load(logits + row * words + target, mask=known, other=float("nan")).to(tl.float32)
-    chosen += tl.load(bias + target, mask=known, other=0.0)
-    log_total = tl.log(total)
-    tl.store(results + row, top - chosen + log_total)
-    tl.store(results + rows + row, top - plain / words + log_total)
-    tl.store(results + 2 * rows + row, top)
-    tl.store(results + 3 * rows + row, total)
+class TritonOperations(Operations):
+    """Float32 on the current CUDA device; what is not here is plain PyTorch."""
 
+    name = "triton"
 
-@triton.jit(do_not_specialize=["rows"])
-@no_type_check
-def row_gradients(
-    logits,
-    bias,
-    targets,
-    results,
-    d_bias,
-    smoothing,
-    scale,
-    rows,
-    words,
-    BLOCK_N: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
-    """A block of words, all rows: logits become gradients, whose sum is added to the bias's."""
-    v = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    ok = v < words
-    own = tl.load(bias + v, mask=ok, other=0.0)
-    sums = tl.zeros([BLOCK_N, BLOCK], tl.float32)
-    for start in range(0, rows, BLOCK_N):
-        n = start + tl.arange(0, BLOCK_N)
-        real = n < rows
-        top = tl.load(results + 2 * rows + n, mask=real, other=0.0)[:, None]
-        total = tl.load(results + 3 * rows + n, mask=real, other=1.0)[:, None]
-        target = tl.load(targets + n, mask=real, other=0)[:, None]
-        place = n.to(tl.int64)[:, None] * words + v
-        inside = real[:, None] & ok
-        x = tl.load(logits + place, mask=inside, other=0.0).to(tl.float32) + own
-        wanted = smoothing / words + tl.where(v == target, 1.0 - smoothing, 0.0)
-        d = scale * (tl.exp(x - top) / total - wanted)
-        sums += tl.where(inside, d, 0.0)
-        tl.store(logits + place, d, mask=inside)
-    so_far = tl.load(d_bias + v, mask=ok, other=0.0)
-    tl.store(d_bias + v, so_far + tl.sum(sums, axis=0), mask=ok)
+    def __init__(self) -> None:
+        """OSError on a GPU that is too old."""
+        if torch.cuda.is_available() and torch.cuda.get_device_capability() < (8, 0):
+            raise OSError("the GPU is too old for Triton")
+
+    def cell(
+        self,
+        inputs: Tensor,
+        product: Tensor,
+        before: Tensor,
+        gates: Tensor,
+        after: Tensor,
+        hidden: Tensor,
+        narrow: Tensor,
+    ) -> None:
+        """See :meth:`Operations.cell`."""
+        arrays = dense(inputs, product, before, gates, after, hidden)
+        batch, width = before.shape
+        grid = (batch, triton.cdiv(width, 128))
+        cell[grid](*arrays, narrow, row_stride(narrow), width, BLOCK=128)
+
+    def cell_backward(
+        self,
+        gates: Tensor,
+        before: Tensor,
+        after: Tensor,
+        d_hidden: Tensor,
+        d_cell: Tensor,
+        d_gates: Tensor,
+    ) -> None:
+        """See :meth:`Operations.cell_backward`."""
+        arrays = dense(gates, before, after, d_hidden, d_cell, d_gates)
+        batch, width = before.shape
+        cell_backward[batch, triton.cdiv(width, 128)](*arrays, width, BLOCK=128)
+
+    def attend(self, weights: Tensor, annotations: Tensor, context: Tensor, narrow: Tensor) -> None:
+        """See :meth:`Operations.attend`.
+
+        The softmax is a launch of its own: a program that overwrote scores with weights would race
+        with those that still read the scores for other columns.
+        """
+        arrays = dense(weights, annotations, context)
+        rows, (sentences, positions, width) = len(weights), annotations.shape
+        softmax[rows,](weights, positions, BLOCK=128, num_warps=1)
+        weighted_sum[rows, triton.cdiv(width, 128)](
+            *(*arrays, narrow, row_stride(narrow), rows // sentences, positions, width),
+            BLOCK_S=8,
+            BLOCK=128,
+        )
+
+    def attend_backward(
+        self, d_context: Tensor, weights: Tensor, annotations: Tensor, d_scores: Tensor
+    ) -> None:
+        """See :meth:`Operations.attend_backward`."""
+        arrays = dense(d_context, weights, annotations, d_scores)
+        batch, positions, width = annotations.shape
+        grid = (batch, triton.cdiv(positions, 4))
+        annotation_products[grid](*arrays, positions, width, BLOCK_S=4, BLOCK=256)
+        softmax_backward[batch,](weights, d_scores, positions, BLOCK=128, num_warps=1)
+
+    def scores(
+        self, keys: Tensor, query: Tensor, vector: Tensor | None, mask: Tensor, scores: Tensor
+    ) -> None:
+        """See :meth:`Operations.scores`."""
+        if vector is None:
+            return super().scores(keys, query, vector, mask, scores)
+        arrays = dense(keys, query, vector, mask, scores)
+        rows, (sentences, positions, width) = len(query), keys.shape
+        grid = (rows, triton.cdiv(positions, 4))
+        additive_scores[grid](*(*arrays, rows // sentences, positions, width), BLOCK_S=4, BLOCK=256)
+
+    def scores_backward(
+        self,
+        keys: Tensor,
+        query: Tensor,
+        vector: Tensor | None,
+        d_scores: Tensor,
+        d_query: Tensor,
+        d_keys: Tensor,
+        d_vector: Tensor | None,
+    ) -> None:
+        """See :meth:`Operations.scores_backward`."""
+        if vector is None or d_vector is None:
+            return super().scores_backward(keys, query, None, d_scores, d_query, d_keys, None)
+        arrays = dense(keys, query, vector, d_scores, d_query, d_keys, d_vector)
+        batch, positions, width = keys.shape
+        grid = (batch, triton.cdiv(width, 64))
+        additive_scores_backward[grid](*arrays, positions, width, BLOCK_S=8, BLOCK=64)

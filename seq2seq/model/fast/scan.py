@@ -2,9 +2,9 @@ r"""The decoder's recurrence over a whole target as one differentiable operation
 
 PyTorch's autograd would tape a dozen small operations per target step, keep a (B, S, A) array of
 each step, and add up every weight gradient step by step. Here the steps run without a tape and keep
-only what the way back needs; (B, S, A) arrays are recomputed; and each weight's gradient is one
-large product after the loop. Same numbers as the taped loop of :class:`Decoder`, which remains as
-the readable reference (``model.decoder.recurrence=reference``) and as the test's oracle.
+only what the backward pass needs; (B, S, A) arrays are recomputed; and each weight's gradient is
+one large product after the loop. The numbers are those of the plain loop in
+:class:`seq2seq.model.decoder.Decoder` (``model.decoder.recurrence=reference``), to rounding.
 
 With :math:`z_t = [c_t; s_{t-1}]` and what depends on the known target alone computed before the
 loop, :math:`X_t = W_x E y_{t-1} + b` and :math:`Q_t = W_a W_y E y_{t-1}`, a step is
@@ -13,39 +13,37 @@ loop, :math:`X_t = W_x E y_{t-1} + b` and :math:`Q_t = W_a W_y E y_{t-1}`, a ste
     q_t = Q_t + W_a s_{t-1}, \quad e_{tj} = v \cdot \tanh(k_j + q_t), \quad
     a_t = softmax(e_t), \quad c_t = \sum_j a_{tj} h_j, \quad s_t = cell(X_t + W z_t)
 
-Back through it, with :math:`P = \tanh(k_j + q_t)` and :math:`\bar x` the gradient of x:
+The backward pass, with :math:`P = \tanh(k_j + q_t)` and :math:`\bar x` the gradient of x:
 
 .. math::
     [\bar c_t; \bar s_{t-1}] = \bar g_t W, \quad \bar a_{tj} = \bar c_t \cdot h_j, \quad
     \bar e_t = a_t (\bar a_t - \langle a_t, \bar a_t \rangle), \quad
     \bar q_t = v \sum_j \bar e_{tj} (1 - P^2), \quad \bar k_j = v \sum_t \bar e_{tj} (1 - P^2)
 
-Matrix products use the autocast type where autocast is on; states, softmax, and all sums over
-source positions or steps stay in float32 (float64 for float64 parameters).
+A dot score has :math:`e_{tj} = q_t \cdot k_j` instead. Matrix products use the autocast type where
+autocast is on; states, softmax, and all sums over source positions or steps stay in float32
+(float64 for float64 parameters).
 """
 
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from seq2seq.model.kernels import TorchKernels, choose_kernels
-from seq2seq.model.precision import product_type
-from seq2seq.model.score import Score
+from seq2seq.model.encoder import Source
+from seq2seq.model.fast.operations import Operations, choose_operations
+from seq2seq.model.layers import matmul_dtype
 
 
-class AlignmentInput(NamedTuple):
-    """What an attention needs in every step."""
+class Score(NamedTuple):
+    """An attention's score: v . tanh(k_j + q), or q . k_j where there is no v."""
 
-    memory: Float[Tensor, "B S M"]
-    mask: Bool[Tensor, "B S"]
     query_weight: Float[Tensor, "Q H"] | None
     """Makes the query of the state; None where the state itself is the query."""
-    score: Score
-    query_inputs: Float[Tensor, "T B Q"] | None = None
-    """The part of the queries that depends on the known target only; None where there is none."""
+    keys: Float[Tensor, "B S Q"]
+    vector: Float[Tensor, "Q"] | None
 
 
 class Scan(NamedTuple):
@@ -58,58 +56,46 @@ class Scan(NamedTuple):
 
 
 def attention_scan(
-    inputs: Float[Tensor, "T B G"],
+    gates: Float[Tensor, "T B G"],
     hidden: Float[Tensor, "B H"],
     cell: Float[Tensor, "B H"],
     weight: Float[Tensor, "G Z"],
-    alignment: AlignmentInput,
+    source: Source,
+    score: Score,
+    queries: Float[Tensor, "T B Q"] | None,
 ) -> Scan:
     """Run an LSTM that attends before each step.
 
     Args:
-        inputs: X_t, the part of the gates that depends on the known target only.
+        gates: X_t, the part of the gates that depends on the known target only.
         hidden: s_0.
         cell: the cell state that goes with it.
         weight: W, over Z = M + H columns [context; state].
-        alignment: what it aligns with, and how.
+        source: what it attends to.
+        score: how it attends.
+        queries: Q_t, the part of the queries that depends on the known target only, if any.
     """
-    product = product_type(inputs.device, hidden.dtype)
-    memory, mask, query_weight, score, query_inputs = alignment
-    return Scan(
-        *_AttentionScan.apply(
-            choose_kernels(inputs.device, hidden.dtype, product),
-            product,
-            type(score),
-            inputs,
-            hidden,
-            cell,
-            weight,
-            memory,
-            mask,
-            query_weight,
-            query_inputs,
-            *score.tensors,
-        )
-    )
+    dtype = matmul_dtype(gates.device, hidden.dtype)
+    operations = choose_operations(gates.device, hidden.dtype, dtype)
+    inputs = (gates, hidden, cell, weight, source.annotations, source.mask, queries, *score)
+    return Scan(*_AttentionScan.apply(operations, dtype, *inputs))
 
 
-def plain_scan(
-    inputs: Float[Tensor, "T B G"],
+def lstm_scan(
+    gates: Float[Tensor, "T B G"],
     hidden: Float[Tensor, "B H"],
     cell: Float[Tensor, "B H"],
     weight: Float[Tensor, "G H"],
 ) -> Float[Tensor, "T B H"]:
-    """Run an LSTM whose inputs are all known: of one context at every step, or none yet.
-
-    Returns the hidden states s_1 ... s_T.
-    """
-    product = product_type(inputs.device, hidden.dtype)
-    kernels = choose_kernels(inputs.device, hidden.dtype, product)
-    return _PlainScan.apply(kernels, product, inputs, hidden, cell, weight)
+    """The hidden states s_1 ... s_T of an LSTM whose inputs are all known."""
+    dtype = matmul_dtype(gates.device, hidden.dtype)
+    operations = choose_operations(gates.device, hidden.dtype, dtype)
+    states: Tensor = _LstmScan.apply(operations, dtype, gates, hidden, cell, weight)
+    return states
 
 
 class _Tape:
-    """What the steps keep of an LSTM for the way back; row t of each is read by step t."""
+    """What the steps keep of an LSTM for the backward pass; row t of each is read by step t."""
 
     def __init__(self, steps: int, hidden: Tensor, cell: Tensor, joined: Tensor) -> None:
         batch, width = hidden.shape
@@ -121,9 +107,9 @@ class _Tape:
         self.state = joined[:, :, joined.shape[2] - width :]
         self.hidden[0], self.cell[0], self.state[0] = hidden, cell, hidden
 
-    def step(self, kernels: TorchKernels, t: int, inputs: Tensor, across: Tensor) -> None:
+    def step(self, operations: Operations, t: int, inputs: Tensor, across: Tensor) -> None:
         """s_{t+1} and its cell from X_t and the operand of step t."""
-        kernels.cell(
+        operations.cell(
             inputs,
             self.joined[t] @ across,
             self.cell[t],
@@ -134,12 +120,12 @@ class _Tape:
         )
 
 
-class _PlainScan(torch.autograd.Function):
+class _LstmScan(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        kernels: TorchKernels,
-        product: torch.dtype,
+        operations: Operations,
+        dtype: torch.dtype,
         inputs: Tensor,
         hidden: Tensor,
         cell: Tensor,
@@ -147,12 +133,12 @@ class _PlainScan(torch.autograd.Function):
     ) -> Tensor:
         steps, (batch, width) = len(inputs), hidden.shape
         with torch.autocast(inputs.device.type, enabled=False):
-            inputs, across = inputs.to(product).contiguous(), weight.to(product).t()
+            inputs, across = inputs.to(dtype).contiguous(), weight.to(dtype).t()
             joined = inputs.new_empty(steps + 1, batch, width)
             tape = _Tape(steps, hidden, cell, joined)
             for t in range(steps):
-                tape.step(kernels, t, inputs[t], across)
-        ctx.kernels, ctx.product = kernels, product
+                tape.step(operations, t, inputs[t], across)
+        ctx.operations, ctx.dtype = operations, dtype
         ctx.save_for_backward(weight, tape.gates, tape.cell, tape.joined)
         return tape.hidden[1:]
 
@@ -161,12 +147,12 @@ class _PlainScan(torch.autograd.Function):
     def backward(ctx: Any, d_output: Tensor) -> tuple[Tensor | None, ...]:
         weight, gates, cell, joined = ctx.saved_tensors
         with torch.autocast(gates.device.type, enabled=False):
-            across = weight.to(ctx.product)
-            d_gates = torch.empty_like(gates, dtype=ctx.product)
+            across = weight.to(ctx.dtype)
+            d_gates = torch.empty_like(gates, dtype=ctx.dtype)
             d_cell, d_hidden = torch.zeros_like(cell[0]), torch.zeros_like(cell[0])
             for t in reversed(range(len(gates))):
                 d_hidden += d_output[t]
-                ctx.kernels.cell_backward(
+                ctx.operations.cell_backward(
                     gates[t], cell[t], cell[t + 1], d_hidden, d_cell, d_gates[t]
                 )
                 d_hidden.copy_(d_gates[t] @ across)
@@ -178,50 +164,41 @@ class _AttentionScan(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        kernels: TorchKernels,
-        product: torch.dtype,
-        score_kind: type[Score],
+        operations: Operations,
+        dtype: torch.dtype,
         inputs: Tensor,
         hidden: Tensor,
         cell: Tensor,
         weight: Tensor,
-        memory: Tensor,
+        annotations: Tensor,
         mask: Tensor,
+        known_queries: Tensor | None,
         query_weight: Tensor | None,
-        query_inputs: Tensor | None,
-        *score_tensors: Tensor,
+        keys: Tensor,
+        vector: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        steps, (batch, positions, width) = len(inputs), memory.shape
-        score = score_kind(*score_tensors)
+        steps, (batch, positions, width) = len(inputs), annotations.shape
         with torch.autocast(inputs.device.type, enabled=False):
-            inputs, across = inputs.to(product).contiguous(), weight.to(product).t()
-            memory = memory.contiguous()
-            weights = memory.new_empty(steps, batch, positions)
-            contexts = memory.new_empty(steps, batch, width)
+            inputs, across = inputs.to(dtype).contiguous(), weight.to(dtype).t()
+            annotations, keys = annotations.contiguous(), keys.contiguous()
+            weights = annotations.new_empty(steps, batch, positions)
+            contexts = annotations.new_empty(steps, batch, width)
             joined = inputs.new_empty(steps + 1, batch, weight.shape[1])
             tape = _Tape(steps, hidden, cell, joined)
-            ask = None if query_weight is None else query_weight.to(product).t()
-            asked = hidden.shape[1] if ask is None else ask.shape[1]
-            queries = memory.new_zeros(steps, batch, asked)
-            if query_inputs is not None:
-                queries.copy_(query_inputs)
+            ask = None if query_weight is None else query_weight.to(dtype).t()
+            queries = annotations.new_zeros(steps, batch, keys.shape[2])
+            if known_queries is not None:
+                queries.copy_(known_queries)
             for t in range(steps):
                 queries[t] += tape.hidden[t] if ask is None else tape.state[t] @ ask
-                score.forward(kernels, queries[t], mask, weights[t])
-                kernels.attend(weights[t], memory, contexts[t], joined[t, :, :width])
-                tape.step(kernels, t, inputs[t], across)
-        ctx.kernels, ctx.product, ctx.score_kind = kernels, product, score_kind
+                operations.scores(keys, queries[t], vector, mask, weights[t])
+                operations.attend(weights[t], annotations, contexts[t], joined[t, :, :width])
+                tape.step(operations, t, inputs[t], across)
+        ctx.operations, ctx.dtype = operations, dtype
         ctx.mark_non_differentiable(weights)
+        states = (joined, tape.gates, tape.cell)
         ctx.save_for_backward(
-            weight,
-            memory,
-            query_weight,
-            queries,
-            weights,
-            joined,
-            tape.gates,
-            tape.cell,
-            *score_tensors,
+            *(weight, annotations, query_weight, keys, vector, queries, weights), *states
         )
         return tape.hidden[1:], contexts, weights
 
@@ -230,54 +207,45 @@ class _AttentionScan(torch.autograd.Function):
     def backward(
         ctx: Any, d_output: Tensor, d_contexts: Tensor, _: Tensor
     ) -> tuple[Tensor | None, ...]:
-        weight, memory, query_weight, queries, weights, joined, gates, cell, *tensors = (
-            ctx.saved_tensors
-        )
-        query_inputs_matter = ctx.needs_input_grad[10]
-        kernels, product, score = ctx.kernels, ctx.product, ctx.score_kind(*tensors)
-        steps, width = len(gates), memory.shape[2]
+        weight, annotations, query_weight, keys, vector, *states = ctx.saved_tensors
+        queries, weights, joined, gates, cell = states
+        operations, dtype = ctx.operations, ctx.dtype
+        steps, width = len(gates), annotations.shape[2]
         with torch.autocast(gates.device.type, enabled=False):
-            across = weight.to(product)
-            d_gates = torch.empty_like(gates, dtype=product)
+            across = weight.to(dtype)
+            ask = None if query_weight is None else query_weight.to(dtype)
+            d_gates = torch.empty_like(gates, dtype=dtype)
+            d_queries = queries.new_empty(queries.shape, dtype=dtype)
             d_contexts = d_contexts.clone(memory_format=torch.contiguous_format)
             d_cell, d_hidden = torch.zeros_like(cell[0]), torch.zeros_like(cell[0])
             d_scores, d_query = torch.empty_like(weights[0]), torch.empty_like(queries[0])
-            sums = score.sums()
-            d_queries = queries.new_empty(queries.shape, dtype=product)
-            if query_weight is not None:
-                ask = query_weight.to(product)
+            d_keys = torch.zeros_like(keys)
+            d_vector = None if vector is None else keys.new_zeros(len(keys), keys.shape[2])
             for t in reversed(range(steps)):
                 d_hidden += d_output[t]
-                kernels.cell_backward(gates[t], cell[t], cell[t + 1], d_hidden, d_cell, d_gates[t])
+                operations.cell_backward(
+                    gates[t], cell[t], cell[t + 1], d_hidden, d_cell, d_gates[t]
+                )
                 d_joined = d_gates[t] @ across
                 d_contexts[t] += d_joined[:, :width]
-                kernels.attend_backward(d_contexts[t], weights[t], memory, d_scores)
-                score.backward(kernels, queries[t], d_scores, d_query, sums)
-                d_hidden.copy_(d_joined[:, width:])  # then sums are wide
+                operations.attend_backward(d_contexts[t], weights[t], annotations, d_scores)
+                operations.scores_backward(
+                    keys, queries[t], vector, d_scores, d_query, d_keys, d_vector
+                )
+                d_hidden.copy_(d_joined[:, width:])  # sums from here on are in float32
                 d_queries[t] = d_query
-                if query_weight is None:
-                    d_hidden += d_query
-                else:
-                    d_hidden += d_queries[t] @ ask
-            del across  # where the most memory is held
+                d_hidden += d_query if ask is None else d_queries[t] @ ask
+            del across  # at the peak of memory
             operands = joined[:-1].flatten(0, 1)
             d_weight = d_gates.flatten(0, 1).t() @ operands
             d_query_weight = None
             if query_weight is not None:
                 d_query_weight = d_queries.flatten(0, 1).t() @ operands[:, width:]
                 d_query_weight = d_query_weight.to(query_weight.dtype)
-            d_memory = torch.bmm(weights.permute(1, 2, 0), d_contexts.transpose(0, 1))
-        return (
-            None,
-            None,
-            None,
-            d_gates,
-            d_hidden,
-            d_cell,
-            d_weight.to(weight.dtype),
-            d_memory,
-            None,
-            d_query_weight,
-            d_queries if query_inputs_matter else None,
-            *score.gradients(sums),
-        )
+            if vector is not None and d_vector is not None:
+                d_keys, d_vector = d_keys.mul_(vector), d_vector.sum(dim=0)
+            d_annotations = torch.bmm(weights.permute(1, 2, 0), d_contexts.transpose(0, 1))
+        known = d_queries if ctx.needs_input_grad[8] else None
+        recurrence = (d_gates, d_hidden, d_cell, d_weight.to(weight.dtype))
+        attention = (d_annotations, None, known, d_query_weight, d_keys, d_vector)
+        return None, None, *recurrence, *attention

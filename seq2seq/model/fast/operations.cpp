@@ -1,6 +1,6 @@
-// The kernels of operations.py for a processor, in float32, without arrays in between.
+// The operations of operations.py for a processor, in float32, without arrays in between.
 //
-// Built by native.py with the machine's own compiler; plain C calls, no PyTorch headers. Arrays are
+// Built by cpp.py with the machine's own compiler; plain C calls, no PyTorch headers. Arrays are
 // dense unless a stride ("ld", in elements, from one row to the next) is given. Narrow arrays hold
 // float32 or bfloat16: `bf16` says which. Rows are divided among OpenMP threads statically and each
 // sum is taken in one order, so equal inputs and thread counts give equal bits.
@@ -155,9 +155,9 @@ void attend(extent rows, extent hypotheses, extent positions, extent width, floa
 // (one row a thread).
 template <typename T>
 void softmax_loss(extent rows, extent words, T* logits, const float* bias, const extent* targets,
-                  float smoothing, float scale, int wanted, double* sums, float* d_bias,
-                  int threads) {
-#pragma omp parallel num_threads(threads)
+                  float smoothing, float scale, extent wanted, double* sums, float* d_bias,
+                  extent threads) {
+#pragma omp parallel num_threads(static_cast<int>(threads))
     {
         float* d_own = d_bias + omp_get_thread_num() * words;
         std::vector<float> scratch(words);
@@ -269,7 +269,7 @@ void largest(extent rows, extent words, extent count, const T* logits, float* va
 
 extern "C" {
 
-void seq2seq_cell(int bf16, extent batch, extent width, const void* inputs, const void* product,
+void seq2seq_cell(extent bf16, extent batch, extent width, const void* inputs, const void* product,
                   const float* before, float* gates, float* after, float* hidden, void* narrow,
                   extent ld_narrow) {
     if (bf16)
@@ -280,7 +280,7 @@ void seq2seq_cell(int bf16, extent batch, extent width, const void* inputs, cons
              before, gates, after, hidden, static_cast<float*>(narrow), ld_narrow);
 }
 
-void seq2seq_cell_backward(int bf16, extent batch, extent width, const float* gates,
+void seq2seq_cell_backward(extent bf16, extent batch, extent width, const float* gates,
                            const float* before, const float* after, const float* d_hidden,
                            float* d_cell, void* d_gates) {
     if (bf16)
@@ -291,7 +291,7 @@ void seq2seq_cell_backward(int bf16, extent batch, extent width, const float* ga
                       static_cast<float*>(d_gates));
 }
 
-void seq2seq_attend(int bf16, extent rows, extent hypotheses, extent positions, extent width,
+void seq2seq_attend(extent bf16, extent rows, extent hypotheses, extent positions, extent width,
                     float* weights, const float* memory, float* context, void* narrow,
                     extent ld_narrow) {
     if (bf16)
@@ -373,9 +373,9 @@ void seq2seq_additive_scores_backward(extent batch, extent positions, extent wid
     }
 }
 
-void seq2seq_softmax_loss(int bf16, extent rows, extent words, void* logits, const float* bias,
-                          const extent* targets, float smoothing, float scale, int wanted,
-                          double* sums, float* d_bias, int threads) {
+void seq2seq_softmax_loss(extent bf16, extent rows, extent words, void* logits, const float* bias,
+                          const extent* targets, float smoothing, float scale, extent wanted,
+                          double* sums, float* d_bias, extent threads) {
     if (bf16)
         softmax_loss(rows, words, static_cast<bfloat*>(logits), bias, targets, smoothing, scale,
                      wanted, sums, d_bias, threads);
@@ -384,14 +384,14 @@ void seq2seq_softmax_loss(int bf16, extent rows, extent words, void* logits, con
                      wanted, sums, d_bias, threads);
 }
 
-void seq2seq_log_sums(int bf16, extent rows, extent words, const void* logits, float* sums) {
+void seq2seq_log_sums(extent bf16, extent rows, extent words, const void* logits, float* sums) {
     if (bf16)
         log_sums(rows, words, static_cast<const bfloat*>(logits), sums);
     else
         log_sums(rows, words, static_cast<const float*>(logits), sums);
 }
 
-void seq2seq_largest(int bf16, extent rows, extent words, extent count, const void* logits,
+void seq2seq_largest(extent bf16, extent rows, extent words, extent count, const void* logits,
                      float* values, extent* places) {
     if (bf16)
         largest(rows, words, count, static_cast<const bfloat*>(logits), values, places);

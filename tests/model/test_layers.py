@@ -1,54 +1,50 @@
-"""Dropout: the share, the scale, the gradient."""
+"""Dropout: the share, the scale, the gradient, and where a model has it."""
 
 from collections import Counter
 
 import pytest
 import torch
+from small_model import LENGTHS, SOURCE, TARGET, build
 
 from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
-from seq2seq.model.dropout import Dropout
+from seq2seq.model.layers import Dropout
 from seq2seq.model.translation import TranslationModel
 
 
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.5, 0.9])
 def test_the_share_is_dropped_and_the_mean_kept(share):
     torch.manual_seed(1)
-    x = torch.ones(200, 1000)
+    x = torch.ones(200, 1000, requires_grad=True)
     y = Dropout(share)(x)
-    n = x.numel()
-    spread = (share * (1 - share) / n) ** 0.5
+    spread = (share * (1 - share) / x.numel()) ** 0.5
     assert abs((y == 0).double().mean().item() - share) < 5 * spread
     assert y.double().mean().item() == pytest.approx(1, abs=5 * spread / (1 - share))
     assert len(y.unique()) == 2
+    y.sum().backward()  # passes where the number passed
+    torch.testing.assert_close(x.grad, y.detach())
 
 
 def test_every_place_and_neighbourhood_is_dropped_as_often():
     """Four elements share one draw: they must not share their fate."""
     torch.manual_seed(2)
-    drops = torch.stack([Dropout(0.5)(torch.ones(8)) == 0 for _ in range(20000)]).double()
-    assert (drops.mean(0) - 0.5).abs().max() < 5 * 0.5 / 20000**0.5
+    rows = 20_000
+    drops = torch.cat([(Dropout(0.5)(torch.ones(rows // 10, 8)) == 0) for _ in range(10)]).double()
+    assert (drops.mean(0) - 0.5).abs().max() < 5 * 0.5 / rows**0.5
     correlation = torch.corrcoef(drops.T) - torch.eye(8)
-    assert correlation.abs().max() < 5 / 20000**0.5
+    assert correlation.abs().max() < 5 / rows**0.5
 
 
-def test_the_gradient_passes_where_the_number_passed():
-    torch.manual_seed(3)
-    x = torch.randn(5, 7, requires_grad=True)
-    y = Dropout(0.4)(x)
-    y.sum().backward()
-    assert torch.equal(x.grad == 0, y == 0)
-    torch.testing.assert_close(x.grad * x, y)
-
-
-def test_seeded_and_only_in_training():
-    x = torch.ones(3, 5)
-    dropout = Dropout(0.5)
+@pytest.mark.parametrize("order", ["bahdanau", "luong"])
+def test_dropout_is_seeded_and_only_in_training(order):
+    model = build(order=order)
+    model.decoder.dropout.share = 0.37
     torch.manual_seed(4)
-    first = dropout(x)
+    first, second = (model(SOURCE, LENGTHS, TARGET) for _ in range(2))
+    assert not torch.equal(first, second)
     torch.manual_seed(4)
-    assert torch.equal(dropout(x), first)
-    assert dropout.eval()(x) is x
-    assert Dropout(0.0)(x) is x
+    assert torch.equal(model(SOURCE, LENGTHS, TARGET), first)
+    model.eval()
+    assert torch.equal(model(SOURCE, LENGTHS, TARGET), model(SOURCE, LENGTHS, TARGET))
 
 
 @pytest.mark.parametrize(
@@ -89,28 +85,13 @@ def test_a_model_drops_of_everything_that_its_config_names(
             hidden_size=8, layers=layers, order=order, input_feeding=feeding, recurrence=recurrence
         ),
     )
-    rows, source, target = 3, 7, 5
-    model = TranslationModel(config, 11, 13)
-    ids = torch.randint(4, 11, (rows, source)), torch.randint(4, 11, (rows, target))
-    model(ids[0], torch.tensor([7, 2, 4]), ids[1])
-    embeddings, readouts = rows * (source + target), rows * target
+    TranslationModel(config, 11, 13)(SOURCE, LENGTHS, TARGET)
+    rows, source, target = 3, 4, 4
     read, written = rows * source * (below - 1), rows * target * (layers - 1)
-    expected = {(6, 0.21): embeddings, (6, 0.37): readouts, (10, 0.37): read, (8, 0.37): written}
+    expected = {
+        (6, 0.21): rows * (source + target),
+        (6, 0.37): rows * target,
+        (10, 0.37): read,
+        (8, 0.37): written,
+    }
     assert numbers == {key: count for key, count in expected.items() if count}
-
-
-@pytest.mark.parametrize("order", ["bahdanau", "luong"])
-def test_a_model_draws_anew_with_each_pass_and_only_in_training(order):
-    torch.manual_seed(5)
-    config = ModelConfig(
-        embedding_dim=6,
-        dropout=0.37,
-        encoder=EncoderConfig(hidden_size=4),
-        attention=AttentionConfig(size=4),
-        decoder=DecoderConfig(hidden_size=8, order=order),
-    )
-    model = TranslationModel(config, 11, 13)
-    pair = torch.tensor([[5, 6, 3]]), torch.tensor([3]), torch.tensor([[2, 7, 8]])
-    assert not torch.equal(model(*pair), model(*pair))
-    model.eval()
-    assert torch.equal(model(*pair), model(*pair))

@@ -1,0 +1,112 @@
+"""Scores that are products of query and key: dot, general, scaled dot; and several heads."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from seq2seq.config import AttentionConfig
+from seq2seq.model.attention.base import Attention
+from seq2seq.model.encoder import Source
+from seq2seq.model.fast.scan import Score
+from seq2seq.model.layers import to_float32
+
+
+class DotAttention(Attention):
+    r"""Luong et al. 2015, "dot": :math:`e_{ij} = s_{i-1} \cdot h_j`.
+
+    No parameters; the state must be as wide as an annotation.
+    """
+
+    def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
+        super().__init__(query_size, annotation_size, config)
+        self.query: nn.Linear | None = None  # the state itself is the query
+
+    def forward(
+        self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
+    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+        """Context and weights of one target step; weights are 0 at padding and sum to 1."""
+        query = query if self.query is None else self.query(query)
+        query = source.by_sentence(to_float32(query))
+        with torch.autocast(query.device.type, enabled=False):
+            scores = query @ source.keys.transpose(1, 2)
+        return source.attend(scores)
+
+    def all_steps(
+        self, queries: Float[Tensor, "B T H"], source: Source
+    ) -> tuple[Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
+        """All steps at once, as so many hypotheses of their sentence."""
+        state = queries.new_empty(queries.shape[0] * queries.shape[1], 0)
+        contexts, weights = self(queries.flatten(0, 1), source, state)
+        return source.by_sentence(contexts), source.by_sentence(weights)
+
+    def score(self, source: Source) -> Score:
+        """The same for the fast decoder."""
+        return Score(None if self.query is None else self.query.weight, source.keys, None)
+
+
+class GeneralAttention(DotAttention):
+    r"""Luong et al. 2015, "general": :math:`e_{ij} = s_{i-1}^\top W_a h_j`."""
+
+    def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
+        super().__init__(query_size, annotation_size, config)
+        self.query = nn.Linear(query_size, annotation_size, bias=False)  # W_a, transposed
+
+
+class ScaledDotAttention(DotAttention):
+    r"""Vaswani et al. 2017, equation 1: :math:`e_{ij} = (W_q s_{i-1}) \cdot (W_k h_j) / \sqrt{A}`.
+
+    Values are the annotations themselves, as of all kinds but multi_head.
+    """
+
+    def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
+        super().__init__(query_size, annotation_size, config)
+        size = config.size
+        self.query = nn.Linear(query_size, size, bias=False)  # W_q
+        self.key = nn.Linear(annotation_size, size, bias=False)  # W_k
+
+    def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
+        """W_k h_j, scaled once rather than in each step."""
+        keys = to_float32(self.key(annotations))
+        return keys * keys.shape[2] ** -0.5
+
+
+class MultiHeadAttention(Attention):
+    r"""Several scaled dot products side by side (Vaswani et al. 2017, section 3.2.2).
+
+    .. math::
+        \alpha^k_i = softmax\left((W_q^k s_{i-1}) \cdot (W_k^k h) / \sqrt{A / K}\right), \quad
+        c_i = W_o [...; \sum_j \alpha^k_{ij} W_v^k h_j; ...]
+
+    The weights are the mean over heads. Not one softmax, so it runs in the plain loop.
+    """
+
+    def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
+        super().__init__(query_size, annotation_size, config)
+        self.heads, self.size = config.heads, config.size
+        self.query = nn.Linear(query_size, self.size, bias=False)
+        self.key = nn.Linear(annotation_size, self.size, bias=False)
+        self.value = nn.Linear(annotation_size, annotation_size, bias=False)
+        self.joined = nn.Linear(annotation_size, annotation_size, bias=False)  # W_o
+
+    def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S AM"]:
+        """Keys and values of all heads, side by side."""
+        keys = to_float32(self.key(annotations)) * (self.size // self.heads) ** -0.5
+        return torch.cat([keys, to_float32(self.value(annotations))], dim=2)
+
+    def forward(
+        self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
+    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+        """Context and weights of one target step; weights are 0 at padding and sum to 1."""
+        asked = source.by_sentence(to_float32(self.query(query)))
+        keys_and_values = source.keys.split([self.size, source.keys.shape[2] - self.size], dim=2)
+        queries, keys, values = (  # N x heads x (W or S) x width of a head
+            part.unflatten(2, (self.heads, -1)).transpose(1, 2)
+            for part in (asked, *keys_and_values)
+        )
+        with torch.autocast(query.device.type, enabled=False):
+            scores = queries @ keys.transpose(2, 3)
+            padding = ~source.mask[:, None, None]
+            weights = scores.masked_fill(padding, float("-inf")).softmax(dim=3)
+            heads = (weights @ values).transpose(1, 2).flatten(2)
+        context = to_float32(self.joined(heads.flatten(0, 1)))
+        return context, weights.mean(dim=1).flatten(0, 1)

@@ -1,0 +1,114 @@
+"""Attention by position: location, and the two local kinds, all of Luong et al. 2015."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from seq2seq.config import AttentionConfig
+from seq2seq.model.attention.base import Attention
+from seq2seq.model.encoder import Source
+from seq2seq.model.layers import to_float32
+
+
+class LocationAttention(Attention):
+    r"""Luong et al. 2015, "location": :math:`\alpha_i = softmax(W_a s_{i-1})`.
+
+    It sees positions, whatever word is there. Of a sentence with more positions than ``positions``
+    it sees the beginning alone.
+    """
+
+    def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
+        super().__init__(query_size, annotation_size, config)
+        self.query = nn.Linear(query_size, config.positions, bias=False)  # W_a
+
+    def forward(
+        self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
+    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+        """Context and weights of one target step; weights are 0 at padding and sum to 1."""
+        query = to_float32(self.query(query))
+        scores = query.new_full((len(query), source.mask.shape[1]), float("-inf"))
+        seen = min(scores.shape[1], query.shape[1])
+        scores[:, :seen] = query[:, :seen]
+        return source.attend(source.by_sentence(scores))
+
+
+class LocalAttention(Attention):
+    r"""A window of the source around a position :math:`p_i` (Luong et al. 2015, section 3.2).
+
+    Inside the window, of D positions to either side, the weights are the softmax of the general
+    score :math:`s_{i-1}^\top W_a h_j`.
+    """
+
+    def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
+        super().__init__(query_size, annotation_size, config)
+        self.window = config.window  # D
+        self.query = nn.Linear(query_size, annotation_size, bias=False)  # W_a, transposed
+
+    def window_weights(
+        self, query: Float[Tensor, "R H"], source: Source, distance: Float[Tensor, "N W S"]
+    ) -> Float[Tensor, "N W S"]:
+        """The softmax of the general score over real positions at most D from the centre."""
+        query = source.by_sentence(to_float32(self.query(query)))
+        with torch.autocast(query.device.type, enabled=False):
+            scores = query @ source.keys.transpose(1, 2)
+        outside = ~source.mask[:, None] | (distance.abs() > self.window)
+        return scores.masked_fill(outside, float("-inf")).softmax(dim=2)
+
+    @staticmethod
+    def distance(centre: Float[Tensor, "N W"], source: Source) -> Float[Tensor, "N W S"]:
+        """How far each position is behind the centre."""
+        positions = torch.arange(source.mask.shape[1], device=centre.device)
+        return positions - centre[:, :, None]
+
+
+class MonotonicLocalAttention(LocalAttention):
+    """Luong et al. 2015, "local-m": the window moves by one position with each step, p_i = i.
+
+    Positions are those of tokens. It stops at the last, the end of the sentence.
+    """
+
+    def init_state(self, source: Source) -> Float[Tensor, "N 1"]:
+        """The position of the first step."""
+        return torch.zeros_like(source.annotations[:, :1, 0])
+
+    def update_state(
+        self, state: Float[Tensor, "R 1"], weights: Float[Tensor, "R S"]
+    ) -> Float[Tensor, "R 1"]:
+        """The position of the next step."""
+        return state + 1
+
+    def forward(
+        self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 1"]
+    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+        """Context and weights of one target step; weights are 0 outside the window, sum to 1."""
+        last = source.mask.sum(dim=1)[:, None] - 1
+        centre = torch.minimum(source.by_sentence(state)[:, :, 0], last)
+        distance = self.distance(centre, source)
+        return source.weigh(self.window_weights(query, source, distance))
+
+
+class PredictiveLocalAttention(LocalAttention):
+    r"""Luong et al. 2015, "local-p": the model predicts the centre, and weighs it most.
+
+    .. math::
+        p_i = S \cdot \sigma(v_p^\top \tanh(W_p s_{i-1})), \quad
+        \alpha_{ij} = softmax_j(e_{ij}) \exp\left(-\frac{(j - p_i)^2}{2 (D/2)^2}\right)
+
+    Positions j count from 0 and S is the last of them, the end of the sentence; the paper counts
+    from 1 to its S, the length. As in the paper, the weights do not sum to 1.
+    """
+
+    def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
+        super().__init__(query_size, annotation_size, config)
+        self.inner = nn.Linear(query_size, query_size, bias=False)  # W_p
+        self.position = nn.Linear(query_size, 1, bias=False)  # v_p
+
+    def forward(
+        self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
+    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+        """Context and weights of one target step; weights are 0 outside the window."""
+        share = to_float32(self.position(torch.tanh(self.inner(query)))).sigmoid()
+        last = source.mask.sum(dim=1)[:, None] - 1
+        distance = self.distance(source.by_sentence(share)[:, :, 0] * last, source)
+        gaussian = torch.exp(-distance.square() / (2 * (self.window / 2) ** 2))
+        return source.weigh(self.window_weights(query, source, distance) * gaussian)

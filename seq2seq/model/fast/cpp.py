@@ -1,0 +1,195 @@
+"""The operations in C++ (operations.cpp), built once per machine with the compiler found there."""
+
+import ctypes
+import hashlib
+import os
+import platform
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from seq2seq.model.fast.operations import LossSums, Operations, dense, row_stride
+
+SOURCE = Path(__file__).with_name("operations.cpp")
+# No -ffast-math: it would break infinities. The OpenMP runtime is PyTorch's own, already loaded:
+# linking a second one would set two thread pools against each other.
+COMPILE = "-std=c++17 -O3 -fopenmp -fno-math-errno -fno-trapping-math -fPIC -c"
+
+
+class CppOperations(Operations):
+    """Float32 on a CPU, without arrays in between."""
+
+    name = "native"
+
+    def __init__(self) -> None:
+        """Build the library unless it is there; OSError or CalledProcessError where that fails."""
+        if platform.system() != "Linux":
+            raise OSError("the C++ operations are built on Linux only")
+        compiler = shlex.split(os.environ.get("CXX", "")) or ["c++"]
+        library = _library_file(compiler)
+        if not library.exists():
+            _build(compiler, library)
+        self.library = ctypes.CDLL(str(library))
+
+    def _call(self, name: str, *arguments: Tensor | int | float) -> None:
+        """Call a C function: arrays by address, integers as int64, others as float."""
+        getattr(self.library, f"seq2seq_{name}")(*map(_to_c, arguments))
+
+    def cell(
+        self,
+        inputs: Tensor,
+        product: Tensor,
+        before: Tensor,
+        gates: Tensor,
+        after: Tensor,
+        hidden: Tensor,
+        narrow: Tensor,
+    ) -> None:
+        """See :meth:`Operations.cell`."""
+        arrays = (*dense(inputs, product, before, gates, after, hidden), narrow, row_stride(narrow))
+        self._call("cell", _is_bfloat16(narrow, inputs, product), *before.shape, *arrays)
+
+    def cell_backward(
+        self,
+        gates: Tensor,
+        before: Tensor,
+        after: Tensor,
+        d_hidden: Tensor,
+        d_cell: Tensor,
+        d_gates: Tensor,
+    ) -> None:
+        """See :meth:`Operations.cell_backward`."""
+        arrays = dense(gates, before, after, d_hidden, d_cell, d_gates)
+        self._call("cell_backward", _is_bfloat16(d_gates), *before.shape, *arrays)
+
+    def attend(self, weights: Tensor, annotations: Tensor, context: Tensor, narrow: Tensor) -> None:
+        """See :meth:`Operations.attend`."""
+        arrays = (*dense(weights, annotations, context), narrow, row_stride(narrow))
+        sizes = (len(weights), len(weights) // len(annotations), *annotations.shape[1:])
+        self._call("attend", _is_bfloat16(narrow), *sizes, *arrays)
+
+    def attend_backward(
+        self, d_context: Tensor, weights: Tensor, annotations: Tensor, d_scores: Tensor
+    ) -> None:
+        """See :meth:`Operations.attend_backward`."""
+        arrays = dense(d_context, weights, annotations, d_scores)
+        self._call("attend_backward", *annotations.shape, *arrays)
+
+    def scores(
+        self, keys: Tensor, query: Tensor, vector: Tensor | None, mask: Tensor, scores: Tensor
+    ) -> None:
+        """See :meth:`Operations.scores`."""
+        if vector is None:
+            return super().scores(keys, query, vector, mask, scores)
+        arrays = dense(keys, query, vector, mask, scores)
+        sizes = (len(query), len(query) // len(keys), *keys.shape[1:])
+        self._call("additive_scores", *sizes, *arrays)
+
+    def scores_backward(
+        self,
+        keys: Tensor,
+        query: Tensor,
+        vector: Tensor | None,
+        d_scores: Tensor,
+        d_query: Tensor,
+        d_keys: Tensor,
+        d_vector: Tensor | None,
+    ) -> None:
+        """See :meth:`Operations.scores_backward`."""
+        if vector is None or d_vector is None:
+            return super().scores_backward(keys, query, None, d_scores, d_query, d_keys, None)
+        arrays = dense(keys, query, vector, d_scores, d_query, d_keys, d_vector)
+        self._call("additive_scores_backward", *keys.shape, *arrays)
+
+    def softmax_loss(
+        self,
+        logits: Tensor,
+        bias: Tensor,
+        targets: Tensor,
+        smoothing: float,
+        scale: float,
+        d_bias: Tensor | None,
+    ) -> LossSums:
+        """See :meth:`Operations.softmax_loss`."""
+        rows, words = logits.shape
+        if rows and not 0 <= int(targets.min()) <= int(targets.max()) < words:
+            raise IndexError(f"a target lies outside the vocabulary of {words}")
+        sums = logits.new_empty(rows, 2, dtype=torch.float64)
+        threads = torch.get_num_threads()
+        by_thread = bias.new_zeros(threads if d_bias is not None else 0, words)
+        arrays = dense(logits, bias, targets)
+        self._call(
+            *("softmax_loss", _is_bfloat16(logits), rows, words, *arrays),
+            *(float(smoothing), float(scale), d_bias is not None, sums, by_thread, threads),
+        )
+        if d_bias is not None:
+            d_bias += by_thread.sum(dim=0)
+        likelihood, uniform = sums.sum(dim=0).to(bias.dtype)
+        return LossSums(likelihood, uniform)
+
+    def log_sums(self, logits: Tensor) -> Tensor:
+        """See :meth:`Operations.log_sums`."""
+        dense(logits)
+        sums = logits.new_empty(len(logits), dtype=torch.float32)
+        self._call("log_sums", _is_bfloat16(logits), *logits.shape, logits, sums)
+        return sums
+
+    def largest(self, logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        """See :meth:`Operations.largest`; of equals, the first."""
+        dense(logits)
+        if not 1 <= count <= logits.shape[1]:
+            raise ValueError(f"there are no {count} largest of {logits.shape[1]}")
+        values = logits.new_empty(len(logits), count, dtype=torch.float32)
+        positions = logits.new_empty(len(logits), count, dtype=torch.int64)
+        self._call("largest", _is_bfloat16(logits), *logits.shape, count, logits, values, positions)
+        return values, positions
+
+
+def _library_file(compiler: list[str]) -> Path:
+    """Where the library for this source, compiler and processor is kept."""
+    cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    # As x86 and ARM name what -march=native depends on.
+    named = ("flags", "model name", "Features", "CPU implementer", "CPU part")
+    processor = [x for x in cpuinfo.split("\n\n")[0].split("\n") if x.startswith(named)]
+    source = SOURCE.read_text(encoding="utf-8")
+    parts = [source, COMPILE, *compiler, _run([*compiler, "--version"]), *processor]
+    name = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "seq2seq" / f"native-{name}.so"
+
+
+def _build(compiler: list[str], library: Path) -> None:
+    """Compile in a folder of our own, then move into place: other processes may build too."""
+    library.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
+        compiled, linked = Path(folder) / "native.o", Path(folder) / "native.so"
+        compile_source = [*compiler, *COMPILE.split(), str(SOURCE), "-o", str(compiled)]
+        try:
+            _run([*compile_source, "-march=native"])
+        except subprocess.CalledProcessError:  # some compilers do not know it
+            _run(compile_source)
+        _run([*compiler, "-shared", str(compiled), "-o", str(linked)])
+        linked.replace(library)
+
+
+def _run(command: list[str]) -> str:
+    return subprocess.run(
+        command, capture_output=True, encoding="utf-8", errors="replace", check=True
+    ).stdout
+
+
+def _to_c(argument: Tensor | int | float) -> ctypes.c_void_p | ctypes.c_int64 | ctypes.c_float:
+    if isinstance(argument, Tensor):
+        return ctypes.c_void_p(argument.data_ptr())
+    return ctypes.c_float(argument) if isinstance(argument, float) else ctypes.c_int64(argument)
+
+
+def _is_bfloat16(narrow: Tensor, *others: Tensor) -> bool:
+    """Whether narrow arrays, which must be of one type, hold bfloat16 (else float32)."""
+    if {x.dtype for x in others} - {narrow.dtype}:
+        raise TypeError("narrow arrays are of two types")
+    return narrow.dtype == torch.bfloat16

@@ -1,0 +1,364 @@
+"""The operations that take most of the time, in plain PyTorch, and the choice of faster ones.
+
+:class:`Operations` runs everywhere; cpp.py and gpu.py compute the same numbers without arrays in
+between. Results go into arrays of the caller: large new ones cost page faults.
+
+"Wide" arrays are float32 (float64 in a float64 model); "narrow" ones have the type of the matrix
+products that read them next, such as bfloat16. In search R = N x W rows: row r reads what belongs
+to sentence r // W; training has R = N.
+"""
+
+import functools
+import logging
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from seq2seq.model.encoder import Source
+from seq2seq.model.layers import to_float32
+
+log = logging.getLogger(__name__)
+
+
+class LossSums(NamedTuple):
+    """Sums over rows, as tensors of one number each."""
+
+    likelihood: Float[Tensor, ""]
+    """-log p(target)."""
+    uniform: Float[Tensor, ""]
+    """The mean over the vocabulary of -log p."""
+
+
+def fast_tanh_(x: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
+    """tanh(x) = 2 sigmoid(2x) - 1, in place; on a processor a sixth of the time of PyTorch's.
+
+    Near 0, where tanh keeps its relative precision, this has an absolute one, that of numbers of
+    size 1. What follows are sums of such numbers.
+    """
+    if x.device.type != "cpu":
+        return x.tanh_()
+    return x.mul_(2).sigmoid_().mul_(2).sub_(1)
+
+
+class Operations:
+    """Plain PyTorch, for every device and type."""
+
+    name = "torch"
+
+    def cell(
+        self,
+        inputs: Float[Tensor, "B G"],
+        product: Float[Tensor, "B G"],
+        before: Float[Tensor, "B H"],
+        gates: Float[Tensor, "B G"],
+        after: Float[Tensor, "B H"],
+        hidden: Float[Tensor, "B H"],
+        narrow: Float[Tensor, "B H"],
+    ) -> None:
+        """The LSTM's update (Hochreiter & Schmidhuber 1997) from the two narrow parts of its gates.
+
+        Writes the gates after their non-linearities (ordered i, f, g, o), the cell state after,
+        and the hidden state twice: wide and narrow. ``narrow`` may be a slice of wider rows.
+        """
+        width = before.shape[1]
+        torch.add(inputs.to(gates.dtype), product, out=gates)
+        gates[:, : 2 * width].sigmoid_()
+        gates[:, 2 * width : 3 * width].tanh_()
+        gates[:, 3 * width :].sigmoid_()
+        i, f, g, o = gates.chunk(4, dim=1)
+        torch.mul(f, before, out=after).addcmul_(i, g)
+        torch.tanh(after, out=hidden).mul_(o)
+        narrow.copy_(hidden)
+
+    def cell_backward(
+        self,
+        gates: Float[Tensor, "B G"],
+        before: Float[Tensor, "B H"],
+        after: Float[Tensor, "B H"],
+        d_hidden: Float[Tensor, "B H"],
+        d_cell: Float[Tensor, "B H"],
+        d_gates: Float[Tensor, "B G"],
+    ) -> None:
+        """Write the narrow gradient of the gates before their non-linearities.
+
+        ``d_cell`` comes in as the gradient of ``after`` from the step after and goes out as that of
+        ``before``.
+        """
+        i, f, g, o = gates.chunk(4, dim=1)
+        tanh = after.tanh()
+        d_cell.addcmul_(d_hidden * o, 1 - tanh * tanh)
+        d_i, d_f, d_g, d_o = d_gates.chunk(4, dim=1)
+        d_i.copy_(d_cell * g * i * (1 - i))
+        d_f.copy_(d_cell * before * f * (1 - f))
+        d_g.copy_(d_cell * i * (1 - g * g))
+        d_o.copy_(d_hidden * tanh * o * (1 - o))
+        d_cell.mul_(f)
+
+    def attend(
+        self,
+        weights: Float[Tensor, "R S"],
+        annotations: Float[Tensor, "N S M"],
+        context: Float[Tensor, "R M"],
+        narrow: Float[Tensor, "R M"],
+    ) -> None:
+        """Softmax of the scores in ``weights``, in place, and the weighted sum of the annotations.
+
+        A score of minus infinity excludes its position. The context is written twice, as the hidden
+        state is in :meth:`cell`; ``narrow`` may be ``context`` itself. Training has R = N.
+        """
+        by_sentence = (len(annotations), -1)
+        weights.copy_(weights.softmax(dim=1))
+        torch.bmm(
+            weights.unflatten(0, by_sentence), annotations, out=context.unflatten(0, by_sentence)
+        )
+        narrow.copy_(context)
+
+    def attend_backward(
+        self,
+        d_context: Float[Tensor, "B M"],
+        weights: Float[Tensor, "B S"],
+        annotations: Float[Tensor, "B S M"],
+        d_scores: Float[Tensor, "B S"],
+    ) -> None:
+        """Write the gradient of the scores, given that of the context."""
+        torch.bmm(annotations, d_context[:, :, None], out=d_scores[:, :, None]).mul_(
+            weights[:, :, None]
+        )
+        d_scores.sub_(weights * d_scores.sum(dim=1, keepdim=True))
+
+    def scores(
+        self,
+        keys: Float[Tensor, "N S A"],
+        query: Float[Tensor, "R A"],
+        vector: Float[Tensor, "A"] | None,
+        mask: Bool[Tensor, "N S"],
+        scores: Float[Tensor, "R S"],
+    ) -> None:
+        """Write v . tanh(k_j + q) at every position (Bahdanau et al. 2014), or without v k_j . q.
+
+        Minus infinity at padding.
+        """
+        by_sentence = (len(keys), -1)
+        queries = query.unflatten(0, by_sentence)
+        if vector is None:
+            torch.bmm(queries, keys.transpose(1, 2), out=scores.unflatten(0, by_sentence))
+        else:
+            hyperbolic = fast_tanh_(keys[:, None] + queries[:, :, None])
+            torch.matmul(hyperbolic.flatten(0, 1), vector, out=scores)
+        scores.unflatten(0, by_sentence).masked_fill_(~mask[:, None], float("-inf"))
+
+    def scores_backward(
+        self,
+        keys: Float[Tensor, "B S A"],
+        query: Float[Tensor, "B A"],
+        vector: Float[Tensor, "A"] | None,
+        d_scores: Float[Tensor, "B S"],
+        d_query: Float[Tensor, "B A"],
+        d_keys: Float[Tensor, "B S A"],
+        d_vector: Float[Tensor, "B A"] | None,
+    ) -> None:
+        """Write the gradient of the query; add to those of keys and vector.
+
+        With a vector, ``d_keys`` collects what must still be multiplied by v, once, after the last
+        step; ``d_vector`` keeps a sum for every sentence.
+        """
+        row = d_scores[:, None]
+        if vector is None or d_vector is None:
+            torch.bmm(row, keys, out=d_query[:, None])
+            d_keys.baddbmm_(d_scores[:, :, None], query[:, None])
+            return
+        hyperbolic = fast_tanh_(keys + query[:, None])
+        d_vector.add_(torch.bmm(row, hyperbolic)[:, 0])
+        # In place: no second array of this size.
+        slope = torch.addcmul(vector.new_ones(()), hyperbolic, hyperbolic, value=-1, out=hyperbolic)
+        torch.bmm(row, slope, out=d_query[:, None]).mul_(vector)
+        d_keys.addcmul_(slope, d_scores[:, :, None])
+
+    def softmax_loss(
+        self,
+        logits: Float[Tensor, "N V"],
+        bias: Float[Tensor, "V"],
+        targets: Int[Tensor, "N"],
+        smoothing: float,
+        scale: float,
+        d_bias: Float[Tensor, "V"] | None,
+    ) -> LossSums:
+        """Label-smoothed cross entropy of ``logits + bias`` (Szegedy et al. 2016).
+
+        With ``d_bias``, ``logits`` become their own (narrow) gradients, and the bias's gradient is
+        added to ``d_bias``. Both are gradients of the sum over rows of
+        scale * ((1 - smoothing) * likelihood + smoothing * uniform).
+        """
+        wide = bias + logits
+        log_sum = wide.logsumexp(dim=1, keepdim=True)
+        likelihood = (log_sum - wide.gather(1, targets[:, None])).sum()
+        uniform = log_sum.sum() - wide.sum() / len(bias)
+        if d_bias is not None:
+            # exp(x - log_sum) * scale, the factor taken into the exponent: one pass less
+            gradient = wide.sub_(log_sum - math.log(scale)).exp_()
+            if smoothing:
+                gradient -= scale * smoothing / len(bias)
+            share = torch.full_like(targets[:, None], scale * (smoothing - 1), dtype=wide.dtype)
+            gradient.scatter_add_(1, targets[:, None], share)
+            d_bias += gradient.sum(dim=0)
+            logits.copy_(gradient)
+        return LossSums(likelihood, uniform)
+
+    def log_sums(self, logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
+        """log of the sum of e^x over each row, wide: what makes probabilities of narrow logits."""
+        return to_float32(logits).logsumexp(dim=1)
+
+    def largest(
+        self, logits: Float[Tensor, "R V"], count: int
+    ) -> tuple[Float[Tensor, "R K"], Int[Tensor, "R K"]]:
+        """The ``count`` largest of each row, falling, wide; and their positions."""
+        values, positions = logits.topk(count, dim=1)
+        return to_float32(values), positions
+
+
+_PLAIN = Operations()
+_plain_only = ContextVar("_plain_only", default=False)
+
+
+def choose_operations(device: torch.device, wide: torch.dtype, narrow: torch.dtype) -> Operations:
+    """The fastest operations on ``device`` for arrays of these two types."""
+    known = wide == torch.float32 and narrow in (torch.float32, torch.bfloat16)
+    if not known or _plain_only.get():
+        return _PLAIN
+    return compiled_operations(device.type) or _PLAIN
+
+
+@contextmanager
+def plain_operations() -> Iterator[None]:
+    """While entered, everything runs in plain PyTorch, for comparison."""
+    token = _plain_only.set(True)
+    try:
+        yield
+    finally:
+        _plain_only.reset(token)
+
+
+@functools.cache
+def compiled_operations(device: str) -> Operations | None:
+    """Those in C++ or Triton, if they can be built and give PyTorch's numbers; else a log line."""
+    try:
+        if device == "cpu":
+            from seq2seq.model.fast.cpp import CppOperations
+
+            compiled: Operations = CppOperations()
+        elif device == "cuda":
+            from seq2seq.model.fast.gpu import TritonOperations
+
+            compiled = TritonOperations()
+        else:
+            return None
+        try_out(compiled, torch.device(device))
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:  # of many types: no compiler, no Triton, an old driver, a full disk
+        reason = getattr(error, "stderr", None) or str(error) or type(error).__name__
+        log.info(
+            "The compiled operations do not run here, plain PyTorch is used instead: %s",
+            reason.strip().split("\n")[0],
+        )
+        return None
+    return compiled
+
+
+def try_out(compiled: Operations, device: torch.device) -> None:
+    """Run each operation on small arrays; RuntimeError where one differs from plain PyTorch."""
+    generator = torch.Generator().manual_seed(0)
+
+    def draw(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator).to(device)
+
+    def empty(*shape: int) -> Tensor:
+        return torch.zeros(*shape, device=device)
+
+    b, s, a, h, v = 2, 3, 5, 4, 7
+    mask = torch.tensor([[True, True, True], [True, False, False]], device=device)
+    scores = draw(b, s).masked_fill(~mask, float("-inf"))
+    targets = torch.tensor([1, 6], device=device)
+    gates, hidden = draw(b, 4 * h), draw(b, h)
+    keys, query, vector = draw(b, s, a), draw(b, a), draw(a)
+    annotations, context = draw(b, s, h), empty(b, h)
+    weights, d_scores = scores.softmax(dim=1), draw(b, s) * mask
+    cases: dict[str, list[Any]] = {
+        "cell": [gates, draw(b, 4 * h), hidden, empty(b, 4 * h), context, context, context],
+        "cell_backward": [gates.sigmoid(), hidden, draw(b, h), hidden, draw(b, h), gates],
+        "attend": [scores, annotations, context, context],
+        "attend_backward": [hidden, weights, annotations, empty(b, s)],
+        "scores": [keys, query, vector, mask, empty(b, s)],
+        "scores_backward": [keys, query, vector, d_scores, empty(b, a), keys, query],
+        "softmax_loss": [draw(b, v), draw(v), targets, 0.1, 1.0, draw(v)],
+        "log_sums": [draw(b, v)],
+        "largest": [draw(b, v), 2],
+    }
+    for name, arguments in cases.items():
+        results = []
+        for operations in (compiled, _PLAIN):
+            own = [x.clone() if isinstance(x, Tensor) else x for x in arguments]
+            returned = getattr(operations, name)(*own)
+            results.append((own, returned))
+        try:
+            torch.testing.assert_close(*results, atol=1e-4, rtol=1e-4)
+        except AssertionError as difference:
+            raise RuntimeError(f"{name} differs from plain PyTorch ({difference})") from None
+
+
+def dense(*arrays: Tensor) -> tuple[Tensor, ...]:
+    """The arrays, to be read by address; ValueError where the numbers of one lie apart."""
+    if not all(array.is_contiguous() for array in arrays):
+        raise ValueError("an operation needs dense arrays")
+    return arrays
+
+
+def row_stride(array: Float[Tensor, "R X"]) -> int:
+    """How far rows lie apart; ValueError where the numbers of one do."""
+    if array.stride(1) != 1:
+        raise ValueError("an operation needs dense rows")
+    return array.stride(0)
+
+
+def lstm_cell(
+    inputs: Float[Tensor, "R G"] | None, product: Float[Tensor, "R G"], cell: Float[Tensor, "R H"]
+) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
+    """The LSTM's state update (Hochreiter & Schmidhuber 1997; gates ordered i, f, g, o).
+
+    With the forget gate of Gers et al. 2000, gates = inputs + product:
+    c' = sigmoid(f) * c + sigmoid(i) * tanh(g);  h' = sigmoid(o) * tanh(c').  Returns (h', c').
+    Where no gradient is wanted, and with ``inputs``, h' has the type of the products that read it.
+    """
+    if inputs is None or torch.is_grad_enabled():
+        gates = to_float32(product if inputs is None else inputs + product)
+        i, f, g, o = gates.chunk(4, dim=1)
+        after = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+        return o.sigmoid() * after.tanh(), after
+    gates = torch.empty_like(product, dtype=cell.dtype)
+    hidden, after = cell.new_empty(cell.shape), cell.new_empty(cell.shape)
+    narrow = product.new_empty(cell.shape)
+    operations = choose_operations(cell.device, cell.dtype, product.dtype)
+    operations.cell(inputs.contiguous(), product, cell.contiguous(), gates, after, hidden, narrow)
+    return narrow, after
+
+
+def attend_additive(
+    query: Float[Tensor, "R A"], source: Source, vector: Float[Tensor, "A"]
+) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+    """Context and weights of an additive score, without a gradient; the context is narrow."""
+    wide, (_, positions, width) = to_float32(query), source.annotations.shape
+    weights = wide.new_empty(len(wide), positions)
+    context = wide.new_empty(len(wide), width)
+    narrow = wide.new_empty(len(wide), width, dtype=query.dtype)
+    operations = choose_operations(wide.device, wide.dtype, query.dtype)
+    with torch.autocast(wide.device.type, enabled=False):
+        keys, mask = source.keys.contiguous(), source.mask.contiguous()
+        operations.scores(keys, wide.contiguous(), vector, mask, weights)
+        operations.attend(weights, source.annotations.contiguous(), context, narrow)
+    return narrow, weights

@@ -1,0 +1,65 @@
+"""Small parts: dropout, embeddings, and where mixed precision ends and begins."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from seq2seq.data.vocabulary import PAD
+
+_LEVELS = 1 << 16
+
+
+def to_float32(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """bfloat16 as float32, for what must not lose digits; float32 and float64 as they are."""
+    return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+
+
+def matmul_dtype(device: torch.device, default: torch.dtype) -> torch.dtype:
+    """The type of matrix products on ``device``: autocast's where it is on, else ``default``."""
+    enabled = torch.is_autocast_enabled(device.type)
+    return torch.get_autocast_dtype(device.type) if enabled else default
+
+
+class Dropout(nn.Module):
+    """Zeroes a share of the numbers in training and scales up the rest (Srivastava et al. 2014).
+
+    On a CPU PyTorch draws one random number per element, serially, which takes longer than
+    attention does. Here a 64-bit draw serves four elements. The share is a multiple of 2^-16, and
+    the scale is that of the share really dropped.
+    """
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self.share = share
+
+    def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        """``x`` with zeros; unchanged outside of training."""
+        if not self.training or self.share == 0:
+            return x
+        if x.device.type != "cpu":
+            return functional.dropout(x, self.share)
+        bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64)
+        bits.random_(-(1 << 63), (1 << 63) - 1)
+        levels = bits.view(torch.int16)[: x.numel()].view(x.shape)
+        dropped = round(self.share * _LEVELS)
+        # The backward pass keeps one byte per element, not the scale of each.
+        zeroed = levels < dropped - _LEVELS // 2
+        return (x * (_LEVELS / (_LEVELS - dropped))).masked_fill(zeroed, 0)
+
+
+class Embedding(nn.Embedding):
+    """Word vectors, multiplied by ``scale`` as they are read.
+
+    With scale sqrt(E) (Vaswani et al. 2017, section 3.4) a row is read at deviation 1 and stored at
+    E^-1/2, the deviation that suits the softmax layer, which may be the same matrix. Adam's steps
+    have one size for all parameters, so they change what is read sqrt(E) times as fast.
+    """
+
+    def __init__(self, size: int, width: int, scale: float) -> None:
+        super().__init__(size, width, padding_idx=PAD)
+        self.scale = scale
+
+    def forward(self, ids: Int[Tensor, "*N"]) -> Float[Tensor, "*N E"]:
+        """The rows of ``ids``."""
+        return super().forward(ids) * self.scale

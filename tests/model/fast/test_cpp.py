@@ -1,0 +1,176 @@
+"""What only the C++ operations have, and what happens where they cannot be built."""
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import torch
+from kernel_arrays import ODD, arguments
+
+from seq2seq.model.fast import cpp
+from seq2seq.model.fast.cpp import CppOperations
+from seq2seq.model.fast.operations import Operations, compiled_operations
+
+pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
+
+
+@pytest.fixture(scope="module")
+def native():
+    return CppOperations()
+
+
+@pytest.fixture(params=[torch.float32, torch.bfloat16], ids=["f32", "bf16"])
+def logits(request):
+    """Rows of many equal numbers, far from 0, with banned words, all banned, and ever larger."""
+    torch.manual_seed(4)
+    logits = (8 * torch.randn(6, 1_003)).round() / 4
+    logits[1] += 20_000
+    logits[2] -= 20_000
+    logits[3, ::2] = -torch.inf
+    logits[4] = -torch.inf
+    logits[5, :400] = torch.linspace(10, 30, 400)
+    return logits.to(request.param)
+
+
+def test_log_sums_are_those_of_exact_arithmetic(native, logits):
+    for operations in (native, Operations()):
+        sums = operations.log_sums(logits)
+        assert sums.dtype == torch.float32
+        exact = logits.double().logsumexp(dim=1)
+        torch.testing.assert_close(sums.double(), exact, rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize("count", [1, 5, 64, 1_003])
+def test_the_largest_of_a_row_fall_and_of_equals_the_first_comes_first(native, logits, count):
+    values, places = native.largest(logits, count)
+    assert values.dtype == torch.float32
+    for row, found, where in zip(logits.tolist(), values.tolist(), places.tolist(), strict=True):
+        expected = sorted(range(len(row)), key=lambda place: (-row[place], place))[:count]
+        assert where == expected
+        assert found == [row[place] for place in expected]
+    torch.testing.assert_close(Operations().largest(logits, count)[0], values)
+
+
+def test_nan_is_never_among_the_largest(native):
+    logits = torch.full((1, 200), torch.nan)
+    logits[0, [3, 150]] = torch.tensor([-5.0, 2.0])
+    values, places = native.largest(logits, 3)
+    assert values[0].tolist() == [2.0, -5.0, -torch.inf]
+    assert places[0, :2].tolist() == [150, 3]
+
+
+def test_what_lies_outside_of_an_array_is_refused(native):
+    with pytest.raises(ValueError, match="4 largest of 3"):
+        native.largest(torch.zeros(2, 3), 4)
+    given = arguments("softmax_loss", ODD, torch.float32)
+    given["targets"][3] = ODD.words
+    with pytest.raises(IndexError, match="vocabulary of 19"):
+        native.softmax_loss(**given)
+
+
+def test_without_a_gradient_for_the_bias_logits_stay(native):
+    given = arguments("softmax_loss", ODD, torch.float32) | {"d_bias": None}
+    before = given["logits"].clone()
+    sums = native.softmax_loss(**given)
+    assert torch.equal(given["logits"], before)
+    torch.testing.assert_close(sums, Operations().softmax_loss(**given))
+
+
+def test_bfloat16_is_rounded_as_by_pytorch(native):
+    """Ties to even, NaN of any payload to NaN: the context is the one position's annotation."""
+    words = torch.randint(-(2**31), 2**31, (4096,), generator=torch.Generator().manual_seed(0))
+    words[:2048] = words[:2048] // 2**15 * 2**15  # halfway between neighbours, half of them
+    words[:2] = torch.tensor([2**31 - 1, -1])
+    context, narrow = torch.empty(1, 4096), torch.empty(1, 4096, dtype=torch.bfloat16)
+    annotations = words.to(torch.int32).view(torch.float32)[None, None]
+    native.attend(torch.zeros(1, 1), annotations, context, narrow)
+    torch.testing.assert_close(context, annotations[0], rtol=0, atol=0, equal_nan=True)
+    torch.testing.assert_close(narrow, context.bfloat16(), rtol=0, atol=0, equal_nan=True)
+
+
+# -- building, of a library that is quickly built ---------------------------------------------
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """A machine that has built nothing yet: sets its compiler, which runs a line of shell first."""
+    source = tmp_path / "small.cpp"
+    source.write_text('extern "C" int answer() { return 42; }\n', encoding="utf-8")
+    monkeypatch.setattr(cpp, "SOURCE", source)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def set_compiler(line: str) -> None:
+        script = tmp_path / "compiler"
+        script.write_text(f'#!/bin/sh\n{line}\nexec c++ "$@"\n', encoding="utf-8")
+        script.chmod(0o755)
+        monkeypatch.setenv("CXX", f"{script} -DOPTION='a b'")
+
+    return set_compiler
+
+
+@pytest.mark.parametrize(
+    ("compiler", "cache", "said"),
+    [
+        ("exit 1", "cache", "exit status 1"),
+        ("echo 'internal error' >&2; exit 1", "cache", "internal error"),
+        ('case "$*" in *-shared*) exit 1;; esac', "cache", "exit status 1"),
+        ("", "small.cpp", "Not a directory"),
+        (None, "cache", "No such file"),
+    ],
+    ids=["silent", "wordy", "linker", "no folder", "no compiler"],
+)
+def test_what_cannot_be_built_is_a_line_in_the_log(
+    machine, compiler, cache, said, monkeypatch, caplog, tmp_path
+):
+    machine(compiler or "")
+    if compiler is None:
+        monkeypatch.setenv("CXX", str(tmp_path / "none"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / cache))
+    with caplog.at_level(logging.INFO):
+        assert compiled_operations.__wrapped__("cpu") is None
+    (record,) = caplog.records
+    assert said in record.message
+
+
+def test_a_compiler_that_does_not_know_the_machine_builds_all_the_same(machine):
+    machine('case "$*" in *-march=native*) exit 1;; esac')
+    assert CppOperations().library.answer() == 42
+
+
+def test_built_once_for_each_source(machine, tmp_path):
+    machine(f'echo "$@" >> {tmp_path}/calls')
+    assert CppOperations().library.answer() == 42
+    assert CppOperations().library.answer() == 42
+    calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
+    assert sum("--version" not in call for call in calls) == 2  # compiled and linked
+    cpp.SOURCE.write_text('extern "C" int answer() { return 43; }\n', encoding="utf-8")
+    assert CppOperations().library.answer() == 43
+
+
+BUILD = """
+import sys
+from pathlib import Path
+from seq2seq.model.fast import cpp
+cpp.SOURCE = Path(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+print(cpp.CppOperations().library.answer())
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_may_build_at_once(machine, tmp_path, monkeypatch):
+    machine("sleep 0.3")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    command = [sys.executable, "-c", BUILD, str(cpp.SOURCE)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    builders = [subprocess.Popen(command, **pipes) for _ in range(2)]
+    assert [builder.stdout.readline() for builder in builders] == ["ready\n", "ready\n"]
+    for builder in builders:
+        builder.stdin.write("\n")
+        builder.stdin.flush()
+    assert [builder.communicate()[0] for builder in builders] == ["42\n", "42\n"]
+    assert len(list((tmp_path / "cache" / "seq2seq").iterdir())) == 1

@@ -1,0 +1,176 @@
+"""What only the Triton kernels have: compiled where there is a GPU, else interpreted."""
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from kernel_arrays import (
+    LARGE,
+    OPERATIONS,
+    Sizes,
+    arguments,
+    assert_same,
+    copied,
+    in_float64,
+    run,
+)
+
+from seq2seq.model.encoder import Source, length_mask
+from seq2seq.model.fast import operations, scan
+from seq2seq.model.fast.operations import Operations, choose_operations, compiled_operations
+
+pytest.importorskip("triton", reason="Triton is not installed (it exists for Linux alone)")
+
+pytestmark = pytest.mark.filterwarnings(  # of NumPy, in which the interpreter computes
+    "ignore:overflow encountered:RuntimeWarning", "ignore:invalid value:RuntimeWarning"
+)
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+REAL = Sizes(batch=64, positions=14, attention=512, hidden=512, width=512, words=8000, rows=262)
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    from seq2seq.model.fast.gpu import TritonOperations
+
+    return TritonOperations()
+
+
+def test_gates_keep_their_digits(kernels):
+    """The tangent near zero too, where the plain formula loses them."""
+    x = torch.cat([torch.logspace(-30, 3, 2000), torch.linspace(0.1, 0.3, 2000)])
+    x = torch.cat([x, -x])[None]
+    given = {name: torch.zeros_like(x) for name in ("before", "after", "hidden", "narrow")}
+    wide = x.repeat(1, 4)
+    given |= {"inputs": wide, "product": torch.zeros_like(wide), "gates": torch.zeros_like(wide)}
+    i, f, g, o = run(kernels, "cell", given, DEVICE)["gates"].double().chunk(4, dim=1)
+    # The device's own exponential and division are good to 2 in the last place; NumPy's are exact.
+    rtol = 1.2e-6 if DEVICE == "cuda" else 6e-7
+    torch.testing.assert_close(g, x.double().tanh(), rtol=rtol, atol=0)
+    for gate in (i, f, o):
+        torch.testing.assert_close(gate, x.double().sigmoid(), rtol=1e-5, atol=1e-30)
+
+
+def test_the_greatest_may_come_last_and_the_excluded_first(kernels):
+    given = arguments("attend", LARGE, torch.float32)
+    given["weights"] = given["weights"].sort(dim=1).values
+    exact = run(Operations(), "attend", in_float64(given))
+    assert_same(run(kernels, "attend", given, DEVICE), exact, 1e-5)
+
+
+@pytest.mark.parametrize("autocast", [False, True], ids=["f32", "bf16"])
+def test_the_whole_scan_equals_plain_pytorch(kernels, autocast, monkeypatch):
+    results = []
+    for chosen in (Operations(), kernels):
+        monkeypatch.setattr(scan, "choose_operations", lambda *_, chosen=chosen: chosen)
+        results.append(scan_and_gradients(autocast))
+    for name, array in results[0].items():
+        error = (results[1][name] - array).norm() / array.norm()
+        assert error < (0.02 if autocast else 1e-5), name
+
+
+def scan_and_gradients(autocast):
+    """Outputs of a scan of two ragged sentences, and the gradient of their random projection."""
+    torch.manual_seed(0)
+    shapes = {
+        "gates": (4, 2, 28),
+        "hidden": (2, 7),
+        "cell": (2, 7),
+        "weight": (28, 6 + 7),
+        "annotations": (2, 5, 6),
+        "query_weight": (9, 7),
+        "keys": (2, 5, 9),
+        "vector": (9,),
+    }
+    leaves = {n: torch.randn(s).to(DEVICE).requires_grad_() for n, s in shapes.items()}
+    *recurrence, annotations, query_weight, keys, vector = leaves.values()
+    mask = length_mask(torch.tensor([5, 3]), 5).to(DEVICE)
+    source = Source(annotations, mask, annotations[:, 0], keys)
+    with torch.autocast(DEVICE, torch.bfloat16, enabled=autocast):
+        result = scan.attention_scan(
+            *recurrence, source, scan.Score(query_weight, keys, vector), None
+        )
+    sum((x * torch.randn(x.shape).to(x)).sum() for x in (result.hidden, result.context)).backward()
+    return result._asdict() | {f"d_{name}": leaf.grad for name, leaf in leaves.items()}
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(DEVICE == "cpu", reason="needs a CUDA device")
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_on_a_gpu_at_real_sizes_and_in_a_graph(kernels, name):
+    assert compiled_operations("cuda") is not None
+    given = arguments(name, REAL, torch.bfloat16)
+    eager = run(kernels, name, given, DEVICE)
+    assert_same(eager, run(Operations(), name, in_float64(given)), 1e-4)
+    # Laid out as before, or another kernel would have to be compiled in the capture.
+    arrays = {n: copied(x, DEVICE) for n, x in given.items()}
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):  # compiled by now; to wait is an error in here
+        getattr(kernels, name)(**arrays)
+    graph.replay()
+    for array, numbers in arrays.items():
+        if array != "narrow":
+            assert torch.equal(numbers.cpu(), eager[array]), array
+
+
+def test_chosen_for_cuda_where_they_run(monkeypatch, caplog):
+    device = torch.device("cuda")
+    monkeypatch.setattr(operations, "try_out", lambda *_: None)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
+    assert compiled_operations.__wrapped__("cuda").name == "triton"
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (7, 5))
+    with caplog.at_level(logging.INFO):
+        assert compiled_operations.__wrapped__("cuda") is None
+        monkeypatch.setitem(sys.modules, "seq2seq.model.fast.gpu", None)  # as without Triton
+        assert compiled_operations.__wrapped__("cuda") is None
+    assert len(caplog.records) == 2
+    monkeypatch.setattr(operations, "compiled_operations", lambda _: None)
+    assert choose_operations(device, torch.float32, torch.bfloat16).name == "torch"
+
+
+COMPILE_ALL = """
+import sys, torch
+from triton.backends.compiler import GPUTarget
+from triton.runtime import driver
+from triton.runtime.jit import JITFunction
+from kernel_arrays import OPERATIONS, ODD, arguments
+from seq2seq.model.fast.gpu import TritonOperations
+
+class NoDriver:  # what the launcher asks of a driver before it compiles
+    get_current_target = staticmethod(lambda: GPUTarget("cuda", 90, 32))
+    get_current_device = staticmethod(lambda: 0)
+    get_current_stream = staticmethod(lambda device: 0)
+
+driver.set_active(NoDriver())
+compiled = []
+
+def compile_only(function, grid):
+    def launch(*args, **kwargs):
+        compiled.append(function.run(*args, grid=grid, warmup=True, **kwargs))
+    return launch
+
+JITFunction.__getitem__ = compile_only
+for name in OPERATIONS:
+    getattr(TritonOperations(), name)(**arguments(name, ODD, torch.bfloat16))
+assert len(compiled) == 8
+assert all(kernel.asm["cubin"] for kernel in compiled)
+"""
+
+
+@pytest.mark.slow
+def test_they_compile_for_a_hopper_gpu_without_one(tmp_path):
+    """What the interpreter is lenient about: types, shapes, the arguments of each launch."""
+    tests = Path(__file__).resolve().parents[2]
+    environment = os.environ | {
+        "TRITON_INTERPRET": "0",
+        "TRITON_CACHE_DIR": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent)]),
+    }
+    command = [sys.executable, "-c", COMPILE_ALL]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
