@@ -65,17 +65,18 @@ def write_results(
     runs: Sequence[dict[str, Any]],
     device: torch.device,
 ) -> Path:
-    """Write a table as ``<path>.md`` and the raw timings as ``<path>.json``; return the former.
-
-    Both have the command, the hardware and the versions.
+    """Write ``<path>.md`` and ``<path>.json``: command, hardware and versions in both.
 
     Args:
         path: of both files, without their endings.
         title: heading of the page.
         rows: of the table: name of the column -> cell.
-        notes: what the reader has to know: one or more sentences each.
+        notes: below the table: one or more sentences each.
         runs: raw timings, as JSON data.
         device: what computed.
+
+    Returns:
+        Path of the Markdown.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     environment = environment_record(device)

@@ -6,7 +6,6 @@ The text is a real corpus, read over and over. Repeated lines cost what new ones
 they bring no new words.
 """
 
-import os
 from functools import partial
 from itertools import chain, islice, repeat
 from pathlib import Path
@@ -28,10 +27,10 @@ from seq2seq.data.text import read_lines, write_lines
 
 
 def benchmark_large_corpus(config: DictConfig) -> Path:
-    """Prepare the corpus at each size and read it once; write and return the table, with figures.
+    """Prepare the corpus at each size and read it once, by ``configs/large_corpus.yaml``.
 
-    Args:
-        config: see ``configs/large_corpus.yaml``.
+    Returns:
+        Path of the table; the figures lie next to it.
 
     Raises:
         UserError: there is no such corpus, or the vocabulary size does not fit.
@@ -52,16 +51,12 @@ def benchmark_large_corpus(config: DictConfig) -> Path:
                 directory=str(work / "text"),
                 train_max_words=corpus.train_max_words,
             )
-            preparing = watch(partial(prepare_text, repeated, tokenization, work / "data"))
-            prepared = preparing.result
-            reading = watch(partial(read_epoch, prepared, config.batch_size, config.seed))
-            sizes = {"text MB": _size(work / "text"), "encoded MB": _size(prepared)}
-        for stage, seconds, peak in (
-            ("prepare", preparing.seconds, preparing.peak),
-            ("one epoch", reading.seconds, reading.peak),
-        ):
-            measured = {**sizes, "minutes": seconds / 60, "pairs/s": pairs / seconds, **peak}
-            runs.append({"pairs": pairs, "stage": stage, **measured})
+            prepared = watch(partial(prepare_text, repeated, tokenization, work / "data"))
+            read = watch(partial(read_epoch, prepared.result, config.batch_size, config.seed))
+            sizes = {"text MB": _size(work / "text"), "encoded MB": _size(prepared.result)}
+        for stage, watched in {"prepare": prepared, "one epoch": read}.items():
+            times = {"minutes": watched.seconds / 60, "pairs/s": pairs / watched.seconds}
+            runs.append({"pairs": pairs, "stage": stage, **sizes, **times, **watched.peak})
     rows = [
         {
             key: value if isinstance(value, str) else f"{value:,.{2 * (key == 'minutes')}f}"
@@ -70,18 +65,15 @@ def benchmark_large_corpus(config: DictConfig) -> Path:
         for run in runs
     ]
     notes = [
-        f"Text: {text.kind} {text.source_language}-{text.target_language}, read over and over; the "
-        "copies are alike, so that they bring no new words.",
-        f"Tokenisation: {tokenization.kind}, {tokenization.vocabulary_size or 'all'} entries.",
+        f"Text: {text.kind} {text.source_language}-{text.target_language}, over and over, which "
+        f"brings no new words; {tokenization.kind}, {tokenization.vocabulary_size or 'all'} "
+        f"entries; seed {config.seed}.",
         "prepare: reads and checks the text, learns the tokenisation, cuts, numbers, writes. One "
-        f"epoch: opens the result, divides it into batches of {config.batch_size} and pads each; "
-        "nothing is trained.",
+        f"epoch: opens the result, divides it into batches of {config.batch_size} and pads each.",
         "Each stage in a fresh process, watched 20 times a second together with the processes that "
-        "it starts; MB of a million bytes. Peak: all pages in memory, those that several processes "
-        "share counted in each. Own: without shared pages, such as those of mapped files, which "
-        "the system takes back when memory is short. Encoded: what stays on disk; up to three "
-        "times as much while it is made.",
-        f"Load of the machine at the end: {os.getloadavg()[0]:.1f}. Seed {config.seed}.",
+        "it starts; MB of a million bytes. Peak: pages that several processes share counted in "
+        "each. Own: without shared pages, such as those of mapped files, which the system takes "
+        "back when memory is short. Encoded: on disk; up to three times as much meanwhile.",
     ]
     path = output / "large-corpus"
     return write_results(path, "Large corpora", rows, notes, runs, torch.device("cpu"))

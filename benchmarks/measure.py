@@ -33,12 +33,8 @@ def time_in_turns(
 ) -> dict[Case, list[list[float]]]:
     """Seconds of each call: for each case one list per round.
 
-    Args:
-        cases: what is timed; in each round they come in this order.
-        calls: of one case before it is the next one's turn.
-        rounds: turns of each case.
-        device: what the cases compute on.
-        warm_up: calls of each case before the clock starts: they allocate and choose algorithms.
+    In each round every case has its turn of so many ``calls``, in the order of ``cases``. Calls to
+    ``warm_up`` come first: they allocate and choose algorithms.
     """
     for call in cases.values():
         for _ in range(warm_up):
@@ -76,10 +72,7 @@ def peak_memory(
 ) -> dict[str, float]:
     """Peak memory of ``work`` in a fresh process, in MB of a million bytes; on a CPU Linux only.
 
-    Args:
-        tiny: the same at a size that hardly counts; it runs first and loads all code.
-        work: what is measured.
-        device: what both compute on.
+    Before it runs ``tiny``, the same at a size that hardly counts, which loads all code.
 
     Returns:
         ``peak MB``: the process's largest resident size, or on CUDA the largest sum of PyTorch's
@@ -106,19 +99,19 @@ def _peak_here(
 
 
 class Watched(NamedTuple):
-    """What became of a piece of work in a process of its own."""
+    """Work done in a process of its own: its result, and the most memory of its process tree.
+
+    In MB of a million bytes: ``peak MB`` is all memory, pages that several processes share counted
+    in each; ``own MB`` is without shared pages, such as those of mapped files.
+    """
 
     result: Any
     seconds: float
     peak: dict[str, float]
-    """The most that the process and those below it took together, in MB of a million bytes.
-
-    ``peak MB``: all memory, pages that several processes share counted in each. ``own MB``: without
-    shared pages, such as those of mapped files, which the system can take back."""
 
 
 def watch(work: Callable[[], object]) -> Watched:
-    """Run ``work`` in a fresh process, looking at its memory 20 times a second."""
+    """Run ``work`` in a fresh process, and look at its memory 20 times a second."""
     with _fresh_process() as pool:
         root = psutil.Process(pool.submit(os.getpid).result())
         job = pool.submit(_timed, work)

@@ -8,7 +8,7 @@ attention before each step, and a linear readout.
 """
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -16,7 +16,6 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from seq2seq.config import ModelConfig
 from seq2seq.data.vocabulary import PAD
 from seq2seq.model.attention import AdditiveAttention
-from seq2seq.model.encoder import Encoded, length_mask
 from seq2seq.model.translation import TranslationModel
 
 
@@ -50,44 +49,49 @@ class NaiveModel(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.embedding_dropout = nn.Dropout(config.embedding_dropout)
 
-    def encode(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, "B"]) -> Encoded:
-        """Read source ids, padded on the right; ``lengths`` counts real ones, at least 1 each."""
+    def forward(
+        self,
+        source: Int[Tensor, "B S"],
+        lengths: Int[Tensor, "B"],
+        target_input: Int[Tensor, "B T"],
+    ) -> Float[Tensor, "B T V"]:
+        """Logits of a known target; ``lengths`` counts the real ids of ``source``, one or more."""
         packed = pack_padded_sequence(
             self.embedding_dropout(self.source_embedding(source) * self.scale),
             lengths.cpu(),
             batch_first=True,
             enforce_sorted=False,
         )
-        memory, _ = pad_packed_sequence(self.encoder(packed)[0], batch_first=True)
-        ahead, behind = memory.chunk(2, dim=2)
+        annotations, _ = pad_packed_sequence(self.encoder(packed)[0], batch_first=True)
+        ahead, behind = annotations.chunk(2, dim=2)
         rows = torch.arange(len(source), device=source.device)
         summary = torch.cat([ahead[rows, lengths - 1], behind[:, 0]], dim=1)
-        return Encoded(memory, length_mask(lengths, memory.shape[1]), summary)
+        mask = torch.arange(annotations.shape[1], device=source.device) < lengths[:, None]
 
-    def context(
-        self, hidden: Float[Tensor, "B H"], embedded: Float[Tensor, "B E"], encoded: Encoded
-    ) -> Float[Tensor, "B M"]:
-        """The context of one step: a weighted sum of the annotations, or the fixed vector."""
-        if not self.attends:
-            return encoded.summary
-        if self.word_query is not None:
-            hidden = hidden + self.word_query(embedded)
-        compared = torch.tanh(self.query(hidden)[:, None] + self.key(encoded.memory))
-        scores = self.score(compared).squeeze(2)
-        weights = scores.masked_fill(~encoded.mask, float("-inf")).softmax(dim=1)
-        return torch.bmm(weights[:, None], encoded.memory).squeeze(1)
-
-    def decode(self, target_input: Int[Tensor, "B T"], encoded: Encoded) -> Float[Tensor, "B T V"]:
-        """Logits for every position of a known target."""
-        hidden, cell = torch.tanh(self.initial(encoded.summary)).chunk(2, dim=1)
-        logits = []
+        hidden, cell = torch.tanh(self.initial(summary)).chunk(2, dim=1)
+        logits, context = [], summary
         for token in target_input.unbind(dim=1):
             embedded = self.embedding_dropout(self.target_embedding(token) * self.scale)
-            context = self.context(hidden, embedded, encoded)
+            if self.attends:
+                context = self.attend(hidden, embedded, annotations, mask)
             hidden, cell = self.cell(torch.cat([embedded, context], dim=1), (hidden, cell))
             mixed = self.readout(torch.cat([hidden, context, embedded], dim=1))
             logits.append(self.output(self.dropout(mixed)))
         return torch.stack(logits, dim=1)
+
+    def attend(
+        self,
+        hidden: Float[Tensor, "B H"],
+        embedded: Float[Tensor, "B E"],
+        annotations: Float[Tensor, "B S M"],
+        mask: Bool[Tensor, "B S"],
+    ) -> Float[Tensor, "B M"]:
+        """The context of one step, by additive attention."""
+        if self.word_query is not None:
+            hidden = hidden + self.word_query(embedded)
+        compared = torch.tanh(self.query(hidden)[:, None] + self.key(annotations))
+        weights = self.score(compared).squeeze(2).masked_fill(~mask, float("-inf")).softmax(dim=1)
+        return torch.bmm(weights[:, None], annotations).squeeze(1)
 
     @torch.no_grad()
     def load_from(self, model: TranslationModel) -> None:
@@ -96,10 +100,9 @@ class NaiveModel(nn.Module):
         ``nn.LSTMCell`` has two biases where the model has one; the second becomes 0.
         """
         decoder, memory = model.decoder, model.encoder.memory_size
-        forwards, backwards = model.encoder.forwards[0], model.encoder.backwards[0]
-        for name, weight in forwards.named_parameters():
+        for name, weight in model.encoder.forwards[0].named_parameters():
             getattr(self.encoder, name).copy_(weight)
-        for name, weight in backwards.named_parameters():
+        for name, weight in model.encoder.backwards[0].named_parameters():
             getattr(self.encoder, f"{name}_reverse").copy_(weight)
         if isinstance(decoder.attention, AdditiveAttention):
             self.query.weight.copy_(decoder.attention.query.weight)

@@ -9,11 +9,10 @@ import math
 import shutil
 import sys
 import time
-from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from harness import main, write_results
@@ -38,17 +37,16 @@ NOTES = [
     "The models are of one kind, not equal: in the peers attention follows the decoder's step "
     "(Luong's order), and their output layer reads as many units as the decoder has; here "
     "attention comes first (Bahdanau's), and the output layer reads as many as an embedding.",
-    "Batches are each program's own: JoeyNMT's are drawn at random and padded to their longest "
-    "sentence, ours hold sentences of like length.",
+    "Batches are each program's own: JoeyNMT's are random, ours hold sentences of like length.",
     "bf16 is no setting of JoeyNMT and OpenNMT-py on a processor: an autocast forces it on them.",
 ]
 
 
 def benchmark_peers(config: DictConfig) -> Path:
-    """Compare this project with its peers; write and return the table, with timings.
+    """Compare this project with its peers, by ``configs/peers.yaml``.
 
-    Args:
-        config: see ``configs/peers.yaml``.
+    Returns:
+        Path of the table; timings, and for quality a picture, lie next to it.
 
     Raises:
         UserError: no such peer, Python or text, or a program failed.
@@ -60,7 +58,18 @@ def benchmark_peers(config: DictConfig) -> Path:
     for key in ("updates", "train_updates"):
         if config[key] < REPORT_EVERY or config[key] % REPORT_EVERY:
             raise UserError(f"{key}={config[key]} must be a multiple of {REPORT_EVERY} above 0.")
-    toolkits, versions, left_out = find_toolkits(config)
+    python = Path(config.peers_python or sys.executable).absolute()
+    found = {name: Toolkit(name, python) for name in config.peers}
+    toolkits, versions, left_out = {}, [], []
+    for name, toolkit in {OURS: Toolkit(OURS, Path(sys.executable)), **found}.items():
+        try:
+            versions.append(toolkit.version())
+            toolkits[name] = toolkit
+        except UserError as error:
+            log.info("%s", error)
+            left_out.append(str(error))
+    if len(toolkits) < 2 or OURS not in toolkits:
+        raise UserError(f"There is nothing to compare. {' '.join(left_out)}")
     fast = choose_precision("auto", torch.device("cpu")) == torch.bfloat16
     precisions = ["fp32", "bf16"] if fast else ["fp32"]  # emulated, bf16 slows every program
     path = Path(config.output).resolve() / f"peers-{config.measure}"
@@ -88,29 +97,7 @@ def benchmark_peers(config: DictConfig) -> Path:
     return write_results(path, title, rows, notes, runs, torch.device("cpu"))
 
 
-def find_toolkits(config: DictConfig) -> tuple[dict[str, Toolkit], list[str], list[str]]:
-    """This project and the installed peers; their versions; a sentence for each peer left out.
-
-    Raises:
-        UserError: no peer is installed.
-    """
-    python = Path(config.peers_python or sys.executable).absolute()
-    toolkits, versions, left_out = {}, [], []
-    for name in (OURS, *config.peers):
-        toolkit = Toolkit(name, Path(sys.executable) if name == OURS else python)
-        try:
-            versions.append(toolkit.version())
-            toolkits[name] = toolkit
-        except UserError as error:
-            log.info("%s", error)
-            left_out.append(str(error))
-    if len(toolkits) < 2 or OURS not in toolkits:
-        raise UserError(f"There is nothing to compare. {' '.join(left_out)}")
-    return toolkits, versions, left_out
-
-
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(NamedTuple):
     """The programs that take turns, and what all of them are told."""
 
     config: DictConfig
@@ -126,7 +113,7 @@ class Comparison:
         epochs = math.ceil(updates * setting["batch_size"] / self.text.pairs)
         run = {"precision": precision, "updates": updates, "epochs": epochs, **more}
         fixed = {"half_hidden": setting["hidden"] // 2, "seed": self.config.seed}
-        return {**setting, **asdict(self.text), **fixed, **run}
+        return {**setting, **self.text._asdict(), **fixed, **run}
 
     def run(self, task: str, name: str, run: str, variables: Record) -> tuple[Path, list[Any]]:
         """Run ``task`` of toolkit ``name`` in a new folder; it, and :meth:`Toolkit.run`'s lines."""
@@ -178,7 +165,7 @@ def time_translation(comparison: Comparison) -> Measured:
     """Translate the test text with each program and search in turns, by models trained once."""
     text, config, runs = comparison.text, comparison.config, []
     models = {name: train_once(comparison, name) for name in comparison.toolkits}
-    references = list(read_lines(text.path("test", text.target)))
+    references = list(read_lines(text.text / f"test.{text.target}"))
     programs = comparison.toolkits.items()
     turns = product(range(config.rounds), comparison.precisions, config.beams, programs)
     for number, precision, beam, (name, toolkit) in turns:
@@ -259,12 +246,9 @@ def time_quality(comparison: Comparison) -> Measured:
 
 
 def speed_rows(runs: list[Record], unit: str, extras: dict[str, str]) -> list[dict[str, str]]:
-    """A row for each program and case: median speed, this project's over it, further columns.
+    """A row for each program and case: medians of speed and ``extras``, ratios within a round.
 
-    Args:
-        runs: records with ``program``, ``case``, ``speed`` and the ``extras``.
-        unit: of the speed.
-        extras: further columns, medians in this format.
+    ``unit`` is that of the speed, and ``extras`` gives further columns their format.
     """
     cases: dict[tuple[str, ...], list[Record]] = {}
     for run in runs:

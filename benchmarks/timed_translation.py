@@ -18,7 +18,7 @@ from seq2seq.model.kernels import choose_kernels
 
 
 def main(checkpoint: str, source: str, output: str, precision: str, *sizes: str) -> None:
-    """Translate ``source`` on the CPU into ``output``, and print one line."""
+    """Translate the file ``source`` on the CPU into ``output``."""
     beam, batch_size, max_length = map(int, sizes)
     translator = Translator.load(Path(checkpoint), "cpu", precision)
     choose_kernels(translator.device, torch.float32, translator.precision)  # compiled at first use

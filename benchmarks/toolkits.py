@@ -10,9 +10,9 @@ import re
 import subprocess
 import time
 from collections import Counter
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from omegaconf import OmegaConf
@@ -33,25 +33,20 @@ NEVER = 10**9
 """Updates between two validations where none is wanted."""
 
 
-@dataclass(frozen=True)
-class PeerText:
+class PeerText(NamedTuple):
     """A folder with ``<split>.<language>`` for train, valid and test, and ``words.<language>``."""
 
     text: Path
     """The folder."""
     source: str
-    """Language of the source side: the ending of its files."""
     target: str
+    """Languages of the sides."""
     pairs: int
     """Training pairs."""
     target_tokens: int
-    """Target tokens of the training pairs, an end of sentence for each included."""
+    """Of the training pairs, an end of sentence for each included."""
     words: tuple[int, int]
-    """Entries of the source and of the target word list, specials not counted."""
-
-    def path(self, name: str, language: str) -> Path:
-        """The file ``<name>.<language>``."""
-        return self.text / f"{name}.{language}"
+    """Entries of the two word lists, specials not counted."""
 
 
 def write_text(corpus: Corpus, folder: Path, min_frequency: int) -> PeerText:
@@ -66,27 +61,25 @@ def write_text(corpus: Corpus, folder: Path, min_frequency: int) -> PeerText:
     test = next(iter(corpus.tests.values()))
     splits = {"test": test, "valid": corpus.valid, "train": corpus.train}
     for name, split in splits.items():
-        pairs = [
-            # Tokens may hold white space of other kinds, at which each toolkit would split.
-            [" ".join(tokenizer.tokenize(line.lower())).split() for tokenizer, line in sides]
-            for sides in (
-                zip(tokenizers, lines, strict=True)
-                for lines in zip(read_lines(split.source), read_lines(split.target), strict=True)
-            )
+        sides = [
+            [words(tokenizer, line) for line in read_lines(path)]
+            for tokenizer, path in zip(tokenizers, (split.source, split.target), strict=True)
         ]
-        kept = [pair for pair in pairs if all(pair)]
-        for side, language in enumerate(languages):
-            write_lines(folder / f"{name}.{language}", (" ".join(pair[side]) for pair in kept))
-    counts = [Counter(word for pair in kept for word in pair[side]) for side in range(2)]  # train's
-    sizes = [
-        write_lines(
-            folder / f"words.{language}",
-            [word for word, count in counted.most_common() if count >= min_frequency],
-        )
-        for language, counted in zip(languages, counts, strict=True)
-    ]
+        kept = [pair for pair in zip(*sides, strict=True) if all(pair)]
+        for language, lines in zip(languages, zip(*kept, strict=True), strict=True):
+            write_lines(folder / f"{name}.{language}", map(" ".join, lines))
+    counts = [Counter(chain.from_iterable(lines)) for lines in zip(*kept, strict=True)]  # train's
+    sizes = []
+    for language, counted in zip(languages, counts, strict=True):
+        frequent = [word for word, count in counted.most_common() if count >= min_frequency]
+        sizes.append(write_lines(folder / f"words.{language}", frequent))
     tokens = counts[1].total() + len(kept)
     return PeerText(folder.resolve(), *languages, len(kept), tokens, (sizes[0], sizes[1]))
+
+
+def words(tokenizer: MosesWordTokenizer, line: str) -> list[str]:
+    """Words in lower case, free of white space at which a toolkit could split them."""
+    return " ".join(tokenizer.tokenize(line.lower())).split()
 
 
 class Toolkit:
@@ -102,31 +95,30 @@ class Toolkit:
         Raises:
             UserError: this Python cannot be started, or cannot import the toolkit.
         """
-        code = (
-            f"import {self._spec.module}, torch; from importlib.metadata import version\n"
-            f"print('{self._spec.package}', version('{self._spec.package}') + ',', 'torch', "
-            "torch.__version__)"
-        )
+        package, module = self._spec.package, self._spec.module
+        code = f"import {module}, torch, importlib.metadata as m; print(m.version({package!r}))"
         try:
             answer = subprocess.run(
-                [self.python, "-c", code], capture_output=True, text=True, env=_environment()
+                [self.python, "-c", f"{code}; print(torch.__version__)"],
+                check=True,
+                capture_output=True,
+                text=True,
+                env=_environment(),
             )
-        except OSError as error:
-            raise UserError(f"peers_python={self.python} does not start: {error}.") from None
-        if answer.returncode:
-            cause = (answer.stderr.strip().splitlines() or [""])[-1]
+        except (OSError, subprocess.CalledProcessError) as error:
+            cause = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1]
             raise UserError(
-                f"{self.name} is left out: peers_python={self.python} cannot import "
-                f"{self._spec.module} ({cause}); install {self._spec.package} and what it needs."
-            )
-        return answer.stdout.splitlines()[-1]
+                f"{self.name} is left out: peers_python={self.python} does not import {module} "
+                f"({cause}); install {package} and what it needs there."
+            ) from None
+        version, torch_version = answer.stdout.split()[-2:]
+        return f"{package} {version}, torch {torch_version}"
 
     def command(self, task: str, folder: Path, variables: dict[str, Any]) -> list[str]:
         """Arguments to Python for ``task``, train or translate; its config goes into ``folder``."""
         usual = {"validate_every": NEVER, "report_every": REPORT_EVERY, "root": ROOT}
         merged = OmegaConf.merge(self._spec, usual, {"folder": folder}, variables)
-        filled: Any = OmegaConf.select(merged, task)
-        filled = OmegaConf.to_container(filled, resolve=True)
+        filled: Any = OmegaConf.to_container(OmegaConf.select(merged, task), resolve=True)
         if "config" in filled:
             write_json(folder / "config.yaml", filled["config"])  # JSON is YAML, too
         program = filled["program"][variables["precision"]]
@@ -134,8 +126,6 @@ class Toolkit:
 
     def run(self, task: str, folder: Path, variables: dict[str, Any]) -> list[tuple[str, float]]:
         """Run :meth:`command` in ``folder``, with a copy of its output in ``<folder>.log``.
-
-        It has as many threads as this process.
 
         Returns:
             Each line, and the second of this process's monotonic clock at which it came.
@@ -167,12 +157,10 @@ class Toolkit:
         return lines
 
     def find(self, kind: str, line: str) -> float | None:
-        """The number of this kind in a line of its log, if there is one.
+        """The number of a kind in a line of its log, if there is one.
 
-        Args:
-            kind: update (made so far) | parameters | perplexity (of a validation) | seconds (of a
-                search; of several, the sum counts).
-            line: what the program has written.
+        The kinds are update (made so far), parameters, perplexity (of a validation), and seconds
+        (of a search; of several, the sum counts).
         """
         found = re.search(self._spec.log[kind], line)
         return float(found[1].replace(",", "")) if found else None
@@ -184,11 +172,10 @@ class Toolkit:
 
 def _environment() -> dict[str, str]:
     """This process's, with its number of threads, no GPU, and log lines that come at once."""
-    threads = torch.get_num_threads()
+    threads = str(torch.get_num_threads())
     return {
         **os.environ,
-        "OMP_NUM_THREADS": str(threads),
-        "MKL_NUM_THREADS": str(threads),
+        **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), threads),
         "CUDA_VISIBLE_DEVICES": "",
         "PYTHONUNBUFFERED": "1",
     }

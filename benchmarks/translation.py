@@ -9,7 +9,6 @@ from itertools import product
 from pathlib import Path
 from statistics import median
 
-import torch
 from harness import main, write_results
 from measure import peak_memory, ratio_by_round, time_in_turns
 from omegaconf import DictConfig
@@ -20,16 +19,15 @@ from seq2seq.data.corpora import obtain
 from seq2seq.data.text import read_lines
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
-from seq2seq.model.kernels import choose_kernels
 
 log = logging.getLogger(__name__)
 
 
 def benchmark_translation(config: DictConfig) -> Path:
-    """Time a checkpoint on a test set of its corpus; write and return the table, with timings.
+    """Time a checkpoint on a test set of its corpus, by ``configs/translation.yaml``.
 
-    Args:
-        config: see ``configs/translation.yaml``.
+    Returns:
+        Path of the table; timings lie next to it.
 
     Raises:
         UserError: the checkpoint, the device, the corpus or the test set does not exist.
@@ -41,53 +39,46 @@ def benchmark_translation(config: DictConfig) -> Path:
     require_choice("test_set", name, tuple(corpus.tests))
     sentences = list(read_lines(corpus.tests[name].source))
     translator = Translator.of([checkpoint], config.precision)
-    kernels = choose_kernels(device, torch.float32, translator.precision).name
-    searches = list(product(config.beams, config.batch_sizes))
-    shares = {search: every_nth(sentences, config.most_batches * search[1]) for search in searches}
-    decodings = {
-        (beam, size): DecodingConfig(beam=beam, batch_size=size) for beam, size in searches
+    searches = {
+        (beam, size): (
+            every_nth(sentences, config.most_batches * size),
+            DecodingConfig(beam=beam, batch_size=size),
+        )
+        for beam, size in product(config.beams, config.batch_sizes)
     }
     load = partial(translate, config.checkpoint, device.type, config.precision)
+    tiny = partial(load, sentences[:1], DecodingConfig(beam=1))
     memory = {
-        (beam, size): peak_memory(
-            partial(load, sentences[:1], DecodingConfig(beam=1)),
-            partial(load, sentences[:size], decodings[beam, size]),
-            device,
-        )
-        for beam, size in searches
-    }
-    cases = {
-        search: partial(translator.translate, shares[search], decodings[search])
-        for search in searches
+        (beam, size): peak_memory(tiny, partial(load, sentences[:size], decoding), device)
+        for (beam, size), (_, decoding) in searches.items()
     }
     log.info("%d searches, %d rounds", len(searches), config.rounds)
+    cases = {search: partial(translator.translate, *of) for search, of in searches.items()}
     timed = time_in_turns(cases, 1, config.rounds, device, warm_up=1)
+    seconds = {search: [turn[0] for turn in timed[search]] for search in searches}
     speeds = {
-        search: [len(shares[search]) / second for (second,) in timed[search]] for search in searches
+        search: [len(share) / second for second in seconds[search]]
+        for search, (share, _) in searches.items()
     }
-    rows = [
-        {
-            "search": "greedy" if beam == 1 else f"beam {beam}",
-            "batch": str(size),
-            "sentences/s": f"{median(speeds[beam, size]):,.1f}",
-            "range": f"{min(speeds[beam, size]):,.1f}-{max(speeds[beam, size]):,.1f}",
-            f"speed over batch {config.batch_sizes[0]}": ratio_by_round(
-                speeds[beam, size], speeds[beam, config.batch_sizes[0]]
-            ),
-            f"speed over beam {config.beams[-1]}": ratio_by_round(
-                speeds[beam, size], speeds[config.beams[-1], size]
-            ),
-            **{key: f"{peak:,.0f}" for key, peak in memory[beam, size].items()},
-        }
-        for beam, size in searches
-    ]
-    model, precision = checkpoint.config.model, str(translator.precision).removeprefix("torch.")
+    rows, runs = [], []
+    for (beam, size), own in speeds.items():
+        single, first = (beam, config.batch_sizes[0]), (config.beams[0], size)
+        rows.append(
+            {
+                "search": "greedy" if beam == 1 else f"beam {beam}",
+                "batch": str(size),
+                "sentences/s": f"{median(own):,.1f}",
+                f"speed over batch {single[1]}": ratio_by_round(own, speeds[single]),
+                f"speed over beam {first[0]}": ratio_by_round(own, speeds[first]),
+                **{key: f"{peak:,.0f}" for key, peak in memory[beam, size].items()},
+            }
+        )
+        run = {"beam": beam, "batch_size": size, "sentences": len(searches[beam, size][0])}
+        runs.append({**run, "seconds": seconds[beam, size], "memory": memory[beam, size]})
+    trained, products = checkpoint.config, str(translator.precision).removeprefix("torch.")
     notes = [
-        f"Model: {checkpoint.config.name}, {checkpoint.config.system}, seed "
-        f"{checkpoint.config.seed}: {checkpoint.model.parameter_counts()['total']:,} parameters, "
-        f"embedding {model.embedding_dim:,}, decoder {model.decoder.hidden_size:,}, vocabularies "
-        f"of {len(checkpoint.source.vocabulary):,} and {len(checkpoint.target.vocabulary):,}; "
-        f"products in {precision}, {kernels} kernels.",
+        f"Model: {trained.name}, {trained.system}, seed {trained.seed}: "
+        f"{checkpoint.model.parameter_counts()['total']:,} parameters; products in {products}.",
         f"Text: {name} of {corpus.kind}, {len(sentences):,} sentences, of which at most "
         f"{config.most_batches:,} batches are translated in a turn, taken at equal distances. Time "
         "from text to text, the model being loaded.",
@@ -95,16 +86,6 @@ def benchmark_translation(config: DictConfig) -> Path:
         "round, median and range.",
         "Memory of a fresh process that loads the model and translates one batch, in MB of a "
         "million bytes; beyond PyTorch: on top of one sentence by greedy search.",
-    ]
-    runs = [
-        {
-            "beam": beam,
-            "batch_size": size,
-            "sentences": len(shares[beam, size]),
-            "seconds": [second for (second,) in timed[beam, size]],
-            "memory": memory[beam, size],
-        }
-        for beam, size in searches
     ]
     path = Path(config.output) / "translation"
     return write_results(path, "Translation speed", rows, notes, runs, device)
