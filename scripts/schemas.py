@@ -16,7 +16,6 @@ SCHEMAS: dict[str, type] = {
     "evaluate": schema.EvaluateConfig,
     "compare": schema.CompareConfig,
     "publish": schema.PublishConfig,
-    "benchmark": schema.BenchmarkConfig,
     "explain": schema.ExplainConfig,
 }
 

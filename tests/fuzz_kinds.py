@@ -284,7 +284,6 @@ NEEDED = {
     "evaluate": ["checkpoint=a"],
     "translate": ["checkpoint=a"],
     "compare": ["evaluations=[a]", "output=b"],
-    "benchmark": [],
 }
 
 

@@ -52,7 +52,7 @@ def toy(command: str) -> str:
 def test_the_page_has_commands_of_every_script():
     scripts = {match.group(1) for command in COMMANDS if (match := SCRIPT.search(command))}
     stages = {"prepare", "train", "translate", "evaluate", "compare", "reproduce"}
-    assert scripts == stages | {"benchmark", "explain"}
+    assert scripts == stages | {"explain"}
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ Hydra fills these from ``configs/``; a checkpoint keeps them as JSON. Nothing el
 knows where a value came from, and every module is built from its own group only.
 """
 
-from seq2seq.config.benchmark import BenchmarkConfig
 from seq2seq.config.checks import (
     nearest,
     require_choice,
@@ -52,7 +51,6 @@ __all__ = [
     "CORPORA",
     "EXAMPLES",
     "AttentionConfig",
-    "BenchmarkConfig",
     "CompareConfig",
     "CorpusConfig",
     "DecoderConfig",

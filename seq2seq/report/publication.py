@@ -63,7 +63,6 @@ from seq2seq.evaluation.systems import Comparison, compare_systems, require_same
 from seq2seq.files import parse_object
 from seq2seq.report.alignment_table import alignment_markdown
 from seq2seq.report.attention_figure import render_attention
-from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
 from seq2seq.report.curves import render_curves
 from seq2seq.report.draft import Draft, read_markdown
 from seq2seq.report.figures import render_length_figure
@@ -108,8 +107,6 @@ def publish(config: PublishConfig) -> None:
         if not table.is_file():
             raise UserError(f"There is no benchmark {table}; run scripts/benchmark.py first.")
         draft.fill(f"benchmark:{table.stem}", read_markdown(table).rstrip())
-    if config.benchmarks and draft.has("benchmark:picture"):
-        _fill_benchmark_picture(draft, config.benchmarks)
     for name, folders in config.runs.items():
         runs = [read_training_run(Path(folder)) for folder in folders]
         draft.fill(f"runs:{name}", training_runs_markdown(runs))
@@ -228,17 +225,6 @@ def _show_lengths(draft: Draft, experiment: str, name: str, comparison: Comparis
 def _experiment(evaluations: Sequence[Evaluation]) -> str:
     """What the marks and figures of a comparison are called by."""
     return next((name for e in evaluations if (name := e.record.get("experiment"))), "none")
-
-
-def _fill_benchmark_picture(draft: Draft, tables: Sequence[str]) -> None:
-    """One figure of the sizes that have stages to draw."""
-    panels = [panel for t in tables if (panel := read_panel(Path(t).with_suffix(".json")))]
-    if panels:
-        names = [panel.name for panel in panels]
-        figure = render_benchmark_figure(panels)["png"]
-        title = f"Time of one update by stages, {', '.join(names)}"
-        link = draft.show(f"benchmark-{'-'.join(names)}", figure, title)
-        draft.fill("benchmark:picture", link)
 
 
 def _read_comparison(folder: Path) -> tuple[list[Evaluation], Comparison]:

@@ -1,17 +1,14 @@
 """Tables that the call names reach their place in a document: benchmarks, runs, scores, Table 1."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from synthetic_benchmark import synthetic_benchmark
 
 from seq2seq.config import EvaluationConfig, PublishConfig
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import read_evaluation, write_evaluation
 from seq2seq.evaluation.scores import Translations
-from seq2seq.report.benchmark_figure import read_panel, render_benchmark_figure
 from seq2seq.report.provenance import provenance
 from seq2seq.report.publication import publish
 from seq2seq.report.tables import interval_text
@@ -38,42 +35,6 @@ def test_a_benchmark_goes_where_its_file_is_named(tmp_path):
     config.benchmarks = [str(tmp_path / "x.md")]
     with pytest.raises(UserError, match=r"no benchmark .*x\.md; run scripts/benchmark\.py first"):
         publish(config)
-
-
-def test_the_benchmarks_of_a_call_share_one_picture(tmp_path):
-    """All but the comparison with other toolkits, which knows no stages."""
-    for name in ("m", "l"):
-        replace(synthetic_benchmark(), name=name).write(tmp_path)
-    (tmp_path / "peers.md").write_text("| peers |\n")
-    (tmp_path / "peers.json").write_text('{"runs": [], "environment": {}}')
-    names = ["m", "peers", "l", "picture"]
-    document = tmp_path / "docs" / "performance.md"
-    document.parent.mkdir()
-    document.write_text(
-        "".join(f"<!-- benchmark:{name} -->\n<!-- /benchmark:{name} -->\n" for name in names)
-    )
-    config = PublishConfig(
-        benchmarks=[str(tmp_path / f"{name}.md") for name in names[:3]],
-        document=str(document),
-        pictures=str(tmp_path / "docs" / "figures"),
-    )
-    publish(config)
-    text = document.read_text(encoding="utf-8")
-    link = "![Time of one update by stages, m, l](figures/benchmark-m-l.png)"
-    assert f"<!-- benchmark:picture -->\n{link}\n<!-- /benchmark:picture -->" in text
-    panels = [panel for name in ("m", "l") if (panel := read_panel(tmp_path / f"{name}.json"))]
-    drawn = tmp_path / "docs" / "figures" / "benchmark-m-l.png"
-    assert drawn.read_bytes() == render_benchmark_figure(panels)["png"]
-
-    config.benchmarks = [str(tmp_path / "peers.md")]
-    publish(config)  # brings no picture, and keeps that of other calls
-    assert document.read_text(encoding="utf-8") == text
-
-    (tmp_path / "l.json").unlink()
-    config.benchmarks = [str(tmp_path / "l.md")]
-    with pytest.raises(UserError, match=r"There is no .*l\.json for the picture"):
-        publish(config)
-    assert document.read_text(encoding="utf-8") == text
 
 
 def test_only_tables_of_benchmarks_are_taken():

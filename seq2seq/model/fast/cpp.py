@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -35,7 +36,7 @@ class CppOperations(Operations):
             _build(compiler, library)
         self.library = ctypes.CDLL(str(library))
 
-    def _call(self, name: str, *arguments: Tensor | int | float) -> None:
+    def _call(self, name: str, *arguments: Any) -> None:
         """Call a C function: arrays by address, integers as int64, others as float."""
         getattr(self.library, f"seq2seq_{name}")(*map(_to_c, arguments))
 

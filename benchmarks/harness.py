@@ -1,0 +1,88 @@
+"""What every benchmark shares: its settings from the command line, its results on disk."""
+
+import logging
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from hydra import compose, initialize_config_dir
+from hydra.core.config_store import ConfigStore
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from seq2seq.config import CORPORA, TokenizationConfig
+from seq2seq.errors import UserError
+from seq2seq.files import write_json, write_whole
+from seq2seq.record import describe_environment, environment_record
+from seq2seq.report.tables import markdown_table
+
+CONFIGS = Path(__file__).resolve().parent / "configs"
+
+
+def compose_config(name: str, overrides: Sequence[str]) -> DictConfig:
+    """The settings of benchmark ``name``: ``configs/<name>.yaml`` and Hydra overrides.
+
+    Raises:
+        UserError: Hydra, or the schema of a corpus, refuses an override.
+    """
+    store = ConfigStore.instance()
+    for kind, corpus in CORPORA.items():
+        store.store(group="corpus", name=kind, node=corpus)
+    store.store(group="tokenization", name="base", node=TokenizationConfig)
+    try:
+        with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+            config = compose(name, overrides=list(overrides))
+        OmegaConf.to_container(config, throw_on_missing=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        problem = str(error).strip().splitlines()[0].rstrip(".")
+        raise UserError(f"{problem}; benchmarks/configs/{name}.yaml lists the settings.") from None
+    return config
+
+
+def main(name: str, benchmark: Callable[[DictConfig], Path]) -> None:
+    """Run ``benchmark`` with the settings of the command line, and print the table it returns."""
+    if {"-h", "--help"} & set(sys.argv):
+        print((CONFIGS / f"{name}.yaml").read_text(encoding="utf-8"), end="")
+        return
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    try:
+        config = compose_config(name, sys.argv[1:])
+        if config.get("threads"):
+            torch.set_num_threads(config.threads)
+        print(benchmark(config).read_text(encoding="utf-8"))
+    except UserError as error:
+        sys.exit(f"error: {error}")
+
+
+def write_results(
+    path: Path,
+    title: str,
+    rows: Sequence[dict[str, str]],
+    notes: Iterable[str],
+    runs: Sequence[dict[str, Any]],
+    device: torch.device,
+) -> Path:
+    """Write ``<path>.md`` and ``<path>.json``: command, hardware and versions in both.
+
+    Args:
+        path: of both files, without their endings.
+        title: heading of the page.
+        rows: of the table: name of the column -> cell.
+        notes: below the table: one or more sentences each.
+        runs: raw timings, as JSON data.
+        device: what computed.
+
+    Returns:
+        Path of the Markdown.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    environment = environment_record(device)
+    write_json(path.with_suffix(".json"), {"runs": runs, "environment": environment})
+    made = describe_environment(environment).replace("python scripts/", "python benchmarks/", 1)
+    table = markdown_table(list(rows[0]), [list(row.values()) for row in rows])
+    lines = "".join(f"- {line}\n" for line in [*notes, made])
+    write_whole(path.with_suffix(".md"), f"# {title}\n\n{table}\n{lines}".encode())
+    return path.with_suffix(".md")

@@ -1,0 +1,111 @@
+"""Time and memory to prepare a large corpus, and to go through it once in batches.
+
+python benchmarks/large_corpus.py pairs=[1000000,2000000] corpus=europarl
+
+The text is a real corpus, read over and over. Repeated lines cost what new ones do, except that
+they bring no new words.
+"""
+
+from functools import partial
+from itertools import chain, islice, repeat
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from harness import main, write_results
+from measure import watch
+from omegaconf import DictConfig, OmegaConf
+
+from seq2seq.config import CorpusConfig, FilesCorpus, TokenizationConfig
+from seq2seq.data.batching import BatchPlan, collate
+from seq2seq.data.corpora import obtain
+from seq2seq.data.dataset import EncodedPairs
+from seq2seq.data.parallel_text import SIDES, Corpus
+from seq2seq.data.preparation import prepare
+from seq2seq.data.text import read_lines, write_lines
+
+
+def benchmark_large_corpus(config: DictConfig) -> Path:
+    """Prepare the corpus at each size and read it once, by ``configs/large_corpus.yaml``.
+
+    Returns:
+        Path of the table; the figures lie next to it.
+
+    Raises:
+        UserError: there is no such corpus, or the vocabulary size does not fit.
+    """
+    corpus: Any = OmegaConf.to_object(config.corpus)
+    tokenization: Any = OmegaConf.to_object(config.tokenization)
+    text = obtain(corpus, Path(config.data))
+    output = Path(config.output)
+    output.mkdir(parents=True, exist_ok=True)
+    runs = []
+    for pairs in config.pairs:
+        with TemporaryDirectory(prefix="large-corpus-", dir=output) as folder:
+            work = Path(folder)
+            repeat_text(text, pairs, work / "text")
+            repeated = FilesCorpus(
+                source=text.source_language,
+                target=text.target_language,
+                directory=str(work / "text"),
+                train_max_words=corpus.train_max_words,
+            )
+            prepared = watch(partial(prepare_text, repeated, tokenization, work / "data"))
+            read = watch(partial(read_epoch, prepared.result, config.batch_size, config.seed))
+            sizes = {"text MB": _size(work / "text"), "encoded MB": _size(prepared.result)}
+        for stage, watched in {"prepare": prepared, "one epoch": read}.items():
+            times = {"minutes": watched.seconds / 60, "pairs/s": pairs / watched.seconds}
+            runs.append({"pairs": pairs, "stage": stage, **sizes, **times, **watched.peak})
+    rows = [
+        {
+            key: value if isinstance(value, str) else f"{value:,.{2 * (key == 'minutes')}f}"
+            for key, value in run.items()
+        }
+        for run in runs
+    ]
+    notes = [
+        f"Text: {text.kind} {text.source_language}-{text.target_language}, over and over, which "
+        f"brings no new words; {tokenization.kind}, {tokenization.vocabulary_size or 'all'} "
+        f"entries; seed {config.seed}.",
+        "prepare: reads and checks the text, learns the tokenisation, cuts, numbers, writes. One "
+        f"epoch: opens the result, divides it into batches of {config.batch_size} and pads each.",
+        "Each stage in a fresh process, watched 20 times a second together with the processes that "
+        "it starts; MB of a million bytes. Peak: pages that several processes share counted in "
+        "each. Own: without shared pages, such as those of mapped files, which the system takes "
+        "back when memory is short. Encoded: on disk; up to three times as much meanwhile.",
+    ]
+    path = output / "large-corpus"
+    return write_results(path, "Large corpora", rows, notes, runs, torch.device("cpu"))
+
+
+def repeat_text(text: Corpus, pairs: int, folder: Path) -> None:
+    """Write ``pairs`` training pairs, those of ``text`` over and over."""
+    folder.mkdir(parents=True)
+    for side in SIDES:
+        copies = chain.from_iterable(map(read_lines, repeat(getattr(text.train, side))))
+        write_lines(folder / f"train.{side}", islice(copies, pairs))
+        for split in ("valid", "test"):
+            write_lines(folder / f"{split}.{side}", read_lines(getattr(text.valid, side)))
+
+
+def prepare_text(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) -> Path:
+    """Prepare a corpus; the folder of its ids."""
+    return prepare(corpus, tokenization, data).directory
+
+
+def read_epoch(folder: Path, batch_size: int, seed: int) -> int:
+    """Plan an epoch and pad each of its batches, as training does; the number of pairs."""
+    train = EncodedPairs.load(folder, "train")
+    batches = BatchPlan(train, batch_size, "sentences", seed).epoch(0)
+    for batch in batches:
+        collate(train, batch)
+    return sum(map(len, batches))
+
+
+def _size(folder: Path) -> float:
+    return sum(path.stat().st_size for path in folder.iterdir()) / 1e6
+
+
+if __name__ == "__main__":
+    main("large_corpus", benchmark_large_corpus)

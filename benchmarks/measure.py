@@ -1,0 +1,141 @@
+"""Time and memory: cases that take turns, ratios within a round, peaks of fresh processes.
+
+A machine drifts: another program starts, a processor warms up and slows down. Cases that take turns
+within one run meet the same conditions, so that their ratio holds where a time does not.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import re
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, wait
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple, TypeVar
+
+import psutil
+import torch
+
+INTERVAL = 0.05
+"""Seconds between two looks at a watched process."""
+
+Case = TypeVar("Case", bound=Hashable)
+
+
+def time_in_turns(
+    cases: Mapping[Case, Callable[[], object]],
+    calls: int,
+    rounds: int,
+    device: torch.device,
+    warm_up: int = 2,
+) -> dict[Case, list[list[float]]]:
+    """Seconds of each call: for each case one list per round.
+
+    In each round every case has its turn of so many ``calls``, in the order of ``cases``. Calls to
+    ``warm_up`` come first: they allocate and choose algorithms.
+    """
+    for call in cases.values():
+        for _ in range(warm_up):
+            call()
+    seconds: dict[Case, list[list[float]]] = {case: [] for case in cases}
+    for _ in range(rounds):
+        for case, call in cases.items():
+            seconds[case].append([_seconds(call, device) for _ in range(calls)])
+    return seconds
+
+
+def _seconds(call: Callable[[], object], device: torch.device) -> float:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    start = time.perf_counter()
+    call()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter() - start
+
+
+def ratio_by_round(first: Sequence[float], second: Sequence[float]) -> str:
+    """``first`` over ``second``, round by round, as "median [lowest, highest]"."""
+    ratios = [one / two for one, two in zip(first, second, strict=True)]
+    return f"{median(ratios):.2f} [{min(ratios):.2f}, {max(ratios):.2f}]"
+
+
+def _fresh_process() -> ProcessPoolExecutor:
+    """One process that has done nothing yet; what it is given travels by pickling."""
+    return ProcessPoolExecutor(max_workers=1, mp_context=multiprocessing.get_context("spawn"))
+
+
+def peak_memory(
+    tiny: Callable[[], object], work: Callable[[], object], device: torch.device
+) -> dict[str, float]:
+    """Peak memory of ``work`` in a fresh process, in MB of a million bytes; on a CPU Linux only.
+
+    Before it runs ``tiny``, the same at a size that hardly counts, which loads all code.
+
+    Returns:
+        ``peak MB``: the process's largest resident size, or on CUDA the largest sum of PyTorch's
+        tensors. ``beyond PyTorch``: what of it came on top of ``tiny``.
+    """
+    with _fresh_process() as pool:
+        return pool.submit(_peak_here, tiny, work, device, torch.get_num_threads()).result()
+
+
+def _peak_here(
+    tiny: Callable[[], object], work: Callable[[], object], device: torch.device, threads: int
+) -> dict[str, float]:
+    torch.set_num_threads(threads)
+    tiny()
+    before = psutil.Process().memory_info().rss / 1e6
+    work()
+    if device.type == "cuda":
+        peak, before = torch.cuda.max_memory_allocated(device) / 1e6, 0.0
+    else:  # getrusage will not do: a child's figure starts from its parent's
+        found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        assert found is not None  # Linux has this line
+        peak = int(found[1]) * 1024 / 1e6
+    return {"peak MB": peak, "beyond PyTorch": peak - before}
+
+
+class Watched(NamedTuple):
+    """Work done in a process of its own: its result, and the most memory of its process tree.
+
+    In MB of a million bytes: ``peak MB`` is all memory, pages that several processes share counted
+    in each; ``own MB`` is without shared pages, such as those of mapped files.
+    """
+
+    result: Any
+    seconds: float
+    peak: dict[str, float]
+
+
+def watch(work: Callable[[], object]) -> Watched:
+    """Run ``work`` in a fresh process, and look at its memory 20 times a second."""
+    with _fresh_process() as pool:
+        root = psutil.Process(pool.submit(os.getpid).result())
+        job = pool.submit(_timed, work)
+        looks = [_tree_memory(root)]
+        while not wait([job], timeout=INTERVAL).done:
+            looks.append(_tree_memory(root))
+        looks.append(_tree_memory(root))
+        result, seconds = job.result()
+    return Watched(result, seconds, {key: max(look[key] for look in looks) for key in looks[0]})
+
+
+def _timed(work: Callable[[], object]) -> tuple[object, float]:
+    start = time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - start
+
+
+def _tree_memory(root: psutil.Process) -> dict[str, float]:
+    found = []
+    for process in [root, *root.children(recursive=True)]:
+        with contextlib.suppress(psutil.NoSuchProcess):  # it may have ended just now
+            found.append(process.memory_info())
+    return {
+        "peak MB": sum(memory.rss for memory in found) / 1e6,
+        "own MB": sum(memory.rss - getattr(memory, "shared", 0) for memory in found) / 1e6,
+        "processes": len(found),
+    }

@@ -1,0 +1,288 @@
+"""This project next to other toolkits: speed of training and of translation, time to quality.
+
+python benchmarks/peers.py measure=translation peers=[opennmt,eole] peers_python=peers/bin/python
+"""
+
+import json
+import logging
+import math
+import shutil
+import sys
+import time
+from itertools import product
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import torch
+from harness import main, write_results
+from matplotlib.figure import Figure
+from measure import ratio_by_round
+from omegaconf import DictConfig, OmegaConf
+from sacrebleu.metrics import BLEU
+from toolkits import OURS, PEERS, REPORT_EVERY, PeerText, Toolkit, write_text
+
+from seq2seq.config import require_choice
+from seq2seq.data.corpora import obtain
+from seq2seq.data.text import read_lines
+from seq2seq.device import choose_precision
+from seq2seq.errors import UserError
+from seq2seq.files import write_json
+
+log = logging.getLogger(__name__)
+
+Record = dict[str, Any]
+NOTES = [
+    f"{OURS} over it: how many times as fast within a round, median and range.",
+    "The models are of one kind, not equal: in the peers attention follows the decoder's step "
+    "(Luong's order), and their output layer reads as many units as the decoder has; here "
+    "attention comes first (Bahdanau's), and the output layer reads as many as an embedding.",
+    "Batches are each program's own: JoeyNMT's are random, ours hold sentences of like length.",
+    "bf16 is no setting of JoeyNMT and OpenNMT-py on a processor: an autocast forces it on them.",
+]
+
+
+def benchmark_peers(config: DictConfig) -> Path:
+    """Compare this project with its peers, by ``configs/peers.yaml``.
+
+    Returns:
+        Path of the table; timings, and for quality a picture, lie next to it.
+
+    Raises:
+        UserError: no such peer, Python or text, or a program failed.
+    """
+    measures = {"training": time_training, "translation": time_translation, "quality": time_quality}
+    require_choice("measure", config.measure, tuple(measures))
+    for name in config.peers:
+        require_choice("peers", name, PEERS)
+    for key in ("updates", "train_updates"):
+        if config[key] < REPORT_EVERY or config[key] % REPORT_EVERY:
+            raise UserError(f"{key}={config[key]} must be a multiple of {REPORT_EVERY} above 0.")
+    python = Path(config.peers_python or sys.executable).absolute()
+    found = {name: Toolkit(name, python) for name in config.peers}
+    toolkits, versions, left_out = {}, [], []
+    for name, toolkit in {OURS: Toolkit(OURS, Path(sys.executable)), **found}.items():
+        try:
+            versions.append(toolkit.version())
+            toolkits[name] = toolkit
+        except UserError as error:
+            log.info("%s", error)
+            left_out.append(str(error))
+    if len(toolkits) < 2 or OURS not in toolkits:
+        raise UserError(f"There is nothing to compare. {' '.join(left_out)}")
+    fast = choose_precision("auto", torch.device("cpu")) == torch.bfloat16
+    precisions = ["fp32", "bf16"] if fast else ["fp32"]  # emulated, bf16 slows every program
+    path = Path(config.output).resolve() / f"peers-{config.measure}"
+    corpus: Any = OmegaConf.to_object(config.corpus)
+    corpus = obtain(corpus, Path(config.data))
+    text = write_text(corpus, path / "text", config.setting.min_frequency)
+    runs, rows, note = measures[config.measure](
+        Comparison(config, toolkits, precisions, text, path)
+    )
+    if config.measure == "quality":
+        draw_quality(runs, path.with_suffix(".png"))
+    notes = [
+        note,
+        f"Text: {text.pairs:,} pairs {text.source}-{text.target}, "
+        f"{text.target_tokens / text.pairs:.1f} target tokens each; words {text.words[0]:,} and "
+        f"{text.words[1]:,}, specials not counted.",
+        "LSTMs of one layer, Adam; "
+        + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in config.setting.items())
+        + f", threads {torch.get_num_threads()}, seed {config.seed}.",
+        *NOTES,
+        f"Versions: {'; '.join(versions)}.",
+        *left_out,
+    ]
+    title = f"{config.measure.capitalize()} next to other toolkits"
+    return write_results(path, title, rows, notes, runs, torch.device("cpu"))
+
+
+class Comparison(NamedTuple):
+    """The programs that take turns, and what all of them are told."""
+
+    config: DictConfig
+    toolkits: dict[str, Toolkit]
+    precisions: list[str]
+    text: PeerText
+    work: Path
+    """Folder for logs, models and translations."""
+
+    def variables(self, precision: str, updates: int, **more: Any) -> Record:
+        """What the descriptions of the toolkits refer to."""
+        setting: Any = OmegaConf.to_container(self.config.setting)
+        epochs = math.ceil(updates * setting["batch_size"] / self.text.pairs)
+        run = {"precision": precision, "updates": updates, "epochs": epochs, **more}
+        fixed = {"half_hidden": setting["hidden"] // 2, "seed": self.config.seed}
+        return {**setting, **self.text._asdict(), **fixed, **run}
+
+    def run(self, task: str, name: str, run: str, variables: Record) -> tuple[Path, list[Any]]:
+        """Run ``task`` of toolkit ``name`` in a new folder; it, and :meth:`Toolkit.run`'s lines."""
+        folder = self.work / f"{name}-{run}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return folder, self.toolkits[name].run(task, folder, {"model": folder, **variables})
+
+
+Measured = tuple[list[Record], list[dict[str, str]], str]
+"""Raw records, rows of the table, and what was measured."""
+
+
+def time_training(comparison: Comparison) -> Measured:
+    """Train with each program and precision in turns.
+
+    The speed is sentences over wall time, from the report after the warm-up to the last one. What a
+    program says of its own speed is not used: each counts in a way of its own.
+    """
+    text, config, runs = comparison.text, comparison.config, []
+    total, batch = REPORT_EVERY + config.updates, config.setting.batch_size
+    if total * batch > text.pairs:  # between two passes some toolkits read the text again
+        raise UserError(f"updates={config.updates} are more than one pass over {text.pairs} pairs.")
+    turns = product(range(config.rounds), comparison.precisions, comparison.toolkits.items())
+    for number, precision, (name, toolkit) in turns:
+        variables = comparison.variables(precision, total)
+        folder, lines = comparison.run("train", name, f"{precision}-{number}", variables)
+        shutil.rmtree(folder)
+        clock = {toolkit.find("update", line): second for line, second in lines}
+        if not {REPORT_EVERY, total} <= clock.keys():
+            raise UserError(
+                f"{name} did not report at updates {REPORT_EVERY} and {total}: {folder}.log"
+            )
+        seconds = clock[total] - clock[REPORT_EVERY]
+        speed = config.updates * batch * text.target_tokens / text.pairs / seconds
+        log.info("%s: %.0f target tokens/s", folder.name, speed)
+        size = next(size for line, _ in lines if (size := toolkit.find("parameters", line)))
+        run = {"program": name, "case": {"precision": precision}, "round": number}
+        runs.append({**run, "seconds": seconds, "speed": speed, "parameters": size})
+    note = (
+        f"Target tokens per second of the whole program: the sentences of {config.updates} updates "
+        f"after {REPORT_EVERY} of warm-up, times their mean length, ends of sentence included, by "
+        f"one clock for all; median of {config.rounds} rounds in turns."
+    )
+    return runs, speed_rows(runs, "target tokens/s", {"parameters": ",.0f"}), note
+
+
+def time_translation(comparison: Comparison) -> Measured:
+    """Translate the test text with each program and search in turns, by models trained once."""
+    text, config, runs = comparison.text, comparison.config, []
+    models = {name: train_once(comparison, name) for name in comparison.toolkits}
+    references = list(read_lines(text.text / f"test.{text.target}"))
+    programs = comparison.toolkits.items()
+    turns = product(range(config.rounds), comparison.precisions, config.beams, programs)
+    for number, precision, beam, (name, toolkit) in turns:
+        search = {"beam": beam, "max_length": config.max_length, "model": models[name]}
+        variables = comparison.variables(precision, config.train_updates, **search)
+        turn = f"{precision}-beam{beam}-{number}"
+        folder, lines = comparison.run("translate", name, turn, variables)
+        seconds = sum(toolkit.find("seconds", line) or 0.0 for line, _ in lines)
+        found = toolkit.hypotheses(folder)
+        if not seconds or len(found) != len(references):
+            raise UserError(
+                f"{name} translated {len(found)} sentences in {seconds} s: {folder}.log"
+            )
+        log.info("%s: %.1f sentences/s", folder.name, len(found) / seconds)
+        case = {"search": "greedy" if beam == 1 else f"beam {beam}", "precision": precision}
+        run = {"program": name, "case": case, "round": number, "seconds": seconds}
+        # The text is tokenised as it is: ``force`` spares a warning that it looks so.
+        bleu = BLEU(tokenize="none", force=True).corpus_score(found, [references]).score
+        words = sum(len(line.split()) for line in found) / len(found)
+        runs.append({**run, "speed": len(found) / seconds, "BLEU": bleu, "words": words})
+    note = (
+        f"Sentences per second of the search as each program reports it, without its start and the "
+        f"model's loading; at most {config.max_length} words; median of {config.rounds} rounds in "
+        f"turns. Each model was trained for {config.train_updates:,} updates. BLEU on the tokens; "
+        "words: mean length of a translation. What ends a search and ranks its results is each "
+        "program's default, but for JoeyNMT's length penalty of 1."
+    )
+    return runs, speed_rows(runs, "sentences/s", {"BLEU": ".1f", "words": ".1f"}), note
+
+
+def train_once(comparison: Comparison, name: str) -> Path:
+    """The folder in which a toolkit has trained: an earlier one of equal setting, or a new one."""
+    variables = comparison.variables(comparison.precisions[-1], comparison.config.train_updates)
+    record = {key: str(value) for key, value in variables.items()}
+    record["version"] = comparison.toolkits[name].version()
+    done = comparison.work / f"{name}-model" / "trained.json"
+    if not done.is_file() or json.loads(done.read_text(encoding="utf-8")) != record:
+        log.info("training %s, %d updates", name, comparison.config.train_updates)
+        comparison.run("train", name, "model", variables)
+        write_json(done, record)  # last: a training that was cut off starts again
+    return done.parent
+
+
+def time_quality(comparison: Comparison) -> Measured:
+    """Train with each program once, and note the dev perplexities and when they came."""
+    runs: list[Record] = []
+    config, precision = comparison.config, comparison.precisions[-1]
+    updates, every = config.train_updates, config.validate_every
+    variables = comparison.variables(precision, updates, validate_every=every)
+    for name, toolkit in comparison.toolkits.items():
+        start = time.monotonic()
+        folder, lines = comparison.run("train", name, precision, variables)
+        shutil.rmtree(folder)
+        found = [(clock - start, toolkit.find("perplexity", line)) for line, clock in lines]
+        curve = [(second, perplexity) for second, perplexity in found if perplexity is not None]
+        log.info("%s: dev perplexity %.2f", folder.name, curve[-1][1])
+        runs.append({"program": name, "precision": precision, "curve": curve})
+
+    def minutes(run: Record, target: float) -> str:
+        return next((f"{second / 60:.1f}" for second, p in run["curve"] if p <= target), "")
+
+    rows = [
+        {
+            "program": run["program"],
+            "precision": run["precision"],
+            **{f"minutes to {target:g}": minutes(run, target) for target in config.perplexities},
+            "best": f"{min(perplexity for _, perplexity in run['curve']):.2f}",
+            "minutes": f"{run['curve'][-1][0] / 60:.1f}",
+        }
+        for run in runs
+    ]
+    note = (
+        "Minutes from the start of the program to the first validation at this dev perplexity or "
+        f"below (empty: none), one each {every} updates; the best of {updates:,} updates, and the "
+        "minutes of all. One run of each."
+    )
+    return runs, rows, note
+
+
+def speed_rows(runs: list[Record], unit: str, extras: dict[str, str]) -> list[dict[str, str]]:
+    """A row for each program and case: medians of speed and ``extras``, ratios within a round.
+
+    ``unit`` is that of the speed, and ``extras`` gives further columns their format.
+    """
+    cases: dict[tuple[str, ...], list[Record]] = {}
+    for run in runs:
+        cases.setdefault((run["program"], *run["case"].values()), []).append(run)
+    rows = []
+    for case, own in cases.items():
+        theirs = (OURS, *case[1:])
+        speeds, ours = ([run["speed"] for run in each] for each in (own, cases[theirs]))
+        rows.append(
+            {
+                "program": case[0],
+                **own[0]["case"],
+                unit: f"{median(speeds):,.1f}",
+                f"{OURS} over it": "1" if case[0] == OURS else ratio_by_round(ours, speeds),
+                **{key: f"{median(run[key] for run in own):{f}}" for key, f in extras.items()},
+            }
+        )
+    return rows
+
+
+def draw_quality(runs: list[Record], path: Path) -> None:
+    """Dev perplexity by minutes since the start, one line a program."""
+    figure = Figure((7, 4), dpi=150, layout="constrained")
+    axes = figure.subplots()
+    for run in runs:
+        seconds, perplexities = zip(*run["curve"], strict=True)
+        minutes = [second / 60 for second in seconds]
+        axes.plot(minutes, perplexities, marker=".", label=run["program"])
+    axes.set(xlabel="minutes since the start", ylabel="dev perplexity", yscale="log")
+    axes.set_yticks(ticks := [4, 5, 6, 8, 10, 15, 20, 30], [str(tick) for tick in ticks])
+    axes.minorticks_off()
+    axes.legend()
+    figure.savefig(path, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    main("peers", benchmark_peers)

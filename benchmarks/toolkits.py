@@ -1,0 +1,181 @@
+"""Other toolkits as programs: what each is told, how it is run, and what its log says.
+
+Each toolkit runs as a user would run it, by its own command line in a process of its own, on the
+same text, with the same vocabulary and the same sizes. ``configs/toolkits/<name>.yaml`` has its
+commands, its config and the patterns of its log lines; this project is described like any other.
+"""
+
+import os
+import re
+import subprocess
+import time
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from omegaconf import OmegaConf
+
+from seq2seq.data.parallel_text import Corpus
+from seq2seq.data.text import read_lines, write_lines
+from seq2seq.data.tokenization import MosesWordTokenizer
+from seq2seq.errors import UserError
+from seq2seq.files import write_json
+
+ROOT = Path(__file__).resolve().parent.parent
+CONFIGS = ROOT / "benchmarks" / "configs" / "toolkits"
+OURS = "seq2seq"
+PEERS = ("joeynmt", "opennmt", "eole")
+REPORT_EVERY = 20
+"""Updates after which each program writes a line; the first so many are its warm-up."""
+NEVER = 10**9
+"""Updates between two validations where none is wanted."""
+
+
+class PeerText(NamedTuple):
+    """A folder with ``<split>.<language>`` for train, valid and test, and ``words.<language>``."""
+
+    text: Path
+    """The folder."""
+    source: str
+    target: str
+    """Languages of the sides."""
+    pairs: int
+    """Training pairs."""
+    target_tokens: int
+    """Of the training pairs, an end of sentence for each included."""
+    words: tuple[int, int]
+    """Entries of the two word lists, specials not counted."""
+
+
+def write_text(corpus: Corpus, folder: Path, min_frequency: int) -> PeerText:
+    """Write ``corpus`` to ``folder``: Moses tokens in lower case, and the words of each side.
+
+    Pairs with an empty side are left out. Of several test sets the first is taken. A word list
+    holds the words of at least ``min_frequency`` training occurrences, the most frequent first.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    languages = corpus.source_language, corpus.target_language
+    tokenizers = [MosesWordTokenizer(language) for language in languages]
+    test = next(iter(corpus.tests.values()))
+    splits = {"test": test, "valid": corpus.valid, "train": corpus.train}
+    for name, split in splits.items():
+        sides = [
+            [words(tokenizer, line) for line in read_lines(path)]
+            for tokenizer, path in zip(tokenizers, (split.source, split.target), strict=True)
+        ]
+        kept = [pair for pair in zip(*sides, strict=True) if all(pair)]
+        for language, lines in zip(languages, zip(*kept, strict=True), strict=True):
+            write_lines(folder / f"{name}.{language}", map(" ".join, lines))
+    counts = [Counter(chain.from_iterable(lines)) for lines in zip(*kept, strict=True)]  # train's
+    sizes = []
+    for language, counted in zip(languages, counts, strict=True):
+        frequent = [word for word, count in counted.most_common() if count >= min_frequency]
+        sizes.append(write_lines(folder / f"words.{language}", frequent))
+    tokens = counts[1].total() + len(kept)
+    return PeerText(folder.resolve(), *languages, len(kept), tokens, (sizes[0], sizes[1]))
+
+
+def words(tokenizer: MosesWordTokenizer, line: str) -> list[str]:
+    """Words in lower case, free of white space at which a toolkit could split them."""
+    return " ".join(tokenizer.tokenize(line.lower())).split()
+
+
+class Toolkit:
+    """A toolkit by its description, in the environment of one Python."""
+
+    def __init__(self, name: str, python: Path) -> None:
+        self.name, self.python = name, python
+        self._spec = OmegaConf.load(CONFIGS / f"{name}.yaml")
+
+    def version(self) -> str:
+        """The versions of its package and of PyTorch.
+
+        Raises:
+            UserError: this Python cannot be started, or cannot import the toolkit.
+        """
+        package, module = self._spec.package, self._spec.module
+        code = f"import {module}, torch, importlib.metadata as m; print(m.version({package!r}))"
+        try:
+            answer = subprocess.run(
+                [self.python, "-c", f"{code}; print(torch.__version__)"],
+                check=True,
+                capture_output=True,
+                text=True,
+                env=_environment(),
+            )
+        except (OSError, subprocess.CalledProcessError) as error:
+            cause = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1]
+            raise UserError(
+                f"{self.name} is left out: peers_python={self.python} does not import {module} "
+                f"({cause}); install {package} and what it needs there."
+            ) from None
+        version, torch_version = answer.stdout.split()[-2:]
+        return f"{package} {version}, torch {torch_version}"
+
+    def command(self, task: str, folder: Path, variables: dict[str, Any]) -> list[str]:
+        """Arguments to Python for ``task``, train or translate; its config goes into ``folder``."""
+        usual = {"validate_every": NEVER, "report_every": REPORT_EVERY, "root": ROOT}
+        merged = OmegaConf.merge(self._spec, usual, {"folder": folder}, variables)
+        filled: Any = OmegaConf.to_container(OmegaConf.select(merged, task), resolve=True)
+        if "config" in filled:
+            write_json(folder / "config.yaml", filled["config"])  # JSON is YAML, too
+        program = filled["program"][variables["precision"]]
+        return [str(word) for word in (*program, *filled["arguments"])]
+
+    def run(self, task: str, folder: Path, variables: dict[str, Any]) -> list[tuple[str, float]]:
+        """Run :meth:`command` in ``folder``, with a copy of its output in ``<folder>.log``.
+
+        Returns:
+            Each line, and the second of this process's monotonic clock at which it came.
+
+        Raises:
+            UserError: the program ended with an error.
+        """
+        log = folder.with_name(f"{folder.name}.log")
+        lines: list[tuple[str, float]] = []
+        with (
+            log.open("w", encoding="utf-8", buffering=1) as record,
+            subprocess.Popen(
+                [self.python, *self.command(task, folder, variables)],
+                cwd=folder,
+                env=_environment() | dict(self._spec.environment),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                encoding="utf-8",
+                errors="replace",
+            ) as process,
+        ):
+            assert process.stdout is not None  # it is a pipe
+            for line in process.stdout:
+                lines.append((line, time.monotonic()))
+                record.write(line)
+        if process.returncode:
+            last = lines[-1][0].strip() if lines else "no output"
+            raise UserError(f"{self.name} ended with status {process.returncode} ({last}): {log}")
+        return lines
+
+    def find(self, kind: str, line: str) -> float | None:
+        """The number of a kind in a line of its log, if there is one.
+
+        The kinds are update (made so far), parameters, perplexity (of a validation), and seconds
+        (of a search; of several, the sum counts).
+        """
+        found = re.search(self._spec.log[kind], line)
+        return float(found[1].replace(",", "")) if found else None
+
+    def hypotheses(self, folder: Path) -> list[str]:
+        """The translations that task ``translate`` has left in its ``folder``."""
+        return list(read_lines(folder / self._spec.hypotheses))
+
+
+def _environment() -> dict[str, str]:
+    """This process's, with its number of threads, no GPU, and log lines that come at once."""
+    threads = str(torch.get_num_threads())
+    return {
+        **os.environ,
+        **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), threads),
+        "CUDA_VISIBLE_DEVICES": "",
+        "PYTHONUNBUFFERED": "1",
+    }

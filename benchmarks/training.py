@@ -1,0 +1,292 @@
+"""How fast training is, and how much memory it takes, by several paths to the same update.
+
+python benchmarks/training.py sizes=[m,l] paths=[naive,fast]
+"""
+
+import logging
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from harness import main, write_results
+from jaxtyping import Int
+from matplotlib.figure import Figure
+from measure import peak_memory, ratio_by_round, time_in_turns
+from naive import NaiveModel, naive_loss
+from omegaconf import DictConfig
+from torch import nn
+
+from seq2seq.allocator import freed_memory_kept
+from seq2seq.config import (
+    AttentionConfig,
+    DecoderConfig,
+    EncoderConfig,
+    ModelConfig,
+    TrainingConfig,
+    require_choice,
+)
+from seq2seq.data.batching import Batch
+from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
+from seq2seq.device import choose_device, choose_precision
+from seq2seq.model.kernels import choose_kernels, torch_only
+from seq2seq.model.translation import TranslationModel
+from seq2seq.training.optimization import build_optimizer
+from seq2seq.training.updater import Updater
+
+log = logging.getLogger(__name__)
+
+PATHS = {
+    "naive": "packed encoder, then attention, LSTM cell and output layer in one taped loop",
+    "hoisted": "a taped loop, without what can be computed for all steps at once "
+    "(`model.decoder.recurrence=reference`), in float32",
+    "hoisted-bf16": "hoisted, with bfloat16 products",
+    "fast-fp32": "the default settings, but in float32 (`training.precision=fp32`)",
+    "fast-torch": "the default settings without compiled kernels",
+    "fast": "the default settings",
+}
+"""Name -> description of each way to make the update."""
+
+
+class Size(NamedTuple):
+    """The widths of a model of one layer, and the shape of its batches.
+
+    The encoder's width is that of each direction, the vocabulary that of each side. A batch has so
+    many sentences of ``source`` and ``target`` positions, ends included; none is padding.
+    """
+
+    embedding: int
+    encoder: int
+    decoder: int
+    attention: int
+    vocabulary: int
+    batch: int
+    source: int
+    target: int
+
+
+SIZES = {
+    "tiny": Size(16, 16, 32, 32, vocabulary=100, batch=8, source=7, target=6),
+    "m": Size(256, 256, 512, 512, vocabulary=8_000, batch=64, source=14, target=13),
+    "m30": Size(256, 256, 512, 512, vocabulary=8_000, batch=64, source=30, target=30),
+    "l": Size(620, 1_000, 1_000, 1_000, vocabulary=30_000, batch=80, source=30, target=30),
+}
+"""``m`` is the default model on sentences of Multi30k's length, ``l`` has the widths of Bahdanau et
+al. 2014, and ``tiny`` only shows that everything runs."""
+
+
+class Workload(NamedTuple):
+    """What every path trains: equal workloads give equal weights, ids and dropout."""
+
+    size: Size
+    attention: str
+    """additive | fixed."""
+    seed: int
+    device: torch.device
+
+    def config(self, recurrence: str) -> ModelConfig:
+        """The model's config; all that is not named here is the default, dropout included."""
+        return ModelConfig(
+            embedding_dim=self.size.embedding,
+            encoder=EncoderConfig(hidden_size=self.size.encoder),
+            attention=AttentionConfig(kind=self.attention, size=self.size.attention),
+            decoder=DecoderConfig(hidden_size=self.size.decoder, recurrence=recurrence),
+        )
+
+    def model(self, recurrence: str) -> TranslationModel:
+        """The project's model at its start, on the host."""
+        torch.manual_seed(self.seed)
+        vocabulary = self.size.vocabulary
+        return TranslationModel(self.config(recurrence), vocabulary, vocabulary)
+
+    def batch(self) -> Batch:
+        """A batch of random ids on the host, without padding."""
+        generator, size = torch.Generator().manual_seed(self.seed), self.size
+
+        def pieces(length: int) -> Int[torch.Tensor, "B length"]:
+            shape = (size.batch, length)
+            return torch.randint(len(SPECIALS), size.vocabulary, shape, generator=generator)
+
+        target = pieces(size.target - 1)
+        return Batch(
+            source=pieces(size.source),
+            source_lengths=torch.full((size.batch,), size.source),
+            target_input=torch.cat([torch.full((size.batch, 1), BOS), target], dim=1),
+            target_output=torch.cat([target, torch.full((size.batch, 1), EOS)], dim=1),
+            target_cells=torch.arange(size.batch * size.target),
+            indices=np.arange(size.batch),
+        )
+
+
+class Training(NamedTuple):
+    """A model, and what makes one update of it."""
+
+    model: nn.Module
+    update: Callable[[], None]
+    products: str
+    """Precision of matrix products: fp32 | bf16."""
+    kernels: str
+    """native (compiled) | triton | torch."""
+
+
+def _naive(workload: Workload) -> Training:
+    """The naive model under PyTorch's own Adam, in float32."""
+    settings, vocabulary = TrainingConfig(), workload.size.vocabulary
+    model = NaiveModel(workload.config("reference"), vocabulary, vocabulary)
+    model.load_from(workload.model("reference"))
+    model.to(workload.device)
+    optimizer = torch.optim.Adam(model.parameters())
+    on_host = workload.batch()
+
+    def update() -> None:
+        batch = on_host.to(workload.device)
+        logits = model(batch.source, batch.source_lengths, batch.target_input)
+        loss = naive_loss(logits, batch.target_output, settings.label_smoothing)
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm)
+        optimizer.step()
+
+    return Training(model, update, "fp32", "torch")
+
+
+def _project(workload: Workload, recurrence: str, precision: str, compiled: bool) -> Training:
+    """The project's model, updated as the trainer does it, with the default settings."""
+    settings, device = TrainingConfig(), workload.device
+    model = workload.model(recurrence).to(device)
+    products = choose_precision(precision, device)
+    optimizer = build_optimizer(model, settings.optimizer)
+    updater = Updater(model, optimizer, settings, device, products)
+    batch = workload.batch()
+    choosing = nullcontext if compiled else torch_only
+
+    def update() -> None:
+        with choosing(), freed_memory_kept():
+            updater.update([batch])
+
+    with choosing():
+        kernels = choose_kernels(device, torch.float32, products).name
+    return Training(model, update, "bf16" if products == torch.bfloat16 else "fp32", kernels)
+
+
+def start(path: str, workload: Workload) -> Training:
+    """The training by ``path``, one of :data:`PATHS`, ready for its first update."""
+    if path == "naive":
+        return _naive(workload)
+    recurrence = "reference" if path.startswith("hoisted") else "fast"
+    precision = {"hoisted": "fp32", "hoisted-bf16": "bf16", "fast-fp32": "fp32"}.get(path, "auto")
+    return _project(workload, recurrence, precision, compiled=path != "fast-torch")
+
+
+def train(path: str, workload: Workload) -> None:
+    """Train for three updates: what memory is measured of."""
+    training = start(path, workload)
+    for _ in range(3):  # the optimizer's state is there from the second on
+        training.update()
+
+
+def benchmark_training(config: DictConfig) -> Path:
+    """Measure each size by each path, by ``configs/training.yaml``; the path of the table.
+
+    Timings and a picture lie next to it, called after the sizes, such as ``training-m-l``.
+
+    Raises:
+        UserError: a size, a path, a kind of attention or the device does not exist.
+    """
+    for key, choices in (("sizes", tuple(SIZES)), ("paths", tuple(PATHS))):
+        for name in config[key]:
+            require_choice(key, name, choices)
+    require_choice("attention", config.attention, ("additive", "fixed"))
+    device = choose_device(config.device)
+    runs = []
+    for size in config.sizes:
+        log.info("size %s: %s", size, ", ".join(config.paths))
+        workload = Workload(SIZES[size], config.attention, config.seed, device)
+        runs += [{"size": size, **run} for run in _measure(workload, config)]
+    parts = ["training", *config.sizes]
+    parts += [name for name in (config.attention, device.type) if name not in ("additive", "cpu")]
+    path = Path(config.output) / "-".join(parts)
+    first = {run["size"]: run for run in reversed(runs)}
+    rows = [_row(run, first[run["size"]]) for run in runs]
+    table = write_results(path, "Training speed", rows, _notes(config), runs, device)
+    _draw(runs, path.with_suffix(".png"))
+    return table
+
+
+def _measure(workload: Workload, config: DictConfig) -> list[dict[str, Any]]:
+    """One record for each path. Memory comes first, while this process holds little."""
+    tiny = Workload(SIZES["tiny"], workload.attention, workload.seed, workload.device)
+    memory = {
+        path: peak_memory(
+            partial(train, path, tiny), partial(train, path, workload), workload.device
+        )
+        for path in config.paths
+    }
+    trainings = {path: start(path, workload) for path in config.paths}
+    cases = {path: training.update for path, training in trainings.items()}
+    timed = time_in_turns(cases, config.updates, config.rounds, workload.device)
+    return [
+        {
+            "path": path,
+            "target_tokens": workload.size.batch * workload.size.target,
+            "products": training.products,
+            "kernels": training.kernels,
+            "rounds_seconds": timed[path],
+            "median_seconds": median(second for turn in timed[path] for second in turn),
+            "memory": memory[path],
+        }
+        for path, training in trainings.items()
+    ]
+
+
+def _row(run: dict[str, Any], first: dict[str, Any]) -> dict[str, str]:
+    theirs, own = ([median(turn) for turn in each["rounds_seconds"]] for each in (first, run))
+    return {
+        **{key: run[key] for key in ("size", "path", "products", "kernels")},
+        "ms/update": f"{1e3 * run['median_seconds']:,.1f}",
+        "target tokens/s": f"{run['target_tokens'] / run['median_seconds']:,.0f}",
+        f"speed over {first['path']}": "1" if run is first else ratio_by_round(theirs, own),
+        **{key: f"{size:,.0f}" for key, size in run["memory"].items()},
+    }
+
+
+def _notes(config: DictConfig) -> list[str]:
+    described = {
+        name: ", ".join(f"{key} {value:,}" for key, value in SIZES[name]._asdict().items())
+        for name in config.sizes
+    }
+    return [
+        *(f"{name}: {size}." for name, size in described.items()),
+        "Sizes: the encoder's is that of each direction; a batch has so many sentences of source "
+        "and target positions, none padding.",
+        *(f"{path}: {PATHS[path]}." for path in config.paths),
+        f"Medians over {config.rounds} rounds of {config.updates} updates of each path in turn; "
+        "speeds relative to the first path within a round, median and range. Memory of each path "
+        "in a fresh process, in MB of a million bytes; beyond PyTorch: on top of a tiny training. "
+        f"Seed {config.seed}.",
+    ]
+
+
+def _draw(runs: list[dict[str, Any]], path: Path) -> None:
+    """Bars of milliseconds per update, a panel for each size."""
+    sizes = list(dict.fromkeys(run["size"] for run in runs))
+    figure = Figure((8, 0.6 + 0.3 * len(runs) + 0.6 * len(sizes)), dpi=150, layout="constrained")
+    for axes, size in zip(figure.subplots(len(sizes), squeeze=False)[:, 0], sizes, strict=True):
+        times = {run["path"]: 1e3 * run["median_seconds"] for run in runs if run["size"] == size}
+        first = next(iter(times.values()))
+        bars = axes.barh(list(times), list(times.values()), color="#0072B2")
+        axes.bar_label(bars, [f"{t:,.1f} ms, {first / t:.2f}×" for t in times.values()], padding=4)
+        axes.set_title(f"size {size}", loc="left")
+        axes.invert_yaxis()
+        axes.margins(x=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.axes[-1].set_xlabel("ms per update (median)")
+    figure.savefig(path, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    main("training", benchmark_training)

@@ -1,0 +1,71 @@
+"""A corpus is repeated to the size asked for, prepared, and gone through once."""
+
+import json
+from collections import Counter
+from itertools import cycle, islice
+
+import large_corpus
+import pytest
+from harness import compose_config
+from large_corpus import benchmark_large_corpus, read_epoch, repeat_text
+from measure import Watched
+from reversal import reversal_experiment, write_reversal_corpus
+
+from seq2seq.data.corpora import obtain
+from seq2seq.data.text import read_lines
+from seq2seq.errors import UserError
+
+
+@pytest.mark.parametrize("pairs", [3, 20])
+def test_the_text_comes_over_and_over(tmp_path, pairs):
+    write_reversal_corpus(tmp_path / "corpus", train=7)
+    text = obtain(reversal_experiment(tmp_path).corpus, tmp_path)
+    repeat_text(text, pairs, tmp_path / "more")
+    for side in ("source", "target"):
+        once = list(read_lines(getattr(text.train, side)))
+        lines = list(read_lines(tmp_path / "more" / f"train.{side}"))
+        assert lines == list(islice(cycle(once), pairs))
+
+
+def test_each_size_is_prepared_and_read_and_leaves_only_figures(tmp_path, monkeypatch):
+    padded: Counter[int] = Counter()
+    collate = large_corpus.collate
+
+    def counted(pairs, indices):
+        padded.update(indices.tolist())
+        return collate(pairs, indices)
+
+    def here(work):  # fresh processes have tests of their own
+        return Watched(work(), 0.5, {"peak MB": 2.0, "own MB": 1.0, "processes": 1})
+
+    monkeypatch.setattr(large_corpus, "collate", counted)
+    monkeypatch.setattr(large_corpus, "watch", here)
+    write_reversal_corpus(tmp_path / "corpus", train=7)
+    config = compose_config(
+        "large_corpus",
+        [
+            *("corpus=files", "corpus.source=en", "corpus.target=de"),
+            *(f"corpus.directory={tmp_path / 'corpus'}", "batch_size=3", "pairs=[5,20]"),
+            *("tokenization.kind=whitespace", "tokenization.vocabulary_size=null"),
+            *("tokenization.workers=1", f"data={tmp_path}", f"output={tmp_path / 'output'}"),
+        ],
+    )
+    table = benchmark_large_corpus(config)
+    assert padded == Counter(range(5)) + Counter(range(20))
+    runs = json.loads(table.with_suffix(".json").read_text())["runs"]
+    assert [(run["pairs"], run["pairs/s"]) for run in runs] == [(n, 2 * n) for n in (5, 5, 20, 20)]
+    assert runs[2]["encoded MB"] > runs[0]["encoded MB"] > 0
+    left = {path.name for path in (tmp_path / "output").iterdir()}
+    assert left == {"large-corpus.json", "large-corpus.md"}
+
+
+def test_an_epoch_reads_every_pair_once(tmp_path):
+    config = reversal_experiment(tmp_path)
+    write_reversal_corpus(tmp_path / "corpus", train=50)
+    folder = large_corpus.prepare_text(config.corpus, config.tokenization, tmp_path / "data")
+    assert read_epoch(folder, 7, seed=1) == 50
+
+
+def test_a_corpus_of_no_kind_is_refused():
+    with pytest.raises(UserError, match="corpus"):
+        compose_config("large_corpus", ["corpus=europarly"])

@@ -1,0 +1,265 @@
+"""Other toolkits, none installed: what they are told, and what is read in what they print."""
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import peers
+import pytest
+import torch
+from harness import compose_config
+from launch import compose_config as compose_script
+from omegaconf import OmegaConf
+from peer_corpus import write_corpus
+from peers import benchmark_peers, speed_rows
+from reversal import reversal_experiment, write_reversal_corpus
+from small_training import train
+from toolkits import CONFIGS, OURS, PEERS, PeerText, Toolkit, write_text
+
+from seq2seq.errors import UserError
+
+STAMP = "[2024-05-01 10:00:00,123 INFO]"
+OPENNMT = {
+    "update": f"{STAMP} Step 40/  220; acc: 11.1; ppl: 590.2; lr: 0.001; 1503/1999 tok/s; 21 sec;",
+    "parameters": f"{STAMP} * number of parameters: 11302184",
+    "perplexity": f"{STAMP} Validation perplexity: 13.25",
+}
+LINES = {
+    "opennmt": {**OPENNMT, "seconds": f"{STAMP} Total translation time (s): 3.5"},
+    "eole": {**OPENNMT, "seconds": f"{STAMP} Subsequent prediction time including all (s): 3.5"},
+    "joeynmt": {
+        "update": "INFO - joeynmt.training - Epoch   1, Step:       40, Batch Loss:     4.851134, "
+        "Batch Acc: 0.102553, Tokens per Sec:     1999, Lr: 0.001000",
+        "parameters": "INFO - joeynmt.model - Total params: 11302184",
+        "perplexity": "joeynmt.training - Evaluation result (greedy): loss: 2.58, ppl: 13.25",
+        "seconds": "INFO - joeynmt.prediction - Generation took 3.5000[sec].",
+    },
+    "seq2seq": {
+        "update": "update 40 of at most 220: loss 6.3715, 1,999 target tokens/s",
+        "parameters": "attention: 11,302,184 parameters (encoder 3,065,856, decoder 8,236,328)",
+        "perplexity": "update 454, epoch 1.00: dev loss 2.5840, perplexity 13.25 (best)",
+        "seconds": "translated 1000 lines in 3.5000 s",
+    },
+}
+NUMBERS = {"update": 40, "parameters": 11_302_184, "perplexity": 13.25, "seconds": 3.5}
+TOLD = {
+    **{"embedding": 6, "hidden": 14, "half_hidden": 7, "dropout": 0.37, "label_smoothing": 0.23},
+    **{"batch_size": 3, "learning_rate": 0.0123, "clip_norm": 4.5, "min_frequency": 2, "seed": 77},
+    **{"updates": 100, "validate_every": 44, "epochs": 34, "beam": 9, "max_length": 41},
+}
+TRAINING = (6, 14, 0.37, 0.23, 3, 0.0123, 4.5, 77, 100, 44)
+
+
+@pytest.fixture
+def text(tmp_path) -> PeerText:
+    return write_text(write_corpus(tmp_path / "corpus"), tmp_path / "text", min_frequency=4)
+
+
+def leaves(config: object) -> list[object]:
+    """All values of a config, however deep."""
+    if isinstance(config, dict):
+        config = list(config.values())
+    return (
+        [leaf for value in config for leaf in leaves(value)]
+        if isinstance(config, list)
+        else [config]
+    )
+
+
+def test_text_is_lower_cased_words_without_pairs_that_lack_a_side(text):
+    read = {
+        language: (text.text / f"train.{language}").read_text(encoding="utf-8").splitlines()
+        for language in ("de", "en")
+    }
+    assert read["de"][:3] == ["ein hund läuft .", "ein mann , ein hund", "zwei männer laufen ."]
+    assert read["en"][:3] == ["a dog runs .", "a man , a dog", "two men run ."]
+    assert text.pairs == len(read["de"]) == len(read["en"]) == 9
+    assert text.target_tokens == sum(len(line.split()) + 1 for line in read["en"])
+    for language, size in zip(("de", "en"), text.words, strict=True):
+        counts = Counter(" ".join(read[language]).split())
+        words = (text.text / f"words.{language}").read_text(encoding="utf-8").split()
+        assert sorted(words) == sorted(word for word, count in counts.items() if count >= 4)
+        assert size == len(words)
+        assert [counts[word] for word in words] == sorted(map(counts.get, words), reverse=True)
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_peer_is_told_every_setting_and_no_file_that_lacks(name, text, tmp_path):
+    toolkit, model = Toolkit(name, Path("python")), tmp_path / "model"
+    commands = {}
+    for precision in ("fp32", "bf16"):
+        variables = {**TOLD, **text._asdict(), "precision": precision, "model": model}
+        arguments = toolkit.command("train", tmp_path, variables)
+        config = json.loads((tmp_path / "config.yaml").read_text(encoding="utf-8"))
+        for value in TRAINING:
+            assert value in leaves(config)
+        files = [Path(leaf) for leaf in leaves(config) if str(leaf).startswith(str(text.text))]
+        assert files
+        for file in files:
+            assert file.is_file() or Path(f"{file}.de").is_file()  # JoeyNMT adds the languages
+        if arguments[0] == "-c":
+            compile(arguments[1], name, "exec")
+        commands[precision] = arguments, config
+        (tmp_path / "config.yaml").unlink()
+        words = " ".join(toolkit.command("translate", tmp_path, variables))
+        if (tmp_path / "config.yaml").exists():
+            words += (tmp_path / "config.yaml").read_text(encoding="utf-8")
+        for value in ("9", "41", str(model), str(text.text / "test"), str(tmp_path / "output")):
+            assert value in words
+    assert commands["fp32"] != commands["bf16"]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_ours_is_told_the_same(text, tmp_path, precision):
+    variables = {**TOLD, **text._asdict(), "precision": precision, "model": tmp_path}
+    script, *overrides = Toolkit(OURS, Path("python")).command("train", tmp_path, variables)
+    assert Path(script).is_file()
+    config = compose_script("train", overrides)
+    model, training = config.model, config.training
+    assert (model.embedding_dim, model.dropout, model.attention.kind) == (6, 0.37, "additive")
+    assert (model.encoder.hidden_size, model.decoder.hidden_size) == (7, 14)
+    assert (training.precision, training.max_updates, training.log_every) == (precision, 100, 20)
+    assert (training.batch_size, training.batch_unit, config.seed) == (3, "sentences", 77)
+    assert (config.tokenization.kind, config.corpus.directory) == ("whitespace", str(text.text))
+
+
+def test_autocasts_are_forced_where_the_programs_ask_for_one(monkeypatch):
+    """On made-up modules of the two that have no bfloat16 on a processor."""
+    seen = []
+
+    def see(**autocast) -> None:
+        with torch.autocast(**autocast) if autocast else torch.cuda.amp.autocast(enabled=False):
+            seen.append((torch.ones(2, 2) @ torch.ones(2, 2)).dtype)
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
+
+    class Parsed(NamedTuple):
+        seed: int
+        autocast: dict
+
+    names = ("onmt", "onmt.bin", "onmt.bin.train")
+    names += ("joeynmt", "joeynmt.training", "joeynmt.prediction", "joeynmt.__main__")
+    modules = {name: ModuleType(name) for name in names}
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    package = modules["joeynmt"]
+    for name in ("training", "prediction"):  # each has imported the function by name
+        setattr(package, name, modules[f"joeynmt.{name}"])
+        getattr(package, name).parse_global_args = lambda seed: Parsed(seed, {})
+    modules["joeynmt.__main__"].main = lambda: [
+        see(**module.parse_global_args(4).autocast)
+        for module in (package.training, package.prediction)
+    ]
+    exec(OmegaConf.load(CONFIGS / "joeynmt.yaml").autocast, {})
+    monkeypatch.setattr(torch.cuda.amp, "autocast", torch.cuda.amp.autocast)  # put back later
+    modules["onmt.bin.train"].main = see
+    exec(OmegaConf.load(CONFIGS / "opennmt.yaml").training_autocast, {})
+    assert seen == 3 * [torch.bfloat16]
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_each_number_is_found_in_its_line_alone(name):
+    toolkit = Toolkit(name, Path("python"))
+    found = {
+        kind: {k: toolkit.find(kind, line) for k, line in LINES[name].items()} for kind in NUMBERS
+    }
+    assert found == {
+        k: {other: NUMBERS[k] if other == k else None for other in NUMBERS} for k in NUMBERS
+    }
+
+
+def test_the_trainers_own_log_is_read(tmp_path, caplog):
+    """The lines above could be out of date for this project, whose log changes with its code."""
+    write_reversal_corpus(tmp_path / "corpus")
+    with caplog.at_level("INFO"):
+        train(reversal_experiment(tmp_path, log_every=5, max_updates=10))
+    ours = Toolkit(OURS, Path("python"))
+    found = {kind: [n for m in caplog.messages if (n := ours.find(kind, m))] for kind in NUMBERS}
+    assert found["update"] == [5, 10]
+    assert found["parameters"]
+    assert found["perplexity"]
+
+
+class Pretender(Toolkit):
+    """A program that counts its trainings and translates by writing the reference."""
+
+    def version(self):
+        if self.name == "eole":
+            raise UserError("eole is left out.")
+        return f"{self.name} 1"
+
+    def command(self, task, folder, variables):
+        lines = LINES[self.name]
+        update = lines["update"].replace("40", "{}")
+        said = [lines["parameters"], *(update.format(n) for n in (20, 40)), lines["perplexity"]]
+        said = said if task == "train" else [lines["seconds"]]
+        code = f"import os, time\nfor line in {said!r}: time.sleep(0.02); print(line)\n"
+        if task == "translate":
+            test = Path(variables["text"]) / "test.en"
+            name = OmegaConf.load(CONFIGS / f"{self.name}.yaml").hypotheses
+            code += f"open({name!r}, 'w').write(open({str(test)!r}).read())"
+        with Path(variables["model"], "..", "started").open("a") as started:
+            started.write(f"{task} {self.name}\n")
+        return ["-c", code]
+
+
+@pytest.mark.parametrize("measure", ["training", "translation", "quality"])
+def test_the_programs_take_turns_and_the_table_names_who_is_left_out(
+    tmp_path, monkeypatch, measure
+):
+    corpus = write_corpus(tmp_path / "corpus")
+    monkeypatch.setattr(peers, "Toolkit", Pretender)
+    monkeypatch.setattr(peers, "obtain", lambda config, data: corpus)
+    monkeypatch.setattr(peers, "choose_precision", lambda name, device: torch.float32)
+    given = [f"measure={measure}", "peers=[opennmt,eole]", "updates=20", "train_updates=40"]
+    given += ["rounds=2", "beams=[1]", "setting.batch_size=0.2", f"output={tmp_path}"]
+    given += [f"peers_python={sys.executable}", "perplexities=[14,13]"]
+    for _ in range(2):
+        table = benchmark_peers(compose_config("peers", given))
+    started = (tmp_path / f"peers-{measure}" / "started").read_text().splitlines()
+    both = [f"{task} {name}" for task in ("train", "translate") for name in ("seq2seq", "opennmt")]
+    turns = {
+        "training": 4 * both[:2],
+        "translation": both[:2] + 4 * both[2:],  # the models are kept
+        "quality": 2 * both[:2],
+    }
+    assert started == turns[measure]
+    text = table.read_text(encoding="utf-8")
+    assert "eole is left out." in text
+    assert "opennmt 1" in text
+    rows = [line for line in text.splitlines() if line.startswith(("| seq2seq", "| opennmt"))]
+    assert len(rows) == 2
+    assert {"training": "11,302,184", "translation": "100.0", "quality": "13.25"}[measure] in rows[
+        1
+    ]
+    assert table.with_suffix(".png").exists() == (measure == "quality")
+
+
+def test_speeds_are_medians_and_ratios_within_a_round():
+    speeds = {"seq2seq": [300.0, 500.0, 200.0], "opennmt": [100.0, 250.0, 100.0]}
+    runs = [
+        {"program": name, "case": {"precision": "fp32"}, "speed": speed, "words": 9.0}
+        for name, own in speeds.items()
+        for speed in own
+    ]
+    ours, theirs = speed_rows(runs, "tokens/s", {"words": ".0f"})
+    assert list(ours.values()) == ["seq2seq", "fp32", "300.0", "1", "9"]
+    assert list(theirs.values()) == ["opennmt", "fp32", "100.0", "2.00 [2.00, 3.00]", "9"]
+
+
+@pytest.mark.parametrize("given", ["peers=[openmt]", "updates=30", "measure=speed"])
+def test_a_comparison_that_cannot_be_made_is_refused_before_a_download(monkeypatch, given):
+    monkeypatch.setattr(peers, "obtain", lambda *_: pytest.fail("obtained"))
+    with pytest.raises(UserError, match=given.split("=")[0]):
+        benchmark_peers(compose_config("peers", [given]))
+
+
+def test_a_program_that_fails_or_is_not_there_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"eole.*nowhere"):
+        Toolkit("eole", Path("/nowhere")).version()
+    failing = Pretender("opennmt", Path(sys.executable))
+    failing.command = lambda *_: ["-c", "print('the last word'); raise SystemExit(3)"]
+    with pytest.raises(UserError, match=r"opennmt .*3 \(the last word\)"):
+        failing.run("train", tmp_path, {})

@@ -1,0 +1,86 @@
+"""All paths make the same update; the table follows from the timings, which are all kept."""
+
+import json
+from statistics import median
+
+import pytest
+import torch
+import training
+from harness import compose_config
+from training import PATHS, SIZES, Workload, benchmark_training, start
+
+from seq2seq.errors import UserError
+
+FLOAT32 = ("naive", "hoisted", "fast-fp32")
+
+
+def weights_after(path: str, kind: str, updates: int) -> dict[str, torch.Tensor]:
+    made = start(path, Workload(SIZES["tiny"], kind, 5, torch.device("cpu")))
+    torch.manual_seed(6)  # of dropout
+    for _ in range(updates):
+        made.update()
+    return {name: weight.clone() for name, weight in made.model.state_dict().items()}
+
+
+@pytest.mark.parametrize("kind", ["additive", "fixed"])
+def test_all_paths_arrive_near_the_same_weights(kind):
+    begin, expected = (weights_after("hoisted", kind, updates) for updates in (0, 3))
+    moved = sum((expected[name] - begin[name]).square().sum() for name in begin)
+    torch.testing.assert_close(weights_after("fast-fp32", kind, 3), expected, rtol=0, atol=1e-4)
+    for path in ("hoisted-bf16", "fast-torch", "fast"):
+        found = weights_after(path, kind, 3)
+        assert sum((expected[name] - found[name]).square().sum() for name in begin) < 0.1 * moved
+    naive = [weights_after("naive", kind, updates)["output.weight"] for updates in (0, 3)]
+    assert naive[0].equal(begin["output.weight"])
+    assert not naive[1].equal(naive[0])
+
+
+def test_paths_differ_in_what_their_names_say():
+    workload = Workload(SIZES["tiny"], "additive", 1, torch.device("cpu"))
+    made = {path: start(path, workload) for path in PATHS}
+    assert made["naive"].kernels == made["fast-torch"].kernels == "torch"
+    assert {path for path, one in made.items() if one.products == "fp32"} >= set(FLOAT32)
+    assert made["hoisted-bf16"].products == "bf16"
+    taped = {path for path, one in made.items() if path != "naive" and not one.model.decoder.fast}
+    assert taped == {"hoisted", "hoisted-bf16"}
+
+
+def test_batches_are_full_and_m_is_the_default_model():
+    size = SIZES["tiny"]._replace(batch=50)
+    workload = Workload(size, "additive", 3, torch.device("cpu"))
+    batch = workload.batch()
+    assert batch.source.equal(workload.batch().source)
+    assert batch.source.shape == (50, size.source)
+    assert batch.target_input[:, 1:].equal(batch.target_output[:, :-1])
+    assert 4 <= batch.source.min() < batch.source.max() < size.vocabulary
+    default = Workload(SIZES["m"], "additive", 1, torch.device("cpu")).config("fast")
+    assert default == type(default)()
+
+
+def test_every_path_is_measured_and_every_timing_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "peak_memory", lambda *_: {"peak MB": 2.0, "beyond PyTorch": 1.0})
+    given = ["sizes=[tiny]", f"paths=[{','.join(PATHS)}]", "attention=fixed", "device=cpu"]
+    config = compose_config("training", [*given, "updates=2", "rounds=3", f"output={tmp_path}"])
+    table = benchmark_training(config)
+    assert table == tmp_path / "training-tiny-fixed.md"
+    assert table.with_suffix(".png").stat().st_size > 1_000
+    text = table.read_text(encoding="utf-8")
+    header, _, *rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
+    runs = json.loads(table.with_suffix(".json").read_text(encoding="utf-8"))["runs"]
+    assert [row[1] for row in rows] == [run["path"] for run in runs] == list(PATHS)
+    for row, run in zip(rows, runs, strict=True):
+        seconds = [second for turn in run["rounds_seconds"] for second in turn]
+        assert len(seconds) == 6
+        assert row[header.index("ms/update")] == f"{1e3 * median(seconds):,.1f}"
+    assert str(tmp_path) not in text
+
+
+@pytest.mark.parametrize("given", ["sizes=[m3]", "paths=[fst]", "attention=dot", "size=[m]"])
+def test_an_unknown_name_is_refused_before_anything_runs(tmp_path, given):
+    with pytest.raises(UserError, match=given.split("=")[0]):
+        benchmark_training(compose_config("training", [given, f"output={tmp_path / 'output'}"]))
+    assert not (tmp_path / "output").exists()
