@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from seq2seq.config import ModelConfig
 from seq2seq.data.vocabulary import PAD
-from seq2seq.model.attention import AdditiveAttention
+from seq2seq.model.attention.additive import AdditiveAttention
 from seq2seq.model.translation import TranslationModel
 
 
@@ -99,7 +99,7 @@ class NaiveModel(nn.Module):
 
         ``nn.LSTMCell`` has two biases where the model has one; the second becomes 0.
         """
-        decoder, memory = model.decoder, model.encoder.memory_size
+        decoder, memory = model.decoder, model.encoder.annotation_size
         for name, weight in model.encoder.forwards[0].named_parameters():
             getattr(self.encoder, name).copy_(weight)
         for name, weight in model.encoder.backwards[0].named_parameters():
@@ -107,7 +107,7 @@ class NaiveModel(nn.Module):
         if isinstance(decoder.attention, AdditiveAttention):
             self.query.weight.copy_(decoder.attention.query.weight)
             self.key.weight.copy_(decoder.attention.key.weight)
-            self.score.weight.copy_(decoder.attention.score[None])
+            self.score.weight.copy_(decoder.attention.vector[None])
             if self.word_query is not None and decoder.attention.word_query is not None:
                 self.word_query.weight.copy_(decoder.attention.word_query.weight)
         by_context, by_state = decoder.state_gates.weight.tensor_split([memory], dim=1)

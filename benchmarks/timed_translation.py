@@ -14,14 +14,16 @@ import torch
 from seq2seq.config import DecodingConfig
 from seq2seq.data.text import read_lines, write_lines
 from seq2seq.decoding.translator import Translator
-from seq2seq.model.kernels import choose_kernels
+from seq2seq.model.fast.operations import choose_operations
 
 
 def main(checkpoint: str, source: str, output: str, precision: str, *sizes: str) -> None:
     """Translate the file ``source`` on the CPU into ``output``."""
     beam, batch_size, max_length = map(int, sizes)
     translator = Translator.load(Path(checkpoint), "cpu", precision)
-    choose_kernels(translator.device, torch.float32, translator.precision)  # compiled at first use
+    choose_operations(
+        translator.device, torch.float32, translator.precision
+    )  # compiled at first use
     sentences = list(read_lines(Path(source)))
     config = DecodingConfig(beam=beam, batch_size=batch_size, max_length=max_length)
     start = time.perf_counter()

@@ -33,7 +33,7 @@ from seq2seq.config import (
 from seq2seq.data.batching import Batch
 from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
 from seq2seq.device import choose_device, choose_precision
-from seq2seq.model.kernels import choose_kernels, torch_only
+from seq2seq.model.fast.operations import choose_operations, plain_operations
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.optimization import build_optimizer
 from seq2seq.training.updater import Updater
@@ -162,14 +162,14 @@ def _project(workload: Workload, recurrence: str, precision: str, compiled: bool
     optimizer = build_optimizer(model, settings.optimizer)
     updater = Updater(model, optimizer, settings, device, products)
     batch = workload.batch()
-    choosing = nullcontext if compiled else torch_only
+    choosing = nullcontext if compiled else plain_operations
 
     def update() -> None:
         with choosing(), freed_memory_kept():
             updater.update([batch])
 
     with choosing():
-        kernels = choose_kernels(device, torch.float32, products).name
+        kernels = choose_operations(device, torch.float32, products).name
     return Training(model, update, "bf16" if products == torch.bfloat16 else "fp32", kernels)
 
 

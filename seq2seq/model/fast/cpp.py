@@ -124,7 +124,8 @@ class CppOperations(Operations):
         by_thread = bias.new_zeros(threads if d_bias is not None else 0, words)
         arrays = dense(logits, bias, targets)
         self._call(
-            *("softmax_loss", _is_bfloat16(logits), rows, words, *arrays),
+            "softmax_loss",
+            *(_is_bfloat16(logits), rows, words, *arrays),
             *(float(smoothing), float(scale), d_bias is not None, sums, by_thread, threads),
         )
         if d_bias is not None:
