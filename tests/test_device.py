@@ -73,16 +73,13 @@ def test_what_is_not_repeatable_is_refused_inside_and_only_where_that_is_wanted(
         assert not torch.are_deterministic_algorithms_enabled()
 
 
-def test_absent_cuda_is_refused_with_the_way_out(monkeypatch):
+def test_absent_cuda_and_unknown_names_are_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(UserError, match=r"sees no CUDA device on this machine; set it to cpu"):
+    with pytest.raises(UserError, match="device=cuda"):
         choose_device("cuda")
-
-
-def test_unknown_names_are_refused_with_the_nearest():
-    with pytest.raises(UserError, match=r"device=cudda is not a valid choice; nearest valid: cuda"):
+    with pytest.raises(UserError, match="device=cudda"):
         choose_device("cudda")
-    with pytest.raises(UserError, match=r"precision=bf6 is not a valid choice.*bf16"):
+    with pytest.raises(UserError, match="precision=bf6"):
         choose_precision("bf6", CPU)
 
 
@@ -97,6 +94,8 @@ def test_unknown_names_are_refused_with_the_nearest():
 def test_auto_precision_on_cpu_follows_the_instruction_set(monkeypatch, amx, avx512_bf16, expected):
     pretend_cpu(monkeypatch, amx, avx512_bf16)
     assert choose_precision("auto", CPU) is expected
+    assert choose_precision("bf16", CPU) is torch.bfloat16
+    assert choose_precision("fp32", CPU) is torch.float32
 
 
 def test_auto_precision_without_the_private_probes_is_fp32(monkeypatch):
@@ -112,13 +111,6 @@ def test_auto_precision_without_the_private_probes_is_fp32(monkeypatch):
 def test_auto_precision_on_cuda_follows_the_compute_capability(monkeypatch, capability, expected):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
     assert choose_precision("auto", torch.device("cuda", 0)) is expected
-
-
-def test_a_named_precision_is_obeyed_anywhere(monkeypatch):
-    pretend_cpu(monkeypatch, amx=False, avx512_bf16=False)
-    assert choose_precision("bf16", CPU) is torch.bfloat16
-    pretend_cpu(monkeypatch, amx=True, avx512_bf16=True)
-    assert choose_precision("fp32", CPU) is torch.float32
 
 
 def test_the_record_names_the_machine():

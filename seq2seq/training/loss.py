@@ -35,8 +35,8 @@ def batch_loss(
 ) -> BatchLoss:
     """Cross entropy of the model's predictions, summed over tokens.
 
-    Sums, not means: whoever accumulates several batches gives as ``scale`` one over the tokens (or
-    sentences) of all of them, so that the loss does not depend on how they were cut.
+    To accumulate several batches, give as ``scale`` one over the tokens (or sentences) of all of
+    them: the loss then does not depend on how they were divided.
     """
     outputs = model(batch.source, batch.source_lengths, batch.target_input)
     return output_loss(
