@@ -118,7 +118,7 @@ def training_state(folder: Path, changes: Any) -> None:
     state = json.loads((copy / "state.json").read_bytes())
     (copy / "state.json").write_bytes(change_json(state, changes))
     reseal(copy)
-    trainer.saves._restore(copy, CPU)
+    trainer.checkpoints._load(copy, CPU)
 
 
 def run_folder(folder: Path, broken: Any) -> None:

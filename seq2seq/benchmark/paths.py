@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import torch
 
-from seq2seq.allocator import freed_memory_kept
 from seq2seq.benchmark.naive import NaiveModel, naive_loss
 from seq2seq.benchmark.sizes import Size
 from seq2seq.config import TrainingConfig
@@ -13,7 +12,7 @@ from seq2seq.device import choose_precision
 from seq2seq.model.kernels import choose_kernels, torch_only
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.optimization import build_optimizer
-from seq2seq.training.updater import Updater
+from seq2seq.training.training_step import TrainingStep
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,9 @@ class ProjectTraining:
         self.optimizer = build_optimizer(self.model, self.config.optimizer)
         self.precision = choose_precision(precision, self.device)
         self.plain = plain
-        self.updater = Updater(self.model, self.optimizer, self.config, self.device, self.precision)
+        self.step = TrainingStep(
+            self.model, self.optimizer, self.config, self.device, self.precision
+        )
 
     @property
     def kernel_name(self) -> str:
@@ -87,9 +88,9 @@ class ProjectTraining:
         return torch_only() if self.plain else nullcontext()
 
     def update(self) -> None:
-        """One update by the trainer's own class, with memory as the trainer keeps it."""
-        with self.kernels(), freed_memory_kept():
-            self.updater.update([self.batch])
+        """One update by the trainer's own class."""
+        with self.kernels():
+            self.step.run([self.batch])
 
 
 Training = NaiveTraining | ProjectTraining

@@ -10,7 +10,6 @@ import time
 import torch
 from torch import Tensor, nn
 
-from seq2seq.allocator import freed_memory_kept
 from seq2seq.benchmark.measure import synchronize
 from seq2seq.benchmark.naive import naive_loss
 from seq2seq.benchmark.paths import NaiveTraining, ProjectTraining, Training
@@ -48,7 +47,7 @@ def staged_update(training: Training) -> dict[str, float]:
     """Make one update; return the seconds of each stage, forward and backward together."""
     if isinstance(training, NaiveTraining):
         return _naive_update(training)
-    with training.kernels(), freed_memory_kept():
+    with training.kernels():
         return _project_update(training)
 
 
