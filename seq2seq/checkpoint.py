@@ -31,17 +31,10 @@ from seq2seq.files import write_json
 from seq2seq.model.translation import TranslationModel
 from seq2seq.sealed_folder import MANIFEST, REMEDY, locate, read_json, replacing, verify
 
-REQUIRED = {
-    "config.json",
-    "model.safetensors",
-    "state.json",
-    "tokenizer.source.json",
-    "tokenizer.target.json",
-    "vocabulary.source.tsv",
-    "vocabulary.target.tsv",
-}
-OPTIONAL = {"rng.safetensors", "tokenizer.source.model", "tokenizer.target.model"}
-OPTIMIZER = "optimizer.safetensors"
+MODEL, OPTIMIZER, RNG = "model.safetensors", "optimizer.safetensors", "rng.safetensors"
+REQUIRED = {MODEL, "config.json", "state.json", "tokenizer.source.json", "tokenizer.target.json"}
+REQUIRED |= {"vocabulary.source.tsv", "vocabulary.target.tsv"}
+OPTIONAL = {RNG, "tokenizer.source.model", "tokenizer.target.model"}
 OPTIMIZER_STATE = {
     torch.optim.Adam: ("exp_avg", "exp_avg_sq", "step"),
     torch.optim.Adadelta: ("acc_delta", "square_avg", "step"),
@@ -87,20 +80,27 @@ def save_checkpoint(
         config: the experiment it was trained by.
         source: codec of the source side.
         target: codec of the target side.
-        optimizer_state: ``optimizer.state_dict()``, or None for a model only to translate with.
-        state: the trainer's progress, as JSON data (keys are strings; tuples come back as lists).
+        optimizer_state: ``optimizer.state_dict()``; its settings are in the config, and the rate
+            is set before each update. None for a model only to translate with.
+        state: the trainer's progress, as JSON data.
         rng: :func:`capture_rng`, or None.
 
     Raises:
-        UserError: ``directory`` holds something else than a checkpoint, or the disk is full.
+        UserError: it cannot be written, most often because the disk is full.
     """
     try:
         with replacing(directory) as folder:
-            save_file(_tensors_of(model), folder / "model.safetensors")
+            save_file(_tensors_of(model), folder / MODEL)
             if optimizer_state is not None:
-                save_file(_optimizer_tensors(optimizer_state), folder / OPTIMIZER)
+                moments = {
+                    f"{index}.{name}": value.detach().contiguous()
+                    for index, values in optimizer_state["state"].items()
+                    for name, value in values.items()
+                    if value is not None  # SGD's buffer where there is no momentum
+                }
+                save_file(moments, folder / OPTIMIZER)
             if rng is not None:
-                save_file(dict(rng), folder / "rng.safetensors")
+                save_file(dict(rng), folder / RNG)
             write_json(folder / "state.json", state)
             write_json(folder / "config.json", to_json(config))
             source.save(folder, "source")
@@ -164,7 +164,7 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
         source,
         target,
         state=read_json(folder / "state.json"),
-        rng=_read_tensors(folder / "rng.safetensors") if "rng.safetensors" in names else {},
+        rng=_read_tensors(folder / RNG) if RNG in names else {},
         directory=folder,
         sha256=hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest(),
     )
@@ -174,11 +174,11 @@ def _load_model(
     config: ExperimentConfig, source: TextCodec, target: TextCodec, folder: Path
 ) -> TranslationModel:
     sizes = len(source.vocabulary), len(target.vocabulary)
-    tensors = _read_tensors(folder / "model.safetensors")
+    tensors = _read_tensors(folder / MODEL)
     # First without memory: a config that does not fit the file must not allocate what it asks for.
     with torch.random.fork_rng(devices=[]), torch.device("meta"):
         expected = _tensors_of(TranslationModel(config.model, *sizes))
-    _require_fit(expected, tensors, f"model.safetensors in {folder} does not fit config.json")
+    _require_fit(expected, tensors, f"{MODEL} in {folder} does not fit config.json")
     with torch.random.fork_rng(devices=[]):
         model = TranslationModel(config.model, *sizes)
     for name, tensor in _tensors_of(model).items():
@@ -205,15 +205,14 @@ def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
     (names,) = (names for kind, names in OPTIMIZER_STATE.items() if isinstance(optimizer, kind))
     state: dict[int, dict[str, Tensor]] = {}
     if tensors:  # SGD without momentum has none, and neither has a training before its first step
-        kept = [(i, name) for i in range(len(parameters)) for name in names]
         expected = {
-            f"{i}.{name}": torch.zeros(()) if name == "step" else parameters[i] for i, name in kept
+            f"{i}.{name}": torch.zeros(()) if name == "step" else parameter
+            for i, parameter in enumerate(parameters)
+            for name in names
         }
         _require_fit(expected, tensors, f"{OPTIMIZER} in {folder} does not fit this training")
-        for i, name in kept:
-            state.setdefault(i, {})[name] = tensors[f"{i}.{name}"]
-    groups = optimizer.state_dict()["param_groups"]
-    optimizer.load_state_dict({"state": state, "param_groups": groups})
+        state = {i: {n: tensors[f"{i}.{n}"] for n in names} for i in range(len(parameters))}
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 
 def capture_rng() -> dict[str, UInt8[Tensor, "_"]]:
@@ -236,28 +235,16 @@ def restore_rng(states: Mapping[str, Tensor]) -> None:
     """
     try:
         for name, state in states.items():
+            index = name.removeprefix("cuda.")
             if name == "cpu":
                 torch.set_rng_state(state)
-            elif int(name.removeprefix("cuda.")) < torch.cuda.device_count():
-                torch.cuda.set_rng_state(state, int(name.removeprefix("cuda.")))
+            elif int(index) < torch.cuda.device_count():
+                torch.cuda.set_rng_state(state, int(index))
     except (RuntimeError, TypeError, ValueError) as error:
         raise UserError(
             f"The random state in the checkpoint does not fit PyTorch {torch.__version__} "
             f"({error}); resume with the version that saved it."
         ) from error
-
-
-def _optimizer_tensors(state: dict[str, Any]) -> dict[str, Tensor]:
-    """``optimizer.state_dict()`` as tensors by ``<parameter index>.<name>``.
-
-    Its settings are in the config, and the rate is set before each update.
-    """
-    return {
-        f"{index}.{name}": value.detach().contiguous()
-        for index, values in state["state"].items()
-        for name, value in values.items()
-        if value is not None  # SGD's buffer where there is no momentum
-    }
 
 
 def _tensors_of(model: TranslationModel) -> dict[str, Tensor]:

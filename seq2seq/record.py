@@ -15,14 +15,8 @@ import torch
 from seq2seq.device import describe_hardware
 
 PACKAGES = (
-    "seq2seq",
-    "torch",
-    "torchtext",
-    "sacrebleu",
-    "sentencepiece",
-    "sacremoses",
-    "hydra-core",
-    "numpy",
+    *("seq2seq", "torch", "torchtext", "sacrebleu", "sentencepiece", "sacremoses"),
+    *("hydra-core", "numpy"),
 )
 WHEREABOUTS = re.compile(
     r"\+*(data|output|directory|peers_python|test_texts(\.[^=]+)?|corpus\.(directory|mirror|\w+_(source|target)))="

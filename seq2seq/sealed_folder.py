@@ -21,18 +21,7 @@ REMEDY = "copy the folder again, or use another one"
 
 @contextlib.contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill; sealed, it replaces ``folder`` at the end.
-
-    When the block raises, ``folder`` stays as it was.
-
-    Raises:
-        UserError: ``folder`` holds something that is not a sealed folder and would be lost.
-    """
-    if folder.exists() and not is_sealed(folder) and any(folder.iterdir()):
-        raise UserError(
-            f"{folder} exists and was not written by seq2seq, so it is not replaced; "
-            "move it away or write elsewhere."
-        )
+    """Yield an empty folder to fill; sealed, it replaces ``folder``, unless the block raises."""
     part = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)  # left by a crash
     part.mkdir(parents=True)

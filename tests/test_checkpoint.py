@@ -297,14 +297,3 @@ def test_a_save_that_fails_at_any_step_leaves_a_whole_checkpoint(tmp_path, monke
         shutil.copytree(keep, tmp_path / "last")
     assert room > 15
     assert update == 2
-
-
-def test_a_folder_of_something_else_is_never_replaced(tmp_path):
-    (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
-    with pytest.raises(UserError, match="thesis"):
-        save(tmp_path / "thesis")
-    assert (tmp_path / "thesis" / "chapter.txt").exists()
-    (tmp_path / "empty").mkdir()
-    save(tmp_path / "empty")
-    assert load_checkpoint(tmp_path / "empty", CPU).state == {"update": 1}

@@ -19,7 +19,7 @@ from seq2seq.config import ExperimentConfig, from_json
 from seq2seq.data.dataset import PreparedData
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
-from seq2seq.sealed_folder import is_sealed, remove
+from seq2seq.sealed_folder import remove
 from seq2seq.training.distributed import SINGLE, ProcessGroup
 from seq2seq.training.metrics import IntervalMetrics
 from seq2seq.training.optimization import LearningRate
@@ -54,32 +54,22 @@ class Progress:
     """Target tokens trained on, ends of sentence included."""
 
 
+@dataclass
 class CheckpointManager:
     """Writes the whole state of a training, and restores it.
 
     Of several processes, which differ in their random generators only, the first writes.
     """
 
-    def __init__(
-        self,
-        folder: RunFolder,
-        config: ExperimentConfig,
-        data: PreparedData,
-        model: TranslationModel,
-        optimizer: torch.optim.Optimizer,
-        learning_rate: LearningRate,
-        conditions: dict[str, str],
-        group: ProcessGroup = SINGLE,
-    ) -> None:
-        """Save this model, optimizer and schedule; ``conditions`` are what bits depend on."""
-        self.folder = folder
-        self.config = config
-        self.data = data
-        self.model = model
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.conditions = conditions
-        self.group = group
+    folder: RunFolder
+    config: ExperimentConfig
+    data: PreparedData
+    model: TranslationModel
+    optimizer: torch.optim.Optimizer
+    learning_rate: LearningRate
+    conditions: dict[str, str]
+    """What the last bits depend on, such as the number of threads."""
+    group: ProcessGroup = SINGLE
 
     def save(
         self, directory: Path, progress: Progress, metrics: IntervalMetrics | None = None
@@ -101,17 +91,9 @@ class CheckpointManager:
             "metrics": (metrics or IntervalMetrics()).state(),
             "conditions": self.conditions,
         }
-        if not is_sealed(directory):  # it lost its manifest
-            remove(directory)
         save_checkpoint(
-            directory,
-            self.model,
-            self.config,
-            self.data.source,
-            self.data.target,
-            self.optimizer.state_dict(),
-            state,
-            generators,
+            *(directory, self.model, self.config, self.data.source, self.data.target),
+            *(self.optimizer.state_dict(), state, generators),
         )
         self.folder.prune(self.config.training.keep_last)
 

@@ -26,21 +26,13 @@ class _Adam(torch.optim.Adam):
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
     """Adam (Kingma & Ba 2015), Adadelta (Zeiler 2012, the paper's choice) or plain SGD."""
     parameters = [p for p in model.parameters() if p.requires_grad]
-    rate, decay = config.learning_rate, config.weight_decay
+    common: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
     if config.kind == "adam":
-        return _Adam(
-            parameters,
-            lr=rate,
-            betas=(config.betas[0], config.betas[1]),
-            eps=config.epsilon,
-            weight_decay=decay,
-            fused=True,
-        )
+        first, second = config.betas
+        return _Adam(parameters, betas=(first, second), eps=config.epsilon, fused=True, **common)
     if config.kind == "adadelta":
-        return torch.optim.Adadelta(
-            parameters, lr=rate, rho=config.rho, eps=config.epsilon, weight_decay=decay
-        )
-    return torch.optim.SGD(parameters, lr=rate, momentum=config.momentum, weight_decay=decay)
+        return torch.optim.Adadelta(parameters, rho=config.rho, eps=config.epsilon, **common)
+    return torch.optim.SGD(parameters, momentum=config.momentum, **common)
 
 
 class ClippedStep(NamedTuple):

@@ -26,12 +26,8 @@ NOT_PART_OF_A_RUN = (
 
 def identity(config: dict[str, Any]) -> dict[str, Any]:
     """The part of a config, as JSON, that makes a run what it is, by dotted key."""
-    flat = flatten(config)
-    return {
-        key: value
-        for key, value in flat.items()
-        if key not in NOT_PART_OF_A_RUN and key.partition(".")[0] not in NOT_PART_OF_A_RUN
-    }
+    free = set(NOT_PART_OF_A_RUN)
+    return {k: v for k, v in flatten(config).items() if not {k, k.partition(".")[0]} & free}
 
 
 class RunFolder:
@@ -46,13 +42,9 @@ class RunFolder:
         """The checkpoint with the best early-stopping metric."""
         return self.path / "checkpoints" / "best"
 
-    def checkpoint(self, update: int) -> Path:
-        """Where the state after the validation at ``update`` is kept."""
-        return self.path / "checkpoints" / f"update-{update}"
-
-    def interim(self, update: int) -> Path:
-        """Where the state at ``update``, between two validations, is kept."""
-        return self.path / "checkpoints" / f"interim-{update}"
+    def checkpoint(self, update: int, interim: bool = False) -> Path:
+        """Where the state after the validation at ``update``, or between two, is kept."""
+        return self.path / "checkpoints" / f"{'interim' if interim else 'update'}-{update}"
 
     def newest(self) -> list[Path]:
         """The checkpoints that training can resume from, newest first."""
@@ -60,11 +52,10 @@ class RunFolder:
 
     def prune(self, keep: int) -> None:
         """Delete all but the best checkpoint, the newest and the ``keep`` newest of validations."""
-        newest = self.newest()
-        sealed = [folder for folder in newest if is_sealed(folder)]
+        sealed = [folder for folder in self.newest() if is_sealed(folder)]
         needed = {*sealed[:1], *[f for f in sealed if f.name.startswith("update-")][:keep]}
         cut_off = (self.path / "checkpoints").glob("*-*.part")
-        for folder in (*(folder for folder in newest if folder not in needed), *cut_off):
+        for folder in {*self.newest(), *cut_off} - needed:
             remove(folder)
 
     def lock(self) -> contextlib.AbstractContextManager[object]:

@@ -65,14 +65,12 @@ class Trainer:
             training.max_epochs * self._epoch_length, training.max_updates or sys.maxsize
         )
         self.rate = LearningRate(self.optimizer, training.optimizer, self._most_updates)
-        self.validator = Validator(
-            self.model, data, training, config.evaluation.length_buckets, *machine
-        )
-        kernels = choose_kernels(self.device, torch.float32, self.precision).name
+        buckets = config.evaluation.length_buckets
+        self.validator = Validator(self.model, data, training, buckets, *machine)
         self.conditions = {
             "device": self.device.type,
             "precision": str(self.precision).removeprefix("torch."),
-            "kernels": kernels,
+            "kernels": choose_kernels(self.device, torch.float32, self.precision).name,
             "threads": str(torch.get_num_threads()),
             "processes": str(group.size),
             "torch": torch.__version__,
@@ -260,8 +258,8 @@ class Trainer:
     def _save_interim(self) -> None:
         self._fetch_metrics()
         self.progress.seconds = time.monotonic() - self._clock
-        interim = self.folder.interim(self.progress.update)
-        self.checkpoints.save(interim, self.progress, self.interval)
+        folder = self.folder.checkpoint(self.progress.update, interim=True)
+        self.checkpoints.save(folder, self.progress, self.interval)
         self._saved = time.monotonic()
 
     def _stop(self, number: int) -> NoReturn:

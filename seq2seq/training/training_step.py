@@ -1,5 +1,6 @@
 """One update: forward, backward, clipping, the optimizer's step."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -28,31 +29,25 @@ class Update(NamedTuple):
     """Target tokens of all processes, ends of sentence included."""
 
 
+@dataclass
 class TrainingStep:
     """Updates a model from micro-batches, of which each process has its share."""
 
-    def __init__(
-        self,
-        model: TranslationModel,
-        optimizer: torch.optim.Optimizer,
-        config: TrainingConfig,
-        device: torch.device,
-        precision: torch.dtype,
-        group: ProcessGroup = SINGLE,
-    ) -> None:
-        self.model = model
-        self.optimizer = optimizer
-        self.config = config
-        self.device = device
-        self.precision = precision
-        self.group = group
-        self.objective = group.wrap(_Objective(model))
-        if group.size > 1:
+    model: TranslationModel
+    optimizer: torch.optim.Optimizer
+    config: TrainingConfig
+    device: torch.device
+    precision: torch.dtype
+    group: ProcessGroup = SINGLE
+
+    def __post_init__(self) -> None:
+        self.objective = self.group.wrap(_Objective(self.model))
+        if self.group.size > 1:
             # After its first backward pass DDP regroups the gradients that it sums together, which
             # with three processes or more decides the last bits. That must not happen in the first
             # update: a resumed training would end otherwise than an uninterrupted one.
             self._loss(blank_batch(), 1.0).smoothed.backward()
-            optimizer.zero_grad(set_to_none=True)
+            self.optimizer.zero_grad(set_to_none=True)
 
     def run(
         self, batches: list[Batch], tokens: int | None = None, sentences: int | None = None

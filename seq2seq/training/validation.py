@@ -57,32 +57,28 @@ class Validation:
         return f", BLEU {self.bleu:.2f} ({buckets})"
 
 
+@dataclass
 class Validator:
     """Measures one model on one dev set; several processes share the work."""
 
-    def __init__(
-        self,
-        model: TranslationModel,
-        data: PreparedData,
-        config: TrainingConfig,
-        edges: Sequence[int],
-        device: torch.device,
-        precision: torch.dtype,
-        group: ProcessGroup = SINGLE,
-    ) -> None:
-        self.model = model
-        self.data = data
-        self.device = device
-        self.precision = precision
-        self.group = group
+    model: TranslationModel
+    data: PreparedData
+    config: TrainingConfig
+    length_buckets: Sequence[int]
+    device: torch.device
+    precision: torch.dtype
+    group: ProcessGroup = SINGLE
+
+    def __post_init__(self) -> None:
+        data, count = self.data, self.config.dev_bleu_sentences
         self.plan = BatchPlan(data.valid, BATCH, "sentences", seed=0, shuffle=False)
-        texts = data.corpus.valid
-        count = config.dev_bleu_sentences
-        self.sources = list(islice(read_lines(texts.source), count))
-        self.references = list(islice(read_lines(texts.target), count))
-        self.members = bucket_members(source_words(self.sources), edges) if count else {}
+        self.sources = list(islice(read_lines(data.corpus.valid.source), count))
+        self.references = list(islice(read_lines(data.corpus.valid.target), count))
+        words = source_words(self.sources)
+        self.members = bucket_members(words, self.length_buckets) if count else {}
+        codecs = data.source, data.target
         self.translator = Translator(
-            model, data.source, data.target, device, precision, data.max_pieces
+            self.model, *codecs, self.device, self.precision, data.max_pieces
         )
 
     def run(self) -> Validation:

@@ -4,7 +4,6 @@ import dataclasses
 import json
 import math
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -17,8 +16,6 @@ from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
 from seq2seq.model.kernels import torch_only
 from seq2seq.model.translation import TranslationModel
-from seq2seq.training import metrics as metrics_module
-from seq2seq.training import trainer as trainer_module
 from seq2seq.training.distributed import SINGLE, ProcessGroup
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.run_folder import RunFolder
@@ -132,36 +129,25 @@ def test_batches_are_counted_in_the_unit_asked_for(folder):
     assert len(batches) > 2 * len(by_sentences)
 
 
-def test_updates_losses_and_translations_are_all_in_the_precision_asked_for(folder, monkeypatch):
+def test_all_is_in_the_precision_and_as_repeatable_as_asked_for(folder, monkeypatch):
     encode, seen = TranslationModel.encode, set()
 
     def noting(self, source, lengths):
-        seen.add((self.training, torch.is_autocast_enabled("cpu")))
+        refusing = torch.are_deterministic_algorithms_enabled()
+        seen.add((self.training, torch.is_autocast_enabled("cpu"), refusing))
         return encode(self, source, lengths)
 
     monkeypatch.setattr(TranslationModel, "encode", noting)
     exact = train(reversal_experiment(folder))
-    assert seen == {(True, False), (False, False)}
+    assert seen == {(True, False, False), (False, False, False)}
     seen.clear()
     config = reversal_experiment(folder, precision="bf16", deterministic=True)
     mixed = train(dataclasses.replace(config, output=str(folder / "mixed")))
-    assert seen == {(True, True), (False, True)}
+    assert seen == {(True, True, True), (False, True, True)}
+    assert not torch.are_deterministic_algorithms_enabled()
     losses = [[entry["loss"] for entry in validated(run)] for run in (exact, mixed)]
     assert losses[1] == pytest.approx(losses[0], rel=0.01)
     assert (exact.record()["precision"], mixed.record()["precision"]) == ("float32", "bfloat16")
-
-
-def test_a_deterministic_training_refuses_other_operations_while_it_runs(folder, monkeypatch):
-    run, seen = TrainingStep.run, []
-
-    def noting(self, batches, tokens, sentences):
-        seen.append(torch.are_deterministic_algorithms_enabled())
-        return run(self, batches, tokens, sentences)
-
-    monkeypatch.setattr(TrainingStep, "run", noting)
-    train(reversal_experiment(folder, max_updates=1, deterministic=True))
-    assert seen == [True]
-    assert not torch.are_deterministic_algorithms_enabled()
 
 
 @pytest.mark.gpu
@@ -208,31 +194,6 @@ def test_no_update_is_missing_in_the_log(folder, cut, logged):
     assert [entry["epoch"] for entry in metrics(run)] == [e["update"] / 10 for e in metrics(run)]
     assert validated(run)[-1]["update"] == logged[-1]  # the last updates are validated and saved
     assert load_checkpoint(run.newest()[0], CPU).state["progress"]["update"] == logged[-1]
-
-
-def test_waiting_for_data_is_the_share_of_time_that_batches_take(folder, monkeypatch):
-    now = [1000.0]
-    clock = SimpleNamespace(monotonic=lambda: now[0])
-    run = TrainingStep.run
-
-    def slow_collate(pairs, indices):
-        now[0] += 1
-        return collate(pairs, indices)
-
-    def slow_run(self, batches, tokens, sentences):
-        now[0] += 3
-        return run(self, batches, tokens, sentences)
-
-    for module in (trainer_module, metrics_module):
-        monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr(trainer_module, "collate", slow_collate)
-    monkeypatch.setattr(TrainingStep, "run", slow_run)
-    folder = train(reversal_experiment(folder, max_updates=10))
-    lines = (folder.path / "metrics.jsonl").read_text().splitlines()
-    logged = [entry for entry in map(json.loads, lines) if entry["kind"] == "train"]
-    assert [entry["waiting_for_data"] for entry in logged] == [0.25, 0.25]
-    tokens = folder.record()["progress"]["target_tokens"]
-    assert sum(20 * entry["tokens_per_second"] for entry in logged) == pytest.approx(tokens)
 
 
 @pytest.mark.parametrize(("metric", "update", "value"), [("loss", 10, 1.0), ("bleu", 20, 7.0)])
