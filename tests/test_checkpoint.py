@@ -192,12 +192,6 @@ def test_parts_that_do_not_fit_together_are_refused(checkpoint, file, change, na
         load_all(checkpoint)
 
 
-def test_interpolations_of_a_checkpoint_stay_text(checkpoint):
-    settings(None, output="${oc.env:HOME}")(checkpoint / "config.json")
-    reseal(checkpoint)
-    assert load_checkpoint(checkpoint, CPU).config.output == "${oc.env:HOME}"
-
-
 def test_the_optimizer_of_another_kind_or_model_is_refused(checkpoint, tmp_path):
     model = load_checkpoint(checkpoint, CPU).model
     others = [torch.zeros(2, requires_grad=True) for _ in model.parameters()]

@@ -36,11 +36,8 @@ class OptimizerConfig:
 
     def __post_init__(self) -> None:
         require_choice("training.optimizer.kind", self.kind, ("adam", "adadelta", "sgd"))
-        require_choice(
-            "training.optimizer.schedule",
-            self.schedule,
-            ("constant", "plateau", "inverse_sqrt", "linear"),
-        )
+        schedules = ("constant", "plateau", "inverse_sqrt", "linear")
+        require_choice("training.optimizer.schedule", self.schedule, schedules)
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise UserError(
                 f"training.optimizer.betas={list(self.betas)} must be two numbers in [0, 1), "
@@ -53,10 +50,10 @@ class OptimizerConfig:
             )
         for name in ("learning_rate", "epsilon", "momentum", "weight_decay"):
             require_range(f"training.optimizer.{name}", getattr(self, name), 0)
-        require_range("training.optimizer.rho", self.rho, 0, 1)
-        require_range("training.optimizer.warmup_updates", self.warmup_updates, 0)
-        require_range("training.optimizer.decay_factor", self.decay_factor, 0, 1)
-        require_range("training.optimizer.decay_patience", self.decay_patience, 0)
+        for name in ("warmup_updates", "decay_patience"):
+            require_range(f"training.optimizer.{name}", getattr(self, name), 0)
+        for name in ("rho", "decay_factor"):
+            require_range(f"training.optimizer.{name}", getattr(self, name), 0, 1)
 
 
 @dataclass(kw_only=True)
@@ -110,23 +107,20 @@ class TrainingConfig:
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
 
     def __post_init__(self) -> None:
-        require_choice("training.batch_unit", self.batch_unit, ("sentences", "tokens"))
-        require_choice(
-            "training.loss_normalization", self.loss_normalization, ("token", "sentence")
-        )
-        require_choice(
-            "training.early_stopping_metric", self.early_stopping_metric, ("loss", "bleu")
-        )
-        require_choice("training.precision", self.precision, ("auto", "fp32", "bf16"))
-        require_choice("training.device", self.device, ("auto", "cpu", "cuda"))
+        for name, choices in {
+            "batch_unit": ("sentences", "tokens"),
+            "loss_normalization": ("token", "sentence"),
+            "early_stopping_metric": ("loss", "bleu"),
+            "precision": ("auto", "fp32", "bf16"),
+            "device": ("auto", "cpu", "cuda"),
+        }.items():
+            require_choice(f"training.{name}", getattr(self, name), choices)
         for name in ("batch_size", "gradient_accumulation", "max_epochs", "max_updates"):
             require_range(f"training.{name}", getattr(self, name), 1)
         for name in ("validate_every", "patience", "keep_last", "log_every"):
             require_range(f"training.{name}", getattr(self, name), 1)
-        require_range("training.clip_norm", self.clip_norm, 0)
-        require_range("training.max_nonfinite_updates", self.max_nonfinite_updates, 0)
-        require_range("training.save_minutes", self.save_minutes, 0)
-        require_range("training.dev_bleu_sentences", self.dev_bleu_sentences, 0)
+        for name in ("clip_norm", "max_nonfinite_updates", "save_minutes", "dev_bleu_sentences"):
+            require_range(f"training.{name}", getattr(self, name), 0)
         require_range("training.label_smoothing", self.label_smoothing, 0, 0.99)
         if self.early_stopping_metric == "bleu" and self.dev_bleu_sentences < 1:
             raise UserError(

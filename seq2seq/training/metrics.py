@@ -67,7 +67,15 @@ class Metrics(JsonlLog):
         last = {"train": update, "validation": validated}
         self.keep(lambda entry: entry["update"] <= last.get(entry.get("kind", ""), -1))
         if self.tensorboard:
-            self.writer = _tensorboard_writer(self.path.parent, update + 1)
+            try:
+                from torch.utils.tensorboard import SummaryWriter
+            except ImportError:
+                raise UserError(
+                    "training.tensorboard=true needs a package: pip install tensorboard."
+                ) from None
+            # Hides what was written earlier of the updates that are made again.
+            folder = self.path.with_name("tensorboard")
+            self.writer = SummaryWriter(str(folder), purge_step=update + 1)
 
     def add(self, entry: dict[str, Any]) -> None:
         """Append one entry, to TensorBoard too."""
@@ -81,17 +89,6 @@ class Metrics(JsonlLog):
         """Flush TensorBoard's events."""
         if self.writer is not None:
             self.writer.close()
-
-
-def _tensorboard_writer(folder: Path, first: int) -> Any:
-    """A writer that hides what was written earlier of updates from ``first`` on."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise UserError(
-            "training.tensorboard=true needs the tensorboard package: pip install tensorboard."
-        ) from None
-    return SummaryWriter(str(folder / "tensorboard"), purge_step=first)
 
 
 class IntervalMetrics:

@@ -30,6 +30,7 @@ from seq2seq.training.trainer import Trainer
 from seq2seq.training.training_step import TrainingStep
 
 Event = Callable[[], None]
+PER_SENTENCE = {"loss_normalization": "sentence", "clip_norm": 9}
 
 # Children of a process that has imported all of it already start within milliseconds.
 context = multiprocessing.get_context("forkserver")
@@ -115,16 +116,7 @@ def require_equal(found: RunFolder, expected: RunFolder) -> None:
 @pytest.mark.parametrize(
     ("size", "kind", "settings"),
     [
-        (
-            2,
-            "fixed",
-            {
-                "batch_size": 17,
-                "gradient_accumulation": 2,
-                "loss_normalization": "sentence",
-                "clip_norm": 9,
-            },
-        ),
+        (2, "fixed", {"batch_size": 17, "gradient_accumulation": 2, **PER_SENTENCE}),
         (2, "additive", {"batch_size": 150, "batch_unit": "tokens"}),
         (3, "additive", {"batch_size": 33}),  # the last batch has 2 pairs
     ],

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import train as script
 from reversal import reversal_experiment, with_optimizer, without_dropout
 from small_training import metrics, train, weights
 
@@ -182,6 +183,11 @@ def test_a_run_leaves_config_record_metrics_and_checkpoints(folder):
     before = {p: p.stat().st_mtime_ns for p in run.path.rglob("*") if p.is_file()}
     train(dataclasses.replace(config, corpus=corpus))  # a finished run is left alone
     assert {p: p.stat().st_mtime_ns for p in run.path.rglob("*") if p.is_file()} == before
+
+
+def test_the_script_returns_the_best_metric(folder):
+    config = reversal_experiment(folder, max_updates=3)
+    assert script.main(config) == RunFolder(config).best_metric > 0
 
 
 @pytest.mark.parametrize(
