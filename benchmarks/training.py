@@ -21,7 +21,6 @@ from naive import NaiveModel, naive_loss
 from omegaconf import DictConfig
 from torch import nn
 
-from seq2seq.allocator import freed_memory_kept
 from seq2seq.config import (
     AttentionConfig,
     DecoderConfig,
@@ -36,7 +35,7 @@ from seq2seq.device import choose_device, choose_precision
 from seq2seq.model.fast.operations import choose_operations, plain_operations
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.optimization import build_optimizer
-from seq2seq.training.updater import Updater
+from seq2seq.training.training_step import TrainingStep
 
 log = logging.getLogger(__name__)
 
@@ -160,13 +159,13 @@ def _project(workload: Workload, recurrence: str, precision: str, compiled: bool
     model = workload.model(recurrence).to(device)
     products = choose_precision(precision, device)
     optimizer = build_optimizer(model, settings.optimizer)
-    updater = Updater(model, optimizer, settings, device, products)
+    step = TrainingStep(model, optimizer, settings, device, products)
     batch = workload.batch()
     choosing = nullcontext if compiled else plain_operations
 
     def update() -> None:
-        with choosing(), freed_memory_kept():
-            updater.update([batch])
+        with choosing():
+            step.run([batch])
 
     with choosing():
         kernels = choose_operations(device, torch.float32, products).name

@@ -55,7 +55,6 @@ def compose_config(name: str, overrides: list[str]) -> Any:
             refuse_overruled(overrides, ["decoding", "decoding.beam"], reason)
         idle = [getattr(config, group, None) for group in ("decoding", "tokenization")]
         if isinstance(config, schema.ExperimentConfig):
-            idle.append(config.training.optimizer)
             # What several systems have in common may be of use to one of them alone.
             idle += [config.model.attention] if name == "train" else []
         for settings in filter(None, idle):
@@ -228,7 +227,7 @@ def _check(name: str, arguments: argparse.Namespace) -> None:
         compose_config(name, given)
 
 
-def launch(name: str, stage: Callable[[Any], None]) -> None:
+def launch(name: str, stage: Callable[[Any], Any]) -> None:
     """Run ``stage`` with the dataclass of config ``name``: the whole life of a script."""
     register_schemas()
     arguments = get_args_parser().parse_args()
@@ -240,9 +239,9 @@ def launch(name: str, stage: Callable[[Any], None]) -> None:
         fail(UserError(sentence(error, name)))
 
     @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=name)
-    def run(composed: DictConfig) -> None:
+    def run(composed: DictConfig) -> Any:
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
         with in_one_sentence():
-            stage(compose_config(name, _given_overrides()))
+            return stage(compose_config(name, _given_overrides()))
 
     run()

@@ -7,16 +7,16 @@ from launch import launch
 from seq2seq.config import ExperimentConfig
 from seq2seq.data.preparation import prepare
 from seq2seq.device import choose_device
-from seq2seq.training.distributed import joined
+from seq2seq.training.distributed import process_group
 from seq2seq.training.trainer import Trainer
 
 
-def main(config: ExperimentConfig) -> None:
-    """Train into <output>/<name>/<system>/seed-<n>; the same command continues a run cut short."""
-    choose_device(config.training.device)  # one that is not there is refused before all work
-    with joined(config.training.device) as ranks:
+def main(config: ExperimentConfig) -> float | None:
+    """Train into <output>/<name>/<system>/seed-<n>; return the best dev loss or BLEU."""
+    choose_device(config.training.device)  # refuse a missing one before all work
+    with process_group(config.training.device) as group:
         data = prepare(config.corpus, config.tokenization, Path(config.data))
-        Trainer(config, data, ranks).run()
+        return Trainer(config, data, group).run().best_metric
 
 
 if __name__ == "__main__":

@@ -1,21 +1,19 @@
 """A trained model as a folder of tensors, plain JSON and text files.
 
 - ``model.safetensors``: every parameter and buffer
-- ``optimizer.safetensors``, ``optimizer.json``: moments and step counters; settings (optional)
+- ``optimizer.safetensors``: moments and step counters (optional)
 - ``rng.safetensors``: states of PyTorch's random generators (optional)
-- ``state.json``: the trainer's place, such as update, epoch, best score
+- ``state.json``: the trainer's progress, such as update, epoch, best metric
 - ``config.json``: the whole :class:`~seq2seq.config.ExperimentConfig`
 - ``tokenizer.*``, ``vocabulary.*``: the text codecs of both sides
-- ``manifest.json``: size and SHA-256 of each file above (:mod:`~seq2seq.sealed_folder`)
+- ``manifest.json``: SHA-256 of each file above (:mod:`~seq2seq.sealed_folder`)
 
-Loading runs no code from the folder: there is no pickle in it, and a file that does not belong to
-it is not read. What is read is a plain file of bounded size. Files that are missing, cut short or
-altered are refused, and so are tensors that do not fit the config.
+Loading runs no code from the folder: there is no pickle in it. Files that are missing or altered
+are refused, and so are tensors that do not fit the config.
 """
 
-import contextlib
-import shutil
-from collections.abc import Iterator, Mapping
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,43 +21,26 @@ from typing import Any
 import torch
 from jaxtyping import UInt8
 from safetensors import SafetensorError
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from seq2seq.config import ExperimentConfig, from_json, to_json
 from seq2seq.data.codec import TextCodec
 from seq2seq.errors import UserError
-from seq2seq.files import JSON_BYTES, TEXT_BYTES, digest, read_plain, write_json
+from seq2seq.files import write_json
 from seq2seq.model.translation import TranslationModel
-from seq2seq.optimizer_state import join_state, split_state
-from seq2seq.sealed_folder import (
-    MANIFEST,
-    REMEDY,
-    locate,
-    read_json,
-    read_undisturbed,
-    replacing,
-    verify,
-)
-from seq2seq.tensor_file import TENSOR_BYTES, read_tensors
+from seq2seq.sealed_folder import MANIFEST, REMEDY, locate, read_json, replacing, verify
 
-REQUIRED = {
-    "config.json": JSON_BYTES,
-    "model.safetensors": TENSOR_BYTES,
-    "state.json": JSON_BYTES,
-    "tokenizer.source.json": JSON_BYTES,
-    "tokenizer.target.json": JSON_BYTES,
-    "vocabulary.source.tsv": TEXT_BYTES,
-    "vocabulary.target.tsv": TEXT_BYTES,
+MODEL, OPTIMIZER, RNG = "model.safetensors", "optimizer.safetensors", "rng.safetensors"
+REQUIRED = {MODEL, "config.json", "state.json", "tokenizer.source.json", "tokenizer.target.json"}
+REQUIRED |= {"vocabulary.source.tsv", "vocabulary.target.tsv"}
+OPTIONAL = {RNG, "tokenizer.source.model", "tokenizer.target.model"}
+OPTIMIZER_STATE = {
+    torch.optim.Adam: ("exp_avg", "exp_avg_sq", "step"),
+    torch.optim.Adadelta: ("acc_delta", "square_avg", "step"),
+    torch.optim.SGD: ("momentum_buffer",),
 }
-"""Files of every checkpoint, and the most bytes that each may have."""
-OPTIONAL = {
-    "rng.safetensors": 1 << 26,  # some kilobytes for each process
-    "tokenizer.source.model": TEXT_BYTES,
-    "tokenizer.target.model": TEXT_BYTES,
-}
-OPTIMIZER = {"optimizer.json": JSON_BYTES, "optimizer.safetensors": TENSOR_BYTES}
-"""Only training reads them."""
+"""What each optimizer keeps of a parameter: tensors of its shape, but for the scalar ``step``."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +72,7 @@ def save_checkpoint(
     state: dict[str, Any],
     rng: Mapping[str, Tensor] | None = None,
 ) -> None:
-    """Write a checkpoint to ``directory``, in the place of the one that is there.
+    """Write a checkpoint to ``directory``, replacing the one that is there.
 
     Args:
         directory: the checkpoint folder; its parents are created.
@@ -99,74 +80,46 @@ def save_checkpoint(
         config: the experiment it was trained by.
         source: codec of the source side.
         target: codec of the target side.
-        optimizer_state: ``optimizer.state_dict()``, or None for a model only to translate with.
-        state: the trainer's place, as JSON data (keys are strings; tuples come back as lists).
+        optimizer_state: ``optimizer.state_dict()``; its settings are in the config, and the rate
+            is set before each update. None for a model only to translate with.
+        state: the trainer's progress, as JSON data.
         rng: :func:`capture_rng`, or None.
 
     Raises:
-        UserError: ``directory`` holds something else than a checkpoint, or the disk refuses.
+        UserError: it cannot be written, most often because the disk is full.
     """
     try:
         with replacing(directory) as folder:
-            save_file(_tensors_of(model), folder / "model.safetensors")
+            save_file(_tensors_of(model), folder / MODEL)
             if optimizer_state is not None:
-                tensors, settings = split_state(optimizer_state)
-                save_file(tensors, folder / "optimizer.safetensors")
-                write_json(folder / "optimizer.json", settings)
+                moments = {
+                    f"{index}.{name}": value.detach().contiguous()
+                    for index, values in optimizer_state["state"].items()
+                    for name, value in values.items()
+                    if value is not None  # SGD's buffer where there is no momentum
+                }
+                save_file(moments, folder / OPTIMIZER)
             if rng is not None:
-                save_file(dict(rng), folder / "rng.safetensors")
+                save_file(dict(rng), folder / RNG)
             write_json(folder / "state.json", state)
             write_json(folder / "config.json", to_json(config))
             source.save(folder, "source")
             target.save(folder, "target")
-            _require_readable(folder)
     except (OSError, SafetensorError) as error:
         raise UserError(
-            f"The checkpoint {directory} cannot be written ({error}); what was saved before is "
-            f"kept: free some space ({_space(directory, model, optimizer_state)}) or mend the "
-            "rights of the folder, and go on by the same command."
+            f"The checkpoint {directory} cannot be written ({error}); the one before it is kept: "
+            "free some space, or check the folder's permissions, and run the same command again."
         ) from error
 
 
-def _require_readable(folder: Path) -> None:
-    """Refuse to save what loading would refuse for its size."""
-    for name, most in {**REQUIRED, **OPTIONAL, **OPTIMIZER}.items():
-        path = folder / name
-        if path.exists() and (size := path.stat().st_size) > most:
-            raise UserError(
-                f"The checkpoint is not saved: its {name} has {size:,} bytes, more than the "
-                f"{most:,} it may have; lower tokenization.vocabulary_size, training.log_every or "
-                "the number of processes."
-            )
-
-
-def _space(directory: Path, model: TranslationModel, optimizer: dict[str, Any] | None) -> str:
-    """How much room a checkpoint takes, and how much there is."""
-    tensors = [
-        *_tensors_of(model).values(),
-        *split_state(optimizer or {"state": {}, "param_groups": []})[0].values(),
-    ]
-    needed = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-    existing = next(folder for folder in directory.absolute().parents if folder.exists())
-    free = shutil.disk_usage(existing).free
-    return f"it takes {needed / 1e6:,.1f} MB and more, {free / 1e6:,.1f} MB are free in {existing}"
-
-
 def newest_checkpoints(run: Path) -> list[Path]:
-    """The checkpoints ``update-<n>`` and ``interim-<n>`` of a run folder, newest first.
-
-    Those that have lost their manifest are among them, to be refused by whoever loads them.
-    """
+    """The checkpoints ``update-<n>`` and ``interim-<n>`` of a run folder, newest first."""
     found = []
     for folder in (run / "checkpoints").glob("*-*"):
         kind, _, number = folder.name.partition("-")
-        if kind in ("update", "interim") and number.isdecimal() and _holds_something(folder):
+        if kind in ("update", "interim") and number.isdecimal():
             found.append((int(number), kind, folder))
     return [folder for _, _, folder in sorted(found, reverse=True)]
-
-
-def _holds_something(folder: Path) -> bool:
-    return folder.is_dir() and any(folder.iterdir())
 
 
 def find_checkpoint(path: Path) -> Path:
@@ -179,18 +132,11 @@ def find_checkpoint(path: Path) -> Path:
     for folder in (path, best, *newest_checkpoints(path)):
         if found := locate(folder):
             return found
-        if folder == best and _holds_something(best):
+        if folder == best and best.exists():
             raise UserError(f"{MANIFEST} is missing in {best}; {REMEDY}.")
-    if not path.exists():
-        raise UserError(
-            f"There is no checkpoint at {path}: the path does not exist; give a checkpoint folder, "
-            "or a run folder such as outputs/<experiment>/<system>/seed-1."
-        )
-    if (path / "model.safetensors").exists():
-        raise UserError(f"{MANIFEST} is missing in {path}; {REMEDY}.")
     raise UserError(
-        f"{path} is neither a checkpoint (it has no {MANIFEST}) nor a run folder with one (it has "
-        "no checkpoints/best or checkpoints/update-<n>); give one of these."
+        f"There is no checkpoint at {path}; give a checkpoint folder, which has a {MANIFEST}, or a "
+        "run folder such as outputs/<experiment>/<system>/seed-1."
     )
 
 
@@ -202,48 +148,37 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     Raises:
         UserError: there is none, a file is missing or altered, or the parts do not fit together.
     """
-    with _disk_errors(path):
-        return read_undisturbed(lambda: find_checkpoint(path), lambda folder: _load(folder, device))
-
-
-@contextlib.contextmanager
-def _disk_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UserError(
-            f"The checkpoint {path} cannot be read ({error.strerror or error}); check the path and "
-            "its rights, or use another one."
-        ) from error
-
-
-def _load(folder: Path, device: torch.device) -> Checkpoint:
-    names = verify(folder, {**REQUIRED, **OPTIONAL, **OPTIMIZER})
-    if unlisted := REQUIRED.keys() - names:
-        raise UserError(f"{MANIFEST} in {folder} does not list {min(unlisted)}; {REMEDY}.")
+    folder = find_checkpoint(path)
+    names = verify(folder, REQUIRED | OPTIONAL)
+    if missing := REQUIRED - names:
+        raise UserError(f"{min(missing)} is missing in {folder}; {REMEDY}.")
     where = folder / "config.json"
     config = from_json(ExperimentConfig, read_json(where), str(where))
     source, target = TextCodec.load(folder, "source"), TextCodec.load(folder, "target")
-    tensors = read_tensors(folder / "model.safetensors", REMEDY)
-    model = _build_model(config, source, target, tensors, folder)
-    saved = "rng.safetensors" in names
-    rng = read_tensors(folder / "rng.safetensors", REMEDY) if saved else {}
-    state = read_json(folder / "state.json")
-    sha256 = digest([read_plain(folder / MANIFEST, JSON_BYTES)])
-    return Checkpoint(config, model.to(device), source, target, state, rng, folder, sha256)
+    for codec in (source, target):
+        if not codec.language.isprintable():  # it reaches the terminal
+            raise UserError(f"The language {codec.language!r} in {folder} is no code such as en.")
+    return Checkpoint(
+        config,
+        _load_model(config, source, target, folder).to(device),
+        source,
+        target,
+        state=read_json(folder / "state.json"),
+        rng=_read_tensors(folder / RNG) if RNG in names else {},
+        directory=folder,
+        sha256=hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest(),
+    )
 
 
-def _build_model(
-    config: ExperimentConfig,
-    source: TextCodec,
-    target: TextCodec,
-    tensors: Mapping[str, Tensor],
-    folder: Path,
+def _load_model(
+    config: ExperimentConfig, source: TextCodec, target: TextCodec, folder: Path
 ) -> TranslationModel:
     sizes = len(source.vocabulary), len(target.vocabulary)
+    tensors = _read_tensors(folder / MODEL)
     # First without memory: a config that does not fit the file must not allocate what it asks for.
     with torch.random.fork_rng(devices=[]), torch.device("meta"):
-        _require_fit(_tensors_of(TranslationModel(config.model, *sizes)), tensors, folder)
+        expected = _tensors_of(TranslationModel(config.model, *sizes))
+    _require_fit(expected, tensors, f"{MODEL} in {folder} does not fit config.json")
     with torch.random.fork_rng(devices=[]):
         model = TranslationModel(config.model, *sizes)
     for name, tensor in _tensors_of(model).items():
@@ -252,33 +187,32 @@ def _build_model(
 
 
 def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
-    """Give ``optimizer`` the state saved at ``path``, exactly.
+    """Give ``optimizer`` the moments saved at ``path``, exactly; its settings stay as they are.
 
     ``optimizer`` must be new, of the same kind, and over the parameters of the loaded model.
 
     Raises:
         UserError: the checkpoint has no such state, or that of another optimizer or model.
     """
-
-    def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        if verify(folder, OPTIMIZER) != OPTIMIZER.keys():
-            raise UserError(
-                f"The checkpoint {folder} was saved without its optimizer: it can translate, but "
-                "training cannot go on from it; give the last checkpoint of a run."
-            )
-        tensors = read_tensors(folder / "optimizer.safetensors", REMEDY)
-        return tensors, read_json(folder / "optimizer.json")
-
-    with _disk_errors(path):
-        tensors, settings = read_undisturbed(lambda: find_checkpoint(path), read)
-    try:
-        state = join_state(tensors, settings, optimizer)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    folder = find_checkpoint(path)
+    if not verify(folder, {OPTIMIZER}):
         raise UserError(
-            f"The optimizer saved in {path} does not fit this training: {error}; "
-            "resume with the config it was saved with."
-        ) from None
-    optimizer.load_state_dict(state)
+            f"The checkpoint {folder} was saved without its optimizer: it can translate, but not "
+            "be trained further; give the last checkpoint of a run."
+        )
+    tensors = _read_tensors(folder / OPTIMIZER)
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    (names,) = (names for kind, names in OPTIMIZER_STATE.items() if isinstance(optimizer, kind))
+    state: dict[int, dict[str, Tensor]] = {}
+    if tensors:  # SGD without momentum has none, and neither has a training before its first step
+        expected = {
+            f"{i}.{name}": torch.zeros(()) if name == "step" else parameter
+            for i, parameter in enumerate(parameters)
+            for name in names
+        }
+        _require_fit(expected, tensors, f"{OPTIMIZER} in {folder} does not fit this training")
+        state = {i: {n: tensors[f"{i}.{n}"] for n in names} for i in range(len(parameters))}
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 
 def capture_rng() -> dict[str, UInt8[Tensor, "_"]]:
@@ -294,19 +228,17 @@ def capture_rng() -> dict[str, UInt8[Tensor, "_"]]:
 
 
 def restore_rng(states: Mapping[str, Tensor]) -> None:
-    """Set PyTorch's generators to what :func:`capture_rng` saw; absent GPUs are passed over.
+    """Set PyTorch's generators to what :func:`capture_rng` returned; absent GPUs are left out.
 
     Raises:
         UserError: the states are those of another version of PyTorch.
     """
     try:
         for name, state in states.items():
-            kind, _, index = name.partition(".")
+            index = name.removeprefix("cuda.")
             if name == "cpu":
                 torch.set_rng_state(state)
-            elif kind != "cuda" or not (index.isascii() and index.isdigit()):
-                raise ValueError(f"there is no generator {name}")
-            elif torch.cuda.is_available() and int(index) < torch.cuda.device_count():
+            elif int(index) < torch.cuda.device_count():
                 torch.cuda.set_rng_state(state, int(index))
     except (RuntimeError, TypeError, ValueError) as error:
         raise UserError(
@@ -317,30 +249,28 @@ def restore_rng(states: Mapping[str, Tensor]) -> None:
 
 def _tensors_of(model: TranslationModel) -> dict[str, Tensor]:
     """Parameters and buffers by name; a tied one appears once, under its first name."""
-    named: dict[str, Tensor] = {}
-    seen: set[int] = set()
+    named: dict[int, tuple[str, Tensor]] = {}
     for name, tensor in model.state_dict(keep_vars=True).items():
-        if id(tensor) not in seen:
-            seen.add(id(tensor))
-            named[name] = tensor.detach()
-    return named
+        named.setdefault(id(tensor), (name, tensor.detach()))
+    return dict(named.values())
 
 
-def _require_fit(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], folder: Path) -> None:
-    """Refuse tensors of other names, shapes or types than the model's."""
+def _read_tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except (SafetensorError, ValueError) as error:
+        raise UserError(f"{path} is not a safetensors file ({error}); {REMEDY}.") from None
 
-    def refuse(problem: str) -> None:
-        raise UserError(
-            f"model.safetensors in {folder} does not fit config.json and the vocabularies: tensor "
-            f"{problem}; it was altered, or saved by another version of seq2seq."
+
+def _require_fit(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], what: str) -> None:
+    """Refuse tensors of other names, shapes or types than expected."""
+    for name in sorted(expected.keys() | found.keys()):
+        wanted, given = (
+            "absent" if tensor is None else f"{tensor.dtype} {tuple(tensor.shape)}"
+            for tensor in (expected.get(name), found.get(name))
         )
-
-    if missing := expected.keys() - found.keys():
-        refuse(f"{min(missing)} is missing")
-    if unknown := found.keys() - expected.keys():
-        refuse(f"{min(unknown)} is unknown")
-    for name, tensor in expected.items():
-        if found[name].shape != tensor.shape:
-            refuse(f"{name} has shape {tuple(found[name].shape)}, not {tuple(tensor.shape)}")
-        if found[name].dtype != tensor.dtype:
-            refuse(f"{name} is {found[name].dtype}, not {tensor.dtype}")
+        if given != wanted:
+            raise UserError(
+                f"{what}: tensor {name} is {given}, not {wanted}; it was saved by another version "
+                "of seq2seq, or altered."
+            )

@@ -3,7 +3,8 @@
 import contextlib
 import os
 import platform
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -15,10 +16,8 @@ from seq2seq.errors import UserError
 def choose_device(name: str) -> torch.device:
     """The device called ``name``: ``auto`` (cuda when there is one), ``cpu`` or ``cuda``.
 
-    On CUDA numbers are what they are called from then on, since no record would say otherwise:
-    cuDNN's LSTM does not round float32 to TF32, which the other products do not either, and a sum
-    of bfloat16 products is not cut into parts that are added up in bfloat16. And cuBLAS learns,
-    before its first product, what :func:`deterministic` wants.
+    On CUDA, cuDNN's LSTM then does not round float32 to TF32, sums of bfloat16 products are in
+    float32, and cuBLAS is ready for :func:`deterministic`.
 
     Raises:
         UserError: ``name`` is none of the three, or asks for cuda where there is none.
@@ -76,19 +75,18 @@ def _has_fast_bfloat16(device: torch.device) -> bool:
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
     # Private names of PyTorch: a version without them is treated as a processor without bf16.
-    for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"):
-        supported: Callable[[], bool] | None = getattr(torch.cpu, name, None)
-        if supported is not None and supported():
-            return True
-    return False
+    probes = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
+    return any(getattr(torch.cpu, name, bool)() for name in probes)
 
 
 def describe_hardware(device: torch.device) -> dict[str, str]:
     """What a run record says of the machine: processor, cores, threads, GPU, PyTorch, system."""
+    has_affinity = hasattr(os, "sched_getaffinity")
     record = {
         "device": str(device),
         "processor": _processor_name(),
-        "cores": str(_usable_cores()),
+        # A container or a batch system may lend fewer cores than the machine has.
+        "cores": str(len(os.sched_getaffinity(0) if has_affinity else range(os.cpu_count() or 1))),
         "threads": str(torch.get_num_threads()),
         "torch": torch.__version__,
         "python": platform.python_version(),
@@ -103,15 +101,6 @@ def describe_hardware(device: torch.device) -> dict[str, str]:
 def _processor_name() -> str:
     # platform.processor() is empty or a mere "x86_64" on Linux; the kernel knows the name.
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        for line in cpuinfo.read_text(encoding="utf-8", errors="replace").split("\n"):
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
-
-
-def _usable_cores() -> int:
-    # A container or a batch system may lend fewer cores than the machine has.
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    text = cpuinfo.read_text(encoding="utf-8", errors="replace") if cpuinfo.is_file() else ""
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return found[1].strip() if found else platform.processor() or platform.machine()

@@ -48,9 +48,6 @@ from seq2seq.data.tokenization import SentencePieceTokenizer, load_tokenizer
 from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.evaluation.folder import read_evaluation, write_evaluation
 from seq2seq.evaluation.scores import Translations
-from seq2seq.report.training_runs import read_training_run
-from seq2seq.training.metrics import Metrics
-from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
 
 
@@ -118,31 +115,7 @@ def training_state(folder: Path, changes: Any) -> None:
     state = json.loads((copy / "state.json").read_bytes())
     (copy / "state.json").write_bytes(change_json(state, changes))
     reseal(copy)
-    trainer.saves._restore(copy, CPU)
-
-
-def run_folder(folder: Path, broken: Any) -> None:
-    name, changes = broken
-    trainer, _ = trained()
-    run = RunFolder(trainer.config)
-    run.path = Path(folder / "run")
-    run.path.mkdir()
-    for file in ("config.json", "metrics.jsonl"):
-        shutil.copy(trainer.folder.path / file, run.path / file)
-    record = trainer.folder.record()  # what it says of the machine differs from one to another
-    kept = {key: record[key] for key in ("status", "system", "seed", "data_sha256")}
-    (run.path / "run.json").write_text(json.dumps(kept), encoding="utf-8")
-    content = (run.path / name).read_bytes()
-    if name.endswith("l"):
-        first, rest = content.split(b"\n", 1)
-        (run.path / name).write_bytes(change_json(json.loads(first), changes) + b"\n" + rest)
-    else:
-        (run.path / name).write_bytes(change_json(json.loads(content), changes))
-    run.claim()
-    run.require_text(trainer.data.hashes)
-    _ = run.finished
-    Metrics(run.path, tensorboard=False).rewind(1, 1)
-    read_training_run(run.path)
+    trainer.checkpoints._load(copy, CPU)
 
 
 @cache
@@ -347,12 +320,6 @@ KINDS = [
         checkpoint_json,
     ),
     Kind("checkpoint: the state a training goes on from", 150, json_changes, training_state),
-    Kind(
-        "run folder: config, record and metrics",
-        200,
-        st.tuples(st.sampled_from(["config.json", "run.json", "metrics.jsonl"]), json_changes),
-        run_folder,
-    ),
     Kind("subword model: bytes", 200, byte_changes, subwords),
     Kind("vocabulary: bytes", 200, byte_changes, vocabulary),
     Kind(

@@ -28,7 +28,6 @@ FILES = (
     "config.json",
     "manifest.json",
     "model.safetensors",
-    "optimizer.json",
     "optimizer.safetensors",
     "rng.safetensors",
     "state.json",
@@ -111,12 +110,9 @@ def save_whole(directory):
 def reseal(checkpoint):
     """Make the manifest agree with the files, as one who alters a checkpoint on purpose would."""
     files = {
-        path.name: {
-            "bytes": path.stat().st_size,
-            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-        }
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in checkpoint.iterdir()
         if path.name != "manifest.json"
     }
-    manifest = {"format": 1, "files": files}
+    manifest = {"format": 2, "files": files}
     (checkpoint / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")

@@ -1,30 +1,30 @@
 """What a record says of how a result came about."""
 
-from seq2seq.record import command, describe_environment, describe_environments, earlier_commits
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+
+from seq2seq import record as record_module
+from seq2seq.record import (
+    command,
+    describe_environment,
+    describe_environments,
+    earlier_commits,
+    environment_record,
+)
 
 
-def test_commands_leave_out_where_files_lie():
-    arguments = ["train.py", "seed=2", "data=/here", "output=/there", "corpus.mirror=http://x"]
-    assert command(arguments) == "python scripts/train.py seed=2"
-
-
-def test_of_places_from_the_root_only_the_end_is_said():
-    arguments = ["evaluate.py", "checkpoint=/home/me/work/outputs/a/attention/seed-1"]
-    arguments += ["more_checkpoints=[/x/outputs/b/c/seed-2, /runs/of/mine/best]", "search=beam/5"]
-    arguments += ["a='/home/me/w/m'", "b=/home/me/model", "c=/x/y", "d=/z", "e=http://host/x/y"]
+def test_commands_leave_out_where_files_lie_but_say_that_text_was_ones_own():
+    arguments = ["evaluate.py", "seed=2", "data=/here", "output=/there", "corpus.mirror=http://x"]
+    arguments += ["checkpoint=/home/me/work/outputs/a/attention/seed-1", "c=/x/y", "e=http://h/x"]
+    arguments += ["more=[/x/outputs/b/c/seed-2, /runs/of/mine/best]", "search=beam/5"]
+    arguments += ["directory=/a", "+test_texts.news=/d", "corpus.train_source=/c"]
     assert command(arguments) == (
-        "python scripts/evaluate.py checkpoint=.../outputs/a/attention/seed-1 "
-        "'more_checkpoints=[.../outputs/b/c/seed-2, .../mine/best]' search=beam/5 "
-        """'a='"'"'.../w/m'"'"'' b=.../model c=.../y d=.../z e=http://host/x/y"""
-    )
-
-
-def test_text_of_ones_own_is_said_without_its_place():
-    arguments = ["evaluate.py", "directory=/a", "corpus.directory=/b", "corpus.train_source=/c"]
-    arguments += ["+test_texts.news=/d", "test_texts={n: /e}"]
-    assert command(arguments) == (
-        "python scripts/evaluate.py directory=... corpus.directory=... corpus.train_source=... "
-        "+test_texts.news=... test_texts=..."
+        "python scripts/evaluate.py seed=2 checkpoint=.../attention/seed-1 c=/x/y e=http://h/x "
+        "'more=[.../c/seed-2, .../mine/best]' search=beam/5 "
+        "directory=... +test_texts.news=... corpus.train_source=..."
     )
 
 
@@ -45,44 +45,27 @@ def test_a_line_names_the_processor_or_the_gpu():
     assert describe_environment(record).endswith("PyTorch 9.9.")
 
 
-def made_by(*arguments, threads="2"):
-    hardware = {"processor": "Abacus 3", "threads": threads, "torch": "9.9"}
-    return {"command": list(arguments), "hardware": hardware}
+def test_the_commands_of_one_machine_and_precision_are_one_line():
+    def made_by(*arguments, threads="2"):
+        hardware = {"processor": "Abacus 3", "threads": threads, "torch": "9.9"}
+        return {"command": list(arguments), "hardware": hardware}
 
-
-def test_what_several_commands_share_is_said_once():
     records = [
-        made_by("train.py", "seed=2", "system=a"),
-        made_by("train.py", "seed=2", "system=b", "output=/there"),
-        made_by("train.py", "seed=2", "system=b"),
-        made_by("train.py", "seed=2"),
-    ]
-    assert describe_environments(records) == [
-        "Command: `python scripts/train.py seed=2`, with `system=a`, with `system=b` and as it is. "
-        "Hardware: Abacus 3, 2 threads; PyTorch 9.9."
-    ]
-
-
-def test_several_results_of_one_command_are_one_line():
-    records = [made_by("train.py", "seed=2"), made_by("train.py", "seed=2", "output=/there")]
-    assert describe_environments(records) == [describe_environment(records[0])]
-
-
-def test_other_scripts_machines_and_precisions_have_lines_of_their_own():
-    records = [
-        made_by("train.py", "a=1"),
-        made_by("reproduce.py", "a=1"),
-        made_by("train.py", "a=1", threads="1"),
-        {**made_by("train.py", "a=1"), "precision": "bfloat16"},
+        made_by("train.py", "system=a"),
+        made_by("train.py", "system=b", "output=/there"),
+        made_by("train.py", "system=b"),
+        made_by("train.py", threads="1"),
+        {**made_by("train.py"), "precision": "bfloat16"},
         {},
     ]
-    lines = describe_environments(records)
-    alone = [describe_environment(record) for record in records]
-    assert lines[:3] == alone[:3]
-    assert "2 threads, bfloat16;" in lines[3]
-    assert lines[4] == alone[4]
-    assert "1 thread;" in lines[2]
-    assert len(lines) == 5
+    first, second, third, last = describe_environments(records)
+    assert first == (
+        "Command: `python scripts/train.py system=a`, `python scripts/train.py system=b`. "
+        "Hardware: Abacus 3, 2 threads; PyTorch 9.9."
+    )
+    assert "1 thread;" in second
+    assert "2 threads, bfloat16;" in third
+    assert last == describe_environment({})
 
 
 def test_code_that_worked_at_it_before_is_remembered():
@@ -93,4 +76,23 @@ def test_code_that_worked_at_it_before_is_remembered():
     assert earlier_commits(second, c) == ["a" * 40, "b" * 40]
     assert earlier_commits(second, a) == ["b" * 40]
     assert earlier_commits({"git_commit": None}, a) == []
-    assert describe_environment(second).endswith("code `bbbbbbbbbb`, going on from `aaaaaaaaaa`.")
+    assert "`aaaaaaaaaa`" in describe_environment(second)
+
+
+@pytest.mark.parametrize("package", ["seq2seq", "venv/site-packages/seq2seq"])
+def test_the_commit_is_that_of_the_package_not_of_what_it_is_installed_in(
+    tmp_path, monkeypatch, package
+):
+    """An environment often lies in the repository of something else."""
+    file = tmp_path / package / "record.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a", "-C", str(tmp_path)]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "a"]):
+        subprocess.run([*git, *words], check=True)
+    monkeypatch.setattr(record_module, "__file__", str(file))
+    found = environment_record(torch.device("cpu"))
+    own = package == "seq2seq"
+    assert len(found["git_commit"] or "") == 40 * own
+    assert found["git_modified"] is (False if own else None)
+    assert Path(found["command"][0]).name == found["command"][0]

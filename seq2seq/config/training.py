@@ -5,16 +5,6 @@ from dataclasses import dataclass, field
 from seq2seq.config.checks import require_choice, require_range
 from seq2seq.errors import UserError
 
-CHOICES_THAT_READ = {
-    "epsilon": ("kind", ("adam", "adadelta")),
-    "rho": ("kind", ("adadelta",)),
-    "betas": ("kind", ("adam",)),
-    "momentum": ("kind", ("sgd",)),
-    "decay_factor": ("schedule", ("plateau",)),
-    "decay_patience": ("schedule", ("plateau",)),
-}
-"""Setting -> the setting, and its values, with which it has an effect."""
-
 
 @dataclass(kw_only=True)
 class OptimizerConfig:
@@ -37,43 +27,33 @@ class OptimizerConfig:
     warmup_updates: int = 0
     """Updates over which the rate rises linearly from zero."""
     schedule: str = "plateau"
-    """constant | plateau (multiply by decay_factor when the dev measure stalls) | inverse_sqrt |
-    linear (to zero at max_epochs or max_updates; with little patience training may end before)."""
+    """constant | plateau (multiply by decay_factor when the early-stopping metric stalls) |
+    inverse_sqrt | linear (to zero at max_epochs or max_updates)."""
     decay_factor: float = 0.5
     """Plateau: factor on the rate."""
     decay_patience: int = 1
-    """Plateau: validations without a better dev measure that are borne; one more and it falls."""
+    """Plateau: validations without improvement before the rate drops."""
 
     def __post_init__(self) -> None:
         require_choice("training.optimizer.kind", self.kind, ("adam", "adadelta", "sgd"))
-        require_choice(
-            "training.optimizer.schedule",
-            self.schedule,
-            ("constant", "plateau", "inverse_sqrt", "linear"),
-        )
+        schedules = ("constant", "plateau", "inverse_sqrt", "linear")
+        require_choice("training.optimizer.schedule", self.schedule, schedules)
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise UserError(
                 f"training.optimizer.betas={list(self.betas)} must be two numbers in [0, 1), "
                 "such as [0.9, 0.999]."
             )
+        if self.epsilon <= 0:
+            raise UserError(
+                f"training.optimizer.epsilon={self.epsilon} must be more than 0: a denominator "
+                "without it can be 0."
+            )
         for name in ("learning_rate", "epsilon", "momentum", "weight_decay"):
             require_range(f"training.optimizer.{name}", getattr(self, name), 0)
-        require_range("training.optimizer.rho", self.rho, 0, 1)
-        require_range("training.optimizer.warmup_updates", self.warmup_updates, 0)
-        require_range("training.optimizer.decay_factor", self.decay_factor, 0, 1)
-        require_range("training.optimizer.decay_patience", self.decay_patience, 0)
-
-    def refuse_idle(self) -> None:
-        """Refuse settings without effect; of whoever trains, since a checkpoint may hold some."""
-        usual = OptimizerConfig()
-        for key, (chosen_by, choices) in CHOICES_THAT_READ.items():
-            value, choice = getattr(self, key), getattr(self, chosen_by)
-            if choice not in choices and value != getattr(usual, key):
-                raise UserError(
-                    f"training.optimizer.{key}={value} would have no effect on "
-                    f"training.optimizer.{chosen_by}={choice}: it is of {' and '.join(choices)}; "
-                    "leave it out."
-                )
+        for name in ("warmup_updates", "decay_patience"):
+            require_range(f"training.optimizer.{name}", getattr(self, name), 0)
+        for name in ("rho", "decay_factor"):
+            require_range(f"training.optimizer.{name}", getattr(self, name), 0, 1)
 
 
 @dataclass(kw_only=True)
@@ -96,9 +76,9 @@ class TrainingConfig:
     validate_every: int | None = None
     """Updates between validations; null for once an epoch."""
     patience: int = 5
-    """Training ends after so many validations without a better dev measure."""
+    """Training ends after so many validations without improvement."""
     early_stopping_metric: str = "loss"
-    """loss | bleu: the dev measure that picks the best checkpoint and drives patience."""
+    """loss | bleu of the dev set: picks the best checkpoint and drives patience."""
     clip_norm: float = 1.0
     """Largest gradient norm; longer gradients are scaled down to it; 0 for no limit."""
     label_smoothing: float = 0.1
@@ -119,31 +99,28 @@ class TrainingConfig:
     save_minutes: float = 10.0
     """Minutes after which the state is saved between two validations."""
     keep_last: int = 2
-    """Newest checkpoints kept, beside the best one: to fall back to, or to average."""
+    """Newest checkpoints kept in addition to the best one: to fall back to, or to average."""
     log_every: int = 50
     """Updates between two lines of metrics."""
     tensorboard: bool = False
-    """Write TensorBoard events beside metrics.jsonl (needs the ``tensorboard`` extra)."""
+    """Write TensorBoard events next to metrics.jsonl (pip install tensorboard)."""
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
 
     def __post_init__(self) -> None:
-        require_choice("training.batch_unit", self.batch_unit, ("sentences", "tokens"))
-        require_choice(
-            "training.loss_normalization", self.loss_normalization, ("token", "sentence")
-        )
-        require_choice(
-            "training.early_stopping_metric", self.early_stopping_metric, ("loss", "bleu")
-        )
-        require_choice("training.precision", self.precision, ("auto", "fp32", "bf16"))
-        require_choice("training.device", self.device, ("auto", "cpu", "cuda"))
+        for name, choices in {
+            "batch_unit": ("sentences", "tokens"),
+            "loss_normalization": ("token", "sentence"),
+            "early_stopping_metric": ("loss", "bleu"),
+            "precision": ("auto", "fp32", "bf16"),
+            "device": ("auto", "cpu", "cuda"),
+        }.items():
+            require_choice(f"training.{name}", getattr(self, name), choices)
         for name in ("batch_size", "gradient_accumulation", "max_epochs", "max_updates"):
             require_range(f"training.{name}", getattr(self, name), 1)
         for name in ("validate_every", "patience", "keep_last", "log_every"):
             require_range(f"training.{name}", getattr(self, name), 1)
-        require_range("training.clip_norm", self.clip_norm, 0)
-        require_range("training.max_nonfinite_updates", self.max_nonfinite_updates, 0)
-        require_range("training.save_minutes", self.save_minutes, 0)
-        require_range("training.dev_bleu_sentences", self.dev_bleu_sentences, 0)
+        for name in ("clip_norm", "max_nonfinite_updates", "save_minutes", "dev_bleu_sentences"):
+            require_range(f"training.{name}", getattr(self, name), 0)
         require_range("training.label_smoothing", self.label_smoothing, 0, 0.99)
         if self.early_stopping_metric == "bleu" and self.dev_bleu_sentences < 1:
             raise UserError(

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -22,30 +22,26 @@ from seq2seq.training.interruption import Interrupted
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-PATIENCE = timedelta(minutes=30)
-"""A process that answers no other for so long is given up; one that has ended is noticed at once.
-The longest wait is for the first one to write a checkpoint."""
+TIMEOUT = timedelta(minutes=30)
+"""The longest wait for another process; one that has ended is noticed at once."""
 
 
-class Ranks:
-    """Who trains together. One process alone has nobody to ask: then all of this costs nothing.
-
-    Whatever is asked of others must be asked by all, in the same order.
-    """
+class ProcessGroup:
+    """The processes of one training; all must call the same operations in the same order."""
 
     def __init__(self, rank: int = 0, size: int = 1) -> None:
-        """Be process number ``rank``, from 0, of ``size``; more than one need :func:`joined`."""
+        """Process number ``rank``, from 0, of ``size``; several need :func:`process_group`."""
         self.rank = rank
         self.size = size
 
     @property
-    def first(self) -> bool:
-        """Whether this is the process that writes and speaks."""
+    def is_first(self) -> bool:
+        """Whether this is the process that writes files and the log."""
         return self.rank == 0
 
     @property
     def share(self) -> slice:
-        """Which of some items are for this process: as many as for any other, or one fewer."""
+        """Which of some items are for this process; shares differ by one item at most."""
         return slice(self.rank, None, self.size)
 
     def gather(self, value: Item) -> list[Item]:
@@ -55,14 +51,14 @@ class Ranks:
             dist.all_gather_object(values, value)
         return values
 
-    def divided(
+    def map(
         self, work: Callable[[Sequence[Item]], list[Result]], items: Sequence[Item]
     ) -> list[Result]:
         """``work(items)``, one result for each item, where every process works on its share."""
         shares = self.gather(work(items[self.share]))
         return [shares[i % self.size][i // self.size] for i in range(len(items))]
 
-    def highest(self, *numbers: int) -> list[int]:
+    def maximum(self, *numbers: int) -> list[int]:
         """Each number's maximum over all processes, which wait here for one another."""
         if self.size == 1:
             return list(numbers)
@@ -70,17 +66,13 @@ class Ranks:
         dist.all_reduce(maxima, dist.ReduceOp.MAX)
         return maxima.tolist()
 
-    def add_up(self, number: Float[Tensor, ""]) -> None:
+    def sum(self, number: Float[Tensor, ""]) -> None:
         """Replace a number by its sum over all processes; does not wait for the device."""
         if self.size > 1:
             dist.all_reduce(number)
 
-    def require_alike(self, facts: Mapping[str, object]) -> None:
-        """Refuse processes that are not about to do the same.
-
-        Raises:
-            UserError: a fact differs; the sentence names it.
-        """
+    def require_equal(self, facts: Mapping[str, object]) -> None:
+        """Refuse processes that differ in one of these facts; UserError names it."""
         for rank, others in enumerate(everyone := self.gather(dict(facts))):
             for name, mine in everyone[0].items():
                 if others.get(name) != mine:
@@ -95,28 +87,28 @@ class Ranks:
             drawn = np.random.SeedSequence([seed, self.rank]).generate_state(1, np.uint64)
             torch.manual_seed(int(drawn[0]))
 
-    def shared(self, module: nn.Module) -> nn.Module:
+    def wrap(self, module: nn.Module) -> nn.Module:
         """The module with gradients that are means over all processes; it starts as rank 0's."""
         if self.size == 1:
             return module
         return DistributedDataParallel(module, gradient_as_bucket_view=True)
 
-    def exchanging(self, shared: nn.Module, last: bool) -> contextlib.AbstractContextManager[None]:
+    def sync(self, wrapped: nn.Module, last: bool) -> contextlib.AbstractContextManager[None]:
         """A context for one forward and backward pass; only the last of an update exchanges."""
-        if isinstance(shared, DistributedDataParallel) and not last:
-            return shared.no_sync()
+        if isinstance(wrapped, DistributedDataParallel) and not last:
+            return wrapped.no_sync()
         return contextlib.nullcontext()
 
 
-ALONE = Ranks()
+SINGLE = ProcessGroup()
 
 
 @contextlib.contextmanager
-def joined(device: str) -> Iterator[Ranks]:
+def process_group(device: str) -> Iterator[ProcessGroup]:
     """A context in which this process trains with those that torchrun has started with it.
 
-    Each process of a machine takes a GPU of its own, where there are GPUs. All but the first are
-    silent, but for errors.
+    Each process of a machine takes a GPU of its own, where there are GPUs. Only the first logs
+    anything but errors.
 
     Args:
         device: auto | cpu | cuda.
@@ -125,39 +117,45 @@ def joined(device: str) -> Iterator[Ranks]:
         UserError: the machine has fewer GPUs than processes, or another process has ended.
     """
     if (size := _world_size()) == 1:
-        yield ALONE
+        yield SINGLE
         return
-    ranks = Ranks(int(os.environ["RANK"]), size)
-    # What the processes agree on stays on the processor.
+    group = ProcessGroup(int(os.environ["RANK"]), size)
+    # Objects and counters are exchanged on the processor, gradients on the GPU.
     backend = "cpu:gloo,cuda:nccl" if _take_device(device).type == "cuda" else "gloo"
-    if not ranks.first:
+    if not group.is_first:
         logging.disable(logging.WARNING)
-    together = backend == "gloo"
+    # All processes leave NCCL together: one that fails alone would wait for the others and say
+    # nothing. So it just ends, and torchrun ends them.
+    leaves = backend == "gloo"
+    settings: dict[str, Any] = {"rank": group.rank, "world_size": size, "timeout": TIMEOUT}
     try:
-        with _loss_of_others_told():
-            dist.init_process_group(
-                backend, store=_store(), rank=ranks.rank, world_size=size, timeout=PATIENCE
-            )
-            yield ranks
-        together = True
+        dist.init_process_group(backend, store=_store(), **settings)
+        yield group
+        leaves = True
     except UserError:
-        speaks()  # asked before the others can notice that this one leaves
+        speaks()  # before the others can notice that this one leaves
         raise
+    except RuntimeError as error:
+        if not isinstance(error, dist.DistError) and "gloo" not in str(error):
+            raise
+        speaks()
+        raise UserError(
+            "Another process of this training has ended; run the same command again to resume "
+            "from the newest checkpoint."
+        ) from error
     except Interrupted as stop:
-        together = True
-        if ranks.first:
+        leaves = True
+        if group.is_first:
             raise
         raise SystemExit(stop.status) from None
     finally:
         logging.disable(logging.NOTSET)
-        # NCCL takes its leave of all processes at once: one that failed alone would wait for the
-        # others, and say nothing; so it just ends, and torchrun ends them.
-        if together and dist.is_initialized():
+        if leaves and dist.is_initialized():
             dist.destroy_process_group()
 
 
 def speaks() -> bool:
-    """Whether this process is to say why a training failed: the first of several that asks is."""
+    """Whether this process is to report why a training failed: the first one that asks is."""
     if _world_size() == 1:
         return True
     rank = os.environ["RANK"]
@@ -173,38 +171,23 @@ def _world_size() -> int:
 
 @functools.cache
 def _store() -> dist.Store:
-    """A small table that all processes see; torchrun keeps it, or else the first of them."""
+    """The key-value store of torchrun, or else of the first process."""
     store, _, _ = next(dist.rendezvous("env://"))
     return store
 
 
 def _take_device(name: str) -> torch.device:
     """This process's part of the machine: a GPU, or a share of the threads."""
-    beside = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     device = choose_device(name)
     if device.type == "cuda":
-        if (count := torch.cuda.device_count()) < beside:
+        if (count := torch.cuda.device_count()) < local:
             raise UserError(
-                f"{beside} processes were started on a machine with {count} GPUs; start as many "
+                f"{local} processes were started on a machine with {count} GPUs; start as many "
                 "processes as it has GPUs (torchrun --nproc-per-node), or set training.device=cpu."
             )
         # Some launchers show each process its own GPU alone.
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) if count > 1 else 0)
     elif "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(max(1, torch.get_num_threads() // beside))
+        torch.set_num_threads(max(1, torch.get_num_threads() // local))
     return device
-
-
-@contextlib.contextmanager
-def _loss_of_others_told() -> Iterator[None]:
-    """Turn what the network says of a process that has ended into a sentence."""
-    try:
-        yield
-    except RuntimeError as error:
-        # Gloo's errors have no type of their own.
-        if isinstance(error, dist.DistError) or "gloo" in str(error):
-            raise UserError(
-                "Another process of this training has ended; what was saved is not lost: the same "
-                "command goes on from the newest checkpoint."
-            ) from error
-        raise

@@ -1,4 +1,4 @@
-"""The wish to stop a training: heard at once, granted when nothing is half done."""
+"""Defer SIGINT and SIGTERM to the end of the update."""
 
 import logging
 import signal
@@ -8,11 +8,9 @@ from typing import Any
 
 log = logging.getLogger(__name__)
 
-HEARD = (signal.SIGINT, signal.SIGTERM)
-
 
 class Interrupted(BaseException):
-    """A training stopped because a signal asked for it; all it did is saved."""
+    """A training stopped by a signal, with everything saved; ``status`` is the exit status."""
 
     def __init__(self, number: int, message: str) -> None:
         super().__init__(message)
@@ -21,28 +19,28 @@ class Interrupted(BaseException):
 
 
 class Interruption:
-    """A context that keeps Ctrl-C (SIGINT) and SIGTERM until :attr:`heard` is looked at.
+    """A context that records Ctrl-C (SIGINT) and SIGTERM in :attr:`received`.
 
     A second Ctrl-C raises KeyboardInterrupt at once. Signals reach the main thread only; in
     another one this does nothing.
     """
 
     def __init__(self) -> None:
-        self.heard: int | None = None
-        """The signal that asked to stop; None while none has."""
-        self._usual: dict[signal.Signals, Any] = {}
+        self.received: int | None = None
+        self._previous: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> "Interruption":
         if threading.current_thread() is threading.main_thread():
-            self._usual = {number: signal.signal(number, self._hear) for number in HEARD}
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._previous[number] = signal.signal(number, self._receive)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._usual.items():
+        for number, handler in self._previous.items():
             signal.signal(number, handler)
 
-    def _hear(self, number: int, frame: FrameType | None) -> None:
-        if self.heard is not None and number == signal.SIGINT:
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self.received is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
-        self.heard = number
-        log.info("Stopping after this update; Ctrl-C once more stops at once.")
+        self.received = number
+        log.info("Stopping after this update; press Ctrl-C again to stop at once.")

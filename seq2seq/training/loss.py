@@ -13,12 +13,12 @@ from seq2seq.model.layers import matmul_dtype
 from seq2seq.model.translation import TranslationModel
 
 CHUNK_CELLS = 1 << 23
-"""Logits held at a time: 16 MB in bfloat16. More gain nothing in speed, and fewer cost some."""
+"""Logits held at a time: 16 MB in bfloat16. More gains no speed, and fewer costs some."""
 GPU_CHUNK_CELLS = 1 << 27
 """The same on a GPU, where each chunk costs launches and a pass over the weight's gradient."""
 WORD_BLOCK = 1 << 12
-"""Words of the vocabulary whose weight gradients are added up at a time: a product as large as the
-weight itself, and the float32 copy that adding it makes, would be the most memory of an update."""
+"""Words whose weight gradients are added at a time: a product as large as the weight itself, and
+its float32 copy, would be the most memory of an update."""
 
 
 class BatchLoss(NamedTuple):
@@ -35,8 +35,8 @@ def batch_loss(
 ) -> BatchLoss:
     """Cross entropy of the model's predictions, summed over tokens.
 
-    Sums, not means: whoever accumulates several batches gives as ``scale`` one over the tokens (or
-    sentences) of all of them, so that the loss does not depend on how they were cut.
+    To accumulate several batches, give as ``scale`` one over the tokens (or sentences) of all of
+    them: the loss then does not depend on how they were divided.
     """
     outputs = model(batch.source, batch.source_lengths, batch.target_input)
     return output_loss(
@@ -68,9 +68,8 @@ def output_loss(
     """
     product = matmul_dtype(outputs.device, outputs.dtype)
     wanted = torch.is_grad_enabled()  # inside the operation it is off in any case
-    return BatchLoss(
-        *_OutputLoss.apply(outputs, weight, bias, targets, smoothing, scale, product, wanted)
-    )
+    settings = smoothing, scale, product, wanted
+    return BatchLoss(*_OutputLoss.apply(outputs, weight, bias, targets, settings))
 
 
 class _OutputLoss(torch.autograd.Function):
@@ -81,11 +80,9 @@ class _OutputLoss(torch.autograd.Function):
         weight: Tensor,
         bias: Tensor,
         targets: Tensor,
-        smoothing: float,
-        scale: float,
-        product: torch.dtype,
-        wanted: bool,
+        settings: tuple[float, float, torch.dtype, bool],
     ) -> tuple[Tensor, Tensor]:
+        smoothing, scale, product, wanted = settings
         vocabulary = len(weight)
         cells = GPU_CHUNK_CELLS if weight.is_cuda else CHUNK_CELLS
         kernels = choose_operations(weight.device, weight.dtype, product)
@@ -122,4 +119,4 @@ class _OutputLoss(torch.autograd.Function):
         # weight's size is not free; on a GPU it is cheaper than to wait for the number.
         if incoming.device.type != "cpu" or incoming != 1:
             gradients = tuple(incoming * kept for kept in gradients)
-        return *gradients, None, None, None, None, None
+        return *gradients, None, None

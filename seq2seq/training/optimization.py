@@ -13,8 +13,7 @@ from seq2seq.config import OptimizerConfig
 class _Adam(torch.optim.Adam):
     """Adam without the decorators that hide its methods from torch.compile.
 
-    Nothing is compiled here, and they import that compiler at their first call: two seconds, and
-    150 MB that stay.
+    Nothing is compiled here, and they would import that compiler: two seconds and 150 MB.
     """
 
     add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)
@@ -27,25 +26,17 @@ class _Adam(torch.optim.Adam):
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
     """Adam (Kingma & Ba 2015), Adadelta (Zeiler 2012, the paper's choice) or plain SGD."""
     parameters = [p for p in model.parameters() if p.requires_grad]
-    rate, decay = config.learning_rate, config.weight_decay
+    common: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
     if config.kind == "adam":
-        return _Adam(
-            parameters,
-            lr=rate,
-            betas=(config.betas[0], config.betas[1]),
-            eps=config.epsilon,
-            weight_decay=decay,
-            fused=True,
-        )
+        first, second = config.betas
+        return _Adam(parameters, betas=(first, second), eps=config.epsilon, fused=True, **common)
     if config.kind == "adadelta":
-        return torch.optim.Adadelta(
-            parameters, lr=rate, rho=config.rho, eps=config.epsilon, weight_decay=decay
-        )
-    return torch.optim.SGD(parameters, lr=rate, momentum=config.momentum, weight_decay=decay)
+        return torch.optim.Adadelta(parameters, rho=config.rho, eps=config.epsilon, **common)
+    return torch.optim.SGD(parameters, momentum=config.momentum, **common)
 
 
 class ClippedStep(NamedTuple):
-    """What a step was like; on the device until someone asks."""
+    """What a step was like; the tensors stay on the device."""
 
     norm: Float[Tensor, ""]
     """Of the gradient, before clipping."""
@@ -59,14 +50,14 @@ def clipped_step(
     """One step along the gradient of ``loss``, scaled down to a norm of ``limit`` (0: as it is).
 
     Clipping is by norm (Pascanu et al. 2013). The fused Adam divides by a ``grad_scale`` as it
-    reads the gradient, and does nothing where ``found_inf`` is set, without asking the device; for
-    the others a pass over all gradients, and a question, do it.
+    reads the gradient, and does nothing where ``found_inf`` is set, so nothing waits for a GPU; the
+    others need a pass over all gradients, and wait.
     """
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     norm = torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
     taken = norm.isfinite() & loss.isfinite()
     if isinstance(optimizer, torch.optim.Adam) and optimizer.defaults["fused"]:
-        # Where torch.amp.GradScaler leaves them for the step, and takes them away again.
+        # Attributes by which torch.amp.GradScaler passes them.
         fused: Any = optimizer
         fused.grad_scale = (norm / limit if limit else torch.ones_like(norm)).clamp(min=1).float()
         fused.found_inf = (~taken).float()
@@ -82,13 +73,13 @@ def clipped_step(
 
 
 class LearningRate:
-    """Linear warm-up, then constant, linear, inverse square root, or halving on a plateau.
+    """Linear warm-up, then constant, linear, inverse square root, or decay on a plateau.
 
     With u the update about to be made (from 1), w the warm-up and n ``updates``, the most that the
     training makes: rate = learning_rate * min(1, u / w) * decay, where decay is 1 (constant),
     min(1, (n + 1 - u) / (n + 1 - max(1, w))) (linear), min(1, sqrt(max(1, w) / u)) (inverse_sqrt),
-    or decay_factor per plateau of the dev measure. Batches of so many tokens are not as many in
-    every epoch: an update after the n foreseen does not fall below the last step of the decay.
+    or decay_factor per plateau of the early-stopping metric. With batches of tokens, epochs differ
+    in length: updates after n keep the rate of update n.
     """
 
     def __init__(
@@ -121,7 +112,7 @@ class LearningRate:
         return rate
 
     def after_validation(self, improved: bool) -> None:
-        """Count validations without a better dev measure; lower the rate when they are too many."""
+        """Lower the rate after more than decay_patience validations without improvement."""
         if self.config.schedule != "plateau":
             return
         self.stale = 0 if improved else self.stale + 1
@@ -134,6 +125,5 @@ class LearningRate:
         return {"plateau_factor": self.plateau_factor, "stale": self.stale}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from :meth:`state`."""
-        self.plateau_factor = float(state["plateau_factor"])
-        self.stale = int(state["stale"])
+        """Resume from :meth:`state`."""
+        self.plateau_factor, self.stale = state["plateau_factor"], state["stale"]

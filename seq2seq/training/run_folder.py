@@ -1,144 +1,76 @@
-"""The folder of one training run: whose it is, its record, where its checkpoints lie."""
+"""The folder of one training run: its config, its record, its checkpoints, its lock."""
 
 import contextlib
 import json
-import logging
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from seq2seq.checkpoint import newest_checkpoints
-from seq2seq.config import ExperimentConfig, flatten, from_json, to_json
+from seq2seq.config import ExperimentConfig, flatten, to_json
 from seq2seq.data.parallel_text import SIDES
 from seq2seq.errors import UserError
-from seq2seq.files import JSON_BYTES, parse_object, read_plain, write_json
+from seq2seq.files import parse_object, write_json
 from seq2seq.sealed_folder import is_sealed, remove
 
-try:
-    import fcntl
-except ImportError:  # Windows: two trainings of one folder must not be started
-    fcntl = None  # type: ignore[assignment]
-
-log = logging.getLogger(__name__)
-
-# Where files lie or how results are shown: changing these does not make it another run.
 NOT_PART_OF_A_RUN = (
-    "data",
-    "output",
-    "systems",
-    "baseline",
-    "baselines",
-    "seeds",
-    "beams",
-    "test_texts",
-    "decoding",
-    "evaluation",
-    "corpus.directory",  # the text itself is compared, by its hashes
+    *("data", "output", "systems", "baseline", "baselines", "seeds", "beams", "test_texts"),
+    *("decoding", "evaluation", "tokenization.workers", "corpus.mirror", "corpus.directory"),
     *(f"corpus.{split}_{side}" for split in ("train", "valid", "test") for side in SIDES),
-    "corpus.mirror",
-    "tokenization.workers",
-    "training.device",
-    "training.keep_last",
-    "training.log_every",
-    "training.max_nonfinite_updates",
-    "training.save_minutes",
-    "training.tensorboard",
+    *("training.device", "training.keep_last", "training.log_every", "training.tensorboard"),
+    *("training.max_nonfinite_updates", "training.save_minutes"),
 )
+"""Where files lie (the text itself is compared by its hashes) and how results are shown."""
 
 
 def identity(config: dict[str, Any]) -> dict[str, Any]:
     """The part of a config, as JSON, that makes a run what it is, by dotted key."""
-    kept = {key: value for key, value in config.items() if key not in NOT_PART_OF_A_RUN}
-    return {key: value for key, value in flatten(kept).items() if key not in NOT_PART_OF_A_RUN}
-
-
-def _as_of_today(config: dict[str, Any], path: Path) -> dict[str, Any]:
-    """A config that an older version wrote: a setting that it did not know had its default."""
-    try:
-        return json.loads(json.dumps(to_json(from_json(ExperimentConfig, config, str(path)))))
-    except UserError:  # altered, or of a newer version: let the differences speak
-        return config
-
-
-def _differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """Keys whose values differ, with both values."""
-    return [
-        f"{key} was {old.get(key)} and is now {new.get(key)}"
-        for key in sorted(set(old) | set(new))
-        if old.get(key) != new.get(key)
-    ]
+    free = set(NOT_PART_OF_A_RUN)
+    return {k: v for k, v in flatten(config).items() if not {k, k.partition(".")[0]} & free}
 
 
 class RunFolder:
-    """``<output>/<name>/<system>/seed-<n>``: claimed by one config, continued by it alone."""
+    """``<output>/<name>/<system>/seed-<n>``: of one config, and resumed by it alone."""
 
     def __init__(self, config: ExperimentConfig) -> None:
         self.config = config
         self.path = Path(config.output) / config.name / config.system / f"seed-{config.seed}"
-        self.refused: set[Path] = set()
-        """Checkpoints that could not be gone on from. They stay where they are, for nobody knows
-        why, but take no other's place."""
 
     @property
     def best(self) -> Path:
-        """The checkpoint with the best dev measure."""
+        """The checkpoint with the best early-stopping metric."""
         return self.path / "checkpoints" / "best"
 
-    def checkpoint(self, update: int) -> Path:
-        """Where the state after the validation at ``update`` is kept."""
-        return self.path / "checkpoints" / f"update-{update}"
-
-    def interim(self, update: int) -> Path:
-        """Where the state at ``update``, between two validations, is kept."""
-        return self.path / "checkpoints" / f"interim-{update}"
+    def checkpoint(self, update: int, interim: bool = False) -> Path:
+        """Where the state after the validation at ``update``, or between two, is kept."""
+        return self.path / "checkpoints" / f"{'interim' if interim else 'update'}-{update}"
 
     def newest(self) -> list[Path]:
-        """The checkpoints that training can go on from, newest first."""
+        """The checkpoints that training can resume from, newest first."""
         return newest_checkpoints(self.path)
 
     def prune(self, keep: int) -> None:
-        """Delete what is no longer needed, and what cut-off writing left.
-
-        Stay: the best checkpoint, the ``keep`` newest of those made at validations, the newest one,
-        if that was made in between, and what was ``refused``.
-        """
-        newest = [folder for folder in self.newest() if folder not in self.refused]
-        whole = [folder for folder in newest if is_sealed(folder)]
-        validated = [folder for folder in whole if folder.name.startswith("update-")]
-        needed = {*whole[:1], *validated[:keep]}
+        """Delete all but the best checkpoint, the newest and the ``keep`` newest of validations."""
+        sealed = [folder for folder in self.newest() if is_sealed(folder)]
+        needed = {*sealed[:1], *[f for f in sealed if f.name.startswith("update-")][:keep]}
         cut_off = (self.path / "checkpoints").glob("*-*.part")
-        for folder in (*(folder for folder in newest if folder not in needed), *cut_off):
+        for folder in {*self.newest(), *cut_off} - needed:
             remove(folder)
 
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other processes from training in this folder, however this one ends.
+    def lock(self) -> contextlib.AbstractContextManager[object]:
+        """A context that keeps other processes from training in this folder.
 
         Raises:
-            UserError: one of them does; the sentence names its process id.
+            UserError: one of them does.
         """
-        with (self.path / "lock").open("a+", encoding="utf-8") as lock:
-            try:
-                if fcntl is not None:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                lock.seek(0)
-                raise UserError(
-                    f"{self.path} is being trained by process {lock.read().strip()}; wait for it, "
-                    "stop it, or choose another name=, seed= or output=."
-                ) from None
-            except OSError:  # some network file systems know no locks
-                log.warning("No locks in %s: do not start two trainings of it at once", self.path)
-            lock.truncate(0)
-            lock.write(str(os.getpid()))
-            lock.flush()
-            yield
-
-    @property
-    def finished(self) -> bool:
-        """Whether training has ended by its own rule."""
-        return self.record().get("status") == "finished"
+        try:
+            return FileLock(self.path / "lock").acquire(blocking=False)
+        except Timeout:
+            raise UserError(
+                f"{self.path} is being trained by another process; wait for it, stop it, or choose "
+                "another name=, seed= or output=."
+            ) from None
 
     def claim(self) -> None:
         """Take the folder for this config; refuse one that holds a run of another config."""
@@ -148,40 +80,49 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             write_json(path, mine)
             return
-        mend = f"move the folder {self.path} away or choose another experiment name"
-        theirs = _as_of_today(_read_object(path, mend), path)
-        if differences := _differences(identity(theirs), identity(mine)):
-            more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
-            raise UserError(
-                f"{self.path} holds a run of another config: {differences[0]}{more}; choose "
-                "another name=, seed= or output=, or move that folder away."
-            )
+        old = identity(_read_object(path, f"move the folder {self.path} away"))
+        new = identity(mine)
+        for key in sorted(old.keys() | new.keys()):
+            if old.get(key) != new.get(key):
+                raise UserError(
+                    f"{self.path} holds a run of another config: {key} was {old.get(key)} and is "
+                    f"now {new.get(key)}; choose another name=, seed= or output=, or move that "
+                    "folder away."
+                )
 
     def require_text(self, hashes: dict[str, str]) -> None:
-        """Refuse to go on with another text than the run began with; see PreparedData.hashes."""
-        earlier = self.record().get("data_sha256", hashes)
-        earlier = earlier if isinstance(earlier, dict) else {}
-        for name, digest in hashes.items():
+        """Refuse to resume with text or vocabularies other than these, by their SHA-256."""
+        record = self.record()
+        earlier = {**record.get("data_sha256", {}), **record.get("vocabulary_sha256", {})}
+        for name, digest in hashes.items() if earlier else ():
             if earlier.get(name) != digest:
                 raise UserError(
                     f"{self.path} was trained on another text: {name} has changed since; restore "
                     "it, choose another name=, seed= or output=, or move that folder away."
                 )
 
+    @property
+    def finished(self) -> bool:
+        """Whether training has ended by its own rule."""
+        return self.record().get("status") == "finished"
+
+    @property
+    def best_metric(self) -> float | None:
+        """The best dev loss or BLEU (training.early_stopping_metric) so far, for a sweeper."""
+        return self.record().get("progress", {}).get("best_metric")
+
     def record(self) -> dict[str, Any]:
         """The run record so far; empty before the first update."""
         path = self.path / "run.json"
-        if not path.exists():
-            return {}
-        return _read_object(path, "delete it to train this run again from its last checkpoint")
+        return _read_object(path, "delete it to resume this run") if path.exists() else {}
 
     def write_record(self, record: dict[str, Any]) -> None:
         """Replace the run record."""
         write_json(self.path / "run.json", record)
 
 
-def _read_object(path: Path, mend: str) -> dict[str, Any]:
+def _read_object(path: Path, fix: str) -> dict[str, Any]:
     try:
-        return parse_object(read_plain(path, JSON_BYTES))
+        return parse_object(path.read_bytes())
     except ValueError:
-        raise UserError(f"{path} is not JSON; {mend}.") from None
+        raise UserError(f"{path} is not JSON; {fix}.") from None

@@ -15,11 +15,6 @@ import torch
 log = logging.getLogger(__name__)
 
 
-def free_cores(cores: int, busy_seconds: float, own_seconds: float, elapsed: float) -> float:
-    """Cores that other processes leave free, of ``cores`` that were busy for ``busy_seconds``."""
-    return cores - max(0.0, busy_seconds - own_seconds) / elapsed
-
-
 class Threads:
     """PyTorch's threads, from the number that the process starts with down to one.
 
@@ -31,38 +26,34 @@ class Threads:
         self.most = torch.get_num_threads()
         self.statistics = statistics
         self.fixed = fixed or self.most == 1 or not statistics.is_file()
-        self._last = self._clocks()
+        if not self.fixed:
+            self._last = self._clocks()
 
     def adapt(self) -> None:
         """Set the number of threads by the load since the last call; log a change."""
         if self.fixed:
             return
-        before, self._last = self._last, self._clocks()
-        elapsed, busy, own = (now - then for now, then in zip(self._last, before, strict=True))
+        now = self._clocks()
+        elapsed, busy, own = (after - before for after, before in zip(now, self._last, strict=True))
         if elapsed < 1:  # /proc/stat counts in hundredths of a second
-            self._last = before
             return
-        free = free_cores(len(_usable()), busy, own, elapsed)
+        self._last = now
+        cores = len(os.sched_getaffinity(0))
+        free = cores - max(0.0, busy - own) / elapsed
         threads = min(self.most, max(1, round(free)))
         if threads != torch.get_num_threads():
             log.info(
                 "Other programs leave %.1f of %d cores free: training with %d of %d threads.",
-                *(free, len(_usable()), threads, self.most),
+                *(free, cores, threads, self.most),
             )
             torch.set_num_threads(threads)
 
     def _clocks(self) -> tuple[float, float, float]:
-        """Seconds: of the wall, busy of all usable cores, and used by this process."""
-        if self.fixed:
-            return 0.0, 0.0, 0.0
-        usable = {f"cpu{core}" for core in _usable()}
+        """Seconds: of the wall clock, busy of all usable cores, and used by this process."""
+        usable = {f"cpu{core}" for core in os.sched_getaffinity(0)}
         ticks = 0
         for line in self.statistics.read_text().split("\n"):
             name, *counts = line.split() or [""]
             if name in usable:  # user, nice, system; then idle, waiting for a disk, interrupts, ...
                 ticks += sum(int(count) for count in counts[:3])
         return time.monotonic(), ticks / os.sysconf("SC_CLK_TCK"), time.process_time()
-
-
-def _usable() -> set[int]:
-    return os.sched_getaffinity(0)

@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +19,7 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.lengths import bucket_members, perplexity, source_words
 from seq2seq.evaluation.scores import bleu, bleu_counts
 from seq2seq.model.translation import TranslationModel
-from seq2seq.training.distributed import ALONE, Ranks
+from seq2seq.training.distributed import SINGLE, ProcessGroup
 from seq2seq.training.loss import batch_loss
 
 GREEDY = DecodingConfig(beam=1)
@@ -35,25 +34,14 @@ class Validation:
     loss: float
     """Negative log-likelihood per target token in nats, without smoothing."""
     perplexity: float | None
-    """None where it is more than a number can hold."""
+    """None where it is too large for a float."""
     bleu: float | None
     """Greedy BLEU on the first dev sentences; None when none are translated."""
     bleu_by_length: dict[str, float]
     """The same by bucket of source words; empty buckets are left out."""
 
-    def entry(self) -> dict[str, Any]:
-        """As a line of metrics.jsonl."""
-        return asdict(self)
-
-    def measure(self, name: str) -> float:
-        """``loss`` or ``bleu`` as a score that is better when higher."""
-        if name == "loss":
-            return -self.loss
-        assert self.bleu is not None  # the config refuses measure=bleu without dev translations
-        return self.bleu
-
     def require_finite(self, update: int) -> None:
-        """End a training that has exploded, before its weights are kept as validated ones."""
+        """End a training that has diverged, before its weights are saved as validated ones."""
         if not math.isfinite(self.loss):
             raise UserError(
                 f"The dev loss became {self.loss} by update {update}; train again under "
@@ -69,41 +57,38 @@ class Validation:
         return f", BLEU {self.bleu:.2f} ({buckets})"
 
 
+@dataclass
 class Validator:
-    """Measures one model on one dev set, as often as asked; several processes share the work."""
+    """Measures one model on one dev set; several processes share the work."""
 
-    def __init__(
-        self,
-        model: TranslationModel,
-        data: PreparedData,
-        config: TrainingConfig,
-        edges: Sequence[int],
-        device: torch.device,
-        precision: torch.dtype,
-        ranks: Ranks = ALONE,
-    ) -> None:
-        self.model = model
-        self.data = data
-        self.device = device
-        self.precision = precision
-        self.ranks = ranks
+    model: TranslationModel
+    data: PreparedData
+    config: TrainingConfig
+    length_buckets: Sequence[int]
+    device: torch.device
+    precision: torch.dtype
+    group: ProcessGroup = SINGLE
+
+    def __post_init__(self) -> None:
+        data, count = self.data, self.config.dev_bleu_sentences
         self.plan = BatchPlan(data.valid, BATCH, "sentences", seed=0, shuffle=False)
-        texts = data.corpus.valid
-        count = config.dev_bleu_sentences
-        self.sources = list(islice(read_lines(texts.source), count))
-        self.references = list(islice(read_lines(texts.target), count))
-        self.members = bucket_members(source_words(self.sources), edges) if count else {}
+        self.sources = list(islice(read_lines(data.corpus.valid.source), count))
+        self.references = list(islice(read_lines(data.corpus.valid.target), count))
+        words = source_words(self.sources)
+        self.members = bucket_members(words, self.length_buckets) if count else {}
+        codecs = data.source, data.target
         self.translator = Translator(
-            model, data.source, data.target, device, precision, data.max_pieces
+            self.model, *codecs, self.device, self.precision, data.max_pieces
         )
 
     def run(self) -> Validation:
-        """Measure the model as it is now, alike on every process; leaves it in evaluation mode."""
+        """Measure the model; every process gets the same result. Leaves it in evaluation mode."""
         self.model.eval()
-        loss = self._loss()
+        likelihoods = self.group.map(self._likelihoods, self.plan.epoch(0))
+        loss = sum(likelihoods) / int((self.data.valid.target_lengths + 1).sum())
         if not self.sources:
             return Validation(loss, perplexity(loss), None, {})
-        hypotheses = self.ranks.divided(self._translations, self.sources)
+        hypotheses = self.group.map(self._translations, self.sources)
         counts = bleu_counts(hypotheses, self.references)
         by_length = {
             words: float(bleu(counts[members].sum(axis=0)))
@@ -111,10 +96,6 @@ class Validator:
             if members.any()
         }
         return Validation(loss, perplexity(loss), float(bleu(counts.sum(axis=0))), by_length)
-
-    def _loss(self) -> float:
-        likelihoods = self.ranks.divided(self._likelihoods, self.plan.epoch(0))
-        return sum(likelihoods) / int((self.data.valid.target_lengths + 1).sum())
 
     @torch.no_grad()
     def _likelihoods(self, batches: Sequence[Int[np.ndarray, "_"]]) -> list[float]:
@@ -124,7 +105,7 @@ class Validator:
             with mixed_precision(self.device, self.precision):
                 loss = batch_loss(self.model, batch.to(self.device), smoothing=0.0)
             likelihoods.append(loss.negative_log_likelihood)
-        return [float(likelihood) for likelihood in likelihoods]  # waits for a GPU here alone
+        return [float(likelihood) for likelihood in likelihoods]  # waits for the GPU only here
 
     def _translations(self, sources: Sequence[str]) -> list[str]:
         return [h.text for h in self.translator.translate(list(sources), GREEDY)]

@@ -4,11 +4,10 @@
 """
 
 import dataclasses
-from pathlib import Path
 
 import pytest
 import torch
-from reversal import reversal_experiment, without_dropout, write_reversal_corpus
+from reversal import reversal_experiment, without_dropout
 from small_training import metrics, train, weights
 
 from seq2seq.config import DecodingConfig
@@ -22,12 +21,6 @@ pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
 ]
-
-
-@pytest.fixture
-def folder(tmp_path) -> Path:
-    write_reversal_corpus(tmp_path / "corpus")
-    return tmp_path
 
 
 def dev_losses(run):
@@ -56,7 +49,7 @@ def test_a_training_in_two_sittings_ends_like_one(folder, caplog):
         (run_folder / name).unlink()
     with caplog.at_level("INFO"):
         again = train(apart)
-    assert "Continuing" in caplog.text
+    assert "Resuming" in caplog.text
     assert dev_losses(again)[-2:] == dev_losses(whole)[-2:]
     for name, tensor in weights(whole).items():
         assert torch.equal(weights(again)[name], tensor), name

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-import json
 import math
 import multiprocessing
 import os
@@ -15,43 +14,44 @@ from pathlib import Path
 
 import pytest
 import torch
-from reversal import reversal_experiment, without_dropout, write_reversal_corpus
+from reversal import reversal_experiment, without_dropout
+from small_training import metrics
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import ExperimentConfig
 from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
-from seq2seq.training import distributed, updater
-from seq2seq.training.distributed import ALONE, Ranks, joined
+from seq2seq.training import distributed, training_step
+from seq2seq.training.distributed import SINGLE, ProcessGroup, process_group
 from seq2seq.training.interruption import Interrupted
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
-from seq2seq.training.updater import Updater
+from seq2seq.training.training_step import TrainingStep
 
-CLOCK = ("seconds", "tokens_per_second", "waiting_for_data")
 Event = Callable[[], None]
+PER_SENTENCE = {"loss_normalization": "sentence", "clip_norm": 9}
 
 # Children of a process that has imported all of it already start within milliseconds.
 context = multiprocessing.get_context("forkserver")
 context.set_forkserver_preload(["seq2seq.training.trainer", "test_distributed"])
 
 
-def train(config: ExperimentConfig, ranks: Ranks = ALONE) -> RunFolder:
+def train(config: ExperimentConfig, group: ProcessGroup = SINGLE) -> RunFolder:
     torch.set_num_threads(1)
     data = prepare(config.corpus, config.tokenization, Path(config.data))
-    return Trainer(config, data, ranks).run()
+    return Trainer(config, data, group).run()
 
 
-def sitting(config: ExperimentConfig, rank: int, size: int, port: int, event: Event | None) -> None:
+def rank_main(config: ExperimentConfig, rank: int, size: int, port: int, event: Event | None):
     """What one of ``size`` processes does; to the last of them something happens."""
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank)}
     os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
     if event is not None and rank == size - 1:
         event()
     try:
-        with joined(config.training.device) as ranks:
-            train(config, ranks)
+        with process_group(config.training.device) as group:
+            train(config, group)
     except (UserError, Interrupted) as error:
         raise SystemExit(getattr(error, "status", 1)) from None
 
@@ -62,34 +62,34 @@ def together(config: ExperimentConfig, size: int, event: Event | None = None) ->
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     children = [
-        context.Process(target=sitting, args=(config, rank, size, port, event))
+        context.Process(target=rank_main, args=(config, rank, size, port, event))
         for rank in range(size)
     ]
     for child in children:
         child.start()
     try:
         for child in children:
-            child.join(120)
+            child.join(240)
         return [child.exitcode for child in children]
     finally:
         for child in children:
-            child.kill()  # one that hangs is not to outlive its test
+            child.kill()  # one that hangs must not outlive its test
 
 
 def signalled(number: int, update: int) -> None:
     """Let this process get a signal when it is about to make an update."""
-    original, made = Updater.update, itertools.count(1)
+    original, made = TrainingStep.run, itertools.count(1)
 
     def stopping(self, batches, tokens, sentences):
         if next(made) == update:
             signal.raise_signal(number)
         return original(self, batches, tokens, sentences)
 
-    Updater.update = stopping
+    TrainingStep.run = stopping
 
 
 def spoiled(after: int) -> None:
-    """Let this process's loss be no number once, after so many passes."""
+    """Let this process's loss be NaN once, after so many passes."""
     passes = itertools.count()
 
     def spoiling(model, batch, smoothing, scale=1.0):
@@ -97,18 +97,13 @@ def spoiled(after: int) -> None:
         worse = math.nan if next(passes) == after else 1.0
         return loss._replace(negative_log_likelihood=loss.negative_log_likelihood * worse)
 
-    updater.batch_loss = spoiling
+    training_step.batch_loss = spoiling
 
 
 def tensors(run: RunFolder) -> dict[str, torch.Tensor]:
     """Of the newest checkpoint; random generators included."""
     checkpoint = load_checkpoint(run.newest()[0], torch.device("cpu"))
     return {**checkpoint.model.state_dict(), **checkpoint.rng}
-
-
-def metrics(run: RunFolder) -> list[dict]:
-    entries = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
-    return [{k: v for k, v in entry.items() if k not in CLOCK} for entry in entries]
 
 
 def require_equal(found: RunFolder, expected: RunFolder) -> None:
@@ -118,26 +113,10 @@ def require_equal(found: RunFolder, expected: RunFolder) -> None:
     assert metrics(found) == metrics(expected)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    write_reversal_corpus(tmp_path / "corpus")
-    return tmp_path
-
-
 @pytest.mark.parametrize(
     ("size", "kind", "settings"),
     [
-        (2, "additive", {"batch_size": 34}),  # the last batch is a short one
-        (
-            2,
-            "fixed",
-            {
-                "batch_size": 17,
-                "gradient_accumulation": 2,
-                "loss_normalization": "sentence",
-                "clip_norm": 9,
-            },
-        ),
+        (2, "fixed", {"batch_size": 17, "gradient_accumulation": 2, **PER_SENTENCE}),
         (2, "additive", {"batch_size": 150, "batch_unit": "tokens"}),
         (3, "additive", {"batch_size": 33}),  # the last batch has 2 pairs
     ],
@@ -160,7 +139,7 @@ def test_several_processes_make_the_updates_of_one(folder, size, kind, settings)
 
 
 def test_a_signal_to_one_stops_all_and_nothing_is_lost(folder):
-    """Three processes with dropout: each has random numbers of its own, which go on, too."""
+    """Three processes with dropout: each has random numbers of its own."""
     config = reversal_experiment(
         folder, batch_size=17, gradient_accumulation=2, log_every=3, max_epochs=1
     )
@@ -172,11 +151,11 @@ def test_a_signal_to_one_stops_all_and_nothing_is_lost(folder):
     assert together(other, 3) == [0, 0, 0]
     require_equal(RunFolder(other), RunFolder(config))
     states = load_checkpoint(RunFolder(config).newest()[0], torch.device("cpu")).rng
-    assert states.keys() == {"cpu", "rank-1.cpu", "rank-2.cpu"}
-    assert not torch.equal(states["cpu"], states["rank-1.cpu"])
+    assert states.keys() == {"cpu", "rank-1/cpu", "rank-2/cpu"}
+    assert not torch.equal(states["cpu"], states["rank-1/cpu"])
 
 
-def test_a_killed_process_ends_the_others_and_the_run_goes_on(folder):
+def test_a_killed_process_ends_the_others_and_the_run_resumes(folder, caplog):
     config = reversal_experiment(folder, save_minutes=0.0, max_epochs=1)
     assert together(config, 2) == [0, 0]
     other = dataclasses.replace(config, output=str(folder / "other"))
@@ -185,20 +164,17 @@ def test_a_killed_process_ends_the_others_and_the_run_goes_on(folder):
     assert RunFolder(other).newest()[0].name in ("interim-5", "interim-6")
     assert together(other, 2) == [0, 0]
     require_equal(RunFolder(other), RunFolder(config))
-
-
-def test_a_run_goes_on_in_another_number_of_processes(folder, caplog):
-    config = reversal_experiment(folder)
-    assert together(config, 2, functools.partial(signalled, signal.SIGTERM, 5)) == [0, 0]
-    assert train(config).finished
-    assert "processes was 2 and is now 1" in caplog.text
+    run = RunFolder(other)
+    run.write_record({**run.record(), "status": "running"})
+    assert train(other).finished
+    assert "processes 1 (was 2)" in caplog.text
 
 
 def test_an_update_that_is_not_finite_in_one_process_is_skipped_in_all(folder):
-    config = reversal_experiment(folder)
+    config = reversal_experiment(folder, max_epochs=1)
     assert together(config, 2, functools.partial(spoiled, 4)) == [0, 0]
     run = RunFolder(config)
-    assert run.record()["progress"]["skipped"] == 1
+    assert run.record()["progress"]["nonfinite"] == 1
     assert all(tensor.isfinite().all() for tensor in tensors(run).values())
 
 
@@ -206,79 +182,62 @@ def test_an_update_that_is_not_finite_in_one_process_is_skipped_in_all(folder):
 def test_shares_are_equal_but_for_one_item_and_come_back_in_order(size):
     for count in (0, 1, 4, 7, 15):
         items = list(range(count))
-        shares = [items[Ranks(rank, size).share] for rank in range(size)]
+        shares = [items[ProcessGroup(rank, size).share] for rank in range(size)]
         assert max(map(len, shares)) - min(map(len, shares)) <= 1
         assert sorted(itertools.chain(*shares)) == items
-
-        class Gathered(Ranks):
-            def gather(self, value, shares=shares):
-                assert value == [-item for item in shares[self.rank]]
-                return [[-item for item in share] for share in shares]
-
-        ranks = Gathered(size - 1, size)
-        assert ranks.divided(lambda part: [-item for item in part], items) == [-i for i in items]
+        group = ProcessGroup(size - 1, size)
+        group.gather = lambda value, shares=shares: [[-item for item in part] for part in shares]
+        assert group.map(lambda part: [-item for item in part], items) == [-i for i in items]
 
 
 def test_each_process_has_random_numbers_of_its_own_by_the_seed():
     def drawn(rank: int, seed: int) -> tuple[float, ...]:
         torch.manual_seed(0)
-        Ranks(rank, 2).seed(seed)
+        ProcessGroup(rank, 2).seed(seed)
         return tuple(torch.rand(3).tolist())
 
     assert drawn(1, 2) == drawn(1, 2)
     assert len({drawn(rank, seed) for rank in (0, 1) for seed in (1, 2)}) == 4
 
 
-def test_processes_that_are_not_about_to_do_the_same_are_refused():
-    class Two(Ranks):
-        def gather(self, value):
-            return [value, {**value, "seed": 2}]
-
-    Two(0, 2).require_alike({"text": "a"})
-    with pytest.raises(UserError, match="seed is 1 in process 0 and 2 in process 1; all proc"):
-        Two(0, 2).require_alike({"text": "a", "seed": 1})
+def test_processes_that_differ_are_refused():
+    group = ProcessGroup(0, 2)
+    group.gather = lambda value: [value, {**value, "seed": 2}]
+    group.require_equal({"text": "a"})
+    with pytest.raises(UserError, match="seed is 1 in process 0 and 2 in process 1"):
+        group.require_equal({"text": "a", "seed": 1})
 
 
-def test_more_processes_than_gpus_are_refused(monkeypatch):
-    monkeypatch.setattr(distributed, "choose_device", lambda name: torch.device("cuda"))
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    for name, value in (("WORLD_SIZE", 2), ("RANK", 1), ("LOCAL_WORLD_SIZE", 2)):
-        monkeypatch.setenv(name, str(value))
-    monkeypatch.setattr(distributed, "speaks", lambda: True)
-    with (
-        pytest.raises(UserError, match="2 processes were started on a machine with 1 GPUs"),
-        joined("auto"),
-    ):
-        pass
-
-
-def test_a_launcher_may_show_each_process_its_own_gpu_alone(monkeypatch):
+def test_each_process_takes_a_gpu_of_its_own(monkeypatch):
     taken = []
     monkeypatch.setattr(distributed, "choose_device", lambda name: torch.device("cuda"))
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "set_device", taken.append)
-    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
     monkeypatch.setenv("LOCAL_RANK", "1")
-    assert distributed._take_device("auto").type == "cuda"
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    distributed._take_device("auto")  # a launcher may show each process its own GPU alone
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     distributed._take_device("auto")
     assert taken == [0, 1]
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "5")
+    with pytest.raises(UserError, match=r"5 processes .* 4 GPUs"):
+        distributed._take_device("auto")
 
 
 @pytest.mark.parametrize(
-    ("ending", "seen", "left"),
+    ("ending", "seen", "leaves"),
     [
         (None, None, True),
         (Interrupted(signal.SIGTERM, "Stopped."), SystemExit, True),
         (UserError("The disk is full."), UserError, False),
         (torch.OutOfMemoryError("CUDA out of memory."), torch.OutOfMemoryError, False),
+        (RuntimeError("[gloo/transport] connection closed"), UserError, False),
     ],
 )
 def test_a_process_that_fails_alone_does_not_wait_for_the_others_to_leave_nccl(
-    monkeypatch, ending, seen, left
+    monkeypatch, ending, seen, leaves
 ):
-    """Leaving NCCL is done by all processes together; gloo lets go of one that leaves."""
-    leaves = []
+    left = []
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setattr(distributed, "_take_device", lambda name: torch.device("cuda"))
@@ -286,11 +245,11 @@ def test_a_process_that_fails_alone_does_not_wait_for_the_others_to_leave_nccl(
     monkeypatch.setattr(distributed, "speaks", lambda: True)
     monkeypatch.setattr(distributed.dist, "init_process_group", lambda *_, **__: None)
     monkeypatch.setattr(distributed.dist, "is_initialized", lambda: True)
-    monkeypatch.setattr(distributed.dist, "destroy_process_group", lambda: leaves.append(True))
-    with pytest.raises(seen) if seen else contextlib.nullcontext(), joined("auto"):
+    monkeypatch.setattr(distributed.dist, "destroy_process_group", lambda: left.append(True))
+    with pytest.raises(seen) if seen else contextlib.nullcontext(), process_group("auto"):
         if ending:
             raise ending
-    assert leaves == [True] * left
+    assert left == [True] * leaves
 
 
 @pytest.mark.gpu

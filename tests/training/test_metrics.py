@@ -1,37 +1,88 @@
-"""What metrics.jsonl keeps."""
+"""What metrics.jsonl keeps, and what an interval of updates adds up to."""
 
 import json
 
+import numpy as np
 import pytest
+import torch
 
-from seq2seq.training.metrics import Metrics
+from seq2seq.training.metrics import IntervalMetrics, Metrics
+from seq2seq.training.training_step import Update
+
+PAIRS = np.array([3, 1])
 
 
-def test_metrics_rewind_to_an_update_and_survive_a_torn_line(tmp_path):
-    metrics = Metrics(tmp_path, tensorboard=False)
+def made(likelihood: float, norm: float, tokens: int, taken: bool = True) -> Update:
+    return Update(torch.tensor(likelihood), torch.tensor(norm), torch.tensor(taken), tokens)
+
+
+def test_metrics_rewind_to_an_update_and_survive_damaged_lines(tmp_path):
+    metrics = Metrics(tmp_path)
     for update in (10, 20, 30):
-        metrics.add({"kind": "train", "update": update, "tokens_per_second": 1.0})
-    with metrics.path.open("a") as file:
-        file.write('{"update": 1}\n{"kind": ["train"], "update": 2, "tokens_per_second": 1.0}\n')
-        file.write('{"kind": "validation", "update": 3, "loss": "low"}\n{"kind": "tra')
-    metrics.rewind(20)
-    assert [entry["update"] for entry in metrics.read()] == [10, 20]
-    lines = metrics.path.read_text().strip().split("\n")
-    assert [json.loads(line)["update"] for line in lines] == [10, 20]
+        metrics.add({"kind": "train", "update": update})
+        metrics.add({"kind": "validation", "update": update})
+    with metrics.path.open("ab") as file:
+        file.write(b'\n{"kind": "train", "up\xffdate": 4}\n[5]\n{"kind": "tra')
+    assert len(metrics.read()) == 6
+    metrics.rewind(20, 10)
+    lines = [json.loads(line) for line in metrics.path.read_text().strip().split("\n")]
+    assert lines == metrics.read()
+    assert [(entry["kind"], entry["update"]) for entry in lines] == [
+        ("train", 10),
+        ("validation", 10),
+        ("train", 20),
+    ]
 
 
 def test_tensorboard_events_are_written_when_asked_for(tmp_path):
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    for sitting, first in ((1.0, 1), (2.0, 4)):  # the second begins again after update 3
+    for loss, first in ((1.0, 1), (2.0, 4)):  # the second process resumes after update 3
         metrics = Metrics(tmp_path, tensorboard=True)
-        metrics.rewind(first - 1)
+        metrics.rewind(first - 1, first - 1)
         for update in range(first, first + 5):
-            entry = {"kind": "train", "update": update, "loss": sitting}
-            metrics.add({**entry, "tokens_per_second": 1.0})
+            metrics.add({"kind": "train", "update": update, "loss": loss})
         metrics.close()
     events = EventAccumulator(str(tmp_path / "tensorboard"))
     events.Reload()
     shown = {event.step: event.value for event in events.Scalars("train/loss")}
     assert shown == {**dict.fromkeys(range(1, 4), 1.0), **dict.fromkeys(range(4, 9), 2.0)}
+
+
+def test_an_interval_averages_over_tokens_and_updates_and_leaves_out_skipped_ones():
+    interval = IntervalMetrics()
+    interval.started -= 1000
+    interval.waited = 250.0
+    interval.add(1, made(30.0, 1.0, 10), PAIRS)
+    interval.add(2, made(60.0, 3.0, 20), PAIRS)
+    interval.add(3, made(float("nan"), float("inf"), 5, taken=False), PAIRS[:1])
+    assert interval.fetch() == [(3, PAIRS[:1])]
+    assert interval.fetch() == []
+    entry = interval.entry()
+    assert (entry["loss"], entry["gradient_norm"], entry["nonfinite"]) == (3.0, 2.0, 1)
+    assert entry["tokens_per_second"] == pytest.approx(0.035, rel=0.01)
+    assert entry["waiting_for_data"] == pytest.approx(0.25, rel=0.01)
+
+
+def test_an_interval_of_skipped_updates_alone_has_no_loss():
+    interval = IntervalMetrics()
+    interval.add(1, made(1.0, float("inf"), 5, taken=False), PAIRS)
+    interval.fetch()
+    assert interval.entry()["loss"] is interval.entry()["gradient_norm"] is None
+
+
+def test_an_interval_resumes_from_its_state_to_the_last_bit():
+    torch.manual_seed(0)
+    updates = [made(float(x), float(y), 7) for x, y in torch.rand(6, 2) * 1e3]
+    whole, first, second = IntervalMetrics(), IntervalMetrics(), IntervalMetrics()
+    for number, update in enumerate(updates, start=1):
+        whole.add(number, update, PAIRS)
+        if number == 5:
+            first.fetch()
+            second.restore(json.loads(json.dumps(first.state())))
+        (first if number < 5 else second).add(number, update, PAIRS)
+    whole.fetch()
+    second.fetch()
+    for name in ("loss", "gradient_norm", "nonfinite"):
+        assert second.entry()[name] == whole.entry()[name]

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from seq2seq.config import OptimizerConfig
+from seq2seq.errors import UserError
 from seq2seq.training.optimization import LearningRate, build_optimizer, clipped_step
 
 
@@ -15,34 +16,22 @@ def rate_of(updates: int = 100, **settings) -> LearningRate:
     return LearningRate(build_optimizer(torch.nn.Linear(2, 1), config), config, updates)
 
 
-def test_warm_up_is_linear_and_ends_at_the_full_rate():
-    rate = rate_of(warmup_updates=4, schedule="constant")
-    assert [rate.at(u) for u in (1, 2, 4, 5, 100)] == pytest.approx([0.025, 0.05, 0.1, 0.1, 0.1])
-
-
-def test_inverse_square_root_falls_from_the_end_of_the_warm_up():
-    rate = rate_of(warmup_updates=4, schedule="inverse_sqrt")
-    assert [rate.at(u) for u in (4, 16, 64)] == pytest.approx([0.1, 0.05, 0.025])
-
-
 @pytest.mark.parametrize(
-    ("warmup", "updates", "rates"),
+    ("schedule", "warmup", "updates", "rates"),
     [
-        (0, 4, [0.1, 0.075, 0.05, 0.025]),
-        (1, 4, [0.1, 0.075, 0.05, 0.025]),
-        (4, 8, [0.025, 0.05, 0.075, 0.1, 0.08, 0.06, 0.04, 0.02]),
-        (4, 4, [0.025, 0.05, 0.075, 0.1]),
-        (8, 4, [0.0125, 0.025, 0.0375, 0.05]),
+        ("constant", 4, 100, {1: 0.025, 2: 0.05, 4: 0.1, 5: 0.1, 100: 0.1}),
+        ("inverse_sqrt", 4, 100, {4: 0.1, 16: 0.05, 64: 0.025}),
+        ("linear", 0, 4, {1: 0.1, 2: 0.075, 3: 0.05, 4: 0.025, 5: 0.025, 9: 0.025}),
+        ("linear", 4, 8, {1: 0.025, 4: 0.1, 5: 0.08, 8: 0.02}),
+        ("linear", 4, 4, {1: 0.025, 2: 0.05, 3: 0.075, 4: 0.1}),
+        ("linear", 8, 4, {1: 0.0125, 4: 0.05}),
     ],
 )
-def test_linear_falls_from_the_warm_up_to_a_zero_after_the_last_update(warmup, updates, rates):
-    rate = rate_of(updates, warmup_updates=warmup, schedule="linear")
-    assert [rate.at(u) for u in range(1, updates + 1)] == pytest.approx(rates)
-
-
-def test_linear_keeps_its_last_rate_in_an_epoch_of_more_batches_than_foreseen():
-    rate = rate_of(4, schedule="linear")
-    assert rate.at(9) == rate.at(5) == rate.at(4) == pytest.approx(0.025)
+def test_the_rate_follows_its_formula(schedule, warmup, updates, rates):
+    rate = rate_of(updates, warmup_updates=warmup, schedule=schedule)
+    for _ in range(10):
+        rate.after_validation(improved=False)  # only a plateau's rate depends on them
+    assert {update: rate.at(update) for update in rates} == pytest.approx(rates)
 
 
 def test_plateau_halves_after_more_stale_validations_than_its_patience():
@@ -52,13 +41,6 @@ def test_plateau_halves_after_more_stale_validations_than_its_patience():
         rate.after_validation(improved)
         seen.append(rate.at(1))
     assert seen == pytest.approx([0.1, 0.1, 0.1, 0.1, 0.05, 0.05, 0.025])
-
-
-def test_constant_ignores_validations():
-    rate = rate_of(schedule="constant")
-    for _ in range(10):
-        rate.after_validation(False)
-    assert rate.at(1) == 0.1
 
 
 def test_state_round_trip_and_apply():
@@ -90,20 +72,6 @@ def test_each_optimizer_gets_its_settings(kind, expected):
     )
     (group,) = build_optimizer(torch.nn.Linear(2, 1), config).param_groups
     assert {name: group[name] for name in expected} == expected
-
-
-@pytest.mark.parametrize(("kind", "rate"), [("adam", 0.05), ("adadelta", 50.0), ("sgd", 0.1)])
-def test_each_optimizer_fits_a_line(kind, rate):
-    torch.manual_seed(0)
-    model = torch.nn.Linear(1, 1)
-    optimizer = build_optimizer(model, OptimizerConfig(kind=kind, learning_rate=rate))
-    x = torch.linspace(-1, 1, 20)[:, None]
-    for _ in range(300):
-        optimizer.zero_grad()
-        loss = (model(x) - (3 * x + 1)).square().mean()
-        loss.backward()
-        optimizer.step()
-    assert loss.item() < 1e-2
 
 
 @pytest.mark.parametrize("limit", [0.0, 0.5, 100.0])
@@ -159,29 +127,12 @@ def test_a_step_that_is_not_finite_changes_nothing(kind, limit, gradient, loss):
 
 def test_a_clipped_step_leaves_nothing_for_the_next_one():
     """Neither for a step without a limit nor for one that is called directly."""
-    torch.manual_seed(0)
-    models = [torch.nn.Linear(3, 2).double() for _ in range(2)]
-    models[1].load_state_dict(models[0].state_dict())
-    optimizers = [build_optimizer(model, OptimizerConfig()) for model in models]
-
-    def give(size: float) -> None:
-        for parameters in zip(*(model.parameters() for model in models), strict=True):
-            gradient = size * torch.randn(parameters[0].shape, dtype=torch.float64)
-            for parameter in parameters:
-                parameter.grad = gradient.clone()
-
-    give(50.0)
-    clipped_step(optimizers[0], 0.5, torch.tensor(1.0))
-    torch.nn.utils.clip_grad_norm_(models[1].parameters(), 0.5)
-    optimizers[1].step()
-    give(3.0)
-    clipped_step(optimizers[0], 0.0, torch.tensor(1.0))
-    optimizers[1].step()
-    give(2.0)
-    for optimizer in optimizers:
-        optimizer.step()
-    for mine, theirs in zip(*(model.parameters() for model in models), strict=True):
-        torch.testing.assert_close(mine, theirs, atol=1e-6, rtol=1e-6)
+    layer = torch.nn.Linear(3, 2)
+    optimizer = build_optimizer(layer, OptimizerConfig())
+    layer(torch.ones(1, 3)).sum().backward()
+    clipped_step(optimizer, 0.5, torch.tensor(1.0))
+    assert not hasattr(optimizer, "grad_scale")
+    assert not hasattr(optimizer, "found_inf")
 
 
 def test_adam_leaves_pytorchs_compiler_alone():
@@ -200,3 +151,8 @@ print("torch._dynamo" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "False\n", done.stderr
+
+
+def test_epsilon_must_not_be_0():
+    with pytest.raises(UserError, match="epsilon=0"):
+        OptimizerConfig(epsilon=0)

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from seq2seq.training import threads
-from seq2seq.training.threads import Threads, free_cores
+from seq2seq.training.threads import Threads
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Machine:
-    """A machine of four cores, on which time passes when told."""
+    """A machine of four cores, on which time passes when asked to."""
 
     def __init__(self, monkeypatch, tmp_path) -> None:
         self.file = tmp_path / "stat"
@@ -61,17 +61,13 @@ def test_threads_follow_the_load_and_come_back(machine, others, expected):
         assert torch.get_num_threads() == threads_then
 
 
-def test_a_fixed_number_stays(machine):
+def test_a_fixed_number_stays_and_so_does_a_system_without_these_statistics(machine):
     fixed = Threads(fixed=True, statistics=machine.file)
+    unknown = Threads(fixed=False, statistics=machine.file.with_name("none"))
     machine.pass_time(5, own=2, others=[1.0, 1.0, 1.0, 1.0])
-    fixed.adapt()
-    assert torch.get_num_threads() == 4
-
-
-def test_a_system_without_these_statistics_stays(machine):
-    stays = Threads(fixed=False, statistics=machine.file.with_name("none"))
-    stays.adapt()
-    assert torch.get_num_threads() == 4
+    for threads_ in (fixed, unknown):
+        threads_.adapt()
+        assert torch.get_num_threads() == 4
 
 
 def test_less_than_a_second_decides_nothing_and_is_not_lost(machine):
@@ -80,7 +76,3 @@ def test_less_than_a_second_decides_nothing_and_is_not_lost(machine):
         machine.pass_time(0.6, own=2, others=[1.0, 1.0])
         adapting.adapt()
     assert torch.get_num_threads() == 2
-
-
-def test_more_time_of_ones_own_than_was_busy_is_no_load():
-    assert free_cores(2, busy_seconds=9.9, own_seconds=10.0, elapsed=5.0) == 2

@@ -1,118 +1,64 @@
-"""The training loop: what it leaves behind, and when it ends."""
+"""The training loop: what it computes, what it leaves behind, and when it ends."""
 
 import dataclasses
 import json
 import math
-import os
 from pathlib import Path
 
 import pytest
 import torch
-from reversal import reversal_experiment, with_optimizer, without_dropout, write_reversal_corpus
-from seq2seq.model.kernels import torch_only
-from seq2seq.model.kernels.native import load_native
+import train as script
+from reversal import reversal_experiment, with_optimizer, without_dropout
 from small_training import metrics, train, weights
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.batching import collate
 from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
+from seq2seq.model.fast.operations import plain_operations
+from seq2seq.model.translation import TranslationModel
+from seq2seq.training.distributed import SINGLE, ProcessGroup
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.run_folder import RunFolder
-from seq2seq.training.saves import Saves
 from seq2seq.training.trainer import Trainer
-from seq2seq.training.updater import Updater
+from seq2seq.training.training_step import TrainingStep
 from seq2seq.training.validation import Validator
 
 CPU = torch.device("cpu")
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    write_reversal_corpus(tmp_path / "corpus")
-    return tmp_path
+def trainer_of(config, group: ProcessGroup = SINGLE) -> Trainer:
+    """A training before its first update."""
+    data = prepare(config.corpus, config.tokenization, Path(config.data))
+    return Trainer(config, data, group)
 
 
-@pytest.mark.parametrize(
-    ("cut", "logged"), [({}, [7, 8, 10, 14, 16, 20]), ({"max_updates": 9}, [7, 8, 9])]
-)
-def test_no_update_is_missing_in_the_log(folder, cut, logged):
-    """Validations, the ends of epochs and the last update close what is averaged, too."""
-    run = train(reversal_experiment(folder, log_every=7, validate_every=8, **cut))
-    assert [e["update"] for e in metrics(run) if e["kind"] == "train"] == logged
+def trained(run) -> list[dict]:
+    return [entry for entry in metrics(run) if entry["kind"] == "train"]
 
 
-def test_epochs_are_logged_with_the_fraction_of_the_one_under_way(folder):
-    run = train(reversal_experiment(folder, log_every=3, validate_every=4))
-    assert [e["epoch"] for e in metrics(run)] == [e["update"] / 10 for e in metrics(run)]
+def validated(run) -> list[dict]:
+    return [entry for entry in metrics(run) if entry["kind"] == "validation"]
 
 
-def test_a_run_leaves_config_record_metrics_and_checkpoints(folder):
-    run = train(reversal_experiment(folder))
-    record = json.loads((run.path / "run.json").read_text())
-    assert record["status"] == "finished"
-    assert record["reason"] == "max_epochs=2"
-    assert record["progress"]["update"] == 20
-    assert record["progress"]["epoch"] == 2
-    assert record["parameters"]["attention"] == 32 * 16 + 32 * 16 + 16 + 16 * 32
-    assert {"git_commit", "versions", "hardware", "command", "data_sha256"} <= set(record)
-    entries = metrics(run)
-    assert [e["update"] for e in entries if e["kind"] == "train"] == [5, 10, 15, 20]
-    validations = [e for e in entries if e["kind"] == "validation"]
-    assert [e["update"] for e in validations] == [10, 20]
-    assert set(validations[0]["bleu_by_length"]) <= {"1-2", "3-4", "5+"}
-    best = min(validations, key=lambda e: e["loss"])
-    assert record["progress"]["best_update"] == best["update"]
+# -- what is computed ------------------------------------------------------------------------------
 
 
-def test_the_record_names_precision_and_kernels(folder):
-    with torch_only():
-        plain = train(reversal_experiment(folder, max_updates=1)).record()
-    assert (plain["precision"], plain["kernels"]) == ("float32", "torch")
-    config = reversal_experiment(folder, max_updates=1, precision="bf16")
-    chosen = train(dataclasses.replace(config, output=str(folder / "chosen"))).record()
-    assert chosen["precision"] == "bfloat16"
-    assert chosen["kernels"] == ("native" if load_native() else "torch")
+def test_the_seed_decides_weights_order_and_dropout(folder):
+    def drawn(seed: int) -> list[str]:
+        trainer = trainer_of(dataclasses.replace(reversal_experiment(folder), seed=seed))
+        order = [pairs.tolist() for pairs in trainer.plan.epoch(0)]
+        weight = trainer.model.encoder.forwards[0].weight_ih_l0.tolist()
+        return [str(one) for one in (weight, order, torch.rand(3).tolist())]
 
-
-def test_the_same_seed_gives_the_same_weights_and_another_seed_others(folder):
-    first = weights(train(reversal_experiment(folder)))
-    again = weights(
-        train(dataclasses.replace(reversal_experiment(folder), output=str(folder / "again")))
-    )
-    other = weights(train(dataclasses.replace(reversal_experiment(folder), seed=2)))
-    assert all(torch.equal(first[name], again[name]) for name in first)
-    assert not all(torch.equal(first[name], other[name]) for name in first)
-
-
-def test_two_trainings_of_one_folder_are_refused(folder):
-    config = reversal_experiment(folder)
-    run = RunFolder(config)
-    run.claim()
-    with (
-        run.locked(),
-        pytest.raises(UserError, match=rf"is being trained by process {os.getpid()};"),
-    ):
-        train(config)
-    assert train(config).finished
-
-
-def test_going_on_with_another_text_is_refused(folder, monkeypatch):
-    config = reversal_experiment(folder)
-    run = train(config)
-    record = run.record()
-    run.write_record({**record, "status": "running"})
-    text = folder / "corpus" / "train.target"
-    text.write_text(text.read_text().replace("A", "Z", 1))
-    with pytest.raises(UserError, match=r"was trained on another text: train\.target has changed"):
-        train(config)
-
-
-def test_a_finished_run_is_left_alone(folder):
-    run = train(reversal_experiment(folder))
-    before = {p: p.stat().st_mtime_ns for p in run.path.rglob("*") if p.is_file()}
-    train(reversal_experiment(folder))
-    assert {p: p.stat().st_mtime_ns for p in run.path.rglob("*") if p.is_file()} == before
+    one, again, other = drawn(1), drawn(1), drawn(2)
+    assert one == again
+    assert all(mine != theirs for mine, theirs in zip(one, other, strict=True))
+    given = []
+    group = ProcessGroup()
+    group.seed = given.append
+    trainer_of(dataclasses.replace(reversal_experiment(folder), seed=7), group)
+    assert given == [7]
 
 
 def test_accumulated_micro_batches_make_the_update_of_the_whole_batch(folder):
@@ -120,18 +66,12 @@ def test_accumulated_micro_batches_make_the_update_of_the_whole_batch(folder):
 
     SGD, whose step is the gradient: Adam's first step makes rounding as large as the rest.
     """
-    config = with_optimizer(reversal_experiment(folder), kind="sgd")
-    data = prepare(config.corpus, config.tokenization, Path(config.data))
-    model = dataclasses.replace(config.model, dropout=0.0)
-    trainers = []
-    for name in ("whole", "parts"):
-        trainer = Trainer(dataclasses.replace(config, model=model, output=name), data)
-        trainers.append(trainer)
-    whole, parts = trainers
+    config = without_dropout(with_optimizer(reversal_experiment(folder), kind="sgd"))
+    whole, parts = trainer_of(config), trainer_of(config)
     indices = whole.plan.epoch(0)[0]
     cuts = [indices[:3], indices[3:11], indices[11:]]
-    found = whole.updater.update([collate(data.train, indices)])
-    split = parts.updater.update([collate(data.train, part) for part in cuts])
+    found = whole.step.run([collate(whole.data.train, indices)])
+    split = parts.step.run([collate(whole.data.train, part) for part in cuts])
     torch.testing.assert_close(found[:2], split[:2])
     assert found.tokens == split.tokens
     for mine, theirs in zip(whole.model.parameters(), parts.model.parameters(), strict=True):
@@ -140,13 +80,13 @@ def test_accumulated_micro_batches_make_the_update_of_the_whole_batch(folder):
 
 def test_an_epoch_is_every_pair_once_however_many_batches_make_an_update(folder, monkeypatch):
     config = reversal_experiment(folder, gradient_accumulation=3, max_epochs=1)
-    update, pairs = Updater.update, []
+    run, pairs = TrainingStep.run, []
 
     def noting(self, batches, tokens, sentences):
         pairs.extend(index for batch in batches for index in batch.indices.tolist())
-        return update(self, batches, tokens, sentences)
+        return run(self, batches, tokens, sentences)
 
-    monkeypatch.setattr(Updater, "update", noting)
+    monkeypatch.setattr(TrainingStep, "run", noting)
     progress = train(config).record()["progress"]
     assert progress["update"] == 4  # the last has one batch
     assert sorted(pairs) == list(range(200))
@@ -161,11 +101,9 @@ def test_an_update_goes_along_the_clipped_gradient_of_the_mean_loss(folder, per,
     config = without_dropout(
         reversal_experiment(folder, clip_norm=clip_norm, loss_normalization=per, **settings)
     )
-    config = with_optimizer(config, kind="sgd", learning_rate=1.0)
-    data = prepare(config.corpus, config.tokenization, Path(config.data))
-    trainer = Trainer(config, data)
+    trainer = trainer_of(with_optimizer(config, kind="sgd", learning_rate=1.0))
     parameters = list(trainer.model.parameters())
-    batch = collate(data.train, range(200))
+    batch = collate(trainer.data.train, range(200))
     tokens = len(batch.target_cells)
     loss = batch_loss(trainer.model, batch, smoothing=0.3)
     gradients = torch.autograd.grad(
@@ -182,67 +120,35 @@ def test_an_update_goes_along_the_clipped_gradient_of_the_mean_loss(folder, per,
     torch.testing.assert_close([p.detach() for p in parameters], expected, atol=1e-6, rtol=1e-4)
 
 
-def test_patience_ends_training(folder):
-    config = reversal_experiment(folder, max_epochs=50, patience=2)
-    run = train(with_optimizer(config, learning_rate=0.0))
-    record = run.record()
-    assert record["reason"] == "no better dev loss in 2 validations"
-    assert record["progress"]["epoch"] == 3
-    assert record["progress"]["best_update"] == 10
+def test_batches_are_counted_in_the_unit_asked_for(folder):
+    by_sentences = trainer_of(reversal_experiment(folder, batch_size=60)).plan.epoch(0)
+    assert sorted(map(len, by_sentences)) == [20, 60, 60, 60]
+    by_tokens = trainer_of(reversal_experiment(folder, batch_size=60, batch_unit="tokens"))
+    lengths = by_tokens.data.train.target_lengths + 1
+    batches = by_tokens.plan.epoch(0)
+    assert all(len(pairs) * lengths[pairs].max() <= 60 for pairs in batches)
+    assert len(batches) > 2 * len(by_sentences)
 
 
-def test_max_updates_ends_training_with_a_checkpoint(folder):
-    run = train(reversal_experiment(folder, max_updates=3))
-    assert run.record()["progress"]["update"] == 3
-    assert run.best.exists()
+def test_all_is_in_the_precision_and_as_repeatable_as_asked_for(folder, monkeypatch):
+    encode, seen = TranslationModel.encode, set()
 
+    def noting(self, source, lengths):
+        refusing = torch.are_deterministic_algorithms_enabled()
+        seen.add((self.training, torch.is_autocast_enabled("cpu"), refusing))
+        return encode(self, source, lengths)
 
-@pytest.mark.parametrize(
-    ("limits", "updates"), [({}, 20), ({"max_updates": 9}, 9), ({"gradient_accumulation": 2}, 10)]
-)
-def test_a_linear_rate_ends_with_whichever_limit_comes_first(folder, limits, updates):
-    config = reversal_experiment(folder, log_every=1, **limits)
-    run = train(with_optimizer(config, schedule="linear", warmup_updates=0))
-    rates = [e["learning_rate"] for e in metrics(run) if e["kind"] == "train"]
-    full = config.training.optimizer.learning_rate
-    steps = [full * left / updates for left in range(updates, 0, -1)]
-    assert rates == pytest.approx(steps)
-
-
-@pytest.mark.parametrize(("measure", "update"), [("loss", 10), ("bleu", 20)])
-def test_the_best_checkpoint_is_the_best_by_the_measure(folder, monkeypatch, measure, update):
-    """Where BLEU rises, and the dev loss, too."""
-    validate, measured = Validator.run, iter([(1.0, 5.0), (2.0, 7.0)])
-
-    def rising(self):
-        loss, bleu = next(measured)
-        return dataclasses.replace(validate(self), loss=loss, bleu=bleu)
-
-    monkeypatch.setattr(Validator, "run", rising)
-    run = train(reversal_experiment(folder, early_stopping_metric=measure))
-    best, then = (load_checkpoint(path, CPU) for path in (run.best, run.checkpoint(update)))
-    assert best.state["progress"]["update"] == update
-    kept = then.model.state_dict()
-    assert all(torch.equal(kept[name], t) for name, t in best.model.state_dict().items())
-
-
-def test_bfloat16_trains_to_about_the_same_loss(folder):
+    monkeypatch.setattr(TranslationModel, "encode", noting)
     exact = train(reversal_experiment(folder))
-    config = dataclasses.replace(
-        reversal_experiment(folder, precision="bf16"), output=str(folder / "mixed")
-    )
-    mixed = train(config)
-    losses = [
-        [e["loss"] for e in metrics(run) if e["kind"] == "validation"] for run in (exact, mixed)
-    ]
+    assert seen == {(True, False, False), (False, False, False)}
+    seen.clear()
+    config = reversal_experiment(folder, precision="bf16", deterministic=True)
+    mixed = train(dataclasses.replace(config, output=str(folder / "mixed")))
+    assert seen == {(True, True, True), (False, True, True)}
+    assert not torch.are_deterministic_algorithms_enabled()
+    losses = [[entry["loss"] for entry in validated(run)] for run in (exact, mixed)]
     assert losses[1] == pytest.approx(losses[0], rel=0.01)
-
-
-def test_cuda_where_there_is_none_is_one_sentence(folder):
-    if torch.cuda.is_available():
-        pytest.skip("there is a CUDA device")
-    with pytest.raises(UserError, match="device=cuda"):
-        train(reversal_experiment(folder, device="cuda"))
+    assert (exact.record()["precision"], mixed.record()["precision"]) == ("float32", "bfloat16")
 
 
 @pytest.mark.gpu
@@ -252,48 +158,127 @@ def test_trains_on_a_gpu(folder):
     assert run.record()["status"] == "finished"
 
 
-def test_the_updates_after_the_last_validation_are_validated_and_saved_too(folder):
-    run = train(reversal_experiment(folder, max_updates=7, validate_every=5))
-    validated = [e["update"] for e in metrics(run) if e["kind"] == "validation"]
-    assert validated == [5, 7]
-    assert load_checkpoint(run.newest()[0], CPU).state["progress"]["update"] == 7
+# -- what is left behind ---------------------------------------------------------------------------
 
 
-def test_an_exploded_dev_loss_reaches_no_checkpoint(folder, monkeypatch):
+def test_a_run_leaves_config_record_metrics_and_checkpoints(folder):
+    config = reversal_experiment(folder)
+    corpus = dataclasses.replace(config.corpus, train_max_words=5)
+    with plain_operations():
+        run = train(dataclasses.replace(config, corpus=corpus))
+    record = json.loads((run.path / "run.json").read_text())
+    assert (record["status"], record["reason"]) == ("finished", "max_epochs=2")
+    assert record["progress"]["epoch"] == 2
+    assert record["parameters"]["attention"] == 32 * 16 + 32 * 16 + 16 + 16 * 32
+    assert record["kernels"] == "torch"
+    assert {"git_commit", "versions", "hardware", "command", "data_sha256"} <= set(record)
+    lines = (folder / "corpus" / "train.source").read_text().splitlines()
+    kept = sum(len(line.split()) <= 5 for line in lines)
+    assert record["training_pairs"] == kept < 200
+    assert record["skipped_pairs"]["train.max_words"] == 200 - kept
+    best = min(validated(run), key=lambda entry: entry["loss"])
+    assert set(best["bleu_by_length"]) <= {"1-2", "3-4", "5+"}
+    assert record["progress"]["best_update"] == best["update"]
+    assert run.best_metric == best["loss"]
+    before = {p: p.stat().st_mtime_ns for p in run.path.rglob("*") if p.is_file()}
+    train(dataclasses.replace(config, corpus=corpus))  # a finished run is left alone
+    assert {p: p.stat().st_mtime_ns for p in run.path.rglob("*") if p.is_file()} == before
+
+
+def test_the_script_returns_the_best_metric(folder):
+    config = reversal_experiment(folder, max_updates=3)
+    assert script.main(config) == RunFolder(config).best_metric > 0
+
+
+@pytest.mark.parametrize(
+    ("cut", "logged"), [({}, [7, 8, 10, 14, 16, 20]), ({"max_updates": 9}, [7, 8, 9])]
+)
+def test_no_update_is_missing_in_the_log(folder, cut, logged):
+    """Validations, the ends of epochs and the last update end an interval, too."""
+    run = train(reversal_experiment(folder, log_every=7, validate_every=8, **cut))
+    assert [entry["update"] for entry in trained(run)] == logged
+    assert [entry["epoch"] for entry in metrics(run)] == [e["update"] / 10 for e in metrics(run)]
+    assert validated(run)[-1]["update"] == logged[-1]  # the last updates are validated and saved
+    assert load_checkpoint(run.newest()[0], CPU).state["progress"]["update"] == logged[-1]
+
+
+@pytest.mark.parametrize(("metric", "update", "value"), [("loss", 10, 1.0), ("bleu", 20, 7.0)])
+def test_the_best_checkpoint_is_the_best_by_the_metric(folder, monkeypatch, metric, update, value):
+    """Where BLEU rises, and the dev loss, too."""
+    validate, measured = Validator.run, iter([(1.0, 5.0), (2.0, 7.0)])
+
+    def rising(self):
+        loss, bleu = next(measured)
+        return dataclasses.replace(validate(self), loss=loss, bleu=bleu)
+
+    monkeypatch.setattr(Validator, "run", rising)
+    run = train(reversal_experiment(folder, early_stopping_metric=metric))
+    assert run.best_metric == value
+    best, then = (load_checkpoint(path, CPU) for path in (run.best, run.checkpoint(update)))
+    assert best.state["progress"]["update"] == update
+    kept = then.model.state_dict()
+    assert all(torch.equal(kept[name], t) for name, t in best.model.state_dict().items())
+
+
+def test_the_record_names_the_commit_that_began_the_run(folder):
+    config = reversal_experiment(folder)
+    run = train(config)
+    run.write_record({**run.record(), "status": "running", "git_commit": "0" * 40})
+    assert train(config).record()["earlier_commits"] == ["0" * 40]
+
+
+# -- when it ends ----------------------------------------------------------------------------------
+
+
+def test_patience_ends_training(folder):
+    config = reversal_experiment(folder, max_epochs=50, patience=2)
+    record = train(with_optimizer(config, learning_rate=0.0)).record()
+    assert "loss" in record["reason"]
+    assert (record["progress"]["epoch"], record["progress"]["best_update"]) == (3, 10)
+
+
+@pytest.mark.parametrize(
+    ("limits", "updates"), [({}, 20), ({"max_updates": 9}, 9), ({"gradient_accumulation": 2}, 10)]
+)
+def test_a_linear_rate_ends_with_whichever_limit_comes_first(folder, limits, updates):
+    config = reversal_experiment(folder, log_every=1, **limits)
+    run = train(with_optimizer(config, schedule="linear", warmup_updates=0))
+    rates = [entry["learning_rate"] for entry in trained(run)]
+    full = config.training.optimizer.learning_rate
+    assert rates == pytest.approx([full * left / updates for left in range(updates, 0, -1)])
+
+
+def test_a_diverged_dev_loss_reaches_no_checkpoint(folder, monkeypatch):
     config = reversal_experiment(folder, validate_every=5)
-    run_validation = Validator.run
-
-    def exploding(self):
-        validation = run_validation(self)
-        return dataclasses.replace(validation, loss=math.nan) if calls.pop() else validation
-
-    calls = [True, False]
-    monkeypatch.setattr(Validator, "run", exploding)
-    with pytest.raises(UserError, match=r"The dev loss became nan by update 10; train again"):
+    validate, calls = Validator.run, [math.nan, 1.0]
+    monkeypatch.setattr(
+        Validator, "run", lambda self: dataclasses.replace(validate(self), loss=calls.pop())
+    )
+    with pytest.raises(UserError, match="nan"):
         train(config)
     assert load_checkpoint(RunFolder(config).newest()[0], CPU).state["progress"]["update"] == 5
 
 
-def test_the_record_follows_the_training(folder, monkeypatch):
-    """Whoever looks while it runs sees how far it has come."""
-    config = reversal_experiment(folder)
-    seen = []
-    save = Saves.save_validated
+def test_updates_that_are_not_finite_are_skipped_and_too_many_end_training(folder, monkeypatch):
+    def spoiled(model, batch, smoothing, scale=1.0):
+        loss = batch_loss(model, batch, smoothing, scale)
+        worse = math.nan if 17 in batch.indices else 1.0
+        return loss._replace(
+            smoothed=loss.smoothed * worse,
+            negative_log_likelihood=loss.negative_log_likelihood * worse,
+        )
 
-    def looking(self, progress):
-        seen.append(self.folder.record())
-        save(self, progress)
-
-    monkeypatch.setattr(Saves, "save_validated", looking)
-    train(config)
-    assert seen[-1]["status"] == "running"
-    assert seen[-1]["progress"]["update"] == 10
-
-
-def test_the_record_keeps_which_code_began_the_run(folder):
+    monkeypatch.setattr("seq2seq.training.training_step.batch_loss", spoiled)
     config = reversal_experiment(folder)
     run = train(config)
-    record = run.record()
-    assert record["earlier_commits"] == []
-    run.write_record({**record, "status": "running", "git_commit": "0" * 40})
-    assert train(config).record()["earlier_commits"] == ["0" * 40]
+    assert run.record()["progress"]["nonfinite"] == 2  # once an epoch
+    data = prepare(config.corpus, config.tokenization, Path(config.data))
+    for line in (run.path / "nonfinite.jsonl").read_text().splitlines():
+        assert data.train.line_numbers[17] in json.loads(line)["lines"]
+        assert len(json.loads(line)["lines"]) == 20
+    assert sum(entry["nonfinite"] for entry in trained(run)) == 2
+    assert all(math.isfinite(entry["loss"]) for entry in trained(run))
+    assert all(tensor.isfinite().all() for tensor in weights(run).values())
+    config = reversal_experiment(folder, max_nonfinite_updates=1)
+    with pytest.raises(UserError, match=r"max_nonfinite_updates=1"):
+        train(dataclasses.replace(config, output=str(folder / "other")))

@@ -1,0 +1,162 @@
+"""The checkpoints of one training: written, pruned, and resumed from."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from seq2seq.checkpoint import (
+    capture_rng,
+    load_checkpoint,
+    load_optimizer,
+    restore_rng,
+    save_checkpoint,
+)
+from seq2seq.config import ExperimentConfig, from_json
+from seq2seq.data.dataset import PreparedData
+from seq2seq.errors import UserError
+from seq2seq.model.translation import TranslationModel
+from seq2seq.sealed_folder import remove
+from seq2seq.training.distributed import SINGLE, ProcessGroup
+from seq2seq.training.metrics import IntervalMetrics
+from seq2seq.training.optimization import LearningRate
+from seq2seq.training.run_folder import RunFolder
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Progress:
+    """How far training has come; all of it is in every checkpoint."""
+
+    update: int = 0
+    """Updates made, skipped ones included."""
+    epoch: int = 0
+    """Epochs completed."""
+    position: int = 0
+    """Updates made in the current epoch."""
+    best_metric: float | None = None
+    """Best dev loss or BLEU so far; None before the first validation."""
+    best_update: int = 0
+    """The update that reached it."""
+    validated_update: int = 0
+    """The update of the latest validation."""
+    stale: int = 0
+    """Validations since the best."""
+    nonfinite: int = 0
+    """Updates that were skipped because their loss or gradient was not finite."""
+    seconds: float = 0.0
+    """Wall time spent training, validations included."""
+    target_tokens: int = 0
+    """Target tokens trained on, ends of sentence included."""
+
+
+@dataclass
+class CheckpointManager:
+    """Writes the whole state of a training, and restores it.
+
+    Of several processes, which differ in their random generators only, the first writes.
+    """
+
+    folder: RunFolder
+    config: ExperimentConfig
+    data: PreparedData
+    model: TranslationModel
+    optimizer: torch.optim.Optimizer
+    learning_rate: LearningRate
+    conditions: dict[str, str]
+    """What the last bits depend on, such as the number of threads."""
+    group: ProcessGroup = SINGLE
+
+    def save(
+        self, directory: Path, progress: Progress, metrics: IntervalMetrics | None = None
+    ) -> None:
+        """Write a checkpoint and delete those that are no longer needed.
+
+        ``metrics`` are those of updates that are not logged yet; None where all are.
+        """
+        generators = {
+            _prefix(rank) + name: state
+            for rank, states in enumerate(self.group.gather(capture_rng()))
+            for name, state in states.items()
+        }
+        if not self.group.is_first:
+            return
+        state = {
+            "progress": asdict(progress),
+            "learning_rate": self.learning_rate.state(),
+            "metrics": (metrics or IntervalMetrics()).state(),
+            "conditions": self.conditions,
+        }
+        save_checkpoint(
+            *(directory, self.model, self.config, self.data.source, self.data.target),
+            *(self.optimizer.state_dict(), state, generators),
+        )
+        self.folder.prune(self.config.training.keep_last)
+
+    def restore(self, device: torch.device) -> tuple[Progress, IntervalMetrics] | None:
+        """Resume from the newest intact checkpoint of the run; None where there are none.
+
+        Newer ones that are damaged are renamed to ``<name>.damaged``.
+
+        Raises:
+            UserError: there are checkpoints, but none is intact; the message is of the newest.
+        """
+        errors: dict[Path, UserError | OSError] = {}
+        for folder in self.folder.newest():
+            try:
+                restored = self._load(folder, device)
+            except (UserError, OSError) as error:
+                log.warning("%s Trying the checkpoint before it.", error)
+                errors[folder] = error
+                continue
+            self.group.maximum(0)  # all have read what is renamed now
+            for damaged in errors if self.group.is_first else ():
+                remove(damaged.with_name(f"{damaged.name}.damaged"))
+                damaged.rename(damaged.with_name(f"{damaged.name}.damaged"))
+            return restored
+        for refusal in errors.values():
+            raise refusal
+        return None
+
+    def _load(self, folder: Path, device: torch.device) -> tuple[Progress, IntervalMetrics]:
+        checkpoint = load_checkpoint(folder, device)
+        state, metrics = checkpoint.state, IntervalMetrics()
+        try:
+            progress = from_json(Progress, state["progress"], str(folder / "state.json"))
+            metrics.restore(state["metrics"])
+            self.learning_rate.restore(state["learning_rate"])
+            conditions = dict(state["conditions"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(
+                f"state.json in {folder} is not the state of a training ({error!r}); it was saved "
+                "by another version of seq2seq, or altered."
+            ) from None
+        load_optimizer(folder, self.optimizer)
+        self.model.load_state_dict(checkpoint.model.state_dict())
+        restore_rng(_rng_of_rank(checkpoint.rng, self.group.rank))
+        if changed := [
+            f"{name} {now} (was {conditions.get(name)})"
+            for name, now in self.conditions.items()
+            if conditions.get(name) != now
+        ]:
+            log.warning("Resuming with %s: results will not be bit-identical.", ", ".join(changed))
+        return progress, metrics
+
+
+def _prefix(rank: int) -> str:
+    """What a checkpoint puts before the generators' names of each process but the first."""
+    return f"rank-{rank}/" if rank else ""
+
+
+def _rng_of_rank(states: Mapping[str, Tensor], rank: int) -> dict[str, Tensor]:
+    """The generators of one process, under their own names; none where it is a new one."""
+    names = {name: name.removeprefix(_prefix(rank)) for name in states}
+    return {
+        own: states[name]
+        for name, own in names.items()
+        if name == _prefix(rank) + own and "/" not in own
+    }

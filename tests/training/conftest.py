@@ -1,0 +1,12 @@
+"""The reversal corpus, in a folder of the test's own."""
+
+from pathlib import Path
+
+import pytest
+from reversal import write_reversal_corpus
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_reversal_corpus(tmp_path / "corpus")
+    return tmp_path

@@ -1,0 +1,343 @@
+"""A training stopped, killed or damaged at any moment, and resumed, ends like one that was not."""
+
+import dataclasses
+import itertools
+import json
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from reversal import reversal_experiment, with_optimizer, write_reversal_corpus
+from small_checkpoint import reseal
+from small_training import metrics, train
+
+from seq2seq.checkpoint import load_checkpoint
+from seq2seq.config import ExperimentConfig
+from seq2seq.data.codec import TextCodec
+from seq2seq.data.preparation import prepare
+from seq2seq.data.vocabulary import Vocabulary
+from seq2seq.errors import UserError
+from seq2seq.training import trainer as trainer_module
+from seq2seq.training.checkpoint_manager import CheckpointManager
+from seq2seq.training.interruption import Interrupted
+from seq2seq.training.run_folder import RunFolder
+from seq2seq.training.trainer import Trainer
+from seq2seq.training.training_step import TrainingStep
+
+CPU = torch.device("cpu")
+KILLS = 4
+"""Of each kind: at a file operation, and at a moment in time."""
+CLOCK = ("seconds", "tokens_per_second", "waiting_for_data")
+
+# Children of a process that has imported all of it already start within milliseconds.
+context = multiprocessing.get_context("forkserver")
+context.set_forkserver_preload(["seq2seq.training.trainer", "test_resume"])
+
+
+def elsewhere(config: ExperimentConfig, name: str = "other") -> ExperimentConfig:
+    return dataclasses.replace(config, output=str(Path(config.output).with_name(name)))
+
+
+def outcome(run: RunFolder) -> tuple[dict, list[dict], dict]:
+    """All that must be the same: checkpoints, metrics, progress; not what the clock says."""
+    tensors = {}
+    for folder in (run.best, run.newest()[0]):
+        found = load_checkpoint(folder, CPU)
+        for name, tensor in {**found.model.state_dict(), **found.rng}.items():
+            tensors[f"{folder.name}: {name}"] = tensor.numpy().tobytes()
+    progress = {k: v for k, v in run.record()["progress"].items() if k not in CLOCK}
+    return tensors, metrics(run), progress
+
+
+def before_update(which: int, event) -> pytest.MonkeyPatch:
+    """Let something happen when update ``which`` of a process is about to be made."""
+    run, made, patch = TrainingStep.run, itertools.count(1), pytest.MonkeyPatch()
+
+    def disturbed(self, batches, tokens, sentences):
+        if next(made) == which:
+            event()
+        return run(self, batches, tokens, sentences)
+
+    patch.setattr(TrainingStep, "run", disturbed)
+    return patch
+
+
+class PowerCutError(Exception):
+    pass
+
+
+def cut_power() -> None:
+    raise PowerCutError
+
+
+def train_until_a_power_cut(config: ExperimentConfig, updates: int) -> RunFolder:
+    """Train, and come to a sudden end after so many updates."""
+    patch = before_update(updates + 1, cut_power)
+    with pytest.raises(PowerCutError):
+        train(config)
+    patch.undo()
+    return RunFolder(config)
+
+
+def unfinished(run: RunFolder) -> None:
+    """As if it had been cut off at the end."""
+    run.write_record({**run.record(), "status": "running"})
+
+
+# -- killed ----------------------------------------------------------------------------------------
+
+
+def train_until(config: ExperimentConfig, fatal: int | None) -> None:
+    """Train, but die like by a power cut at the ``fatal``-th file operation of the run."""
+    torch.set_num_threads(1)
+    if fatal is not None:
+        folder, seen = str(RunFolder(config).path), itertools.count(1)
+
+        def watch(event: str, arguments: tuple[object, ...]) -> None:
+            of_files = event == "open" or event.startswith(("os.", "shutil."))
+            if of_files and folder in str(arguments[:2]) and next(seen) == fatal:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(watch)
+    train(config)
+
+
+def finishes(config: ExperimentConfig, fatal: int | None, seconds: float | None) -> bool:
+    """One attempt at the training, cut off in one of two ways; False where it was."""
+    child = context.Process(target=train_until, args=(config, fatal))
+    child.start()
+    if seconds is not None:
+        time.sleep(seconds)
+        child.kill()
+    child.join()
+    assert child.exitcode in (0, -signal.SIGKILL)
+    return child.exitcode == 0
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_killed_at_any_moment_and_resumed(tmp_path, precision):
+    write_reversal_corpus(tmp_path / "corpus")
+    config = reversal_experiment(
+        tmp_path,
+        precision=precision,
+        gradient_accumulation=2,
+        log_every=3,
+        validate_every=4,
+        save_minutes=0.0,  # after every update
+    )
+    torch.set_num_threads(1)
+    expected = outcome(train(config))
+    chance = random.Random(precision)
+    start = time.monotonic()
+    assert finishes(elsewhere(config, "timed"), None, None)
+    whole = time.monotonic() - start
+
+    left = {"operation": KILLS, "moment": KILLS}
+    for attempt in itertools.count():
+        again = elsewhere(config, f"attempt-{attempt}")
+        finished = False
+        while not finished:
+            kind = max(left, key=left.__getitem__)
+            if left[kind] == 0:
+                finished = finishes(again, None, None)
+            elif kind == "operation":
+                finished = finishes(again, chance.randint(1, 100), None)
+            else:
+                finished = finishes(again, None, chance.uniform(0.1, 0.8) * whole)
+            left[kind] -= not finished
+        assert outcome(RunFolder(again)) == expected
+        if not any(left.values()):
+            return
+
+
+# -- stopped ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_after_the_update_and_nothing_is_lost(folder, number):
+    """Between two lines of metrics, between two validations, with two micro-batches."""
+    config = reversal_experiment(folder, validate_every=5, gradient_accumulation=2, log_every=3)
+    whole = train(config)
+    patch = before_update(7, lambda: signal.raise_signal(number))
+    with pytest.raises(Interrupted) as stop:
+        train(elsewhere(config))
+    patch.undo()
+    assert stop.value.status == (130 if number == signal.SIGINT else 0)
+    assert signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL)
+    run = RunFolder(elsewhere(config))
+    assert run.newest()[0].name == "interim-7"
+    assert run.record()["status"] == "interrupted"
+    assert outcome(train(elsewhere(config))) == outcome(whole)
+    assert [path.name for path in run.newest()] == ["update-10", "update-5"]
+
+
+def test_a_second_ctrl_c_stops_at_once(folder):
+    config = reversal_experiment(folder, validate_every=5)
+    patch = before_update(7, lambda: [signal.raise_signal(signal.SIGINT) for _ in range(2)])
+    with pytest.raises(KeyboardInterrupt):
+        train(config)
+    patch.undo()
+    assert RunFolder(config).newest()[0].name == "update-5"
+
+
+def test_a_signal_in_the_last_update_still_stops_what_would_follow(folder):
+    config = reversal_experiment(folder, max_epochs=1)
+    patch = before_update(10, lambda: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(Interrupted):
+        train(config)
+    patch.undo()
+    assert train(config).finished
+
+
+# -- cut off: what is saved, and when --------------------------------------------------------------
+
+
+def test_a_rate_that_fell_on_a_plateau_is_as_low_after_a_cut(folder, monkeypatch):
+    config = reversal_experiment(folder, validate_every=5, early_stopping_metric="bleu")
+    config = with_optimizer(config, decay_patience=0)
+    monkeypatch.setattr("seq2seq.training.validation.bleu", lambda counts: 0.0)  # no improvement
+    whole = metrics(train(config))
+    rates = {e["update"]: e["learning_rate"] for e in whole if e["kind"] == "train"}
+    assert rates == {5: 0.005, 10: 0.005, 15: 0.0025, 20: 0.00125}
+    train_until_a_power_cut(elsewhere(config), 17)
+    assert metrics(train(elsewhere(config))) == whole
+
+
+def test_a_last_validation_that_is_cut_off_is_not_counted_twice(folder, monkeypatch):
+    """The updates are saved by then; the dev loss is in the metrics, but in no checkpoint."""
+    config = reversal_experiment(folder, validate_every=4, max_updates=6, save_minutes=0.0)
+    whole = train(config)
+    save = CheckpointManager.save
+
+    def cut_off(self, directory, progress, interval=None):
+        if progress.validated_update == 6:
+            raise KeyboardInterrupt
+        save(self, directory, progress, interval)
+
+    monkeypatch.setattr(CheckpointManager, "save", cut_off)
+    with pytest.raises(KeyboardInterrupt):
+        train(elsewhere(config))
+    monkeypatch.undo()
+    assert metrics(train(elsewhere(config))) == metrics(whole)
+
+
+def test_the_state_is_saved_once_so_many_minutes_have_passed(folder, monkeypatch):
+    """Updates take 20 seconds, and nothing else takes any time; all processes' time is counted."""
+    run, now = TrainingStep.run, [1000.0]
+
+    def slow(self, batches, tokens, sentences):
+        now[0] += 20
+        return run(self, batches, tokens, sentences)
+
+    save, saved = CheckpointManager.save, []
+
+    def noting(self, directory, progress, interval=None):
+        saved.append(directory.name)
+        save(self, directory, progress, interval)
+
+    monkeypatch.setattr(TrainingStep, "run", slow)
+    monkeypatch.setattr(trainer_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(CheckpointManager, "save", noting)
+    config = reversal_experiment(folder, save_minutes=1.0)
+    train_until_a_power_cut(config, 15)
+    assert train(config).record()["progress"]["seconds"] == 400
+    interim = [int(name.partition("-")[2]) for name in saved if name.startswith("interim")]
+    assert interim == [4, 8, 14, 18]  # validations save it, too; update 15 was lost
+
+
+def test_the_newest_checkpoints_and_the_best_are_kept(folder):
+    run = train(reversal_experiment(folder, validate_every=5, keep_last=3))
+    names = sorted(path.name for path in (run.path / "checkpoints").iterdir())
+    assert names == ["best", "update-10", "update-15", "update-20"]
+
+
+# -- damaged ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("damage", ["optimizer.safetensors", "manifest.json", "state.json"])
+def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(folder, caplog, damage):
+    config = reversal_experiment(folder, validate_every=5, max_updates=15)
+    whole = train(config)
+    expected = outcome(whole)
+    unfinished(whole)
+    newest = whole.checkpoint(15)
+    if damage == "state.json":  # of another version, say, with a manifest that agrees
+        (newest / damage).write_text('{"progress": {"update": 15}, "metrics": {}}')
+        reseal(newest)
+    else:
+        (newest / damage).write_bytes((newest / damage).read_bytes()[:-9])
+    assert outcome(train(config)) == expected
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert damage in line
+    assert "update-15" in line
+    assert (newest.parent / "update-15.damaged").is_dir()
+
+
+def test_a_run_without_an_intact_checkpoint_is_not_begun_again_over_it(folder):
+    config = reversal_experiment(folder, validate_every=5, max_updates=10)
+    run = train(config)
+    unfinished(run)
+    before = metrics(run)
+    for checkpoint in run.newest():
+        (checkpoint / "state.json").write_text("{}")
+    with pytest.raises(UserError, match=r"state\.json in .*update-10"):
+        train(config)
+    assert metrics(run) == before
+    assert [path.name for path in run.newest()] == ["update-10", "update-5"]
+
+
+def test_a_position_beyond_its_epoch_is_refused(folder):
+    config = reversal_experiment(folder)
+    run = train_until_a_power_cut(config, 15)
+    state = json.loads((run.newest()[0] / "state.json").read_bytes())
+    state["progress"]["position"] = 10
+    (run.newest()[0] / "state.json").write_text(json.dumps(state))
+    reseal(run.newest()[0])
+    with pytest.raises(UserError, match="position=10"):
+        train(config)
+
+
+def test_a_best_checkpoint_without_its_manifest_is_replaced(folder):
+    config = reversal_experiment(folder, validate_every=5)
+    run = train_until_a_power_cut(config, 7)
+    (run.best / "manifest.json").unlink()
+    train(config)
+    assert load_checkpoint(run.path, CPU).directory == run.best
+
+
+def test_other_vocabularies_or_another_text_are_refused(folder):
+    """As when the prepared text was deleted, and prepared again by another tokenizer."""
+    config = reversal_experiment(folder, validate_every=5)
+    train_until_a_power_cut(config, 7)
+    data = prepare(config.corpus, config.tokenization, Path(config.data))
+    pieces, counts = data.target.vocabulary.pieces[4:], data.target.vocabulary.counts[4:]
+    for vocabulary in (
+        Vocabulary(pieces[::-1], counts[::-1]),
+        Vocabulary(pieces, [counts[0] + 1, *counts[1:]]),
+    ):
+        target = TextCodec(data.target.tokenizer, vocabulary)
+        with pytest.raises(UserError, match=r"target\.vocabulary has changed"):
+            Trainer(config, dataclasses.replace(data, target=target)).run()
+    assert Trainer(config, data).run().finished
+    unfinished(RunFolder(config))
+    text = folder / "corpus" / "train.target"
+    text.write_text(text.read_text().replace("A", "Z", 1))
+    with pytest.raises(UserError, match=r"train\.target has changed"):
+        train(config)
+
+
+def test_resuming_under_other_conditions_is_logged(folder, caplog, monkeypatch):
+    config = reversal_experiment(folder, max_updates=10)
+    run = train(config)
+    kernels = run.record()["kernels"]
+    unfinished(run)
+    monkeypatch.setattr(trainer_module, "choose_kernels", lambda *_: SimpleNamespace(name="others"))
+    train(config)
+    assert f"Resuming with kernels others (was {kernels})" in caplog.text
