@@ -1,6 +1,6 @@
 """Time training by several paths to the same update, translation, or the preparation of text."""
 
-from launch import launch
+from cli import launch
 
 from seq2seq.benchmark.benchmark import benchmark
 from seq2seq.benchmark.beside_peers import (

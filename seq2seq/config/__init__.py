@@ -1,7 +1,7 @@
-"""The schema: one dataclass per config group, one docstring per field, checks on construction.
+"""The schema: a dataclass per config group, a docstring per field, checks on construction.
 
-Hydra fills these from ``configs/``; a checkpoint keeps them as JSON. Nothing else in the package
-knows where a value came from, and every module is built from its own group only.
+Hydra fills these from ``configs/``; a checkpoint keeps them as JSON. A module is built from its own
+group only.
 """
 
 from seq2seq.config.benchmark import BenchmarkConfig
@@ -24,6 +24,7 @@ from seq2seq.config.evaluation import (
     EvaluationConfig,
 )
 from seq2seq.config.model import (
+    ATTENTION_KINDS,
     AttentionConfig,
     DecoderConfig,
     EncoderConfig,
@@ -31,6 +32,7 @@ from seq2seq.config.model import (
 )
 from seq2seq.config.publish import PublishConfig
 from seq2seq.config.serialization import (
+    dotted_keys,
     flatten,
     from_json,
     to_json,
@@ -49,6 +51,7 @@ from seq2seq.config.training import (
 )
 
 __all__ = [
+    "ATTENTION_KINDS",
     "CORPORA",
     "EXAMPLES",
     "AttentionConfig",
@@ -72,6 +75,7 @@ __all__ = [
     "TokenizationConfig",
     "TrainingConfig",
     "TranslateConfig",
+    "dotted_keys",
     "flatten",
     "from_json",
     "nearest",
