@@ -21,8 +21,9 @@ def test_translate_loads_the_checkpoints_as_it_is_told(monkeypatch, average):
         calls.append((checkpoint, device, precision, average))
         return "translator"
 
-    monkeypatch.setattr(translate, "Translator", SimpleNamespace(load=load))
-    monkeypatch.setattr(translate, "translate_text", lambda *given: calls.append(given))
+    monkeypatch.setattr("seq2seq.decoding.translator.Translator.load", load)
+    stream = "seq2seq.decoding.stream.translate_text"
+    monkeypatch.setattr(stream, lambda *given: calls.append(given))
     config = TranslateConfig(
         checkpoint="a",
         more_checkpoints=["b"],
@@ -62,16 +63,14 @@ def test_reproduce_evaluates_and_compares_as_it_is_told(tmp_path: Path, monkeypa
         compared.append(settings)
         return SimpleNamespace(markdown="a table")
 
-    monkeypatch.setattr(reproduce, "compose_systems", lambda _: runs)
-    monkeypatch.setattr(reproduce, "prepare", lambda *_: "data")
+    monkeypatch.setattr("seq2seq.data.preparation.prepare", lambda *_: "data")
     monkeypatch.setattr(
-        reproduce,
-        "Trainer",
+        "seq2seq.training.trainer.Trainer",
         lambda run, data: SimpleNamespace(run=lambda: trained.append((run, data))),
     )
-    monkeypatch.setattr(reproduce, "evaluate", evaluate)
-    monkeypatch.setattr(reproduce, "compare", compare)
-    reproduce.main(config)
+    monkeypatch.setattr("seq2seq.evaluation.evaluate.evaluate", evaluate)
+    monkeypatch.setattr("seq2seq.report.comparison.compare", compare)
+    reproduce.main(runs)
 
     assert trained == [(run, "data") for run in runs]
     assert evaluated == [

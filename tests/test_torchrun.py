@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from launch import compose_config
-from overrides import sample_jobs
+from cli import compose_config
 from test_scripts import TOY
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -75,7 +74,7 @@ def test_training_stopped_and_killed_ends_after_the_same_command(tmp_path):
     [
         ("train", ["training.max_epoch=3"], "training.max_epoch is not a config key of train"),
         ("train", ["corpus=files", "corpus.directory=nowhere"], "nowhere"),
-        ("reproduce", [], "reproduce is not made for torchrun; start it with python"),
+        ("reproduce", [], "reproduce does not run under torchrun"),
     ],
 )
 def test_bad_input_is_one_sentence_of_one_process(tmp_path, script, arguments, sentence):
@@ -89,6 +88,6 @@ def test_bad_input_is_one_sentence_of_one_process(tmp_path, script, arguments, s
 @pytest.mark.parametrize("command", re.findall(r"^.*scripts/train\.py.*$", PAGE, re.MULTILINE))
 def test_every_command_of_the_page_composes(command):
     words = command.partition("scripts/train.py")[2].split()
-    overrides = [word for word in words if word != "--multirun"]
-    for job in sample_jobs(overrides) if "--multirun" in words else [overrides]:
-        compose_config("train", job)
+    # Of a sweep the first values; the settings of a launcher are Hydra's.
+    first = [word.partition(",")[0] for word in words if not word.startswith(("--", "hydra"))]
+    compose_config("train", first)

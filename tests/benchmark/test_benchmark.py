@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from launch import compose_config
+from cli import compose_config
 
 from seq2seq.benchmark.benchmark import benchmark
 from seq2seq.benchmark.memory import Memory

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 import torch
-from launch import compose_config
+from cli import compose_config
 from peer_corpus import write_corpus
 
 from seq2seq.benchmark import beside_peers

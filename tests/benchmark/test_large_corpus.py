@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from launch import compose_config
+from cli import compose_config
 from reversal import write_reversal_corpus
 from synthetic_benchmark import ENVIRONMENT
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 import torch
-from launch import compose_config
+from cli import compose_config
 from peer_corpus import write_corpus
 from reversal import reversal_experiment, write_reversal_corpus
 from small_training import train
