@@ -143,7 +143,8 @@ def _runs(name: str, composed: DictConfig, overrides: list[str]) -> Any:
                     f"leave it out, or give systems.{system}.{key}=... instead."
                 )
         chosen = {"system": system, "seed": seed, "seeds": seeds[system]}
-        return _to_dataclass(name, OmegaConf.merge(composed, arm, chosen))
+        merged: Any = OmegaConf.merge(composed, arm, chosen)
+        return _to_dataclass(name, merged)
 
     systems = list(composed.systems) if name == "reproduce" else [chosen]
     if name == "reproduce" and "system" in given:
