@@ -8,7 +8,6 @@ import re
 import shlex
 import signal
 import sys
-import threading
 import typing
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -211,8 +210,7 @@ def exit_status() -> Iterator[None]:
     """
     # By itself SIGTERM leaves temporary files and workers behind. Of several processes, one that
     # waits for the others inside PyTorch would not end.
-    usual = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    if usual and process_count() == 1 and threading.current_thread() is threading.main_thread():
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL and process_count() == 1:
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         yield
@@ -236,8 +234,7 @@ def exit_status() -> Iterator[None]:
         )
     except Interrupted as stop:
         command = shlex.join(["python", *sys.argv])
-        again = "the same torchrun command" if process_count() > 1 else command
-        log.info("%s To resume: %s", stop, again)
+        log.info("%s To resume: %s", stop, command if process_count() == 1 else "torchrun again")
         sys.exit(stop.status)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -49,7 +49,7 @@ REFUSED = [
     ("reproduce", "seed=2", "seeds="),
     ("train", "model.attention={kind: fixed}", "model.attention.kind=fixed .* system=attention"),
     # a system that is no folder, or that could not be compared
-    ("train", "+systems.comparison={}", "systems.comparison"),
+    ("train", "+systems.comparison={}", "name=comparison"),
     ("train", "+systems.attention.decoding={beam: 3}", "systems.attention sets decoding"),
     ("train", "name=../elsewhere", "name="),
     # a value that is missing, and a line that Hydra cannot parse

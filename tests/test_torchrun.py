@@ -46,7 +46,7 @@ def test_training_stopped_and_killed_ends_after_the_same_command(tmp_path):
     wait_for(stopped, "update 3 of")
     stopped.send_signal(signal.SIGTERM)
     _, said = stopped.communicate(timeout=120)
-    assert "To go on: the same torchrun command" in said
+    assert "To resume: torchrun again" in said
     assert json.loads((run / "run.json").read_text())["status"] == "interrupted"
 
     killed = torchrun(tmp_path, "train", *SETTINGS)

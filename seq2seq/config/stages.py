@@ -59,19 +59,16 @@ class ExperimentConfig:
     def __post_init__(self) -> None:
         for seed in (self.seed, *self.seeds):
             require_range("seed", seed, 0)
-        for key, name in (("name", self.name), *(("systems", name) for name in self.systems)):
+        for name in (self.name, *self.systems):
             parts = Path(name).parts
-            if not parts or ".." in parts or Path(name).is_absolute():
-                raise UserError(f"{key}={name} is not the name of a folder below output.")
-        if "comparison" in self.systems:
-            raise UserError("systems.comparison is the folder of the comparison; use another name.")
+            if not parts or ".." in parts or Path(name).is_absolute() or name == "comparison":
+                raise UserError(f"name={name} is not free to be a folder below output; change it.")
         for name, arm in self.systems.items():
-            for key in arm:
-                if key not in ARM:
-                    raise UserError(
-                        f"systems.{name} sets {key}, but systems may differ in {', '.join(ARM)} "
-                        "alone; set it for the whole experiment."
-                    )
+            if unlike := set(arm) - set(ARM):
+                raise UserError(
+                    f"systems.{name} sets {min(unlike)}, but systems may differ in "
+                    f"{', '.join(ARM)} alone; set it for the whole experiment."
+                )
         named = [("system", self.system), ("baseline", self.baseline)]
         named += [("baselines", name) for pair in self.baselines.items() for name in pair]
         for key, system in named:
