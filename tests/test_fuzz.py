@@ -163,19 +163,19 @@ def evaluation(folder: Path, changes: Any) -> None:
 KINDS = [
     (
         command_line,
-        100,
+        60,
         st.tuples(
             st.sampled_from(sorted(NEEDED)),
             st.lists(st.one_of(tame, tame, wild), min_size=1, max_size=2),
         ),
     ),
-    (experiment_file, 40, st.tuples(st.sampled_from(EXPERIMENTS), byte_changes)),
-    (config_json, 250, json_changes),
+    (experiment_file, 25, st.tuples(st.sampled_from(EXPERIMENTS), byte_changes)),
+    (config_json, 150, json_changes),
     (checkpoint_config, 50, json_changes),
-    (vocabulary, 100, byte_changes),
+    (vocabulary, 60, byte_changes),
     (
         corpus,
-        60,
+        40,
         st.tuples(
             st.sampled_from(CORPUS),
             lines,
@@ -184,7 +184,7 @@ KINDS = [
             st.sampled_from(["whitespace", "whitespace", "moses", "sentencepiece"]),
         ),
     ),
-    (evaluation, 80, json_changes),
+    (evaluation, 50, json_changes),
 ]
 
 

@@ -75,8 +75,7 @@ class DecoderConfig:
     hidden_size: int = 512
     """Units per layer."""
     layers: int = 1
-    """Stacked layers; the query comes from the top one, and what enters beside the word, enters the
-    first."""
+    """Stacked layers; the query comes from the top one, word and context enter the first."""
     order: str = "bahdanau"
     """bahdanau (attend before each step: the query is the state of the step before, and the context
     enters the recurrence) | luong (attend after it: the query is the step's own state, and the

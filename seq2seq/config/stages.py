@@ -49,12 +49,12 @@ class ExperimentConfig:
     beams: list[int] = field(default_factory=lambda: [1, 5])
     """``reproduce`` evaluates with each of these beam widths; each gets its table and figure."""
     test_texts: dict[str, str] = field(default_factory=dict)
-    """Test sets beside the corpus's own, for ``reproduce``: name -> path of its two files without
-    their endings, which are the language codes."""
+    """More test sets for ``reproduce``: name -> path of its two files without their endings, which
+    are the language codes."""
     data: str = "data"
     """Folder for corpora and encoded text."""
     output: str = "outputs"
-    """Folder for runs: <output>/<name>/<system>/seed-<seed>."""
+    """Folder for runs: ``<output>/<name>/<system>/seed-<seed>``."""
 
     def __post_init__(self) -> None:
         for seed in (self.seed, *self.seeds):
