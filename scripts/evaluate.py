@@ -1,14 +1,15 @@
 """Translate test sets with a checkpoint, or take given translations; score them by length."""
 
-from launch import launch
+from cli import launch
 
 from seq2seq.config import EvaluateConfig
-from seq2seq.evaluation.evaluate import evaluate
-from seq2seq.report.tables import scores_markdown, unknown_words_markdown
 
 
 def main(config: EvaluateConfig) -> None:
     """One evaluation folder per test set and search; print each one's scores by length."""
+    from seq2seq.evaluation.evaluate import evaluate
+    from seq2seq.report.tables import scores_markdown, unknown_words_markdown
+
     evaluations = evaluate(config)
     for evaluation in evaluations:
         print(f"{evaluation.directory}\n\n{scores_markdown(evaluation.scores)}")

@@ -1,13 +1,14 @@
 """Walk through worked examples of attention, array by array, and draw them."""
 
-from launch import launch
+from cli import launch
 
 from seq2seq.config import ExplainConfig
-from seq2seq.explain.explain import explain
 
 
 def main(config: ExplainConfig) -> None:
     """Print every step; the pictures lie in the folder that the last line names."""
+    from seq2seq.explain.explain import explain
+
     print(explain(config))
 
 

@@ -2,14 +2,15 @@
 
 from pathlib import Path
 
-from launch import launch
+from cli import launch
 
 from seq2seq.config import ExperimentConfig
-from seq2seq.data.preparation import prepare
 
 
 def main(config: ExperimentConfig) -> None:
     """Run the first stage; later ones find its result cached."""
+    from seq2seq.data.preparation import prepare
+
     prepare(config.corpus, config.tokenization, Path(config.data))
 
 

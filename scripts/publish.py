@@ -1,6 +1,6 @@
 """Put results into a document: tables and figures between its marks, never typed by hand."""
 
-from launch import launch
+from cli import launch
 
 from seq2seq.config import PublishConfig
 from seq2seq.report.publication import publish

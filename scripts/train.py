@@ -2,17 +2,21 @@
 
 from pathlib import Path
 
-from launch import launch
+from cli import launch
 
 from seq2seq.config import ExperimentConfig
-from seq2seq.data.preparation import prepare
-from seq2seq.device import choose_device
-from seq2seq.training.distributed import process_group
-from seq2seq.training.trainer import Trainer
 
 
 def main(config: ExperimentConfig) -> float | None:
-    """Train into <output>/<name>/<system>/seed-<n>; return the best dev loss or BLEU."""
+    """Train into <output>/<name>/<system>/seed-<n>; return the best dev loss or BLEU.
+
+    The same command resumes a run cut short.
+    """
+    from seq2seq.data.preparation import prepare
+    from seq2seq.device import choose_device
+    from seq2seq.training.distributed import process_group
+    from seq2seq.training.trainer import Trainer
+
     choose_device(config.training.device)  # refuse a missing one before all work
     with process_group(config.training.device) as group:
         data = prepare(config.corpus, config.tokenization, Path(config.data))

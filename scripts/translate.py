@@ -1,14 +1,16 @@
 """Translate a text file, standard input, or what is typed at a terminal, with a checkpoint."""
 
-from launch import launch
+from cli import launch
 
 from seq2seq.config import TranslateConfig
-from seq2seq.decoding.text_stream import answer_prompt, is_typed, translate_text
-from seq2seq.decoding.translator import Translator
 
 
 def main(config: TranslateConfig) -> None:
     """One line out for each line in."""
+    from seq2seq.decoding.text_stream import answer_prompt, is_typed, translate_text
+
+    from seq2seq.decoding.translator import Translator
+
     checkpoints = [config.checkpoint, *config.more_checkpoints]
     translator = Translator.load(checkpoints, config.device, config.precision, config.average)
     if is_typed(config):

@@ -42,7 +42,7 @@ def reversal_experiment(
     settings |= {"precision": "fp32", "device": "cpu", "dev_bleu_sentences": 10}
     return ExperimentConfig(
         name="reversal",
-        systems={"attention": [], "no-attention": []},
+        systems={"attention": {}, "no-attention": {}},
         system="attention" if kind == "additive" else "no-attention",
         baseline="no-attention",
         corpus=FilesCorpus(source="en", target="de", directory=str(folder / "corpus")),

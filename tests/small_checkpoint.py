@@ -41,7 +41,7 @@ FILES = (
 def experiment(tie=True):
     return ExperimentConfig(
         name="tiny",
-        systems={"attention": [], "fixed": ["model/attention=fixed"]},
+        systems={"attention": {}, "fixed": {"model": {"attention": {"kind": "fixed"}}}},
         system="attention",
         baseline="fixed",
         corpus=GrammarCorpus(),

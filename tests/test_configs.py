@@ -1,66 +1,124 @@
-"""Every shipped config composes, with every experiment, into valid dataclasses."""
+"""Every config file composes; the values of configs/ are the defaults of the dataclasses."""
 
-from itertools import product
-from pathlib import Path
+import dataclasses
+from functools import cache
 
 import pytest
-from launch import CONFIGS, SCHEMAS, compose_config
+import yaml
+from cli import CONFIGS, SCHEMAS, compose_config
 
-from seq2seq.config import flatten, to_json
+from seq2seq.config import (
+    CORPORA,
+    DecodingConfig,
+    EvaluationConfig,
+    ExperimentConfig,
+    ModelConfig,
+    TokenizationConfig,
+    TrainingConfig,
+    flatten,
+    to_json,
+)
+from seq2seq.config.reference import settings_page
 
+ROOT = CONFIGS.parent
 GIVEN = {
     "translate": ["checkpoint=x"],
     "evaluate": ["checkpoint=x"],
     "compare": ["evaluations=[x,y]"],
     "publish": ["comparisons=[x]"],
 }
-ROOTS = sorted(path.stem for path in CONFIGS.glob("*.yaml") if path.stem != "pipeline")
-APART = {("bottleneck_width", "corpus"), ("paper", "model")}
-"""An experiment on the grammar alone, of which it sets how much is written; and one that sets all
-of its model."""
-GROUPS = {
-    folder.name: sorted(path.stem for path in folder.glob("*.yaml"))
-    for folder in sorted(CONFIGS.iterdir())
-    if folder.is_dir()
+EXPERIMENTS = sorted(path.stem for path in (CONFIGS / "experiment").glob("*.yaml"))
+DEFAULTS = {
+    "model/base": ModelConfig(),
+    "training/base": TrainingConfig(),
+    "decoding/beam5": DecodingConfig(),
+    "evaluation/by_length": EvaluationConfig(),
+    "tokenization/whitespace": TokenizationConfig(kind="whitespace"),
+    **{f"corpus/{kind}": corpus() for kind, corpus in CORPORA.items() if kind != "files"},
+    "corpus/files": CORPORA["files"](source="en", target="de"),
 }
 
 
-def test_each_script_has_its_config_and_the_other_way_round():
-    scripts = {path.stem for path in (CONFIGS.parent / "scripts").glob("*.py")}
-    shared = {"launch", "schemas", "overrides", "hydra_errors", "endings", "usage"}
-    assert set(ROOTS) == scripts - shared == set(SCHEMAS)
+@cache
+def runs(*overrides: str) -> dict[str, ExperimentConfig]:
+    """The config of each system, by its name."""
+    return {run.system: run for run in compose_config("reproduce", [*overrides])}
 
 
-@pytest.mark.parametrize("script", ROOTS)
-def test_each_script_composes(script):
-    assert isinstance(compose_config(script, GIVEN.get(script, [])), SCHEMAS[script])
+def values(path: str) -> dict:
+    content = yaml.safe_load((CONFIGS / f"{path}.yaml").read_text())
+    return {key: value for key, value in content.items() if key not in ("defaults", "hydra")}
+
+
+@pytest.mark.parametrize("script", SCHEMAS)
+def test_each_script_has_its_config_with_a_value_for_each_setting(script):
+    assert (ROOT / "scripts" / f"{script}.py").exists()
+    composed = compose_config(script, GIVEN.get(script, []))
+    one = composed[0] if script == "reproduce" else composed
+    assert isinstance(one, SCHEMAS[script])
+
+
+@pytest.mark.parametrize("path", DEFAULTS)
+def test_the_values_of_a_group_are_the_defaults_of_its_dataclass(path):
+    assert values(path) == to_json(DEFAULTS[path])
+    for sibling in (CONFIGS / path).parent.glob("*.yaml"):
+        if path.startswith("tokenization"):
+            assert values(f"tokenization/{sibling.stem}").keys() == values(path).keys()
 
 
 @pytest.mark.parametrize(
-    ("experiment", "group", "choice"),
+    ("path", "script"),
+    [("pipeline", "train"), *((script, script) for script in ("translate", "evaluate", "compare"))],
+)
+def test_the_values_of_a_script_are_the_defaults_of_its_dataclass(path, script):
+    defaults = {}
+    for field in dataclasses.fields(SCHEMAS[script]):
+        if field.default is not dataclasses.MISSING:
+            defaults[field.name] = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            defaults[field.name] = field.default_factory()
+    assert values(path) | defaults == values(path)
+
+
+@pytest.mark.parametrize(
+    "choice",
     [
-        (experiment, group, choice)
-        for experiment, group in product(GROUPS["experiment"], GROUPS)
-        if (experiment, group) not in APART
-        and group != "experiment"
-        and not (group == "scale" and experiment != "figure2")
-        for choice in GROUPS[group]
+        f"{group.name}={path.stem}"
+        for group in sorted(CONFIGS.iterdir())
+        if group.is_dir() and group.name not in ("experiment", "hydra")
+        for path in sorted(group.glob("*.yaml"))
     ],
 )
-def test_each_experiment_composes_with_each_choice_of_each_group(experiment, group, choice):
-    config = compose_config("train", [f"experiment={experiment}", f"{group}={choice}"])
-    assert config.name.partition("-")[0] == experiment  # a scale adds its name
-    if group == "corpus":
-        assert config.corpus.kind == choice
-    if group == "tokenization":
-        assert config.tokenization.kind == choice
+def test_each_choice_of_each_group_composes(choice):
+    size = ["tokenization.vocabulary_size=6000"] if choice == "tokenization=sentencepiece" else []
+    config = compose_config("train", [choice, *size])
+    group, _, name = choice.partition("=")
+    if group in ("corpus", "tokenization"):
+        assert getattr(config, group).kind == name
 
 
-@pytest.mark.parametrize("path", sorted(CONFIGS.rglob("*.yaml")), ids=lambda path: path.name)
-def test_each_experiment_says_how_it_is_run(path: Path):
-    if path.parent.name == "experiment":
-        assert f"experiment={path.stem}" in path.read_text() or path.stem == "quickstart"
-        assert "python scripts/reproduce.py" in path.read_text()
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_each_experiment_composes_and_says_how_it_is_run(experiment):
+    composed = runs(f"experiment={experiment}")
+    assert {run.name.partition("-")[0] for run in composed.values()} == {experiment}
+    assert {run.system for run in composed.values()} == set(composed[next(iter(composed))].systems)
+    text = (CONFIGS / "experiment" / f"{experiment}.yaml").read_text()
+    assert "python scripts/reproduce.py" in text
+    assert f"experiment={experiment}" in text or experiment == "quickstart"
+
+
+@pytest.mark.parametrize("experiment", ["quickstart", "multi30k"])
+def test_the_arms_differ_in_the_attention_alone(experiment):
+    with_attention, without = runs(f"experiment={experiment}").values()
+    assert with_attention.model.attention.kind == "additive"
+    model = dataclasses.replace(with_attention.model, attention=without.model.attention)
+    assert without.model.attention.kind == "fixed"
+    assert dataclasses.replace(with_attention, model=model, system=without.system) == without
+
+
+def test_the_page_of_settings_is_current():
+    """Else: python -m seq2seq.config.reference."""
+    assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == settings_page()
 
 
 STUDY = {
@@ -98,8 +156,6 @@ STUDY = {
     "training.optimizer.decay_factor": 0.5,
     "training.optimizer.decay_patience": 1,
     "decoding.beam": 5,
-    "decoding.length_penalty": "power",
-    "decoding.length_normalization": 1.0,
     "evaluation.length_buckets": [10, 20, 30, 40, 50, 60],
     "evaluation.confidence": 0.95,
     "evaluation.bootstrap": 1_000,
@@ -118,11 +174,11 @@ SCALED_UP = {
 
 
 @pytest.mark.parametrize("scale", ["cpu", "gpu"])
-@pytest.mark.parametrize("limit", [30, 50])
-@pytest.mark.parametrize(("system", "kind"), [("attention", "additive"), ("no-attention", "fixed")])
-def test_the_study_is_trained_by_the_settings_fixed_in_advance(scale, limit, system, kind):
-    given = ["experiment=figure2", f"scale={scale}", f"system={system}-{limit}"]
-    config = flatten(to_json(compose_config("train", given)))
-    fixed = STUDY | (SCALED_UP if scale == "gpu" else {})
-    fixed |= {"corpus.train_max_words": limit, "model.attention.kind": kind}
-    assert {key: config[key] for key in fixed} == fixed
+def test_the_study_is_trained_by_the_settings_fixed_in_advance(scale):
+    arms = [("attention", "additive"), ("no-attention", "fixed")]
+    for limit, (name, kind) in ((limit, arm) for limit in (30, 50) for arm in arms):
+        run = runs("experiment=figure2", f"scale={scale}", "seeds=[1]")[f"{name}-{limit}"]
+        fixed = STUDY | (SCALED_UP if scale == "gpu" else {})
+        fixed |= {"corpus.train_max_words": limit, "model.attention.kind": kind}
+        config = flatten(to_json(run))
+        assert {key: config[key] for key in fixed} == fixed

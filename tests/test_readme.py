@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from launch import compose_config
+from cli import compose_config
 from reversal import write_reversal_corpus
 from small_checkpoint import save
 from test_scripts import TOY
@@ -94,7 +94,7 @@ def test_the_study_is_made_by_commands_that_compose_and_has_a_place_for_each_res
             f"outputs/figure2-cpu/no-attention-{words}/seed-1/evaluations/{name[:-7]}"
             for words in (50, 30)
         ]
-    experiments, published = configs[::2], configs[1::2]
+    experiments, published = [runs[0] for runs in configs[::2]], configs[1::2]
     study = {f"outputs/{e.name}/{s}/seed-1" for e in experiments[:1] for s in e.systems}
     assert {run for runs in published[0].curves.values() for run in runs} == study
     assert published[0].runs == published[0].curves  # a table of each pair: losses of two limits

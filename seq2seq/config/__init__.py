@@ -1,7 +1,7 @@
-"""The schema: one dataclass per config group, one docstring per field, checks on construction.
+"""The schema: a dataclass per config group, a docstring per field, checks on construction.
 
-Hydra fills these from ``configs/``; a checkpoint keeps them as JSON. Nothing else in the package
-knows where a value came from, and every module is built from its own group only.
+Hydra fills these from ``configs/``; a checkpoint keeps them as JSON. A module is built from its own
+group only.
 """
 
 from seq2seq.config.checks import (
@@ -23,6 +23,7 @@ from seq2seq.config.evaluation import (
     EvaluationConfig,
 )
 from seq2seq.config.model import (
+    ATTENTION_KINDS,
     AttentionConfig,
     DecoderConfig,
     EncoderConfig,
@@ -30,6 +31,7 @@ from seq2seq.config.model import (
 )
 from seq2seq.config.publish import PublishConfig
 from seq2seq.config.serialization import (
+    dotted_keys,
     flatten,
     from_json,
     to_json,
@@ -48,6 +50,7 @@ from seq2seq.config.training import (
 )
 
 __all__ = [
+    "ATTENTION_KINDS",
     "CORPORA",
     "EXAMPLES",
     "AttentionConfig",
@@ -70,6 +73,7 @@ __all__ = [
     "TokenizationConfig",
     "TrainingConfig",
     "TranslateConfig",
+    "dotted_keys",
     "flatten",
     "from_json",
     "nearest",

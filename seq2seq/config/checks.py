@@ -1,4 +1,4 @@
-"""Checks on single values; their messages name the key and the nearest valid ones."""
+"""Checks of single values, whose messages name the key and the nearest valid values."""
 
 import difflib
 from collections.abc import Iterable, Sequence

@@ -5,9 +5,7 @@ from dataclasses import dataclass, field
 from seq2seq.config.checks import require_choice, require_range
 from seq2seq.errors import UserError
 
-# Far beyond any use: what a config asks for is built, if only to see that the weights do not fit.
-WIDEST = 1_000_000
-DEEPEST = 100
+LARGEST_SIZE = 1_000_000  # beyond any use: what a checkpoint asks for is built, then checked
 
 DIRECTIONS = ("both", "forward", "backward")
 ATTENTION_KINDS = {
@@ -28,17 +26,9 @@ ATTENTION_KINDS = {
 """Kind -> its class in ``seq2seq/model/attention/``."""
 
 
-KINDS_THAT_READ = {
-    "heads": ("multi_head",),
-    "window": ("local_m", "local_p"),
-    "positions": ("location",),
-}
-"""Setting -> the kinds of attention that it has an effect on, where those are few."""
-
-
 @dataclass(kw_only=True)
 class EncoderConfig:
-    """The LSTM that reads the source, in both directions unless told otherwise."""
+    """The LSTM that reads the source, in both directions by default."""
 
     hidden_size: int = 256
     """Units per direction."""
@@ -47,7 +37,6 @@ class EncoderConfig:
     directions: str = "both"
     """both | forward (the paper's own baseline) | backward (from the last word to the first, as
     Sutskever et al. 2014 feed a sentence)."""
-
     summary: str = "top"
     """top | all: the final states that make the first state of the decoder, and the fixed vector of
     attention.kind=fixed; those of the top layer, or of all layers (Sutskever et al. 2014)."""
@@ -55,8 +44,8 @@ class EncoderConfig:
     def __post_init__(self) -> None:
         require_choice("model.encoder.directions", self.directions, DIRECTIONS)
         require_choice("model.encoder.summary", self.summary, ("top", "all"))
-        require_range("model.encoder.hidden_size", self.hidden_size, 1, WIDEST)
-        require_range("model.encoder.layers", self.layers, 1, DEEPEST)
+        require_range("model.encoder.hidden_size", self.hidden_size, 1, LARGEST_SIZE)
+        require_range("model.encoder.layers", self.layers, 1, 100)
 
 
 @dataclass(kw_only=True)
@@ -80,26 +69,13 @@ class AttentionConfig:
 
     def __post_init__(self) -> None:
         require_choice("model.attention.kind", self.kind, tuple(ATTENTION_KINDS))
-        require_range("model.attention.size", self.size, 1, WIDEST)
-        require_range("model.attention.positions", self.positions, 1, WIDEST)
-        require_range("model.attention.window", self.window, 1)
-        require_range("model.attention.heads", self.heads, 1, WIDEST)
+        for key in ("size", "heads", "window", "positions"):
+            require_range(f"model.attention.{key}", getattr(self, key), 1, LARGEST_SIZE)
         if self.kind == "multi_head" and self.size % self.heads:
             raise UserError(
                 f"model.attention.size={self.size} cannot be cut into model.attention.heads="
                 f"{self.heads} equal parts; choose a multiple."
             )
-
-    def refuse_idle(self) -> None:
-        """Refuse settings without effect; of whoever trains one system, not what several share."""
-        for key, kinds in KINDS_THAT_READ.items():
-            value = getattr(self, key)
-            if self.kind not in kinds and value != getattr(AttentionConfig, key):
-                raise UserError(
-                    f"model.attention.{key}={value} would have no effect on "
-                    f"model.attention.kind={self.kind}: it is of {' and '.join(kinds)}; leave it "
-                    "out."
-                )
 
 
 @dataclass(kw_only=True)
@@ -109,8 +85,7 @@ class DecoderConfig:
     hidden_size: int = 512
     """Units per layer."""
     layers: int = 1
-    """Stacked layers; the query comes from the top one, and what enters beside the word, enters the
-    first."""
+    """Stacked layers; the query comes from the top one, word and context enter the first."""
     order: str = "bahdanau"
     """bahdanau (attend before each step: the query is the state of the step before, and the context
     enters the recurrence) | luong (attend after it: the query is the step's own state, and the
@@ -133,23 +108,19 @@ class DecoderConfig:
     """Share the target embedding with the softmax (Press & Wolf 2017)."""
 
     def __post_init__(self) -> None:
-        require_range("model.decoder.hidden_size", self.hidden_size, 1, WIDEST)
-        require_range("model.decoder.layers", self.layers, 1, DEEPEST)
+        require_range("model.decoder.hidden_size", self.hidden_size, 1, LARGEST_SIZE)
+        require_range("model.decoder.layers", self.layers, 1, 100)
         require_choice("model.decoder.recurrence", self.recurrence, ("fast", "reference"))
         require_choice("model.decoder.order", self.order, ("bahdanau", "luong"))
         require_choice("model.decoder.readout", self.readout, ("linear", "tanh", "maxout"))
         require_choice("model.decoder.query", self.query, ("state_and_word", "state"))
         if self.input_feeding and self.order != "luong":
             raise UserError(
-                f"model.decoder.input_feeding=true has no meaning with model.decoder.order="
-                f"{self.order}, in which the context itself enters the recurrence; set "
+                "model.decoder.input_feeding=true does nothing in the order bahdanau; set "
                 "model.decoder.order=luong."
             )
         if self.readout == "maxout" and self.order == "luong":
-            raise UserError(
-                "model.decoder.readout=maxout is that of Bahdanau et al. 2014; with "
-                "model.decoder.order=luong set model.decoder.readout=linear or tanh."
-            )
+            raise UserError("model.decoder.readout=maxout needs model.decoder.order=bahdanau.")
 
 
 @dataclass(kw_only=True)
@@ -159,7 +130,7 @@ class ModelConfig:
     embedding_dim: int = 256
     """Width of source and target embeddings, and of the readout."""
     scale_embedding: bool = True
-    """Multiply embeddings by sqrt(embedding) as they are read (Vaswani et al. 2017, 3.4)."""
+    """Multiply embeddings by sqrt(embedding_dim) as they are read (Vaswani et al. 2017, 3.4)."""
     dropout: float = 0.2
     """Dropped share of the readout, and of states between layers."""
     embedding_dropout: float = 0.0
@@ -171,19 +142,19 @@ class ModelConfig:
     decoder: DecoderConfig = field(default_factory=DecoderConfig)
 
     def __post_init__(self) -> None:
-        require_range("model.embedding_dim", self.embedding_dim, 1, WIDEST)
+        require_range("model.embedding_dim", self.embedding_dim, 1, LARGEST_SIZE)
         require_range("model.dropout", self.dropout, 0, 0.95)
         require_range("model.embedding_dropout", self.embedding_dropout, 0, 0.95)
         require_choice("model.initialization", self.initialization, ("uniform", "paper"))
         memory = self.encoder.hidden_size * (2 if self.encoder.directions == "both" else 1)
         if self.attention.kind == "dot" and self.decoder.hidden_size != memory:
             raise UserError(
-                f"model.attention.kind=dot compares states of model.decoder.hidden_size="
-                f"{self.decoder.hidden_size} with annotations of {memory}; make them equal, or "
-                "take general, which need not have them so."
+                f"model.attention.kind=dot needs model.decoder.hidden_size="
+                f"{self.decoder.hidden_size} to be the annotations' {memory}; make them equal, or "
+                "take general."
             )
         if self.attention.kind == "multi_head" and memory % self.attention.heads:
             raise UserError(
-                f"Annotations of {memory} (model.encoder.hidden of each direction) cannot be cut "
-                f"into model.attention.heads={self.attention.heads} equal parts."
+                f"Annotations of {memory} (model.encoder.hidden_size in each direction) cannot be "
+                f"cut into model.attention.heads={self.attention.heads} equal parts."
             )

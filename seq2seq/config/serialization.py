@@ -4,8 +4,10 @@ import dataclasses
 import reprlib
 import types
 import typing
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
+from seq2seq.config.checks import nearest
 from seq2seq.config.corpus import CORPORA, CorpusConfig
 from seq2seq.errors import UserError
 
@@ -28,59 +30,65 @@ def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def from_json(schema: type[T], data: Any, where: str) -> T:
+def dotted_keys(schema: type, prefix: str = "") -> Iterator[str]:
+    """Every key that a config of ``schema`` may hold, of each kind of corpus."""
+    hints = typing.get_type_hints(schema)
+    for field in dataclasses.fields(schema):
+        hint, key = hints[field.name], prefix + field.name
+        yield key
+        if dataclasses.is_dataclass(hint):
+            kinds = CORPORA.values() if hint is CorpusConfig else [typing.cast(type, hint)]
+            yield from dict.fromkeys(k for kind in kinds for k in dotted_keys(kind, f"{key}."))
+
+
+def from_json(schema: type[T], data: Any, where: str, prefix: str = "") -> T:
     """Rebuild a config dataclass from the JSON that :func:`to_json` made, strictly.
 
-    ``where`` names the file in the message when a field is missing, unknown or ill-typed.
+    Raises UserError, which names ``where`` the data is from, for a key that is missing, unknown or
+    of another type. ``prefix`` is the group's own key and a dot.
     """
     if not isinstance(data, dict):
-        raise UserError(
-            f"{where}: a config group is {reprlib.repr(data)}, not a group; was it altered?"
-        )
+        raise UserError(f"{where}: {prefix[:-1]}={reprlib.repr(data)} is not a group of settings.")
     if schema is CorpusConfig:
         kind = data.get("kind")
         if not isinstance(kind, str) or kind not in CORPORA:
             raise UserError(
-                f"{where}: corpus kind {reprlib.repr(kind)} is unknown; valid: {list(CORPORA)}."
+                f"{where}: {prefix}kind={reprlib.repr(kind)} is not one of {', '.join(CORPORA)}."
             )
         schema = typing.cast(type[T], CORPORA[kind])
     hints = typing.get_type_hints(schema)
-    fields = dataclasses.fields(schema)  # type: ignore[arg-type]
-    if unknown := set(data) - {f.name for f in fields}:
-        raise UserError(
-            f"{where}: unknown config key {reprlib.repr(min(unknown))}; was it altered?"
-        )
+    fields = {field.name: field for field in dataclasses.fields(schema)}  # type: ignore[arg-type]
     absent = dataclasses.MISSING
-    needed = {f.name for f in fields if f.default is absent and f.default_factory is absent}
-    if missing := needed - set(data):
-        raise UserError(f"{where}: the config key {min(missing)!r} is missing; was it altered?")
+    for key, field in fields.items():
+        if key not in data and field.default is absent and field.default_factory is absent:
+            raise UserError(f"{where}: {prefix}{key} is missing.")
     values: dict[str, Any] = {}
     for key, value in data.items():
+        if key not in fields:
+            raise UserError(
+                f"{where}: {prefix}{key:.40} is not a config key; nearest valid: "
+                f"{nearest(key, fields)}."
+            )
         hint = hints[key]
         if dataclasses.is_dataclass(hint):
-            values[key] = from_json(typing.cast(type, hint), value, where)
+            value = from_json(typing.cast(type, hint), value, where, f"{prefix}{key}.")
         elif not _fits(value, hint):
-            raise UserError(
-                f"{where}: config key {key!r} holds {reprlib.repr(value)}, not a "
-                f"{getattr(hint, '__name__', hint)}."
-            )
-        else:
-            values[key] = value
+            name = getattr(hint, "__name__", hint)
+            raise UserError(f"{where}: {prefix}{key}={reprlib.repr(value)} is not a {name}.")
+        values[key] = value
     return schema(**values)
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    origin = typing.get_origin(hint)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return True
     if origin in (types.UnionType, typing.Union):
-        return any(_fits(value, option) for option in typing.get_args(hint))
+        return any(_fits(value, option) for option in arguments)
     if origin is list:
-        (member,) = typing.get_args(hint)
-        return isinstance(value, list) and all(_fits(item, member) for item in value)
-    if origin is dict:
-        _, member = typing.get_args(hint)  # the keys of JSON are strings
-        return isinstance(value, dict) and all(_fits(item, member) for item in value.values())
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, origin or hint)
+        return isinstance(value, list) and all(_fits(item, arguments[0]) for item in value)
+    if origin is dict:  # the keys of JSON are strings
+        return isinstance(value, dict) and all(_fits(v, arguments[1]) for v in value.values())
+    if isinstance(value, bool):
+        return hint is bool
+    return isinstance(value, int | float if hint is float else hint)

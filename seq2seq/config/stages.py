@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from seq2seq.config.checks import nearest, require_choice, require_distinct, require_range
 from seq2seq.config.corpus import CorpusConfig, TokenizationConfig
@@ -13,6 +14,8 @@ from seq2seq.errors import UserError
 
 EXAMPLES = ("additive", "dot", "local", "scaled_dot", "softmax_axis", "multi_head")
 """What ``explain`` can walk through."""
+ARM = ("corpus", "tokenization", "model", "training", "seeds")
+"""What the systems of an experiment may differ in; searched and scored they are alike."""
 
 
 @dataclass(kw_only=True)
@@ -21,10 +24,13 @@ class ExperimentConfig:
 
     name: str
     """Name of the experiment: the first folder below ``output``."""
-    systems: dict[str, list[str]]
-    """The arms under comparison: name -> the Hydra overrides that make it."""
+    systems: dict[str, dict[str, Any]]
+    """The arms under comparison: name -> the settings of corpus, tokenization, model or training
+    that make it, and ``seeds``, if it has its own: {attention: {model: {attention: {kind: dot}}}}.
+    """
     system: str
-    """Which of ``systems`` to train; ``reproduce`` runs them all."""
+    """Which of ``systems`` to train, or a kind of attention, which is a system by itself;
+    ``reproduce`` runs them all, or, where this is given, this one and its baseline."""
     baseline: str
     """The system without the component under study: the others are compared with it."""
     baselines: dict[str, str] = field(default_factory=dict)
@@ -43,24 +49,26 @@ class ExperimentConfig:
     beams: list[int] = field(default_factory=lambda: [1, 5])
     """``reproduce`` evaluates with each of these beam widths; each gets its table and figure."""
     test_texts: dict[str, str] = field(default_factory=dict)
-    """Test sets beside the corpus's own, for ``reproduce``: name -> path of its two files without
-    their endings, which are the language codes."""
+    """More test sets for ``reproduce``: name -> path of its two files without their endings, which
+    are the language codes."""
     data: str = "data"
     """Folder for corpora and encoded text."""
     output: str = "outputs"
-    """Folder for runs: <output>/<name>/<system>/seed-<seed>."""
+    """Folder for runs: ``<output>/<name>/<system>/seed-<seed>``."""
 
     def __post_init__(self) -> None:
         for seed in (self.seed, *self.seeds):
             require_range("seed", seed, 0)
-        for key, name in (("name", self.name), *(("systems", name) for name in self.systems)):
+        for name in (self.name, *self.systems):
             parts = Path(name).parts
-            if not parts or ".." in parts or Path(name).is_absolute():
-                raise UserError(f"{key}={name} is no name of a folder below output; give another.")
-        if "comparison" in self.systems:
-            raise UserError(
-                "systems.comparison would share the folder of the comparison; call it otherwise."
-            )
+            if not parts or ".." in parts or Path(name).is_absolute() or name == "comparison":
+                raise UserError(f"name={name} is not free to be a folder below output; change it.")
+        for name, arm in self.systems.items():
+            if unlike := set(arm) - set(ARM):
+                raise UserError(
+                    f"systems.{name} sets {min(unlike)}, but systems may differ in "
+                    f"{', '.join(ARM)} alone; set it for the whole experiment."
+                )
         named = [("system", self.system), ("baseline", self.baseline)]
         named += [("baselines", name) for pair in self.baselines.items() for name in pair]
         for key, system in named:

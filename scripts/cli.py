@@ -1,0 +1,255 @@
+"""What every script shares: compose its config once, one sentence for bad input, exit status."""
+
+import contextlib
+import errno
+import logging
+import os
+import re
+import shlex
+import signal
+import sys
+import typing
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import (
+    ConfigAttributeError,
+    ConfigKeyError,
+    MissingMandatoryValue,
+    OmegaConfBaseException,
+)
+
+from seq2seq import config as schema
+from seq2seq.errors import UserError
+from seq2seq.training.interruption import Interrupted
+
+log = logging.getLogger(__name__)
+
+CONFIGS = Path(__file__).resolve().parent.parent / "configs"
+SCHEMAS: dict[str, type] = {
+    **dict.fromkeys(("prepare", "train", "reproduce"), schema.ExperimentConfig),
+    "translate": schema.TranslateConfig,
+    "evaluate": schema.EvaluateConfig,
+    "compare": schema.CompareConfig,
+    "explain": schema.ExplainConfig,
+    "publish": schema.PublishConfig,
+}
+INSTEAD = {
+    ("train", "seeds"): "seed",
+    ("reproduce", "seed"): "seeds",
+    ("reproduce", "decoding.beam"): "beams",
+}
+"""What does what a key that the script does not read seems to ask for."""
+
+
+def launch(name: str, stage: Callable[[Any], float | None]) -> None:
+    """Run ``stage`` with the config that Hydra composes for script ``name``, and exit.
+
+    ``stage`` is given the script's dataclass; that of ``reproduce`` a list, one for each system
+    and seed. Hydra's sweepers get the number that it returns, if any.
+    """
+    register_schema(name)
+    os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # have Hydra raise its errors, not print them
+    if {"--help", "-h"} & set(sys.argv):
+        print(sys.modules["__main__"].__doc__)
+    if {"--multirun", "-m"} & set(sys.argv):  # jobs that a launcher starts import this file
+        paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    composed = False
+
+    @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=name)
+    def run(config: DictConfig) -> float | None:
+        nonlocal composed
+        composed = True
+        logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+        with exit_status():
+            return stage(build_config(name, config, list(HydraConfig.get().overrides.task)))
+
+    with exit_status():
+        if name != "train" and process_count() > 1:
+            raise UserError(f"{name} does not run under torchrun; start it with python.")
+        try:
+            run()
+        except Exception as error:
+            if composed:
+                raise
+            raise UserError(composition_error(error, name)) from None
+
+
+def register_schema(name: str) -> None:
+    """Give Hydra the dataclasses of script ``name``: it refuses unknown keys and wrong types."""
+    store = ConfigStore.instance()
+    node, hints = OmegaConf.structured(SCHEMAS[name]), typing.get_type_hints(SCHEMAS[name])
+    for key, hint in hints.items():
+        if typing.get_origin(hint) is dict and key != "systems":
+            OmegaConf.set_struct(node[key], False)  # whose keys the user names
+    store.store(name=f"{name}_schema", node=node)
+    for kind, corpus in schema.CORPORA.items():
+        store.store(name=f"{kind}_corpus", node=corpus)
+
+
+def compose_config(name: str, overrides: list[str]) -> Any:
+    """What ``launch`` gives the stage of script ``name``.
+
+    Raises UserError for anything that Hydra or the schema refuses.
+    """
+    register_schema(name)
+    try:
+        with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
+            composed = hydra.compose(name, overrides=overrides)
+    except Exception as error:
+        raise UserError(composition_error(error, name)) from None
+    return build_config(name, composed, overrides)
+
+
+def build_config(name: str, composed: DictConfig, overrides: list[str]) -> Any:
+    """The dataclass of script ``name`` from its composed config; for ``reproduce`` a list."""
+    try:
+        if SCHEMAS[name] is schema.ExperimentConfig:
+            return _runs(name, composed, overrides)
+        return _to_dataclass(name, composed)
+    except OmegaConfBaseException as error:
+        raise UserError(composition_error(error, name)) from None
+
+
+def _runs(name: str, composed: DictConfig, overrides: list[str]) -> Any:
+    """The chosen system's config; for ``reproduce`` those of all systems and seeds."""
+    parsed = OverridesParser.create().parse_overrides(overrides)
+    given = schema.flatten({str(one.key_or_group): one.value() for one in parsed})
+    for key in given:
+        if instead := INSTEAD.get((name, key)):
+            raise UserError(f"{name} does not read {key}; give {instead}=... instead.")
+    chosen = composed.system
+    if chosen in schema.ATTENTION_KINDS and chosen not in composed.systems:
+        arm = {"model": {"attention": {"kind": chosen}}}
+        OmegaConf.update(composed, f"systems.{chosen}", arm, force_add=True)
+    _to_dataclass(name, composed)  # before an arm hides what is wrong
+
+    def run(system: str, seed: int) -> Any:
+        arm: Any = OmegaConf.to_container(composed.systems[system], resolve=True)
+        for key, value in schema.flatten(arm).items():
+            if key != "seeds" and given.get(key, value) != value:
+                raise UserError(
+                    f"{key}={given[key]} would have no effect: system={system} sets it to {value}; "
+                    f"leave it out, or give systems.{system}.{key}=... instead."
+                )
+        chosen = {"system": system, "seed": seed, "seeds": seeds[system]}
+        merged: Any = OmegaConf.merge(composed, arm, chosen)
+        return _to_dataclass(name, merged)
+
+    systems = list(composed.systems) if name == "reproduce" else [chosen]
+    if name == "reproduce" and "system" in given:
+        composed.baseline = composed.baselines.get(chosen, composed.baseline)
+        composed.baselines = {}
+        systems = list(dict.fromkeys([chosen, composed.baseline]))
+    own = {} if "seeds" in given else composed.systems
+    seeds = {system: own.get(system, {}).get("seeds", composed.seeds) for system in systems}
+    if name != "reproduce":
+        return run(chosen, composed.seed)
+    every = dict.fromkeys(seed for of_one in seeds.values() for seed in of_one)
+    return [run(system, seed) for seed in every for system in systems if seed in seeds[system]]
+
+
+def _to_dataclass(name: str, composed: DictConfig) -> Any:
+    plain = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
+    return schema.from_json(SCHEMAS[name], plain, f"The config of {name}")
+
+
+def composition_error(error: Exception, name: str) -> str:
+    """One sentence for an error of Hydra or OmegaConf: what is wrong, and what would be valid."""
+    causes: list[BaseException] = [error]
+    while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
+        causes.append(cause)
+    for cause in causes:
+        key, said = getattr(cause, "full_key", None), str(getattr(cause, "msg", ""))
+        if isinstance(cause, MissingConfigException) and cause.options:
+            group, _, choice = (cause.missing_cfg_file or "").rpartition("/")
+            near = schema.nearest(choice, cause.options)
+            return f"{group}={choice} is not a valid choice; nearest valid: {near}."
+        if isinstance(cause, OverrideParseException):
+            return (
+                f"{cause.override} is not of the form key=value; put quotes around a value that "
+                "holds spaces, commas, brackets or =, such as input=\"'my file.txt'\"."
+            )
+        if isinstance(cause, MissingMandatoryValue) and key:
+            return f"{key} is not set; give {key}=..."
+        if isinstance(cause, ConfigKeyError | ConfigAttributeError) and key:
+            return _unknown_key(key, name)
+        if isinstance(cause, OmegaConfBaseException) and key:
+            if "is not a ListConfig" in said:
+                return f"{key} is a list; put brackets around its values: {key}=[...]."
+            return f"{key}: {said.splitlines()[0].rstrip('.')}."
+    said = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    ours = isinstance(error, HydraException | OmegaConfBaseException)
+    return f"{said}." if ours else f"The config cannot be composed: {said}."
+
+
+def _unknown_key(key: str, name: str) -> str:
+    if key.partition(".")[0] == "experiment":
+        return "The first line of an experiment's file must be # @package _global_; add it."
+    valid = list(schema.dotted_keys(SCHEMAS[name]))
+    if key in valid:
+        return f"{key} is not a setting of this {key.rpartition('.')[0] or name}; leave it out."
+    return f"{key} is not a config key of {name}; nearest valid: {schema.nearest(key, valid)}."
+
+
+@contextlib.contextmanager
+def exit_status() -> Iterator[None]:
+    """Map exceptions and signals to one line and an exit status.
+
+    1 for a UserError, a file that cannot be used, or too little memory; 130 for Ctrl-C, 143 for
+    SIGTERM; 0 for a training that SIGTERM stopped with everything saved. Other exceptions pass.
+    """
+    # By itself SIGTERM leaves temporary files and workers behind. Of several processes, one that
+    # waits for the others inside PyTorch would not end.
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL and process_count() == 1:
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    except UserError as error:
+        _fail(str(error))
+    except BrokenPipeError:  # the reader of standard output has closed it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            _fail(f"{error.filename or 'The disk'} is full; free some space and run this again.")
+        if error.filename is None:
+            raise
+        _fail(f"{error.filename} cannot be used ({error.strerror}); choose another place.")
+    except (MemoryError, RuntimeError) as error:
+        lacking = re.search("allocate memory|out of memory|ALLOC_FAILED", str(error))
+        if not lacking and not isinstance(error, MemoryError):
+            raise
+        _fail(
+            "out of memory; set a smaller training.batch_size (with training.gradient_accumulation "
+            "for the same update), decoding.batch_size or model, or free some memory."
+        )
+    except Interrupted as stop:
+        command = shlex.join(["python", *sys.argv])
+        log.info("%s To resume: %s", stop, command if process_count() == 1 else "torchrun again")
+        sys.exit(stop.status)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _fail(sentence: str) -> typing.NoReturn:
+    """Exit with status 1; of several processes, the first to fail says why."""
+    if process_count() > 1:
+        from seq2seq.training.distributed import speaks  # imports torch
+
+        if not speaks():
+            sys.exit(1)
+    sys.exit(f"error: {sentence}")
+
+
+def process_count() -> int:
+    """How many processes torchrun has started to train together; 1 without it."""
+    # A job script may leave WORLD_SIZE behind; torchrun sets both.
+    return int(os.environ.get("WORLD_SIZE") or "1") if "RANK" in os.environ else 1

@@ -1,0 +1,313 @@
+"""A command line becomes one config, or one sentence; whatever stops a script, an exit status."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import cli
+import pytest
+import torch
+from cli import compose_config, exit_status
+from hydra._internal import hydra
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+
+from seq2seq.config import ATTENTION_KINDS, ExperimentConfig
+from seq2seq.errors import UserError
+from seq2seq.training import distributed
+from seq2seq.training.interruption import Interrupted
+
+ROOT = Path(__file__).resolve().parent.parent
+
+REFUSED = [
+    # an unknown key, by itself or forced in, or in a system; a key of another corpus
+    ("train", "training.max_epoch=3", "training.max_epochs"),
+    ("train", "+training.max_epoch=3", "max_epochs"),
+    ("train", "systems.attention={model: {atention: {kind: dot}}}", "model.attention"),
+    ("train", "corpus.max_ratio=2", "corpus.max_ratio"),
+    # a choice that does not exist
+    ("train", "corpus=europrl", "corpus=europrl .* europarl"),
+    ("train", "model.attention.kind=aditive", "model.attention.kind"),
+    ("train", "system=atention", "system=atention .* attention"),
+    ("reproduce", "system=atention", "system=atention .* attention"),
+    ("train", "baseline=none", "baseline=none"),
+    # a value of the wrong type or out of range, by itself or by interpolation
+    ("train", "training.max_epochs=many", "training.max_epochs"),
+    ("train", "model.dropout=3", "model.dropout"),
+    ("train", "model.encoder=3", "model.encoder"),
+    ("train", "model.attention=${seed}", "model.attention"),
+    ("train", "corpus=[1,[2]]", "config"),
+    ("train", "evaluation.length_buckets=${name}", "length_buckets"),
+    ("train", "seed=${oc.env:NO_SUCH_VARIABLE}", "NO_SUCH_VARIABLE"),
+    ("reproduce", "seeds=[1,1]", r"seeds=\[1, 1\]"),
+    ("reproduce", "beams=5", r"beams=\[\.\.\.\]"),
+    # what the script, or the system, would not read
+    ("train", "seeds=[1,2]", "seed="),
+    ("reproduce", "seed=2", "seeds="),
+    ("train", "model.attention={kind: fixed}", "model.attention.kind=fixed .* system=attention"),
+    # a system that is no folder, or that could not be compared
+    ("train", "+systems.comparison={}", "name=comparison"),
+    ("train", "+systems.attention.decoding={beam: 3}", "systems.attention sets decoding"),
+    ("train", "name=../elsewhere", "name="),
+    # a value that is missing, and a line that Hydra cannot parse
+    ("translate", "input=x", "checkpoint"),
+    ("translate", "checkpoint=a=b", "checkpoint=a=b"),
+    ("train", "+=[1]", "config"),
+]
+
+
+@pytest.mark.parametrize(("script", "override", "match"), REFUSED, ids=lambda text: text)
+def test_a_bad_override_is_one_sentence(script, override, match):
+    with pytest.raises(UserError, match=match) as caught:
+        compose_config(script, [override])
+    assert "\n" not in str(caught.value)
+
+
+def test_the_chosen_system_is_merged_into_the_rest_of_the_command_line():
+    config = compose_config("train", ["system=no-attention", "model.embedding_dim=8"])
+    assert isinstance(config, ExperimentConfig)
+    assert (config.model.attention.kind, config.model.embedding_dim) == ("fixed", 8)
+    compose_config("train", ["system=no-attention", "model.attention.kind=fixed"])  # they agree
+    changed = compose_config("train", ["systems.attention.model.attention.kind=dot"])
+    assert changed.model.attention.kind == "dot"
+
+
+def test_a_kind_of_attention_is_a_system_by_itself():
+    for kind in set(ATTENTION_KINDS) - {"dot"}:  # which has to have units of one number
+        small = ["model.encoder.hidden_size=8", "model.decoder.hidden_size=16"]
+        config = compose_config("train", ["experiment=multi30k", f"system={kind}", *small])
+        assert (config.system, config.model.attention.kind) == (kind, kind)
+
+
+def test_reproduce_runs_each_system_with_each_seed_and_one_alone_with_its_baseline():
+    chosen = "experiment=bottleneck_width"
+
+    def runs(*more: str) -> list[tuple[int, str]]:
+        return [(run.seed, run.system) for run in compose_config("reproduce", [chosen, *more])]
+
+    several = [(seed, f"width-{width}") for seed in (2, 3) for width in (64, 256)]
+    assert runs()[7:] == several  # of their own seeds, after the first of all systems
+    assert {seed for seed, _ in runs()[:7]} == {1}
+    assert {seed for seed, _ in runs("seeds=[7]")} == {7}
+    pair = compose_config("reproduce", [chosen, "system=with-attention-256", "seeds=[4]"])
+    assert [run.system for run in pair] == ["with-attention-256", "width-256"]
+    assert {run.baseline for run in pair} == {"width-256"}
+    followed = compose_config("reproduce", ["corpus.seed=${seed}", "seeds=[5]"])
+    assert [run.corpus.seed for run in followed] == [5, 5]
+
+
+@pytest.mark.parametrize("first_line", ["# @package _global_\n", ""])
+def test_an_experiment_may_lie_in_a_folder_of_ones_own(tmp_path, first_line):
+    (tmp_path / "experiment").mkdir()
+    settings = "name: mine\nsystems: {a: {}, b: {}}\nsystem: a\nbaseline: b\n"
+    (tmp_path / "experiment" / "mine.yaml").write_text(first_line + settings)
+    chosen = [f"hydra.searchpath=['file://{tmp_path}']", "experiment=mine", "system=b"]
+    if first_line:
+        config = compose_config("train", chosen)
+        assert (config.name, config.system) == ("mine", "b")
+    else:
+        with pytest.raises(UserError, match="# @package _global_"):
+            compose_config("train", chosen)
+
+
+@pytest.fixture
+def compositions(monkeypatch, tmp_path) -> list[str]:
+    """The overrides of each config that Hydra loads, in a folder of the test's own."""
+    loaded = []
+    load = ConfigLoaderImpl.load_configuration
+
+    def counted(self, *arguments, **settings):
+        loaded.append(settings)
+        return load(self, *arguments, **settings)
+
+    monkeypatch.setattr(ConfigLoaderImpl, "load_configuration", counted)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
+    before = signal.getsignal(signal.SIGTERM)
+    yield loaded
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize(
+    ("script", "overrides"),
+    [("train", []), ("reproduce", []), ("reproduce", ["experiment=attention_kinds"])],
+)
+def test_hydra_loads_no_more_configs_than_for_a_program_of_its_own(
+    compositions, monkeypatch, script, overrides
+):
+    given = []
+    monkeypatch.setattr(sys, "argv", [f"{script}.py", *overrides])
+    cli.launch(script, given.append)
+    assert len(given) == 1
+    assert len(compositions) == 2  # hydra.main looks for the mode, then runs
+
+
+@pytest.mark.usefixtures("compositions")
+def test_hydra_gets_the_number_that_a_stage_returns(monkeypatch):
+    """Its sweepers minimise it."""
+    jobs, run_job = [], hydra.run_job
+    monkeypatch.setattr(hydra, "run_job", lambda **given: jobs.append(run_job(**given)) or jobs[-1])
+    monkeypatch.setattr(sys, "argv", ["train.py", "seed=3"])
+    cli.launch("train", lambda config: config.seed / 2)
+    assert [job.return_value for job in jobs] == [1.5]
+
+
+TIMED = """
+import resource, runpy, sys
+sys.argv = sys.argv[1:]
+try:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+except SystemExit as stop:
+    print(stop.code)
+print("torch" in sys.modules, resource.getrusage(resource.RUSAGE_SELF).ru_utime)
+"""
+
+
+@pytest.mark.parametrize("argument", ["--help", "training.max_epoch=3"])
+def test_help_and_a_refusal_come_without_importing_torch(tmp_path, argument):
+    train = str(ROOT / "scripts" / "train.py")
+    done = subprocess.run(
+        [sys.executable, "-c", TIMED, train, argument, *(["corpus=files"] * (argument[0] == "-"))],
+        cwd=tmp_path,
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'scripts'}"},
+    )
+    assert done.stderr == ""
+    said, _, last = done.stdout.rstrip().rpartition("\n")
+    imported, seconds = last.split()
+    assert imported == "False"
+    assert float(seconds) < 3  # about 0.6 on a machine with nothing else to do
+    if argument == "--help":
+        assert said.startswith("Train one system of an experiment")
+        for group in (path for path in cli.CONFIGS.iterdir() if path.is_dir()):
+            choices = ", ".join(sorted(path.stem for path in group.glob("*.yaml")))
+            assert f"\n{group.name}: {choices}\n" in said or group.name == "hydra"
+        assert "kind: files" in said
+    else:
+        assert said.startswith("error: training.max_epoch is not a config key")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def usual_handler():
+    """A script that ends may leave its handler of SIGTERM."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("usual_handler")
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (UserError("There is no text."), "There is no text."),
+        (OSError(errno.ENOSPC, "No space left", "a/b"), "a/b"),
+        (OSError(errno.EACCES, "Permission denied", "a/b"), "a/b .*Permission denied"),
+        (MemoryError(), "training.batch_size"),
+        (torch.OutOfMemoryError("CUDA out of memory."), "training.batch_size"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "training.batch_size"),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED"), "training.batch_size"),
+        (Interrupted(signal.SIGINT, "Stopped."), 130),
+        (Interrupted(signal.SIGTERM, "Stopped."), 0),
+        (KeyboardInterrupt(), 130),
+        (RuntimeError("a fault"), None),
+        (OSError("without a file"), None),
+    ],
+    ids=repr,
+)
+def test_what_stops_a_script_becomes_one_line_and_a_status(error, status):
+    if status is None:  # a defect of the program keeps its traceback
+        with pytest.raises(type(error), match=str(error)), exit_status():
+            raise error
+        return
+    with pytest.raises(SystemExit) as stop, exit_status():
+        raise error
+    if isinstance(status, int):
+        assert stop.value.code == status
+    else:
+        assert stop.match(f"^error: .*{status}")
+        assert "\n" not in stop.value.code
+
+
+def test_what_a_job_script_leaves_behind_is_not_taken_for_torchrun(monkeypatch):
+    monkeypatch.delenv("RANK", raising=False)
+    for left in ("2", ""):
+        monkeypatch.setenv("WORLD_SIZE", left)
+        assert cli.process_count() == distributed._world_size() == 1
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert cli.process_count() == distributed._world_size() == 2
+
+
+WORK = """
+import sys, tempfile, time
+from cli import exit_status
+with exit_status(), tempfile.TemporaryDirectory(dir=sys.argv[1]):
+    print("at work", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(("processes", "status"), [("1", 143), ("2", -signal.SIGTERM)])
+def test_sigterm_cleans_up(tmp_path, processes, status):
+    """But for processes that train together, one of which could wait for the others forever."""
+    paths = f"{ROOT}:{ROOT / 'scripts'}"
+    script = subprocess.Popen(
+        [sys.executable, "-c", WORK, str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": paths, "WORLD_SIZE": processes, "RANK": "0"},
+        stdout=subprocess.PIPE,
+    )
+    with script:
+        assert script.stdout.readline() == b"at work\n"
+        script.terminate()
+        assert script.wait(timeout=30) == status
+    assert bool(list(tmp_path.iterdir())) == (processes == "2")
+
+
+def below(parent: int) -> set[int]:
+    """Ids of the processes that ``parent`` has started."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[1]) == parent and fields[0] != "Z":
+            found.add(int(path.parent.name))
+    return found
+
+
+def until(condition, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="reads /proc")
+def test_sigterm_leaves_no_workers_behind(tmp_path):
+    """Those that tokenise wait for work, and would wait for it forever."""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for split, lines in (("train", 400_000), ("valid", 10), ("test", 10)):
+        for side in ("source", "target"):
+            text = "a few words that have to be cut into their pieces .\n" * lines
+            (folder / f"{split}.{side}").write_text(text)
+    command = [sys.executable, str(ROOT / "scripts" / "prepare.py"), "experiment=own_text"]
+    command += [f"corpus.directory={folder}", "tokenization=moses", "tokenization.workers=2"]
+    script = subprocess.Popen(
+        [*command, f"data={tmp_path / 'data'}", f"output={tmp_path / 'outputs'}"],
+        stderr=subprocess.DEVNULL,
+    )
+    with script:
+        until(lambda: len(below(script.pid)) >= 3)  # and what counts their semaphores
+        workers = below(script.pid)
+        script.terminate()
+        assert script.wait(timeout=60) == 143
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
+    assert not list((tmp_path / "data").rglob("*.part"))
