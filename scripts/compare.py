@@ -3,12 +3,12 @@
 from launch import launch
 
 from seq2seq.config import CompareConfig
-from seq2seq.report.comparison import compare
+from seq2seq.report.compare import compare
 
 
 def main(config: CompareConfig) -> None:
-    """Write the comparison and print its table."""
-    print(compare(config).markdown)
+    """Write the comparison and print its summary."""
+    print(compare(config).summary)
 
 
 if __name__ == "__main__":

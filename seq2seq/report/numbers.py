@@ -2,8 +2,7 @@
 
 import math
 
-from seq2seq.evaluation.lengths import FEW
-from seq2seq.evaluation.significance import TIE, DifferenceInDifferences, PairedComparison
+from seq2seq.evaluation.significance import TIE
 
 DAGGER = "†"
 """Marks what comes of fewer than 100 sentences."""
@@ -43,28 +42,8 @@ def p_text(p: float, trials: int) -> str:
     return f"≤ {least:.3f}" if p >= 0.0005 else f"≤ {least:.1g}"
 
 
-def gap_cells(paired: PairedComparison, trials: int) -> list[str]:
-    """A gap with its interval, and the p-values of both tests."""
-    return [
-        with_interval(paired.gap, paired.gap_low, paired.gap_high),
-        p_text(paired.p_bootstrap, trials),
-        p_text(paired.p_randomization, trials),
-    ]
-
-
-def growth_cells(growth: DifferenceInDifferences) -> list[str]:
-    """The gap on short sources, on long ones, and the difference; few sentences are marked."""
-    short = f" {DAGGER}" if growth.short_sentences < FEW else ""
-    long = f" {DAGGER}" if growth.long_sentences < FEW else ""
-    return [
-        with_interval(growth.short_gap, growth.short_low, growth.short_high) + short,
-        with_interval(growth.long_gap, growth.long_low, growth.long_high) + long,
-        with_interval(growth.value, growth.low, growth.high) + (short or long),
-    ]
-
-
 def or_dash(value: float | None, digits: int) -> str:
-    """So many digits after the point; a dash where nobody knows."""
+    """So many digits after the point; a dash for None."""
     return "–" if value is None else f"{value:,.{digits}f}"
 
 

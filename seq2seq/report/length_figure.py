@@ -1,4 +1,4 @@
-"""BLEU by source length: the figure of Bahdanau, Cho & Bengio 2014, with intervals.
+"""BLEU by source length: the figure of Bahdanau, Cho & Bengio 2014, with intervals; and as a map.
 
 Systems differ in colour, in marker and in line, so that the figure survives grey printing.
 """
@@ -6,15 +6,18 @@ Systems differ in colour, in marker and in line, so that the figure survives gre
 import textwrap
 from collections.abc import Sequence
 
+import numpy as np
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.typing import LineStyleType
 
-from seq2seq.evaluation.lengths import FEW
-from seq2seq.evaluation.systems import Comparison, System, SystemRow
+from seq2seq.evaluation.comparison import Comparison, System
+from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.report.numbers import percent
-from seq2seq.report.style import COLOURS, DPI, FAINT, GRID, INK, WIDTH, render
+from seq2seq.report.style import COLOURS, DPI, FAINT, GRID, INK, WIDTH, ink_on, render
 from seq2seq.report.tables import heading
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -31,13 +34,17 @@ LINES: tuple[LineStyleType, ...] = (
 HEIGHT = 5.4
 """Inches: 16 to 9 with the width, a slide."""
 LEFT = 0.075
+MANY_SYSTEMS = 4
+"""With more systems, whose lines cover each other, a comparison has a heatmap too."""
+ROW, HEAD, FOOT = 0.52, 1.05, 1.1
+"""Inches of the heatmap: a row; above it; below it."""
 SAMPLE = 30
-"""Points: the length of the piece of line beside a system's name."""
+"""Points: the length of the line sample next to a system's name."""
 
 
 def look(index: int) -> tuple[str, LineStyleType, str]:
     """Colour, line and marker of the system of that number; no two of the first 49 are alike."""
-    again = index // len(COLOURS)  # colours come round: then with the next line and marker
+    again = index // len(COLOURS)  # the next round of colours has other lines and markers
     return (
         COLOURS[index % len(COLOURS)],
         LINES[(index + again) % len(LINES)],
@@ -46,7 +53,7 @@ def look(index: int) -> tuple[str, LineStyleType, str]:
 
 
 def render_length_figure(comparison: Comparison) -> dict[str, bytes]:
-    """Draw BLEU by source length for every system: {"png": ..., "svg": ...}."""
+    """BLEU by source length for every system: {"png": ..., "svg": ...}."""
     return render(lambda: length_figure(comparison))
 
 
@@ -54,21 +61,25 @@ def length_figure(comparison: Comparison) -> Figure:
     """Lay out the figure: points at the buckets, bands of the intervals, n below each bucket."""
     figure = Figure(figsize=(WIDTH, HEIGHT), dpi=DPI)
     axes = figure.add_axes((LEFT, 0.2, 0.7, 0.62))
-    baseline = comparison.systems[0]
-    # Buckets beyond the longest source of the test set would be an empty half of the figure.
-    shown = 1 + max(place for place, row in enumerate(baseline.buckets) if row.sentences)
-    buckets = baseline.buckets[:shown]
+    buckets = comparison.systems[0].buckets
     for index, system in enumerate(comparison.systems):
         _draw_system(axes, system, index)
     _label_buckets(axes, buckets)
-    axes.set_xlim(-0.35, shown - 1 + 0.35)
     axes.set_ylim(0, bleu_top(comparison.systems))
     axes.set_ylabel("BLEU (0 to 100)", labelpad=8)
     axes.grid(axis="y", color=GRID, linewidth=0.8)
-    axes.tick_params(length=0)
     _label_lines(figure, axes, comparison.systems)
     _title(figure, comparison, buckets)
     return figure
+
+
+def label_lengths(axes: Axes, rows: Sequence[ScoreRow]) -> None:
+    """Write the source lengths of ``rows`` below the axes, faint where sentences are few."""
+    axes.set_xticks(range(len(rows)), [row.words.replace("-", "–") for row in rows])
+    for label, row in zip(axes.get_xticklabels(), rows, strict=True):
+        label.set_color(FAINT if row.few else INK)
+    axes.set_xlim(-0.35, len(rows) - 0.65)
+    axes.tick_params(length=0)
 
 
 def bleu_top(systems: Sequence[System]) -> float:
@@ -126,10 +137,9 @@ def _draw_system(axes: Axes, system: System, index: int) -> None:
         )
 
 
-def _label_buckets(axes: Axes, buckets: Sequence[SystemRow]) -> None:
-    axes.set_xticks(range(len(buckets)), [row.words.replace("-", "–") for row in buckets])
-    for place, (label, row) in enumerate(zip(axes.get_xticklabels(), buckets, strict=True)):
-        label.set_color(FAINT if row.few else INK)
+def _label_buckets(axes: Axes, buckets: Sequence[ScoreRow]) -> None:
+    label_lengths(axes, buckets)
+    for place, row in enumerate(buckets):
         axes.annotate(
             f"n = {row.sentences:,}",
             (place, 0),
@@ -145,11 +155,7 @@ def _label_buckets(axes: Axes, buckets: Sequence[SystemRow]) -> None:
 
 
 def _label_lines(figure: Figure, axes: Axes, systems: Sequence[System]) -> None:
-    """Write each system's name at the right end of its line, behind a sample of that line.
-
-    The axes get the rest of the width. The sample tells apart what has the same colour, as of more
-    than seven systems some have, and in grey printing all.
-    """
+    """Write each system's name at the right end of its line, after a sample of that line."""
     ends = []
     for system in systems:
         values = [row.bleu for row in system.buckets if row.bleu is not None]
@@ -215,7 +221,7 @@ def spread(heights: Sequence[float], room: float) -> list[float]:
     return moved
 
 
-def _title(figure: Figure, comparison: Comparison, buckets: Sequence[SystemRow]) -> None:
+def _title(figure: Figure, comparison: Comparison, buckets: Sequence[ScoreRow]) -> None:
     settings = comparison.settings
     figure.text(0.03, 0.935, "BLEU by source length", fontsize=16, fontweight="bold")
     figure.text(0.03, 0.88, heading(comparison), fontsize=11.5, color=INK)
@@ -225,3 +231,62 @@ def _title(figure: Figure, comparison: Comparison, buckets: Sequence[SystemRow])
     if any(row.few for row in buckets):
         notes.append(f"Hollow: fewer than {FEW} sentences.")
     figure.text(0.03, 0.03, " ".join(notes), fontsize=9, color=FAINT)
+
+
+def render_heatmap(comparison: Comparison) -> dict[str, bytes]:
+    """BLEU by system and source length: {"png": ..., "svg": ...}."""
+    return render(lambda: heatmap(comparison))
+
+
+def heatmap(comparison: Comparison) -> Figure:
+    """Lay out the map: the systems in the comparison's order from above, n below each length."""
+    values = bleu_matrix(comparison)
+    rows = len(comparison.systems)
+    height = HEAD + ROW * rows + FOOT
+    figure = Figure(figsize=(WIDTH, height), dpi=DPI)
+    names = [_name(system) for system in comparison.systems]
+    longest = max(map(len, names))
+    left = min(0.4, 0.045 + 0.0095 * longest)
+    axes = figure.add_axes((left, FOOT / height, 0.97 - left, ROW * rows / height))
+    highest = max(1.0, np.nanmax(values))
+    image = axes.imshow(values, cmap="cividis", vmin=0, vmax=highest, aspect="auto")
+    _write_values(axes, values, image)
+    shown = comparison.systems[0].buckets
+    labels = [f"{row.words.replace('-', '–')}\nn = {row.sentences:,}" for row in shown]
+    axes.set_xticks(range(len(shown)), labels)
+    for label, row in zip(axes.get_xticklabels(), shown, strict=True):
+        label.set_color(FAINT if row.few else INK)
+    axes.set_yticks(range(rows), names)
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.set_xlabel("Source length (words)", labelpad=8)
+    top = 1 - 0.42 / height
+    figure.text(0.03, top, "BLEU by system and source length", fontsize=16, fontweight="bold")
+    figure.text(0.03, top - 0.34 / height, heading(comparison), fontsize=11.5)
+    return figure
+
+
+def bleu_matrix(comparison: Comparison) -> Float[np.ndarray, "systems lengths"]:
+    """BLEU of each system at each length up to the longest of the test set; NaN without any."""
+    return np.array(
+        [
+            [np.nan if row.bleu is None else row.bleu for row in system.buckets]
+            for system in comparison.systems
+        ]
+    )
+
+
+def _name(system: System) -> str:
+    seeds = len(system.seeds)
+    return f"{system.name} ({seeds} seeds)" if seeds > 1 else system.name
+
+
+def _write_values(
+    axes: Axes, values: Float[np.ndarray, "systems lengths"], image: AxesImage
+) -> None:
+    """The number in each cell, in a colour that can be read on it."""
+    for (row, column), value in np.ndenumerate(values):
+        if not np.isnan(value):
+            ink = ink_on(image, value)
+            axes.text(column, row, f"{value:.1f}", ha="center", va="center", color=ink)
