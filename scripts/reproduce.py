@@ -10,8 +10,8 @@ from seq2seq.data.parallel_text import read_aligned
 from seq2seq.data.preparation import prepare
 from seq2seq.device import choose_device
 from seq2seq.evaluation.evaluate import evaluate
-from seq2seq.evaluation.named_texts import find_test_texts
-from seq2seq.report.comparison import compare
+from seq2seq.evaluation.test_sets import find_test_texts
+from seq2seq.report.compare import compare
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
 
@@ -58,9 +58,7 @@ def main(config: ExperimentConfig) -> None:
             baseline=config.baseline,
             baselines=config.baselines,
         )
-        print(compare(side_by_side).markdown)
-        print(f"Table and figure: {side_by_side.output}")
-        print(f"To look closer, open in a browser: {side_by_side.output}/page.html\n")
+        print(f"{compare(side_by_side).summary}\n")
 
 
 if __name__ == "__main__":

@@ -15,13 +15,11 @@ SCHEMAS: dict[str, type] = {
     "translate": schema.TranslateConfig,
     "evaluate": schema.EvaluateConfig,
     "compare": schema.CompareConfig,
-    "publish": schema.PublishConfig,
     "benchmark": schema.BenchmarkConfig,
     "explain": schema.ExplainConfig,
 }
 
 NAMED = {
-    "publish": ["runs", "scores", "curves", "alignments", "table_1", "maps", "lines"],
     "compare": ["baselines"],
     "evaluate": ["test_texts"],
     "prepare": ["baselines", "test_texts"],
