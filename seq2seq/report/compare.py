@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,8 @@ def compare(config: CompareConfig) -> ComparisonReport:
     """
     if not config.evaluations:
         raise UserError("evaluations is empty; give evaluations=[first/folder,second/folder].")
-    evaluations = [read_evaluation(Path(folder)) for folder in config.evaluations]
+    folders = [path for name in config.evaluations for path in sorted(glob(name)) or [name]]
+    evaluations = [read_evaluation(Path(folder)) for folder in folders]
     comparison = compare_systems(evaluations, config.baseline, config.evaluation, config.baselines)
     runs = training_runs(comparison)
     said = findings(comparison)
