@@ -181,7 +181,8 @@ class EvaluateConfig:
             require_range("maps", line, 1)
         for beam in self.beams or []:
             require_range("beams", beam, 1)
-        require_distinct("beams", self.beams or [])
+        if self.beams is not None:
+            require_distinct("beams", self.beams)
         if (self.checkpoint is None) == (self.hypotheses is None):
             raise UserError(
                 "give checkpoint=FOLDER to translate with a model, or hypotheses=FILE to score "

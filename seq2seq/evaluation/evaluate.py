@@ -1,6 +1,7 @@
 """The stage ``evaluate``: translations of test sets, scored by source length."""
 
 import logging
+import os
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -67,7 +68,7 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
         maps = lines_to_draw(config, name, lines[name][0])
         for search in config.searches():
             directory = output / "-".join([name, search.name, *system.suffix])
-            identity = system.identity(search, text)
+            identity = system.identity(search, text, output)
             plan.append((directory, identity, name, search, maps))
             require_same_subject(directory, identity)  # before the work
     evaluations = []
@@ -82,7 +83,7 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
             texts, speed = _translate(system.translator, lines[name], search)
             texts = replace(texts, reference_scores=references[name])
         else:
-            log.info("%s is already translated.", directory)
+            log.info("%s is already evaluated.", directory)
             texts, speed = found.texts, {}
             # The run may have gone on without a better checkpoint, or have been moved away.
             record = {**found.record, "training": record["training"] or found.record["training"]}
@@ -126,12 +127,15 @@ class _System:
         folders = [one.directory for one in self.checkpoints]
         return [one.parent.parent if one.parent.name == "checkpoints" else one for one in folders]
 
-    def identity(self, search: DecodingConfig, text: ParallelText) -> dict[str, Any]:
-        """What the translations depend on."""
+    def identity(self, search: DecodingConfig, text: ParallelText, output: Path) -> dict[str, Any]:
+        """What the translations depend on; paths are relative to ``output``."""
         settings = asdict(search)
         del settings["batch_size"]
         return {
-            "system": [{"path": str(c.directory), "sha256": c.sha256} for c in self.checkpoints],
+            "system": [
+                {"path": os.path.relpath(one.directory, output), "sha256": one.sha256}
+                for one in self.checkpoints
+            ],
             "together": self.suffix,
             "source": content_digest(text.source),
             "reference": content_digest(text.target),
@@ -222,7 +226,9 @@ def _evaluate_given(config: EvaluateConfig) -> Evaluation:
         *read_aligned(source, reference), read_aligned(source, hypotheses)[1], capped=[]
     )
     identity = {
-        "system": [{"path": str(hypotheses), "sha256": content_digest(hypotheses)}],
+        "system": [
+            {"path": os.path.relpath(hypotheses, output), "sha256": content_digest(hypotheses)}
+        ],
         "source": content_digest(source),
         "reference": content_digest(reference),
     }

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 
 import numpy as np
@@ -33,7 +33,7 @@ class ScoreRow:
     bleu_low: float | None = None
     """Bootstrap interval over these sentences, the trained models held fixed."""
     bleu_high: float | None = None
-    by_seed: tuple[float, ...] = ()
+    by_seed: list[float] = field(default_factory=list)
     """BLEU of each seed."""
     chrf: float | None = None
     brevity_ratio: float | None = None
@@ -123,7 +123,7 @@ def score_rows(
             bleu=float(by_seed.mean()),
             bleu_low=low,
             bleu_high=high,
-            by_seed=tuple(by_seed.tolist()),
+            by_seed=by_seed.tolist(),
             chrf=fmean(chrf(one.chrf[chosen].sum(axis=0)) for one in counts),
             brevity_ratio=float(brevity_ratio(sums).mean()),
             unpenalised=float(unpenalised_bleu(sums).mean()),

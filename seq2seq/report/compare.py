@@ -81,7 +81,11 @@ def compare(config: CompareConfig) -> ComparisonReport:
     """
     if not config.evaluations:
         raise UserError("evaluations is empty; give evaluations=[first/folder,second/folder].")
-    folders = [path for name in config.evaluations for path in sorted(glob(name)) or [name]]
+    folders = [
+        path
+        for name in config.evaluations
+        for path in sorted(glob(name)) or [name]  # noqa: PTH207
+    ]
     evaluations = [read_evaluation(Path(folder)) for folder in folders]
     comparison = compare_systems(evaluations, config.baseline, config.evaluation, config.baselines)
     runs = training_runs(comparison)

@@ -122,14 +122,14 @@ def bleu_table(comparison: Comparison) -> Table:
 
 def summary_table(comparison: Comparison) -> str:
     """BLEU of each system and the first two gaps, without p-values: for a terminal."""
-    gaps = comparison.gaps[:MOST_GAPS]
+    gaps, overall = comparison.gaps[:MOST_GAPS], comparison.systems[0].overall
     header = ["words", "n", *(system.name for system in comparison.systems)]
     header += [f"{gap.system} - {gap.baseline}" if len(gaps) > 1 else "gap" for gap in gaps]
     rows = [
         [row_label(row), f"{row.sentences:,}"]
         + [or_dash(system.rows[index].bleu, 1) for system in comparison.systems]
         + [gap_cells(gap.rows[index], comparison.settings.bootstrap)[0] for gap in gaps]
-        for index, row in enumerate(comparison.systems[0].buckets)
+        for index, row in [*enumerate(comparison.systems[0].buckets), (-1, overall)]
     ]
     return markdown_table(header, rows)
 

@@ -63,7 +63,7 @@ def read_training_run(folder: Path) -> TrainingRun:
 
 def _training_run(record: dict[str, Any], folder: Path | None) -> TrainingRun:
     entries = []
-    if folder is not None:
+    if folder is not None and (folder / "metrics.jsonl").exists():
         for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").split("\n")[:-1]:
             entries.append(json.loads(line))
     validations = [entry for entry in entries if entry["kind"] == "validation"]

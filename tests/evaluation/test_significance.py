@@ -8,17 +8,17 @@ from synthetic_translations import translated
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation import significance
-from seq2seq.evaluation.lengths import source_words
-from seq2seq.evaluation.scores import Translations, bleu, bleu_counts
+from seq2seq.evaluation.lengths import bucket_members, source_words
+from seq2seq.evaluation.scores import bleu, bleu_counts
 from seq2seq.evaluation.significance import (
     bleu_interval,
-    bootstrap_bleu,
     compare_paired,
     difference_in_differences,
-    percentile_interval,
     randomization_test,
     resampled_sums,
+    trend,
 )
+from seq2seq.evaluation.translations import Translations
 
 SETTINGS = EvaluationConfig(bootstrap=300)
 SENTENCES = {4: 60, 12: 60}
@@ -43,25 +43,14 @@ def test_interval_equals_a_slow_bootstrap_over_texts():
     assert high == pytest.approx(np.quantile(slow, 0.975))
 
 
-def test_percentile_interval_holds_the_share_asked_for():
-    samples = np.arange(1001, dtype=float)
-    assert percentile_interval(samples, 0.9) == (pytest.approx(50), pytest.approx(950))
-
-
-def test_chunks_of_resamples_make_the_same_sums(monkeypatch):
-    counts = counts_of(translated({6: 10}, lambda length: 0.7))
-    whole = resampled_sums(counts, 50, np.random.default_rng(3))
-    monkeypatch.setattr(significance, "CHUNK", 70)  # seven resamples at a time
-    np.testing.assert_array_equal(resampled_sums(counts, 50, np.random.default_rng(3)), whole)
-
-
-def test_chunks_of_swaps_make_the_same_p_value(monkeypatch):
+def test_chunks_make_the_same_sums_and_p_values(monkeypatch):
     baseline, system = (counts_of(translated({6: 10}, lambda length: 0.7, s)) for s in (1, 2))
-    with monkeypatch.context() as patch:
-        patch.setattr(significance, "CHUNK", 70)  # seven trials at a time
-        in_chunks = randomization_test(baseline, system, SETTINGS)
-    assert in_chunks == randomization_test(baseline, system, SETTINGS)
-    assert 0.1 < in_chunks < 0.9
+    sums = resampled_sums(baseline, 50, np.random.default_rng(3))
+    p = randomization_test(baseline, system, SETTINGS)
+    assert 0.1 < p < 0.9
+    monkeypatch.setattr(significance, "CHUNK", 70)  # seven resamples at a time
+    np.testing.assert_array_equal(resampled_sums(baseline, 50, np.random.default_rng(3)), sums)
+    assert randomization_test(baseline, system, SETTINGS) == p
 
 
 def test_every_interval_has_the_confidence_asked_for():
@@ -82,15 +71,6 @@ def test_every_interval_has_the_confidence_asked_for():
 
     for wide, narrow in zip(intervals(0.95), intervals(0.5), strict=True):
         assert wide[0] < narrow[0] < narrow[1] < wide[1]
-
-
-def test_seeds_of_a_system_are_resampled_together_and_averaged():
-    first, second = (translated({6: 20}, lambda length: 0.8, seed) for seed in (1, 2))
-    both = bootstrap_bleu(counts_of(first, second), 100, np.random.default_rng(1))
-    alone = [
-        bootstrap_bleu(counts_of(texts), 100, np.random.default_rng(1)) for texts in (first, second)
-    ]
-    np.testing.assert_allclose(both, (alone[0] + alone[1]) / 2)
 
 
 @pytest.mark.parametrize("advantage", [0.02, 0.06])
@@ -172,14 +152,11 @@ def test_a_baseline_bad_on_long_sentences_only_makes_a_positive_difference():
     assert (found.long_sentences, found.short_sentences) == (60, 100)  # 25 words are neither
 
 
-def test_a_difference_in_the_other_direction_is_negative():
-    found = difference(lambda length: 0.9, lambda length: 0.5 if length > 30 else 0.9)
-    assert found.high < -20
-
-
-def test_an_advantage_that_ignores_length_covers_zero():
-    found = difference(lambda length: 0.8, lambda length: 0.8)
-    assert found.low < 0 < found.high
+def test_the_sign_follows_the_direction():
+    worse = difference(lambda length: 0.9, lambda length: 0.5 if length > 30 else 0.9)
+    assert worse.high < -20
+    none = difference(lambda length: 0.8, lambda length: 0.8)
+    assert none.low < 0 < none.high
 
 
 def test_gaps_are_corpus_bleu_over_the_pooled_sentences():
@@ -279,3 +256,76 @@ def test_what_is_randomised_is_the_gap_between_means_over_seeds(qualities, other
     assert observed == pytest.approx(abs(found.gap))
     extreme = sum(distance(swap) >= observed - 1e-9 for swap in swaps)
     assert found.p_randomization == pytest.approx((extreme + 1) / 301)
+
+
+TREND = EvaluationConfig(bootstrap=150, seed=5)
+LENGTHS = {5: 120, 15: 110, 25: 30, 35: 130, 45: 100}  # of 25 words there are too few
+
+
+def trend_counts(quality, *numbers):
+    """Counts of a system with a seed for each number, and the buckets of its sentences."""
+    texts = [translated(LENGTHS, quality, number) for number in numbers]
+    counts = np.stack([bleu_counts(one.hypotheses, one.references, "13a") for one in texts])
+    return counts, bucket_members(source_words(texts[0].sources), TREND.length_buckets)
+
+
+def test_a_trend_equals_one_resample_at_a_time():
+    counts, members = trend_counts(lambda n: 1 - n / 130, 1, 2)
+    found = trend(counts, members, TREND)
+    enough = {w: np.flatnonzero(m) for w, m in members.items() if m.sum() >= 100}
+    assert list(enough) == ["1-10", "11-20", "31-40", "41-50"]
+
+    def mean(lines):
+        return np.mean([bleu(of_seed[lines].sum(axis=0)) for of_seed in counts])
+
+    true = [mean(lines) for lines in enough.values()]
+    assert (found.first, found.last) == ("1-10", "41-50")
+    assert found.change == pytest.approx(true[-1] - true[0])
+    half = next(w for w, value in zip(enough, true, strict=True) if value < true[0] / 2)
+    assert found.half == half
+
+    drawn = []
+    for place, lines in enumerate(enough.values()):
+        generator = np.random.default_rng([5, place])
+        drawn.append([])
+        for draw in generator.integers(len(lines), size=(150, len(lines))):
+            drawn[-1].append(mean(lines[draw]))
+    changes = np.subtract(drawn[-1], drawn[0])
+    expected = np.quantile(changes, [0.025, 0.975])
+    np.testing.assert_allclose([found.low, found.high], expected)
+    names = [*enough, None]
+    halves = sorted(
+        next((b for b in range(4) if drawn[b][r] < drawn[0][r] / 2), 4) for r in range(150)
+    )
+    # Of 150, the central 95% lie between the 4th and the 147th.
+    assert (found.half_from, found.half_to) == (names[halves[3]], names[halves[146]])
+
+
+def partly_right(right: int) -> np.ndarray:
+    """Counts of 100 sentences, some right and all others wrong: BLEU is the share of right ones."""
+    sizes, ngrams = [5, 5], [5, 4, 3, 2]
+    rows = [[*sizes, *ngrams, *ngrams], [*sizes, 0, 0, 0, 0, *ngrams]]
+    return np.repeat(rows, [right, 100 - right], axis=0)
+
+
+def test_intervals_of_a_trend_have_the_confidence_asked_for():
+    """Of 100 drawn, 50 are right in one resample of ten where 43 are: then half is not yet lost."""
+    counts = np.concatenate([partly_right(right) for right in (100, 43, 20)])[None]
+    members = dict(zip(("1-10", "11-20", "21+"), np.eye(3, dtype=bool).repeat(100, 1), strict=True))
+    settings = replace(TREND, bootstrap=1000)
+    wide, narrow = (
+        trend(counts, members, replace(settings, confidence=share)) for share in (0.95, 0.5)
+    )
+    assert wide.change == narrow.change == pytest.approx(-80)
+    assert wide.low < narrow.low < narrow.high < wide.high
+    assert (wide.half, wide.half_from, wide.half_to) == ("11-20", "11-20", "21+")
+    assert (narrow.half, narrow.half_from, narrow.half_to) == ("11-20", "11-20", "11-20")
+
+
+def test_a_trend_may_keep_half_everywhere_and_needs_two_lengths():
+    counts, members = trend_counts(lambda n: 0.95, 3)
+    found = trend(counts, members, TREND)
+    assert (found.half, found.half_from, found.half_to) == (None, None, None)
+    assert found.low < found.change < found.high
+    few = {"1-10": members["1-10"], "21-30": members["21-30"]}
+    assert trend(counts, few, TREND) is None

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.collections import LineCollection, PolyCollection
 
-from seq2seq.report.figures import length_figure, render_length_figure, spread
+from seq2seq.report.length_figure import (
+    bleu_matrix,
+    heatmap,
+    length_figure,
+    look,
+    render_heatmap,
+    render_length_figure,
+    spread,
+)
 
 
 def test_the_same_comparison_makes_the_same_bytes(comparison):
@@ -98,32 +106,29 @@ def test_nothing_is_cut_off_with_long_names(comparison):
         assert box.y1 <= figure.bbox.height
 
 
-def test_intervals_of_few_sentences_do_not_set_the_axis(comparison):
-    wild = [
-        replace(s, buckets=[replace(r, bleu_high=99.0) if r.few else r for r in s.buckets])
+def changed(comparison, of_row, rows=slice(None)):
+    """The comparison with other rows, the buckets of ``rows`` alone."""
+    systems = [
+        replace(s, rows=[*(of_row(row) for row in s.rows[:-1][rows]), s.overall])
         for s in comparison.systems
     ]
+    return replace(comparison, systems=systems)
+
+
+def test_intervals_of_few_sentences_do_not_set_the_axis(comparison):
+    wild = changed(comparison, lambda row: replace(row, bleu_high=99.0) if row.few else row)
     assert any(row.few and row.bleu for row in comparison.systems[0].buckets)
-    axes = [length_figure(one).axes[0] for one in (comparison, replace(comparison, systems=wild))]
+    axes = [length_figure(one).axes[0] for one in (comparison, wild)]
     assert axes[0].get_ylim() == axes[1].get_ylim()
 
 
-def test_one_bucket_and_zero_scores_can_be_drawn(comparison):
-    bucket = comparison.systems[0].buckets[0]
-    bucket = replace(bucket, bleu=0.0, bleu_low=0.0, bleu_high=0.0, by_seed=[0.0, 0.0])
-    system = replace(comparison.systems[0], buckets=[bucket])
-    drawn = render_length_figure(replace(comparison, systems=[system], gaps=[]))
-    assert len(drawn["png"]) > 10_000
-
-
-def test_a_bucket_missing_in_the_middle_is_skipped(comparison):
-    empty = comparison.systems[0].buckets[6]
-    systems = [
-        replace(system, buckets=[system.buckets[0], empty, system.buckets[1]])
-        for system in comparison.systems
-    ]
-    axes = length_figure(replace(comparison, systems=systems)).axes[0]
-    assert len(axes.get_xticklabels()) == 3
+def test_odd_comparisons_can_be_drawn(comparison):
+    zeros = {"bleu": 0.0, "bleu_low": 0.0, "bleu_high": 0.0, "by_seed": [0.0, 0.0]}
+    nothing = changed(comparison, lambda row: replace(row, **zeros), slice(1))
+    assert len(render_length_figure(replace(nothing, gaps=[]))["png"]) > 10_000
+    hole = replace(comparison.systems[0].rows[-2], words="11-20")
+    gapped = changed(comparison, lambda row: hole if row.words == "11-20" else row, slice(3))
+    assert len(length_figure(gapped).axes[0].get_xticklabels()) == 3
 
 
 def test_more_systems_than_colours_can_be_told_apart_at_their_names(comparison):
@@ -155,3 +160,29 @@ def test_spread_keeps_order_and_makes_room(heights, room):
 def test_spread_leaves_what_has_room():
     assert spread([50.0, 10.0], 5.0) == [50.0, 10.0]
     assert spread([10.0, 10.0], 4.0) == [8.0, 12.0]
+
+
+def test_many_systems_look_different():
+    assert len({look(index) for index in range(49)}) == 49
+
+
+def test_the_map_shows_each_systems_bleu_at_each_length(widths):
+    values = bleu_matrix(widths)
+    # Buckets beyond the longest source are left out, and one in between without sentences is empty.
+    assert values.shape == (6, 4)
+    assert np.isnan(values[:, 1]).all()
+    axes = heatmap(widths).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "width-32", "width-64 (2 seeds)", "width-128", "width-256", "width-512", "width-1024",
+    ]  # fmt: skip
+    written = {text.get_position(): text.get_text() for text in axes.texts}
+    for row, system in enumerate(widths.systems):
+        for column, bucket in enumerate(system.buckets):
+            shown = written.get((column, row))
+            assert shown == (None if bucket.bleu is None else f"{bucket.bleu:.1f}")
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert labels == ["1–10\nn = 110", "11–20\nn = 0", "21–30\nn = 30", "31–40\nn = 110"]
+
+
+def test_the_same_comparison_makes_the_same_heatmap(widths):
+    assert render_heatmap(widths) == render_heatmap(widths)
