@@ -47,7 +47,7 @@ from seq2seq.data.text import count_lines, read_lines
 from seq2seq.data.tokenization import SentencePieceTokenizer, load_tokenizer
 from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.evaluation.folder import read_evaluation, write_evaluation
-from seq2seq.evaluation.scores import Translations
+from seq2seq.evaluation.translations import Translations
 from seq2seq.report.training_runs import read_training_run
 from seq2seq.training.metrics import Metrics
 from seq2seq.training.run_folder import RunFolder

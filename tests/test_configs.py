@@ -12,7 +12,6 @@ GIVEN = {
     "translate": ["checkpoint=x"],
     "evaluate": ["checkpoint=x"],
     "compare": ["evaluations=[x,y]"],
-    "publish": ["comparisons=[x]"],
 }
 ROOTS = sorted(path.stem for path in CONFIGS.glob("*.yaml") if path.stem != "pipeline")
 APART = {("bottleneck_width", "corpus"), ("paper", "model")}

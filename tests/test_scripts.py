@@ -68,12 +68,12 @@ def test_reproduce_leaves_runs_evaluations_and_comparisons(reproduced):
             scores = json.loads(
                 (run_folder / "evaluations" / f"test-{search}" / "scores.json").read_text()
             )
-            assert scores["overall"]["sentences"] == 18
+            assert scores["rows"][-1]["sentences"] == 18
             assert scores["record"]["system"] == system
     comparison = reproduced / "outputs" / "quickstart" / "comparison" / "test-beam5"
     names = {path.name for path in comparison.iterdir()}
-    assert {"table.md", "table.csv", "figure.png", "comparison.json", "page.html"} <= names
-    numbers = json.loads((comparison / "comparison.json").read_text())
+    assert {"table.md", "figure.png", "scores.json", "page.html"} <= names
+    numbers = json.loads((comparison / "scores.json").read_text())
     assert [system["name"] for system in numbers["systems"]] == ["no-attention", "attention"]
     assert numbers["config_differences"].keys() == {"model.attention.kind"}
     assert not list(reproduced.glob("multirun")) + list(reproduced.glob(".hydra"))
@@ -204,7 +204,7 @@ def test_prepare_is_found_by_train(tmp_path):
         ("reproduce", ["training.device=cuda"], "sees no CUDA device on this machine"),
         ("translate", ["checkpoint=nowhere"], "error: There is no checkpoint at nowhere"),
         ("evaluate", ["checkpoint=nowhere"], "error: There is no checkpoint at nowhere"),
-        ("evaluate", ["checkpoint=x", "hypotheses=y"], "is scored without a model, so checkpoint"),
+        ("evaluate", ["checkpoint=x", "hypotheses=y"], "checkpoint=FOLDER"),
         ("reproduce", ["decoding.sample=true"], "decoding.sample=true would have no effect"),
         (
             "reproduce",
@@ -218,8 +218,7 @@ def test_prepare_is_found_by_train(tmp_path):
         ),
         ("train", ["--config-dir=nowhere"], "error: --config-dir=nowhere is no folder; give one"),
         ("train", ["--help", "experiment=nope"], "error: experiment=nope is not a valid choice"),
-        ("compare", ["evaluations=[nowhere]"], "error: There is no evaluation folder nowhere"),
-        ("publish", ["comparisons=[nowhere]", "document=none.md"], "There is no document none.md"),
+        ("compare", ["evaluations=[nowhere]"], "error: nowhere holds no evaluation"),
     ],
 )
 def test_bad_input_is_one_sentence_and_a_failure(tmp_path, script, arguments, message):
