@@ -29,13 +29,27 @@ CHUNK = 4_000_000  # resample weights held at a time (32 MB)
 
 
 @dataclass(frozen=True)
-class PairedComparison:
-    """A system against a baseline on the same sentences, in BLEU."""
+class Interval:
+    """A difference in BLEU with its bootstrap interval."""
 
-    gap: float
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(
+        cls, value: float, samples: Float[np.ndarray, "R"], config: EvaluationConfig
+    ) -> "Interval":
+        """The central interval that holds the share ``config.confidence`` of the samples."""
+        return cls(value, *percentile_interval(samples, config.confidence))
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """A system against a baseline on the same sentences."""
+
+    gap: Interval
     """BLEU of the system minus BLEU of the baseline."""
-    gap_low: float
-    gap_high: float
     p_bootstrap: float
     """Paired bootstrap (Koehn 2004), as sacreBLEU computes it."""
     p_randomization: float
@@ -44,25 +58,18 @@ class PairedComparison:
 
 @dataclass(frozen=True)
 class DifferenceInDifferences:
-    """By how much more a system gains on long sentences than on short ones, in BLEU.
+    """By how much more a system gains on long sentences than on short ones."""
 
-    value = gap on sources of more than 30 words - gap on sources of at most 20 words, each gap
-    being system minus baseline in corpus BLEU over the pooled sentences.
-    """
-
-    value: float
-    low: float
-    high: float
-    long_gap: float
-    long_low: float
-    long_high: float
-    short_gap: float
-    short_low: float
-    short_high: float
+    difference: Interval
+    """``long`` minus ``short``."""
+    long: Interval
+    """System minus baseline, in corpus BLEU over all sources of more than 30 words."""
+    short: Interval
+    """The same over those of at most 20 words."""
     long_sentences: int
     short_sentences: int
     by_seed: dict[str, float]
-    """The value for each seed that both systems were trained with."""
+    """The difference for each seed that both systems were trained with."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +79,8 @@ class Trend:
     first: str
     """Words of the bucket."""
     last: str
-    change: float
+    change: Interval
     """BLEU of the last minus BLEU of the first."""
-    low: float
-    high: float
     half: str | None
     """The first bucket in which BLEU is less than half of that in the first; None if in none."""
     half_from: str | None
@@ -143,12 +148,9 @@ def compare_paired(
     ]
     gaps = samples[0] - samples[1]
     gap = mean_bleu(system) - mean_bleu(baseline)
-    low, high = percentile_interval(gaps, config.confidence)
     spread = np.abs(gaps) - np.abs(gaps).mean()
     return PairedComparison(
-        gap=gap,
-        gap_low=low,
-        gap_high=high,
+        gap=Interval.of(gap, gaps, config),
         p_bootstrap=p_value(spread, abs(gap)),
         p_randomization=randomization_test(baseline, system, config),
     )
@@ -205,13 +207,13 @@ def difference_in_differences(
         words: source length of each sentence.
         config: resamples, their seed and the coverage.
     """
-    pools = {"long": words > LONG_WORDS, "short": words <= SHORT_WORDS}
-    if not all(members.any() for members in pools.values()):
+    pools = words > LONG_WORDS, words <= SHORT_WORDS
+    if not all(members.any() for members in pools):
         return None
     ours, theirs = np.stack(list(system.values())), np.stack(list(baseline.values()))
-    gaps, samples = {}, {}
-    for part, (pool, members) in enumerate(pools.items()):
-        gaps[pool] = mean_bleu(ours[:, members]) - mean_bleu(theirs[:, members])
+    gaps, samples = [], []
+    for part, members in enumerate(pools):
+        gaps.append(mean_bleu(ours[:, members]) - mean_bleu(theirs[:, members]))
         # A stream of random numbers for each pool: the pools must not move together.
         system_samples, baseline_samples = (
             bootstrap_bleu(
@@ -219,30 +221,21 @@ def difference_in_differences(
             )
             for counts in (ours, theirs)
         )
-        samples[pool] = system_samples - baseline_samples
-    low, high = percentile_interval(samples["long"] - samples["short"], config.confidence)
-    long_low, long_high = percentile_interval(samples["long"], config.confidence)
-    short_low, short_high = percentile_interval(samples["short"], config.confidence)
+        samples.append(system_samples - baseline_samples)
 
     def growth(seed: int | None) -> float:
         long, short = (
             float(bleu(system[seed][chosen].sum(axis=0)) - bleu(baseline[seed][chosen].sum(axis=0)))
-            for chosen in pools.values()
+            for chosen in pools
         )
         return long - short
 
     return DifferenceInDifferences(
-        value=gaps["long"] - gaps["short"],
-        low=low,
-        high=high,
-        long_gap=gaps["long"],
-        long_low=long_low,
-        long_high=long_high,
-        short_gap=gaps["short"],
-        short_low=short_low,
-        short_high=short_high,
-        long_sentences=int(pools["long"].sum()),
-        short_sentences=int(pools["short"].sum()),
+        difference=Interval.of(gaps[0] - gaps[1], samples[0] - samples[1], config),
+        long=Interval.of(gaps[0], samples[0], config),
+        short=Interval.of(gaps[1], samples[1], config),
+        long_sentences=int(pools[0].sum()),
+        short_sentences=int(pools[1].sum()),
         by_seed={str(seed): growth(seed) for seed in system if seed in baseline},
     )
 
@@ -274,16 +267,13 @@ def trend(
             for place, chosen in enumerate(enough.values())
         ]
     )
-    low, high = percentile_interval(samples[-1] - samples[0], config.confidence)
     tail = (1 - config.confidence) / 2
     ends = np.quantile(_half(samples), [tail, 1 - tail], method="inverted_cdf")
     words: list[str | None] = [*names, None]
     return Trend(
         first=names[0],
         last=names[-1],
-        change=float(values[-1, 0] - values[0, 0]),
-        low=low,
-        high=high,
+        change=Interval.of(float(values[-1, 0] - values[0, 0]), samples[-1] - samples[0], config),
         half=words[int(_half(values)[0])],
         half_from=words[int(ends[0])],
         half_to=words[int(ends[1])],

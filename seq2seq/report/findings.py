@@ -33,19 +33,17 @@ def growth_in_words(gap: Gap) -> str:
         )
     if min(found.long_sentences, found.short_sentences) < FEW:
         verdict = f"Fewer than {FEW} short or long sentences are too few to conclude from"
-    elif found.low > 0:
+    elif found.difference.low > 0:
         verdict = f"{gap.system} helps more on long sentences"
-    elif found.high < 0:
+    elif found.difference.high < 0:
         verdict = f"{gap.system} helps less on long sentences"
     else:
         verdict = "No significant change of the gap with length"
-    short = with_interval(found.short_gap, found.short_low, found.short_high)
-    long = with_interval(found.long_gap, found.long_low, found.long_high)
     return (
-        f"{verdict}: {gap.system} minus {gap.baseline} is {short} BLEU up to {SHORT_WORDS} source "
-        f"words (n = {found.short_sentences:,}) and {long} above {LONG_WORDS} (n = "
-        f"{found.long_sentences:,}), a difference of "
-        f"{with_interval(found.value, found.low, found.high)}."
+        f"{verdict}: {gap.system} minus {gap.baseline} is {with_interval(found.short)} BLEU up to "
+        f"{SHORT_WORDS} source words (n = {found.short_sentences:,}) and "
+        f"{with_interval(found.long)} above {LONG_WORDS} (n = {found.long_sentences:,}), a "
+        f"difference of {with_interval(found.difference)}."
     )
 
 
@@ -53,11 +51,11 @@ def gap_in_words(gap: Gap, sentences: int, confidence: float) -> str:
     """The gap over the whole test set."""
     paired = gap.rows[-1]
     assert paired is not None  # a test set has sentences
-    size = with_interval(paired.gap, paired.gap_low, paired.gap_high)
+    size = with_interval(paired.gap)
     said = f"Over all {sentences:,} sentences, {gap.system} minus {gap.baseline} is {size} BLEU"
     if sentences < FEW:
         return f"{said}: fewer than {FEW} sentences, too few to conclude from."
-    if paired.gap_low <= 0 <= paired.gap_high or paired.p_randomization > 1 - confidence:
+    if paired.gap.low <= 0 <= paired.gap.high or paired.p_randomization > 1 - confidence:
         return f"{said}: no significant difference (p = {paired.p_randomization:.2g})."
     return f"{said}."
 
@@ -69,10 +67,10 @@ def curve_in_words(system: System, confidence: float) -> str:
         return f"{system.name}: no curve by length, as fewer than two lengths have {FEW} sentences."
     rows = {row.words: row for row in system.rows}
     start, end = _score(rows[found.first]), _score(rows[found.last])
-    change = with_interval(found.change, found.low, found.high)
-    if found.low <= 0 <= found.high:
+    change = with_interval(found.change)
+    if found.change.low <= 0 <= found.change.high:
         return f"{system.name}: BLEU {start} and {end}: no significant change ({change})."
-    if found.change > 0:
+    if found.change.value > 0:
         return f"{system.name}: BLEU rises from {start} to {end} ({change})."
     return f"{system.name}: BLEU falls from {start} to {end} ({change}){_half(found, confidence)}."
 

@@ -2,7 +2,7 @@
 
 import math
 
-from seq2seq.evaluation.significance import TIE
+from seq2seq.evaluation.significance import TIE, Interval
 
 DAGGER = "†"
 """Marks what comes of fewer than 100 sentences."""
@@ -20,9 +20,9 @@ def signed(value: float) -> str:
     return f"{value:+.1f}" if abs(value) >= 0.05 else f"{value:+.1g}"
 
 
-def with_interval(value: float, low: float, high: float) -> str:
+def with_interval(found: Interval) -> str:
     """A difference in BLEU: ``+0.4 [-0.3, +1.2]``."""
-    return f"{signed(value)} [{signed(low)}, {signed(high)}]"
+    return f"{signed(found.value)} [{signed(found.low)}, {signed(found.high)}]"
 
 
 def between(low: float, high: float) -> str:

@@ -184,7 +184,7 @@ def gap_cells(paired: PairedComparison | None, trials: int) -> list[str]:
     if paired is None:
         return ["–"] * 3
     return [
-        with_interval(paired.gap, paired.gap_low, paired.gap_high),
+        with_interval(paired.gap),
         p_text(paired.p_bootstrap, trials),
         p_text(paired.p_randomization, trials),
     ]
@@ -196,9 +196,9 @@ def growth_cells(growth: DifferenceInDifferences) -> list[str]:
     long = f" {DAGGER}" if growth.long_sentences < FEW else ""
     seeds = growth.by_seed.values()
     return [
-        with_interval(growth.short_gap, growth.short_low, growth.short_high) + short,
-        with_interval(growth.long_gap, growth.long_low, growth.long_high) + long,
-        with_interval(growth.value, growth.low, growth.high) + (short or long),
+        with_interval(growth.short) + short,
+        with_interval(growth.long) + long,
+        with_interval(growth.difference) + (short or long),
         between(min(seeds), max(seeds)) if len(seeds) > 1 else "–",
     ]
 

@@ -57,11 +57,11 @@ def test_rows_are_those_of_the_evaluations_and_gaps_their_differences(evaluation
     baseline, system = comparison.systems
     for paired, ours, theirs in zip(gap.rows, system.rows, baseline.rows, strict=True):
         if ours.sentences:
-            assert paired.gap == pytest.approx(ours.bleu - theirs.bleu)
-            assert paired.gap_low <= paired.gap <= paired.gap_high
+            assert paired.gap.value == pytest.approx(ours.bleu - theirs.bleu)
+            assert paired.gap.low <= paired.gap.value <= paired.gap.high
         else:
             assert paired is None
-    assert gap.difference_in_differences.low > 0
+    assert gap.difference_in_differences.difference.low > 0
     alone = compare_systems(evaluations[:1], None, SETTINGS)
     assert alone.systems[0].rows == evaluations[0].rows
     assert alone.gaps == []
@@ -97,7 +97,7 @@ def test_scores_are_of_text_cut_as_asked_for(evaluations):
             BLEU(tokenize=tokenize).corpus_score(one.texts.hypotheses, [one.texts.references]).score
             for one in glued
         )
-        gaps[tokenize] = comparison.gaps[0].rows[-1].gap
+        gaps[tokenize] = comparison.gaps[0].rows[-1].gap.value
         assert gaps[tokenize] == pytest.approx(ours - theirs)
     assert gaps["none"] > gaps["13a"] + 5
 

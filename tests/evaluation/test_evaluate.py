@@ -192,13 +192,6 @@ def test_a_checkpoint_that_was_trained_further_is_evaluated_again(run, other_che
     assert second.texts.hypotheses != first.texts.hypotheses
 
 
-def test_searches_that_may_differ_have_folders_of_their_own(run):
-    searches = [DecodingConfig(beam=1), DecodingConfig(beam=1, max_length=3)]
-    searches += [DecodingConfig(sample=True, seed=seed) for seed in (1, 2)]
-    folders = {evaluate(settings(run, decoding=search))[0].directory for search in searches}
-    assert len(folders) == len(searches)
-
-
 def test_both_columns_of_table_1_come_from_two_searches(run, tmp_path, monkeypatch):
     texts = own_text(tmp_path, source="a b\na zebra c\nc d e\n")
     (tmp_path / "own.ref").write_text("B A\nC A\nDEER D C\n", encoding="utf-8")

@@ -11,6 +11,8 @@ from seq2seq.evaluation import significance
 from seq2seq.evaluation.lengths import bucket_members, source_words
 from seq2seq.evaluation.scores import bleu, bleu_counts
 from seq2seq.evaluation.significance import (
+    Interval,
+    PairedComparison,
     bleu_interval,
     compare_paired,
     difference_in_differences,
@@ -63,10 +65,10 @@ def test_every_interval_has_the_confidence_asked_for():
         growth = difference_in_differences({1: baseline[0]}, {1: system[0]}, words, settings)
         return [
             bleu_interval(system, settings),
-            (paired.gap_low, paired.gap_high),
-            (growth.low, growth.high),
-            (growth.long_low, growth.long_high),
-            (growth.short_low, growth.short_high),
+            *(
+                (one.low, one.high)
+                for one in (paired.gap, growth.difference, growth.long, growth.short)
+            ),
         ]
 
     for wide, narrow in zip(intervals(0.95), intervals(0.5), strict=True):
@@ -92,33 +94,16 @@ def test_p_values_are_those_of_sacrebleu(monkeypatch, kind, advantage):
     assert p == pytest.approx(expected.p_value, abs=1e-9)
 
 
-def test_perfect_against_shuffled_is_significant():
+def test_perfect_against_shuffled_is_significant_and_a_system_against_itself_is_not():
     perfect = translated(SENTENCES, lambda length: 1.0)
     shuffled = replace(perfect, hypotheses=perfect.hypotheses[1:] + perfect.hypotheses[:1])
     found = compare_paired(counts_of(shuffled), counts_of(perfect), SETTINGS)
-    assert found.gap > 80
-    assert found.gap_low > 70
+    assert found.gap.value > 80
     assert found.p_bootstrap == found.p_randomization == pytest.approx(1 / 301)
     mirrored = compare_paired(counts_of(perfect), counts_of(shuffled), SETTINGS)
-    assert mirrored.gap == -found.gap
-    assert mirrored.gap_high == pytest.approx(-found.gap_low)
-
-
-def test_a_system_against_itself_is_no_finding():
-    texts = translated(SENTENCES, lambda length: 0.8)
-    found = compare_paired(counts_of(texts), counts_of(texts), SETTINGS)
-    assert (found.gap, found.gap_low, found.gap_high) == (0, 0, 0)
-    assert found.p_bootstrap == found.p_randomization == 1
-
-
-def test_systems_with_different_numbers_of_seeds_compare():
-    base = [translated(SENTENCES, lambda length: 0.6, seed) for seed in (1, 2, 3)]
-    better = translated(SENTENCES, lambda length: 0.9, seed=4)
-    found = compare_paired(counts_of(*base), counts_of(better), SETTINGS)
-    assert found.p_randomization < 0.01
-    same = compare_paired(counts_of(base[0], base[0]), counts_of(base[0]), SETTINGS)
-    assert same.gap == 0
-    assert same.p_randomization == 1
+    assert mirrored.gap.high == pytest.approx(-found.gap.low)
+    same = compare_paired(counts_of(perfect, perfect), counts_of(perfect), SETTINGS)
+    assert same == PairedComparison(Interval(0.0, 0.0, 0.0), 1.0, 1.0)
 
 
 def test_false_alarms_are_as_rare_as_the_level_says():
@@ -146,17 +131,17 @@ def difference(quality_baseline, quality_system, lengths=None, seeds=(1,)):
 
 def test_a_baseline_bad_on_long_sentences_only_makes_a_positive_difference():
     found = difference(lambda length: 0.5 if length > 30 else 0.9, lambda length: 0.9)
-    assert found.value == found.long_gap - found.short_gap
-    assert found.low > 20
-    assert abs(found.short_gap) < 12
+    assert found.difference.value == found.long.value - found.short.value
+    assert found.difference.low > 20
+    assert abs(found.short.value) < 12
     assert (found.long_sentences, found.short_sentences) == (60, 100)  # 25 words are neither
 
 
 def test_the_sign_follows_the_direction():
     worse = difference(lambda length: 0.9, lambda length: 0.5 if length > 30 else 0.9)
-    assert worse.high < -20
+    assert worse.difference.high < -20
     none = difference(lambda length: 0.8, lambda length: 0.8)
-    assert none.low < 0 < none.high
+    assert none.difference.low < 0 < none.difference.high
 
 
 def test_gaps_are_corpus_bleu_over_the_pooled_sentences():
@@ -176,8 +161,8 @@ def test_gaps_are_corpus_bleu_over_the_pooled_sentences():
             for t in arms
         )
         gap[pool] = system.score - baseline.score
-    assert found.long_gap == pytest.approx(gap["long"])
-    assert found.short_gap == pytest.approx(gap["short"])
+    assert found.long.value == pytest.approx(gap["long"])
+    assert found.short.value == pytest.approx(gap["short"])
 
 
 def test_the_interval_of_each_gap_is_that_of_its_pool_alone():
@@ -188,15 +173,13 @@ def test_the_interval_of_each_gap_is_that_of_its_pool_alone():
     counts = [bleu_counts(t.hypotheses, t.references) for t in arms]
     words = np.repeat([8, 40], [100, 60])
     found = difference_in_differences({1: counts[0]}, {1: counts[1]}, words, SETTINGS)
-    for low, high, pool in (
-        (found.short_low, found.short_high, words == 8),
-        (found.long_low, found.long_high, words == 40),
-    ):
+    for interval, pool in ((found.short, words == 8), (found.long, words == 40)):
         random, gaps = np.random.default_rng(5), []
         for _ in range(2000):
             drawn = random.choice(np.flatnonzero(pool), pool.sum())
             gaps.append(float(bleu(counts[1][drawn].sum(0)) - bleu(counts[0][drawn].sum(0))))
-        assert [low, high] == pytest.approx(np.quantile(gaps, [0.025, 0.975]), abs=1.0)
+        expected = np.quantile(gaps, [0.025, 0.975])
+        assert [interval.low, interval.high] == pytest.approx(expected, abs=1.0)
 
 
 def test_the_value_of_each_seed_is_kept_beside_their_mean():
@@ -204,7 +187,7 @@ def test_the_value_of_each_seed_is_kept_beside_their_mean():
         lambda length: 0.5 if length > 30 else 0.9, lambda length: 0.9, seeds=(1, 2, 3)
     )
     assert list(found.by_seed) == ["1", "2", "3"]
-    assert np.mean(list(found.by_seed.values())) == pytest.approx(found.value)
+    assert np.mean(list(found.by_seed.values())) == pytest.approx(found.difference.value)
 
 
 def test_without_long_or_short_sentences_there_is_no_difference():
@@ -227,9 +210,9 @@ def test_the_pools_are_resampled_independently():
         np.repeat([20, 31], 40),
         SETTINGS,
     )
-    assert found.value == 0
-    assert found.low < -1
-    assert found.high > 1
+    assert found.difference.value == 0
+    assert found.difference.low < -1
+    assert found.difference.high > 1
 
 
 @pytest.mark.parametrize(("qualities", "others"), [((0.9, 0.2), (0.6, 0.5)), ((0.9, 0.2), (0.6,))])
@@ -253,7 +236,7 @@ def test_what_is_randomised_is_the_gap_between_means_over_seeds(qualities, other
 
     observed = distance(np.zeros(40, dtype=bool))
     found = compare_paired(baseline, system, SETTINGS)
-    assert observed == pytest.approx(abs(found.gap))
+    assert observed == pytest.approx(abs(found.gap.value))
     extreme = sum(distance(swap) >= observed - 1e-9 for swap in swaps)
     assert found.p_randomization == pytest.approx((extreme + 1) / 301)
 
@@ -280,7 +263,7 @@ def test_a_trend_equals_one_resample_at_a_time():
 
     true = [mean(lines) for lines in enough.values()]
     assert (found.first, found.last) == ("1-10", "41-50")
-    assert found.change == pytest.approx(true[-1] - true[0])
+    assert found.change.value == pytest.approx(true[-1] - true[0])
     half = next(w for w, value in zip(enough, true, strict=True) if value < true[0] / 2)
     assert found.half == half
 
@@ -292,7 +275,7 @@ def test_a_trend_equals_one_resample_at_a_time():
             drawn[-1].append(mean(lines[draw]))
     changes = np.subtract(drawn[-1], drawn[0])
     expected = np.quantile(changes, [0.025, 0.975])
-    np.testing.assert_allclose([found.low, found.high], expected)
+    np.testing.assert_allclose([found.change.low, found.change.high], expected)
     names = [*enough, None]
     halves = sorted(
         next((b for b in range(4) if drawn[b][r] < drawn[0][r] / 2), 4) for r in range(150)
@@ -316,8 +299,8 @@ def test_intervals_of_a_trend_have_the_confidence_asked_for():
     wide, narrow = (
         trend(counts, members, replace(settings, confidence=share)) for share in (0.95, 0.5)
     )
-    assert wide.change == narrow.change == pytest.approx(-80)
-    assert wide.low < narrow.low < narrow.high < wide.high
+    assert wide.change.value == narrow.change.value == pytest.approx(-80)
+    assert wide.change.low < narrow.change.low < narrow.change.high < wide.change.high
     assert (wide.half, wide.half_from, wide.half_to) == ("11-20", "11-20", "21+")
     assert (narrow.half, narrow.half_from, narrow.half_to) == ("11-20", "11-20", "11-20")
 
@@ -326,6 +309,6 @@ def test_a_trend_may_keep_half_everywhere_and_needs_two_lengths():
     counts, members = trend_counts(lambda n: 0.95, 3)
     found = trend(counts, members, TREND)
     assert (found.half, found.half_from, found.half_to) == (None, None, None)
-    assert found.low < found.change < found.high
+    assert found.change.low < found.change.value < found.change.high
     few = {"1-10": members["1-10"], "21-30": members["21-30"]}
     assert trend(counts, few, TREND) is None

@@ -7,7 +7,9 @@ from synthetic_translations import evaluated, translated
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.comparison import compare_systems
+from seq2seq.evaluation.significance import Interval
 from seq2seq.report.findings import curve_in_words, findings, gap_in_words, growth_in_words
+from seq2seq.report.numbers import with_interval
 
 LONG_AND_SHORT = {5: 110, 31: 110}
 
@@ -35,15 +37,15 @@ def test_a_curve_falls_rises_or_neither(compared):
     comparison = compared(lambda n: 1 - n / 60, lambda n: 0.95)
     fixed, additive = comparison.systems
     first, last = fixed.buckets[0].bleu, fixed.buckets[3].bleu
-    low, high = fixed.trend.low, fixed.trend.high
+    change = with_interval(fixed.trend.change)
     assert curve_in_words(fixed, 0.95) == (
         f"fixed: BLEU falls from {first:.1f} at 1-10 words to {last:.1f} at 31-40 words "
-        f"({last - first:+.1f} [{low:+.1f}, {high:+.1f}]); half is lost at 31-40 words "
+        f"({change}); half is lost at 31-40 words "
         "(95% interval 31-40 to 31-40)."
     )
-    assert additive.trend.low < 0 < additive.trend.high
+    assert additive.trend.change.low < 0 < additive.trend.change.high
     assert "no significant change" in curve_in_words(additive, 0.95)
-    rising = replace(fixed, trend=replace(fixed.trend, change=9.0, low=1.0, high=12.0))
+    rising = replace(fixed, trend=replace(fixed.trend, change=Interval(9.0, 1.0, 12.0)))
     assert "BLEU rises" in curve_in_words(rising, 0.95)
     never = replace(fixed, trend=replace(fixed.trend, half_to=None))
     assert "31-40 to never" in curve_in_words(never, 0.95)
@@ -53,7 +55,7 @@ def test_a_curve_falls_rises_or_neither(compared):
 
 def test_few_sentences_show_nothing(compared):
     comparison = compared(lambda n: 0.5, lambda n: 0.95, {5: 49, 40: 50})
-    assert comparison.gaps[0].rows[-1].gap_low > 10
+    assert comparison.gaps[0].rows[-1].gap.low > 10
     assert "no curve" in curve_in_words(comparison.systems[0], 0.95)
     assert "too few" in gap(comparison)
     assert growth_in_words(comparison.gaps[0]).startswith("Fewer than 100")
@@ -71,16 +73,10 @@ def test_an_advantage_on_long_sentences_is_named_with_its_direction(compared):
     found = comparison.gaps[0].difference_in_differences
     said = growth_in_words(comparison.gaps[0])
     assert said.startswith("additive helps more on long sentences: additive minus fixed is ")
-    for value, low, high in (
-        (found.short_gap, found.short_low, found.short_high),
-        (found.long_gap, found.long_low, found.long_high),
-        (found.value, found.low, found.high),
-    ):
-        assert f"{value:+.1f} [{low:+.1f}, {high:+.1f}]" in said
+    for interval in (found.short, found.long, found.difference):
+        assert with_interval(interval) in said
     paired = comparison.gaps[0].rows[-1]
-    assert f"is {paired.gap:+.1f} [{paired.gap_low:+.1f}, {paired.gap_high:+.1f}]" in gap(
-        comparison
-    )
+    assert f"is {with_interval(paired.gap)} BLEU." in gap(comparison)
     assert "no significant" not in gap(comparison)
     worse = compared(lambda n: 0.95, lambda n: 1 - n / 60)
     assert growth_in_words(worse.gaps[0]).startswith("additive helps less on long sentences")

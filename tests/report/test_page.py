@@ -13,6 +13,7 @@ from page_material import HOSTILE
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.report.findings import findings
 from seq2seq.report.length_figure import render_length_figure
+from seq2seq.report.numbers import with_interval
 from seq2seq.report.page import render_page
 from seq2seq.report.sentences import examples
 from seq2seq.report.tables import Table, bleu_table, growth_table, interval_text, notes
@@ -68,7 +69,7 @@ def test_the_page_says_the_comparisons_numbers(attending, page):
         for row in system.rows:
             assert interval_text(row) in words
     for gap in attending.gaps:
-        assert f"{gap.difference_in_differences.value:+.1f} [" in words
+        assert with_interval(gap.difference_in_differences.difference) in words
     for finding in findings(attending):
         assert finding in words
     assert "BLEU by source length: grammar · test · beam5" in words

@@ -8,7 +8,7 @@ from synthetic_translations import evaluated, translated
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.translations import ReferenceScores
-from seq2seq.report.numbers import p_text
+from seq2seq.report.numbers import p_text, with_interval
 from seq2seq.report.tables import (
     bleu_table,
     detail_tables,
@@ -48,7 +48,7 @@ def test_the_table_of_bleu_and_gaps(comparison):
                 f"({min(row.by_seed):.1f} to {max(row.by_seed):.1f})"
             )
         assert cells[4:] == [
-            f"{paired.gap:+.1f} [{paired.gap_low:+.1f}, {paired.gap_high:+.1f}]",
+            with_interval(paired.gap),
             p_text(paired.p_bootstrap, 100),
             p_text(paired.p_randomization, 100),
         ]
@@ -63,15 +63,15 @@ def test_many_gaps_have_tables_of_their_own(widths, comparison):
     assert gap_tables(comparison) == []
     for table, gap in zip(gap_tables(widths), widths.gaps, strict=True):
         assert gap.system in table.caption
-        assert table.rows[0][1].startswith(f"{gap.rows[0].gap:+.1f} [")
+        assert table.rows[0][1].startswith(with_interval(gap.rows[0].gap))
         assert table.rows[1][1:] == ["–"] * 3
     for cells, gap in zip(growth_table(widths).rows, widths.gaps, strict=True):
         growth = gap.difference_in_differences
         assert cells[0] == f"{gap.system} - width-32"
         assert cells[4:] == [
-            f"{growth.short_gap:+.1f} [{growth.short_low:+.1f}, {growth.short_high:+.1f}]",
-            f"{growth.long_gap:+.1f} [{growth.long_low:+.1f}, {growth.long_high:+.1f}]",
-            f"{growth.value:+.1f} [{growth.low:+.1f}, {growth.high:+.1f}]",
+            with_interval(growth.short),
+            with_interval(growth.long),
+            with_interval(growth.difference),
             "–",
         ]
     seeds = comparison.gaps[0].difference_in_differences.by_seed.values()
