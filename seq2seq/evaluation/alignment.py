@@ -59,36 +59,34 @@ def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
             f"{path} has {len(lines)} lines of links for {len(pairs)} pairs of sentences; give the "
             "alignments of this test set."
         )
-    read = [
+    parsed = [
         [_link(path, number, text) for text in line.split()]
         for number, line in enumerate(lines, start=1)
     ]
-    first = 0 if any(0 in (source, target) for line in read for source, _, target in line) else 1
+    first = 0 if any(0 in link[:2] for line in parsed for link in line) else 1
     gold = []
-    for number, (line, (source_text, target_text)) in enumerate(
-        zip(read, pairs, strict=True), start=1
-    ):
-        words = len(source_text.split()), len(target_text.split())
-        links = [(source - first, target - first, kind) for source, kind, target in line]
-        for source, target, _ in links:
-            if source >= words[0] or target >= words[1]:
+    for number, (line, pair) in enumerate(zip(parsed, pairs, strict=True), start=1):
+        sizes = [len(side.split()) for side in pair]
+        for source, target, _ in line:
+            if source - first >= sizes[0] or target - first >= sizes[1]:
                 raise UserError(
-                    f"{path}, line {number}: a link names word {source + first} of {words[0]} and "
-                    f"word {target + first} of {words[1]}; are these the links of this text?"
+                    f"{path}, line {number}: a link names word {source} of {sizes[0]} and word "
+                    f"{target} of {sizes[1]}; give the links of this text."
                 )
-        sure = frozenset((source, target) for source, target, kind in links if kind == "-")
-        gold.append(GoldLinks(sure, sure | {(source, target) for source, target, _ in links}))
+        possible = frozenset((source - first, target - first) for source, target, _ in line)
+        sure = frozenset((s - first, t - first) for s, t, kind in line if kind == "-")
+        gold.append(GoldLinks(sure, possible))
     return gold
 
 
-def _link(path: Path, number: int, text: str) -> tuple[int, str, int]:
+def _link(path: Path, number: int, text: str) -> tuple[int, int, str]:
     found = LINK.fullmatch(text)
     if found is None:
         raise UserError(
-            f"{path}, line {number}: {text[:20]} is no link; write 2-3 for a sure one, or 2p3 for "
-            "a possible one."
+            f"{path}, line {number}: {text[:20]} is no link; write 2-3 for a sure one, 2p3 for a "
+            "possible one."
         )
-    return int(found[1]), found[2], int(found[3])
+    return int(found[1]), int(found[3]), found[2]
 
 
 def score_links(found: Sequence[Sequence[Link]], gold: Sequence[GoldLinks]) -> AlignmentScore:
