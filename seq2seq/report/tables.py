@@ -228,10 +228,10 @@ def notes(comparison: Comparison) -> list[str]:
     ]
     if any(len(system.seeds) > 1 for system in comparison.systems):
         said.append("Scores are means over seeds; parentheses: lowest and highest seed.")
-    if any(len(s.seeds) == 1 and s.seeds != [None] for s in comparison.systems):
-        which = [s.name for s in comparison.systems if len(s.seeds) == 1]
-        names = "per system" if len(which) == len(comparison.systems) else f"of {', '.join(which)}"
-        said.append(f"One seed {names}; the intervals do not cover seed variance.")
+    trained = [system for system in comparison.systems if system.seeds != [None]]
+    if once := [system.name for system in trained if len(system.seeds) == 1]:
+        which = "per system" if len(once) == len(trained) else f"of {', '.join(once)}"
+        said.append(f"One seed {which}; the intervals do not cover seed variance.")
     if comparison.gaps:
         measured = {gap.system: gap.baseline for gap in comparison.gaps}
         pairs = ", ".join(f"{system} minus {baseline}" for system, baseline in measured.items())
