@@ -4,12 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-# The study's systems, @ for what is wanted of each, and where they are compared.
-PAIR30 := outputs/figure2-cpu/no-attention-30@,outputs/figure2-cpu/attention-30@
-PAIR50 := outputs/figure2-cpu/no-attention-50@,outputs/figure2-cpu/attention-50@
-LIMITS := outputs/figure2-cpu/no-attention-50@,outputs/figure2-cpu/no-attention-30@
-COMPARED := outputs/figure2-cpu/comparison
-PUBLISH := $(BIN)/python scripts/publish.py document=docs/study.md
+COMPARE := $(BIN)/python scripts/compare.py
+FIGURE2_CPU := outputs/figure2-cpu/*/seed-1/evaluations
+LIMITS := outputs/figure2-cpu/no-attention-*/seed-1/evaluations
 
 .PHONY: help install reproduce study test lint format clean
 
@@ -24,18 +21,15 @@ reproduce: $(STAMP) ## Train both systems on the embedded corpus; print BLEU by 
 study: $(STAMP) ## Train what docs/study.md reports, hours of it, and write its results; needs FIGURE2="corpus.directory=..."
 	@test -n '$(FIGURE2)' || { echo 'error: make study needs the text, as docs/study.md says: make study FIGURE2="corpus.directory=europarl test_texts.newstest2014=newstest/newstest2014"'; exit 1; }
 	$(BIN)/python scripts/reproduce.py experiment=figure2 scale=cpu $(FIGURE2)
-	$(BIN)/python scripts/compare.py 'evaluations=[$(subst @,/seed-1/evaluations/test-beam5,$(LIMITS))]' output=$(COMPARED)/test-beam5-limits
-	$(BIN)/python scripts/compare.py 'evaluations=[$(subst @,/seed-1/evaluations/test_all-beam5,$(LIMITS))]' output=$(COMPARED)/test_all-beam5-limits
-	$(PUBLISH) 'comparisons=[$(COMPARED)/test-beam5,$(COMPARED)/test_all-beam5,$(COMPARED)/newstest2014-beam5,$(COMPARED)/test-beam5-limits,$(COMPARED)/test_all-beam5-limits]' \
-	  'details=[$(COMPARED)/test-beam5,$(COMPARED)/test_all-beam5]' 'places=[$(COMPARED)/test-beam5]' \
-	  'table_1={newstest2014:[$(subst @,/seed-1/evaluations/newstest2014-beam5,$(PAIR30),$(PAIR50))]}' \
-	  'curves={figure2-30:[$(subst @,/seed-1,$(PAIR30))],figure2-50:[$(subst @,/seed-1,$(PAIR50))]}' \
-	  'runs={figure2-30:[$(subst @,/seed-1,$(PAIR30))],figure2-50:[$(subst @,/seed-1,$(PAIR50))]}'
-	$(BIN)/python scripts/publish.py 'summaries=[$(COMPARED)/test-beam5]'
+	for set in test test_all newstest2014; do \
+	  $(COMPARE) "evaluations=[$(FIGURE2_CPU)/$$set-beam5]" baseline=no-attention-50 'baselines={attention-30:no-attention-30}' output=docs/results/figure2-cpu-$$set-beam5 || exit 1; done
+	for set in test test_all; do \
+	  $(COMPARE) "evaluations=[$(LIMITS)/$$set-beam5]" baseline=no-attention-50 output=docs/results/figure2-cpu-$$set-beam5-limits || exit 1; done
 	$(BIN)/python scripts/reproduce.py experiment=bottleneck_width
-	$(PUBLISH) 'comparisons=[outputs/bottleneck_width/comparison/test-beam5]'
+	$(COMPARE) 'evaluations=[outputs/bottleneck_width/*/seed-*/evaluations/test-beam5]' baseline=width-64 'baselines={with-attention-256:width-256,width-256:width-64}' output=docs/results/bottleneck_width-test-beam5
 	$(BIN)/python scripts/reproduce.py experiment=controls $(CONTROLS)
-	$(PUBLISH) 'comparisons=[outputs/controls/comparison/test_2016_flickr-beam5,outputs/controls/comparison/test_2017_flickr-beam5]'
+	for set in test_2016_flickr test_2017_flickr; do \
+	  $(COMPARE) "evaluations=[outputs/controls/*/seed-1/evaluations/$$set-beam5]" baseline=fixed 'baselines={attention-forward:fixed-forward,fixed-forward:fixed,init-only-forward:fixed-forward,init-only-backward:init-only-forward}' output=docs/results/controls-$$set-beam5 || exit 1; done
 
 test: $(STAMP) ## Run the tests
 	$(BIN)/python -m pytest -n auto

@@ -39,7 +39,6 @@ SCHEMAS: dict[str, type] = {
     "evaluate": schema.EvaluateConfig,
     "compare": schema.CompareConfig,
     "explain": schema.ExplainConfig,
-    "publish": schema.PublishConfig,
 }
 INSTEAD = {
     ("train", "seeds"): "seed",

@@ -6,10 +6,10 @@ from seq2seq.config import CompareConfig
 
 
 def main(config: CompareConfig) -> None:
-    """Write the comparison and print its table."""
-    from seq2seq.report.comparison import compare
+    """Write the comparison and print its summary."""
+    from seq2seq.report.compare import compare
 
-    print(compare(config).markdown)
+    print(compare(config).summary)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ def main(runs: list[ExperimentConfig]) -> None:
     from seq2seq.data.parallel_text import read_aligned
     from seq2seq.data.preparation import prepare
     from seq2seq.device import choose_device
-    from seq2seq.evaluation.named_texts import find_test_texts
+    from seq2seq.evaluation.test_sets import find_test_texts
     from seq2seq.training.run_folder import RunFolder
     from seq2seq.training.trainer import Trainer
 
@@ -45,7 +45,7 @@ def main(runs: list[ExperimentConfig]) -> None:
 
 def _compare(config: ExperimentConfig, evaluations: list[EvaluateConfig]) -> None:
     from seq2seq.evaluation.evaluate import evaluate
-    from seq2seq.report.comparison import compare
+    from seq2seq.report.compare import compare
 
     folders: dict[tuple[str, str], list[str]] = {}
     for settings in evaluations:
@@ -60,9 +60,7 @@ def _compare(config: ExperimentConfig, evaluations: list[EvaluateConfig]) -> Non
             baseline=config.baseline,
             baselines=config.baselines,
         )
-        print(compare(comparison).markdown)
-        print(f"Table and figure: {comparison.output}")
-        print(f"To look closer, open in a browser: {comparison.output}/page.html\n")
+        print(f"{compare(comparison).summary}\n")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from seq2seq.config import TranslateConfig
 def main(config: TranslateConfig) -> None:
     """One line out for each line in."""
     from seq2seq.decoding.text_stream import answer_prompt, is_typed, translate_text
-
     from seq2seq.decoding.translator import Translator
 
     checkpoints = [config.checkpoint, *config.more_checkpoints]

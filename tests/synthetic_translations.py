@@ -6,7 +6,7 @@ from pathlib import Path
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.folder import Evaluation, write_evaluation
-from seq2seq.evaluation.scores import Translations
+from seq2seq.evaluation.translations import Translations
 
 WORDS = [first + second for first in "abcdefghijklmnop" for second in "qrstuvwxyz"]
 

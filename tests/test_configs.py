@@ -25,7 +25,6 @@ GIVEN = {
     "translate": ["checkpoint=x"],
     "evaluate": ["checkpoint=x"],
     "compare": ["evaluations=[x,y]"],
-    "publish": ["comparisons=[x]"],
 }
 EXPERIMENTS = sorted(path.stem for path in (CONFIGS / "experiment").glob("*.yaml"))
 DEFAULTS = {

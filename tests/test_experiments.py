@@ -87,7 +87,7 @@ def test_figure2_resumes_after_a_kill_and_ends_with_the_same_report(europarl, tm
         folders = [root / "outputs/figure2-cpu/comparison" / name for root in (whole, cut)]
         for file in ("table.md", "figure.svg"):
             assert (folders[0] / file).read_bytes() == (folders[1] / file).read_bytes()
-    numbers = json.loads((folders[0] / "comparison.json").read_text())
+    numbers = json.loads((folders[0] / "scores.json").read_text())
     assert {gap["system"]: gap["baseline"] for gap in numbers["gaps"]} == {
         "attention-30": "no-attention-30",
         "attention-50": "no-attention-50",

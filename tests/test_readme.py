@@ -76,44 +76,24 @@ def made(*variables: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_study_is_made_by_commands_that_compose_and_has_a_place_for_each_result():
+def test_the_study_is_made_by_commands_that_compose_and_ends_with_comparisons():
     said = made("FIGURE2=corpus.directory=europarl test_texts.newstest2014=news/n").stdout
-    commands = [shlex.split(line) for line in said.replace("\\\n", "").split("\n") if line]
-    scripts = [words[1:] for words in commands if words[1].startswith("scripts/")]
-    limits, scripts = scripts[1:3], [scripts[0], *scripts[3:]]
-    pair = ["scripts/reproduce.py", "scripts/publish.py"]
-    assert [words[0] for words in scripts] == [*pair, "scripts/publish.py", *pair * 2]
-    configs = [compose_config(Path(script).stem, overrides) for script, *overrides in scripts]
-    first_screen = configs.pop(2)
-    for script, *overrides in limits:
-        assert script == "scripts/compare.py"
-        compared = compose_config("compare", overrides)
-        name = Path(compared.output).name
-        assert compared.output in configs[1].comparisons
-        assert compared.evaluations == [
-            f"outputs/figure2-cpu/no-attention-{words}/seed-1/evaluations/{name[:-7]}"
-            for words in (50, 30)
-        ]
-    experiments, published = [runs[0] for runs in configs[::2]], configs[1::2]
-    study = {f"outputs/{e.name}/{s}/seed-1" for e in experiments[:1] for s in e.systems}
-    assert {run for runs in published[0].curves.values() for run in runs} == study
-    assert published[0].runs == published[0].curves  # a table of each pair: losses of two limits
-    marks = []
-    for experiment, config in zip(experiments, published, strict=True):
-        assert config.document == "docs/study.md"
-        for kind in ("comparisons", "details", "places"):
-            for folder in map(Path, getattr(config, kind)):
-                assert folder.parts[:3] == ("outputs", experiment.name, "comparison")
-                mark = "results" if kind == "comparisons" else kind
-                marks.append(f"{mark}:{experiment.name}/{folder.name}")
-        for kind in ("curves", "runs", "table_1"):
-            marks += [f"{kind}:{name}" for name in getattr(config, kind)]
-    text = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
-    assert sorted(marks) == sorted(re.findall(r"<!-- (\w+:\S+) -->", text))
-    (primary,) = map(Path, first_screen.summaries)
-    assert first_screen.document == "README.md"
-    assert str(primary) == published[0].comparisons[0]
-    assert f"<!-- summary:{experiments[0].name}/{primary.name} -->" in README
+    results = {path.stem for path in (ROOT / "docs" / "results").iterdir()}
+    for sets, body in re.findall(r"for set in ([^;]+); do \\\n(.*); done", said):
+        command = body.strip().removesuffix(" || exit 1")
+        for name in sets.split():
+            script, *overrides = _after_python(command.replace("$set", name))
+            assert script == "scripts/compare.py"
+            compared = compose_config("compare", overrides)
+            assert Path(compared.output).parent == Path("docs/results")
+            assert Path(compared.output).name in results
+    experiments = [_after_python(line) for line in said.split("\n") if "reproduce.py" in line]
+    names = [compose_config("reproduce", overrides).name for _, *overrides in experiments]
+    assert names == ["figure2-cpu", "bottleneck_width", "controls"]
+
+
+def _after_python(command: str) -> list[str]:
+    return shlex.split(command)[1:]
 
 
 def test_the_study_asks_for_its_text_before_it_begins():

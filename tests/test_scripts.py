@@ -69,7 +69,8 @@ def test_reproduce_leaves_runs_evaluations_and_comparisons(reproduced):
             record = json.loads(scores.read_text())["record"]
             assert (record["system"], record["search"]) == (system, search)
     comparison = reproduced / "outputs" / "quickstart" / "comparison" / "test-beam5"
-    assert {"table.md", "page.html"} <= {path.name for path in comparison.iterdir()}
+    names = {path.name for path in comparison.iterdir()}
+    assert {"table.md", "figure.png", "scores.json", "page.html"} <= names
     assert not list(reproduced.glob("multirun")) + list(reproduced.glob(".hydra"))
 
 

@@ -29,7 +29,6 @@ from seq2seq.config.model import (
     EncoderConfig,
     ModelConfig,
 )
-from seq2seq.config.publish import PublishConfig
 from seq2seq.config.serialization import (
     dotted_keys,
     flatten,
@@ -69,7 +68,6 @@ __all__ = [
     "ModelConfig",
     "Multi30kCorpus",
     "OptimizerConfig",
-    "PublishConfig",
     "TokenizationConfig",
     "TrainingConfig",
     "TranslateConfig",

@@ -151,12 +151,12 @@ class EvaluateConfig:
     hypotheses: str | None = None
     """Translations to score without a model, one per line of ``source``; instead of checkpoint."""
     system: str | None = None
-    """What to call whoever wrote ``hypotheses``."""
+    """What to call the system that wrote ``hypotheses``."""
     test_sets: list[str] | None = None
     """Names of test sets of the corpus the model was trained on; null for all of them, [] for
     none."""
     test_texts: dict[str, str] = field(default_factory=dict)
-    """Test sets beside them: name -> path of its two files without their endings, which are the
+    """More test sets: name -> path of its two files without their endings, which are the
     language codes, such as newstest2014: texts/newstest2014 for newstest2014.en, newstest2014.fr.
     """
     directory: str | None = None
@@ -166,12 +166,12 @@ class EvaluateConfig:
     reference: str | None = None
     """The reference translations of ``source``, line by line."""
     gold: str | None = None
-    """Word links of people between ``source`` and ``reference``, a line for each pair: 2-1 a sure
-    one, 2p1 a possible one. The attention's own links are scored against them, as they are against
-    the ``<test set>.align`` of a corpus."""
+    """Gold word links between ``source`` and ``reference``, a line for each pair: 2-1 a sure one,
+    2p1 a possible one. Attention's links are scored against them, as against the
+    ``<test set>.align`` of a corpus."""
     maps: list[int] = field(default_factory=list)
-    """Lines of the test set, from 1, whose attention is kept to be drawn, beside a few of every
-    length."""
+    """Lines of the test set, from 1, whose attention ``compare`` draws; without them it draws a few
+    of several lengths."""
     output: str | None = None
     """Folder to write to; null for ``evaluations`` in the run folder."""
     data: str = "data"
@@ -184,51 +184,48 @@ class EvaluateConfig:
     def __post_init__(self) -> None:
         require_choice("device", self.device, ("auto", "cpu", "cuda"))
         require_choice("precision", self.precision, ("auto", "fp32", "bf16"))
-        if self.checkpoint is None and self.hypotheses is None:
-            raise UserError(
-                "checkpoint is not set; give checkpoint=FOLDER to translate with a model, or "
-                "hypotheses=FILE to score translations that are there already."
-            )
-        if self.hypotheses is not None:
-            self._require_text_alone()
-        elif self.system is not None:
-            raise UserError(
-                "system names whoever wrote hypotheses=FILE, and a checkpoint has its own name; "
-                "leave system out."
-            )
         _require_company(self.average, self.more_checkpoints)
+        for line in self.maps:
+            require_range("maps", line, 1)
+        for beam in self.beams or []:
+            require_range("beams", beam, 1)
+        if self.beams is not None:
+            require_distinct("beams", self.beams)
+        if (self.checkpoint is None) == (self.hypotheses is None):
+            raise UserError(
+                "give checkpoint=FOLDER to translate with a model, or hypotheses=FILE to score "
+                "translations that are there already: one of the two."
+            )
         if (self.source is None) != (self.reference is None):
             raise UserError("source and reference go together; give both, or neither.")
         if self.gold is not None and self.source is None:
             raise UserError("gold goes with source and reference; give all three.")
         if self.source is not None and (self.test_sets or self.test_texts or self.directory):
             raise UserError(
-                "source is a text of your own: leave out test_sets, test_texts and directory, "
-                "which name others."
+                "source is a text of your own; leave out test_sets, test_texts and directory."
             )
         if self.test_sets == [] and not (self.test_texts or self.source or self.hypotheses):
-            raise UserError(
-                "There is nothing to evaluate: test_sets=[] asks for none of the corpus's; give "
-                "test_texts or source beside it, or leave it out for all of them."
-            )
+            raise UserError("test_sets=[] leaves nothing to evaluate; give test_texts or source.")
         if self.no_unk and self.decoding.forbid_unknown:
             raise UserError(
-                "no_unk=true compares a search that may write <unk> with one that may not; leave "
-                "out decoding.forbid_unknown."
+                "no_unk=true searches with and without <unk>; leave out decoding.forbid_unknown."
             )
         if self.decoding.n_best > 1:
             raise UserError(
-                f"decoding.n_best={self.decoding.n_best} would have no effect: only the best "
-                "hypothesis is scored; leave it out."
+                f"decoding.n_best={self.decoding.n_best}: only the best hypothesis is scored; "
+                "leave it out."
             )
-        for line in self.maps:
-            require_range("maps", line, 1)
-        if self.beams is not None:
-            for beam in self.beams:
-                require_range("beams", beam, 1)
-            require_distinct("beams", self.beams)
-            if self.decoding.sample:
-                raise UserError("beams are widths of searches; leave it out where decoding.sample.")
+        if self.beams is not None and self.decoding.sample:
+            raise UserError("beams are widths of searches; leave it out with decoding.sample.")
+        if self.hypotheses is not None:
+            for key in ("source", "reference", "system", "output"):
+                if not getattr(self, key):
+                    raise UserError(f"hypotheses={self.hypotheses} needs {key}=...; give it too.")
+        # The name becomes a part of a folder's.
+        if self.system is not None and (self.hypotheses is None or "/" in self.system):
+            raise UserError(
+                f"system={self.system} names who wrote hypotheses=FILE, in a word without slashes."
+            )
 
     def searches(self) -> list[DecodingConfig]:
         """Every search asked for; with ``no_unk``, each is followed by its like without <unk>."""
@@ -240,49 +237,16 @@ class EvaluateConfig:
                 searches.append(replace(search, forbid_unknown=True))
         return searches
 
-    def _require_text_alone(self) -> None:
-        """Refuse what does not go with a file of hypotheses, and ask for what does."""
-        beside_the_point = {
-            "checkpoint": self.checkpoint is not None,
-            "more_checkpoints": bool(self.more_checkpoints),
-            "average": self.average,
-            "beams": self.beams is not None,
-            "no_unk": self.no_unk,
-            "decoding": self.decoding != DecodingConfig(),
-            "test_sets": self.test_sets is not None,
-            "test_texts": bool(self.test_texts),
-            "directory": self.directory is not None,
-            "maps": bool(self.maps),
-            "gold": self.gold is not None,
-            "device": self.device != "auto",
-            "precision": self.precision != "auto",
-            "data": self.data != "data",
-        }
-        for key, given in beside_the_point.items():
-            if given:
-                raise UserError(
-                    f"hypotheses={self.hypotheses} is scored without a model, so {key} does not "
-                    "go with it; leave one of the two out."
-                )
-        for key in ("source", "reference", "system", "output"):
-            if getattr(self, key) is None:
-                raise UserError(f"hypotheses={self.hypotheses} needs {key}=...; give it too.")
-        # The name becomes a part of a folder's.
-        if not self.system or self.system != Path(self.system).name:
-            raise UserError(
-                f"system={self.system} is no name; give a word or two without slashes, such as "
-                "system=moses."
-            )
-
 
 @dataclass(kw_only=True)
 class CompareConfig:
     """``compare``: several evaluations of one test set, side by side."""
 
     evaluations: list[str]
-    """Evaluation folders; of one system and several seeds the scores are averaged."""
+    """Evaluation folders, or patterns such as outputs/mine/*/seed-*/evaluations/test-beam5; of one
+    system and several seeds the scores are averaged."""
     output: str
-    """Folder for the table and the figure."""
+    """Folder for table, figures and page."""
     evaluation: EvaluationConfig
     baseline: str | None = None
     """The system without the component under study; null for the first named."""

@@ -1,13 +1,14 @@
-"""Attention as word alignment, scored against links that people made, or the grammar's own.
+"""Attention as word alignment, scored against gold links.
 
 A model's links come from forced decoding of the references: each target word is linked to the
-source word that it looked at most. People mark links as sure or only possible (Och & Ney 2003).
+source word with the largest weight. Gold links are sure or only possible (Och & Ney 2003).
 """
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from seq2seq.data.text import read_lines
 from seq2seq.decoding.word_links import Link
@@ -22,12 +23,12 @@ class GoldLinks:
 
     sure: frozenset[Link]
     possible: frozenset[Link]
-    """All of the sure ones, and more."""
+    """Includes the sure ones."""
 
 
 @dataclass(frozen=True)
 class AlignmentScore:
-    """How links agree with those of people, over a whole text."""
+    """Agreement of links with gold ones over a whole text."""
 
     links: int
     sure: int
@@ -40,7 +41,7 @@ class AlignmentScore:
 
 
 def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
-    """Links of people, a line for each pair: ``2-1`` is a sure one, ``2p1`` a possible one.
+    """Gold links, a line for each pair: ``2-1`` is a sure one, ``2p1`` a possible one.
 
     Words are counted from 1 where no link of the file has a 0, as in the format of Och & Ney's
     Hansards, else from 0, as in Pharaoh's.
@@ -58,47 +59,43 @@ def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
             f"{path} has {len(lines)} lines of links for {len(pairs)} pairs of sentences; give the "
             "alignments of this test set."
         )
-    read = [
+    parsed = [
         [_link(path, number, text) for text in line.split()]
         for number, line in enumerate(lines, start=1)
     ]
-    first = 0 if any(0 in (source, target) for line in read for source, _, target in line) else 1
+    first = 0 if any(0 in link[:2] for line in parsed for link in line) else 1
     gold = []
-    for number, (line, (source_text, target_text)) in enumerate(
-        zip(read, pairs, strict=True), start=1
-    ):
-        words = len(source_text.split()), len(target_text.split())
-        links = [(source - first, target - first, kind) for source, kind, target in line]
-        for source, target, _ in links:
-            if source >= words[0] or target >= words[1]:
+    for number, (line, pair) in enumerate(zip(parsed, pairs, strict=True), start=1):
+        sizes = [len(side.split()) for side in pair]
+        for source, target, _ in line:
+            if source - first >= sizes[0] or target - first >= sizes[1]:
                 raise UserError(
-                    f"{path}, line {number}: a link names word {source + first} of {words[0]} and "
-                    f"word {target + first} of {words[1]}; are these the links of this text?"
+                    f"{path}, line {number}: a link names word {source} of {sizes[0]} and word "
+                    f"{target} of {sizes[1]}; give the links of this text."
                 )
-        sure = frozenset((source, target) for source, target, kind in links if kind == "-")
-        gold.append(GoldLinks(sure, sure | {(source, target) for source, target, _ in links}))
+        possible = frozenset((source - first, target - first) for source, target, _ in line)
+        sure = frozenset((s - first, t - first) for s, t, kind in line if kind == "-")
+        gold.append(GoldLinks(sure, possible))
     return gold
 
 
-def _link(path: Path, number: int, text: str) -> tuple[int, str, int]:
+def _link(path: Path, number: int, text: str) -> tuple[int, int, str]:
     found = LINK.fullmatch(text)
     if found is None:
         raise UserError(
-            f"{path}, line {number}: {text[:20]} is no link; write 2-3 for a sure one, or 2p3 for "
-            "a possible one."
+            f"{path}, line {number}: {text[:20]} is no link; write 2-3 for a sure one, 2p3 for a "
+            "possible one."
         )
-    return int(found[1]), found[2], int(found[3])
+    return int(found[1]), int(found[3]), found[2]
 
 
 def score_links(found: Sequence[Sequence[Link]], gold: Sequence[GoldLinks]) -> AlignmentScore:
     """Precision, recall and alignment error rate (Och & Ney 2003) over all sentences."""
-    sure_hits = possible_hits = links = sure = 0
-    for ours, theirs in zip(found, gold, strict=True):
-        distinct = set(ours)
-        links += len(distinct)
-        sure += len(theirs.sure)
-        sure_hits += len(distinct & theirs.sure)
-        possible_hits += len(distinct & theirs.possible)
+    pairs = [(set(ours), theirs) for ours, theirs in zip(found, gold, strict=True)]
+    links = sum(len(ours) for ours, _ in pairs)
+    sure = sum(len(theirs.sure) for _, theirs in pairs)
+    sure_hits = sum(len(ours & theirs.sure) for ours, theirs in pairs)
+    possible_hits = sum(len(ours & theirs.possible) for ours, theirs in pairs)
     return AlignmentScore(
         links=links,
         sure=sure,
@@ -108,11 +105,30 @@ def score_links(found: Sequence[Sequence[Link]], gold: Sequence[GoldLinks]) -> A
     )
 
 
-def shifted(links: Sequence[Link], by: int, target_words: int) -> list[Link]:
-    """Each link moved on by so many target words; those that would leave the sentence are dropped.
+def score_alignment(
+    links: Sequence[Sequence[Link]], pairs: Sequence[tuple[str, str]], gold: Sequence[GoldLinks]
+) -> dict[str, Any]:
+    """The scores of attention's links as JSON, with two references for comparison.
 
-    A decoder that looks before it writes (Bahdanau's order) may look a word ahead or behind.
+    ``shifts`` has the scores with links moved by -1, 0 and 1 target words: an attention that is one
+    step off shows. ``diagonal`` has those of a straight line through each sentence.
     """
+    words = [(len(source.split()), len(target.split())) for source, target in pairs]
+    shifts = {
+        str(by): asdict(
+            score_links(
+                [shifted(line, by, count) for line, (_, count) in zip(links, words, strict=True)],
+                gold,
+            )
+        )
+        for by in (-1, 0, 1)
+    }
+    straight = score_links([diagonal(*lengths) for lengths in words], gold)
+    return {"sentences": len(links), "shifts": shifts, "diagonal": asdict(straight)}
+
+
+def shifted(links: Sequence[Link], by: int, target_words: int) -> list[Link]:
+    """Each link moved by so many target words; those that would leave the sentence are dropped."""
     return [(source, target + by) for source, target in links if 0 <= target + by < target_words]
 
 

@@ -1,30 +1,42 @@
 """The stage ``evaluate``: translations of test sets, scored by source length."""
 
 import logging
-import math
+import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
-from seq2seq.config import DecodingConfig, EvaluateConfig, ExperimentConfig
-from seq2seq.data.parallel_text import ParallelText
+from seq2seq.config import DecodingConfig, EvaluateConfig
+from seq2seq.data.parallel_text import ParallelText, read_aligned
 from seq2seq.data.text import content_digest
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
 from seq2seq.errors import UserError
-from seq2seq.evaluation.folder import Evaluation, read_evaluation, write_evaluation
-from seq2seq.evaluation.given import evaluate_given
-from seq2seq.evaluation.named_texts import find_test_texts
-from seq2seq.evaluation.own_texts import find_own_texts
-from seq2seq.evaluation.scores import Translations
-from seq2seq.evaluation.test_set import TestSet
-from seq2seq.files import JSON_BYTES, parse_object, read_plain
+from seq2seq.evaluation.alignment import read_gold, score_alignment
+from seq2seq.evaluation.folder import (
+    GIVEN,
+    SCORES,
+    Evaluation,
+    read_evaluation,
+    write_evaluation,
+)
+from seq2seq.evaluation.lengths import lines_by_length
+from seq2seq.evaluation.references import draw_maps, reference_links, score_references
+from seq2seq.evaluation.test_sets import find_test_sets
+from seq2seq.evaluation.translations import Translations
+from seq2seq.files import parse_object, write_json
 from seq2seq.record import environment_record
 
 log = logging.getLogger(__name__)
+
+MAPS_PER_BUCKET = 3
+"""Attention maps of each bucket of source length, besides those of ``EvaluateConfig.maps``."""
+ALIGNMENT = "alignment.json"
 
 
 def evaluate(config: EvaluateConfig) -> list[Evaluation]:
@@ -32,255 +44,287 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
 
     With a checkpoint, each search of each test set has a folder, ``<test set>-<search>``; they are
     returned test set by test set, in the order of ``EvaluateConfig.searches``. Several checkpoints
-    are evaluated as one system, in the run folder of the first. A folder that already holds these
-    translations (same checkpoint, text, search, precision and kind of device) is not translated
-    again; it is scored again where the settings differ, and completed where the version that wrote
-    it did not score references.
+    are evaluated as one system, in the run folder of the first. A folder that holds these
+    translations already is scored again, not translated.
 
     Raises:
         UserError: no such checkpoint, test set or text, checkpoints that do not go together, texts
-            that do not align, or ``no_unk`` for a model of subwords.
+            that do not align, ``no_unk`` for a model of subwords, or a folder that holds the
+            evaluation of something else.
     """
     if config.hypotheses is not None:
-        return [evaluate_given(config)]
-    subject = _Subject.load(config)
-    if config.no_unk and isinstance(subject.translator.source.tokenizer, SentencePieceTokenizer):
+        return [_evaluate_given(config)]
+    system = _System.load(config)
+    if config.no_unk and isinstance(system.translator.source.tokenizer, SentencePieceTokenizer):
         raise UserError(
-            f"no_unk=true is for vocabularies of words, and {subject.checkpoint.directory} cuts "
-            "text into subwords, which leave no word unknown; leave no_unk out."
+            f"no_unk=true needs a vocabulary of words, and {system.checkpoints[0].directory} has "
+            "one of subwords; leave no_unk out."
         )
-    if config.output is None:
-        output = _run_folder(subject.checkpoint.directory) / "evaluations"
-    else:
-        output = Path(config.output)
-    test_sets = [
-        TestSet(name, texts, subject.translator, config)
-        for name, texts in _test_sets(config, subject.checkpoint.config, subject.hashes()).items()
-    ]
-    for test_set in test_sets:
-        test_set.lines_to_draw()  # a line that is not there is refused before the work
-    evaluations = []
-    for test_set in test_sets:
+    output = Path(config.output) if config.output else system.runs[0] / "evaluations"
+    test_sets = find_test_sets(config, system.checkpoints[0].config.corpus)
+    lines = {name: read_aligned(text.source, text.target) for name, text in test_sets.items()}
+    plan = []
+    for name, text in test_sets.items():
+        maps = lines_to_draw(config, name, lines[name][0])
         for search in config.searches():
-            directory = output / "-".join([test_set.name, search.name, *subject.together])
-            identity = subject.identity(search, test_set.texts)
-            evaluation = _reuse(config, subject, test_set, directory, identity)
-            if evaluation is None:
-                evaluation = _make(config, subject, test_set, search, directory, identity)
-            test_set.write_alignment(directory, identity)
-            evaluations.append(evaluation)
+            directory = output / "-".join([name, search.name, *system.suffix])
+            identity = system.identity(search, text, output)
+            plan.append((directory, identity, name, search, maps))
+            require_same_subject(directory, identity)  # before the work
+    evaluations = []
+    references: dict[str, Any] = {}
+    for directory, identity, name, search, maps in plan:
+        record = {**system.record(search), "test_set": name, "identity": identity}
+        found = _finished(directory, identity)
+        if found is None:
+            if name not in references:
+                batch_size = config.decoding.batch_size
+                references[name] = score_references(system.translator, *lines[name], batch_size)
+            texts, speed = _translate(system.translator, lines[name], search)
+            texts = replace(texts, reference_scores=references[name])
+        else:
+            log.info("%s is already evaluated.", directory)
+            texts, speed = found.texts, {}
+            # The run may have gone on without a better checkpoint, or have been moved away.
+            record = {**found.record, "training": record["training"] or found.record["training"]}
+        missing = sorted(set(maps) - {one.line for one in texts.maps})
+        drawn = draw_maps(
+            system.translator,
+            {line: (texts.sources[line], texts.hypotheses[line]) for line in missing},
+            config.decoding.batch_size,
+        )
+        texts = replace(texts, maps=sorted([*texts.maps, *drawn], key=lambda one: one.line))
+        record |= {**speed, "maps": config.maps or record.get("maps", [])}
+        counts = found.counts if found else None
+        evaluation = write_evaluation(directory, texts, config.evaluation, record, counts)
+        log.info("%s: BLEU %.2f", directory, evaluation.overall.bleu or 0.0)
+        _write_alignment(config, system.translator, test_sets[name], evaluation)
+        evaluations.append(evaluation)
     return evaluations
 
 
 @dataclass(frozen=True)
-class _Subject:
-    """What is evaluated: a checkpoint, or several as one system."""
+class _System:
+    """The checkpoint that is evaluated, or several as one system."""
 
     translator: Translator
-    checkpoint: Checkpoint
-    others: list[Checkpoint]
-    together: list[str]
-    """How several are called beside one: ``ensemble2``, ``average3``; else nothing."""
+    checkpoints: list[Checkpoint]
+    suffix: list[str]
+    """Of the name of several together: ``ensemble2``, ``average3``."""
 
     @classmethod
-    def load(cls, config: EvaluateConfig) -> "_Subject":
-        assert config.checkpoint is not None  # the config sees to it
+    def load(cls, config: EvaluateConfig) -> "_System":
         device = choose_device(config.device)
-        paths = config.checkpoint, *config.more_checkpoints
-        first, *others = [load_checkpoint(Path(path), device) for path in paths]
-        translator = Translator.of([first, *others], config.precision, config.average)
+        paths = str(config.checkpoint), *config.more_checkpoints
+        checkpoints = [load_checkpoint(Path(path), device) for path in paths]
+        translator = Translator.of(checkpoints, config.precision, config.average)
         kind = "average" if config.average else "ensemble"
-        return cls(translator, first, others, [f"{kind}{len(paths)}"] if others else [])
+        return cls(translator, checkpoints, [f"{kind}{len(paths)}"] if len(paths) > 1 else [])
 
-    def identity(self, search: DecodingConfig, texts: ParallelText) -> dict[str, Any]:
-        """What translations depend on; all else may differ between two equal evaluations."""
-        identity = {
-            "checkpoint_sha256": self.checkpoint.sha256,
-            "source_sha256": content_digest(texts.source),
-            "reference_sha256": content_digest(texts.target),
-            "search": _search(search),
+    @property
+    def runs(self) -> list[Path]:
+        """The run folder of each checkpoint, or the checkpoint itself when it stands alone."""
+        folders = [one.directory for one in self.checkpoints]
+        return [one.parent.parent if one.parent.name == "checkpoints" else one for one in folders]
+
+    def identity(self, search: DecodingConfig, text: ParallelText, output: Path) -> dict[str, Any]:
+        """What the translations depend on; paths are relative to ``output``."""
+        settings = asdict(search)
+        del settings["batch_size"]
+        return {
+            "system": [
+                {"path": os.path.relpath(one.directory, output), "sha256": one.sha256}
+                for one in self.checkpoints
+            ],
+            "together": self.suffix,
+            "source": content_digest(text.source),
+            "reference": content_digest(text.target),
+            "search": settings,
             "precision": str(self.translator.precision).removeprefix("torch."),
             "device": self.translator.device.type,
         }
-        if self.together:
-            identity["together"] = [*self.together, *(other.sha256 for other in self.others)]
-        return identity
 
     def record(self, search: DecodingConfig) -> dict[str, Any]:
         """Who translates, and how."""
-        trained = self.checkpoint.config
+        trained = self.checkpoints[0].config
+        trainings = [_training_record(run) for run in self.runs]
+        several = len(self.checkpoints) > 1
+        seeds = {one.config.seed for one in self.checkpoints}
         return {
             "experiment": trained.name,
-            "system": "-".join([trained.system, *self.together]),
-            **self.origin(),
+            "system": "-".join([trained.system, *self.suffix]),
+            "seed": trained.seed if len(seeds) == 1 else None,
+            "training": trainings[0] if len(set(self.runs)) == 1 else None,
+            "members": [
+                {
+                    "system": one.config.system,
+                    "seed": one.config.seed,
+                    "update": one.state.get("progress", {}).get("update"),
+                    "training": training,
+                }
+                for one, training in zip(self.checkpoints, trainings, strict=True)
+                if several
+            ],
             "corpus": trained.corpus.kind,
             "search": search.name,
-            "checkpoint": str(self.checkpoint.directory),
+            "checkpoint": str(self.checkpoints[0].directory),
             "config": {**asdict(trained), "decoding": asdict(search)},
             "parameters": self.translator.model.parameter_counts(),
             **environment_record(self.translator.device),
         }
 
-    def origin(self) -> dict[str, Any]:
-        """Of which training or trainings it is."""
-        seed = self.checkpoint.config.seed
-        alike = all(other.config.seed == seed for other in self.others)
-        return {
-            "seed": seed if alike else None,
-            "members": [_member(one) for one in (self.checkpoint, *self.others) if self.others],
-            "training": self.training(),
-        }
 
-    def training(self) -> dict[str, Any] | None:
-        """The record of the one training behind it; None where it is not known, or not one."""
-        runs = {_run_folder(one.directory) for one in (self.checkpoint, *self.others)}
-        return _training_record(self.checkpoint.directory) if len(runs) == 1 else None
-
-    def hashes(self) -> list[dict[str, str]]:
-        """Of the text that each of the models was trained on, where its run says so."""
-        records = [_training_record(one.directory) for one in (self.checkpoint, *self.others)]
-        return [record["data_sha256"] for record in records if record and "data_sha256" in record]
-
-
-def _member(checkpoint: Checkpoint) -> dict[str, Any]:
-    """What is told of one of several models that are evaluated as one system."""
-    return {
-        "system": checkpoint.config.system,
-        "seed": checkpoint.config.seed,
-        "update": checkpoint.state.get("progress", {}).get("update"),
-        "training": _training_record(checkpoint.directory),
-    }
-
-
-def _run_folder(checkpoint: Path) -> Path:
-    """The run a checkpoint belongs to, or the checkpoint itself when it stands alone."""
-    return checkpoint.parent.parent if checkpoint.parent.name == "checkpoints" else checkpoint
-
-
-def _training_record(checkpoint: Path) -> dict[str, Any] | None:
-    """The record of the run that made a checkpoint; None when it has been taken elsewhere."""
-    path = _run_folder(checkpoint) / "run.json"
-    if not path.exists():
-        return None
+def _training_record(run: Path) -> dict[str, Any] | None:
+    """The record of the training that made a checkpoint; None when it stands alone."""
+    path = run / "run.json"
     try:
-        return parse_object(read_plain(path, JSON_BYTES))
+        return parse_object(path.read_bytes()) if path.exists() else None
     except ValueError:
-        raise UserError(f"{path} is not JSON; restore it, or delete it to do without.") from None
+        raise UserError(f"{path} is not JSON; restore it, or delete it.") from None
 
 
-def _test_sets(
-    config: EvaluateConfig, trained: ExperimentConfig, hashes: list[dict[str, str]]
-) -> dict[str, ParallelText]:
-    """Which texts to translate, by name; ``hashes`` as for :func:`find_own_texts`."""
-    if config.source is not None and config.reference is not None:
-        source = Path(config.source)
-        gold = None if config.gold is None else Path(config.gold)
-        return {source.name: ParallelText(source, Path(config.reference), gold)}
-    texts = find_test_texts(config.test_texts, trained.corpus)
-    if config.test_sets == []:
-        return texts
-    tests = find_own_texts(config, trained, hashes)
-    if config.test_sets is None:
-        return {**tests, **texts}
-    for name in config.test_sets:
-        if name not in tests:
+def _translate(
+    translator: Translator, lines: tuple[list[str], list[str]], search: DecodingConfig
+) -> tuple[Translations, dict[str, float]]:
+    """The translations of a test set by one search, and how long they took."""
+    started = time.monotonic()
+    found = translator.translate(lines[0], search, progress=True)
+    seconds = time.monotonic() - started
+    texts = Translations(
+        *lines,
+        [one.text for one in found],
+        [one.capped for one in found],
+        [one.log_probability for one in found],
+    )
+    speed = round(len(found) / max(seconds, 1e-9), 1)
+    return texts, {"seconds": round(seconds, 2), "sentences_per_second": speed}
+
+
+def lines_to_draw(config: EvaluateConfig, name: str, sources: list[str]) -> list[int]:
+    """Lines whose attention is kept: those of ``EvaluateConfig.maps`` and a few of every length.
+
+    Raises:
+        UserError: the test set has no such line.
+    """
+    for line in config.maps:
+        if line > len(sources):
             raise UserError(
-                f"test_sets names {name}, but corpus {trained.corpus.kind} has only: "
-                f"{', '.join(tests)}."
+                f"maps={line} is beyond the {len(sources)} lines of {name}; lines count from 1."
             )
-    return {**{name: tests[name] for name in config.test_sets}, **texts}
+    by_length = lines_by_length(sources, config.evaluation.length_buckets, MAPS_PER_BUCKET)
+    chosen = {*by_length, *(line - 1 for line in config.maps)}
+    return sorted(line for line in chosen if sources[line].strip())
 
 
-def _reuse(
-    config: EvaluateConfig,
-    subject: _Subject,
-    test_set: TestSet,
-    directory: Path,
-    identity: dict[str, Any],
-) -> Evaluation | None:
-    """What a folder holds of these very translations, brought up to date; None for others."""
-    found = _read_if_whole(directory)
-    if found is None or _with_defaults(found.record.get("identity")) != identity:
-        return None
-    log.info("%s is already evaluated.", directory)
-    texts = test_set.complete(found.texts)
-    # The run may have gone on since, without a better checkpoint.
-    training = subject.training()
-    known = training is None or training == found.record.get("training")
-    # Folders of earlier versions take the training of the first of several models for theirs.
-    told = not subject.others or "members" in found.record
-    scored = found.scored_with(config.evaluation) is found.scores
-    if known and told and texts is found.texts and scored:
-        return found
-    record = found.record if known else {**found.record, "training": training}
-    if not told:
-        record = {**record, **subject.origin()}
+def _evaluate_given(config: EvaluateConfig) -> Evaluation:
+    """Score ``config.hypotheses``, into the folder ``<output>/<name of source>-<system>``."""
+    source, reference, hypotheses, output = (
+        Path(str(path))
+        for path in (config.source, config.reference, config.hypotheses, config.output)
+    )
+    texts = Translations(
+        *read_aligned(source, reference), read_aligned(source, hypotheses)[1], capped=[]
+    )
+    identity = {
+        "system": [
+            {"path": os.path.relpath(hypotheses, output), "sha256": content_digest(hypotheses)}
+        ],
+        "source": content_digest(source),
+        "reference": content_digest(reference),
+    }
+    record = {
+        "experiment": None,
+        "system": config.system,
+        "seed": None,
+        "test_set": source.name,
+        "search": GIVEN,
+        "identity": identity,
+        **environment_record(torch.device("cpu")),
+    }
+    directory = output / f"{source.name}-{config.system}"
+    require_same_subject(directory, identity)
     return write_evaluation(directory, texts, config.evaluation, record)
 
 
-def _make(
-    config: EvaluateConfig,
-    subject: _Subject,
-    test_set: TestSet,
-    search: DecodingConfig,
-    directory: Path,
-    identity: dict[str, Any],
-) -> Evaluation:
-    """Translate and score a test set by one search."""
-    sources, references = test_set.lines
-    started = time.monotonic()
-    hypotheses = subject.translator.translate(sources, search, progress=True)
-    seconds = time.monotonic() - started
-    translations = Translations(
-        sources,
-        references,
-        [hypothesis.text for hypothesis in hypotheses],
-        [hypothesis.capped for hypothesis in hypotheses],
-        [hypothesis.log_probability for hypothesis in hypotheses],
-        test_set.reference_scores,
-        test_set.draw_maps([hypothesis.text for hypothesis in hypotheses]),
+def require_same_subject(directory: Path, identity: dict[str, Any]) -> None:
+    """Refuse to replace an evaluation of something else.
+
+    A checkpoint, or a file of hypotheses, that has changed in its place is still the same one.
+
+    Raises:
+        UserError: the folder holds the evaluation of another system, text, search or precision.
+    """
+    found = _identity_in(directory)
+    if found is None:
+        return
+    different = sorted(
+        key
+        for key in (identity.keys() | found.keys()) - {"system"}
+        if identity.get(key) != found.get(key)
     )
-    record = {
-        **subject.record(search),
-        "test_set": test_set.name,
-        "identity": identity,
-        "seconds": round(seconds, 2),
-        "sentences_per_second": round(len(sources) / max(seconds, 1e-9), 1),
-    }
-    evaluation = write_evaluation(directory, translations, config.evaluation, record)
-    overall = evaluation.scores.overall
-    log.info(
-        "%s, %s: BLEU %.2f, perplexity %.2f, %.0f sentences/s, into %s",
-        test_set.name,
-        search.name,
-        overall.bleu or 0.0,
-        overall.perplexity or math.nan,
-        len(sources) / seconds,
-        directory,
+    systems = identity["system"], found.get("system", [])
+    same = len(systems[0]) == len(systems[1]) and all(
+        ours["path"] == theirs["path"] or ours["sha256"] == theirs["sha256"]
+        for ours, theirs in zip(*systems, strict=True)
     )
-    return evaluation
+    if different or not same:
+        what = ", ".join([*([] if same else ["system"]), *different])
+        raise UserError(
+            f"{directory} holds the evaluation of something else ({what} differs), which is not "
+            "replaced; give output=ANOTHER_FOLDER, or move that folder away."
+        )
 
 
-def _read_if_whole(directory: Path) -> Evaluation | None:
-    """The evaluation in a folder; None where there is none, or one damaged or cut short."""
-    if not (directory / "scores.json").exists():
+def _identity_in(directory: Path) -> dict[str, Any] | None:
+    """What the evaluation in a folder is of; None where there is none, or a damaged one."""
+    try:
+        found = parse_object((directory / SCORES).read_bytes())["record"]["identity"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _finished(directory: Path, identity: dict[str, Any]) -> Evaluation | None:
+    """The evaluation in a folder if it is of these very translations and undamaged."""
+    if not (directory / SCORES).exists():
         return None
     try:
-        return read_evaluation(directory)
+        found = read_evaluation(directory)
     except UserError as error:
-        log.warning("%s That is done now.", error)
+        log.warning("%s Evaluating again.", error)
         return None
 
+    def hashes(one: dict[str, Any]) -> dict[str, Any]:
+        return {**one, "system": [part["sha256"] for part in one["system"]]}
 
-def _with_defaults(identity: Any) -> Any:
-    """A recorded identity as one of today: a setting that it does not know had its default."""
-    if not isinstance(identity, dict) or not isinstance(identity.get("search"), dict):
-        return identity
-    return {**identity, "search": {**_search(DecodingConfig()), **identity["search"]}}
+    return found if hashes(found.record["identity"]) == hashes(identity) else None
 
 
-def _search(decoding: DecodingConfig) -> dict[str, Any]:
-    """What the translations depend on."""
-    search = asdict(decoding)
-    del search["batch_size"]
-    return search
+def _write_alignment(
+    config: EvaluateConfig, translator: Translator, text: ParallelText, evaluation: Evaluation
+) -> None:
+    """Write alignment.json where the test set has gold links and the model attends."""
+    path = evaluation.directory / ALIGNMENT
+    if text.alignments is None or not translator.model.attends:
+        path.unlink(missing_ok=True)
+        return
+    key = {"identity": evaluation.record["identity"], "gold": content_digest(text.alignments)}
+    try:
+        if parse_object(path.read_bytes()).items() >= key.items():
+            return
+    except (OSError, ValueError):
+        pass
+    sources, references = evaluation.texts.sources, evaluation.texts.references
+    pairs = list(zip(sources, references, strict=True))
+    try:
+        gold = read_gold(text.alignments, pairs)
+        links = reference_links(translator, sources, references, config.decoding.batch_size)
+    except UserError as error:
+        if config.gold is not None:
+            raise
+        path.unlink(missing_ok=True)
+        log.warning("The gold links %s are not scored: %s", text.alignments, error)
+        return
+    content = score_alignment(links, pairs, gold)
+    write_json(path, {**key, **content})
+    log.info("%s: alignment error rate %.3f", path, content["shifts"]["0"]["aer"])

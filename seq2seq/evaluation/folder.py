@@ -2,38 +2,37 @@
 
 sources.txt, references.txt, hypotheses.txt
     one sentence a line, aligned; an empty hypothesis is an empty line
+counts.npz
+    what each sentence adds to corpus BLEU, chrF and TER
 sentences.json
-    what the search said of each hypothesis, ``capped`` and ``log_probabilities``, what the model
-    said of each reference, ``reference_scores``, and where it looked in a few lines, ``maps``
+    ``capped`` and ``log_probabilities`` of each hypothesis, the model's ``reference_scores``, and
+    the attention ``maps`` of a few lines
 scores.json
     scores by length, signatures and settings, the record of how the hypotheses came about, and
-    the SHA-256 of the four files above; it is written last
+    the SHA-256 of the files above; it is written last
 """
 
-import dataclasses
+import io
 import math
-from dataclasses import dataclass
+import zipfile
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from seq2seq.config import EvaluationConfig, from_json
 from seq2seq.data.text import content_digest, read_lines, write_lines
 from seq2seq.errors import UserError
-from seq2seq.evaluation.lengths import LengthScore, Scores, score_texts
-from seq2seq.evaluation.scores import (
-    AttentionMap,
-    ReferenceScores,
-    Signatures,
-    Translations,
-    signatures,
-)
-from seq2seq.files import encode_json, parse_object, write_json
+from seq2seq.evaluation.lengths import ALL, ScoreRow, score_rows
+from seq2seq.evaluation.translations import AttentionMap, Counts, ReferenceScores, Translations
+from seq2seq.files import encode_json, parse_object, write_json, write_whole
 
-SOURCES, REFERENCES, HYPOTHESES = "sources.txt", "references.txt", "hypotheses.txt"
-SENTENCES, SCORES = "sentences.json", "scores.json"
-FORMAT = 1
+TEXTS = ("sources.txt", "references.txt", "hypotheses.txt")
+COUNTS, SENTENCES, SCORES = "counts.npz", "sentences.json", "scores.json"
+FORMAT = 2
 GIVEN = "given"
-"""What records call the search of a text that was given: nobody knows how it was found."""
+"""The ``search`` in records of text that another program translated."""
 
 
 @dataclass(frozen=True)
@@ -42,151 +41,136 @@ class Evaluation:
 
     directory: Path
     texts: Translations
-    scores: Scores
+    counts: Counts
+    rows: list[ScoreRow]
+    """See :func:`score_rows`."""
+    settings: EvaluationConfig
+    """Of ``rows``."""
     record: dict[str, Any]
     """How the hypotheses came about; plain JSON. Comparisons read ``experiment``, ``system``,
     ``seed``, ``corpus``, ``test_set``, ``search`` and ``config``, each of them optional. Of several
     models as one, ``members`` has a record for each."""
 
     @property
-    def system(self) -> str:
-        """Who translated, as tables call it: the system, and its seed where it has one.
-
-        Several models as one have that of all of them, if they have one.
-        """
-        seed = self.record.get("seed")
-        return str(self.record.get("system")) + ("" if seed is None else f", seed {seed}")
-
-    @property
     def given(self) -> bool:
-        """Whether it is of translations that were given, without a model."""
+        """Whether another program translated."""
         return self.record.get("search") == GIVEN
 
-    def scored_with(self, config: EvaluationConfig) -> Scores:
-        """Scores under other settings than the stored ones; computed only where they differ."""
-        signed = signatures(config.tokenize, config.ter)
-        if (self.scores.settings, self.scores.signatures) == (config, signed):
-            return self.scores
-        return score_texts(self.texts, config)
+    @property
+    def overall(self) -> ScoreRow:
+        """The scores of all sentences."""
+        return next(row for row in self.rows if row.words == ALL)
+
+    def counted_with(self, config: EvaluationConfig) -> Counts:
+        """The stored counts, or new ones where ``config`` tokenises in another way or wants TER."""
+        return self.counts if self.counts.serve(config) else Counts.of(self.texts, config)
 
 
 def write_evaluation(
-    directory: Path, texts: Translations, config: EvaluationConfig, record: dict[str, Any]
+    directory: Path,
+    texts: Translations,
+    config: EvaluationConfig,
+    record: dict[str, Any],
+    counts: Counts | None = None,
 ) -> Evaluation:
-    """Score translations and write the evaluation folder.
+    """Count, score and write a translated test set.
 
     Args:
-        directory: made where it is missing; an earlier evaluation in it is replaced file by file,
-            anything else in it is left alone.
+        directory: made where it is missing; files of an earlier evaluation are replaced one by one.
         texts: the translated test set.
         config: buckets and intervals.
-        record: plain JSON data; see :class:`Evaluation`.
+        record: plain JSON; see :class:`Evaluation`.
+        counts: those of ``texts``, where they are known.
 
     Raises:
-        ValueError: a text holds a line break, or the record is not plain JSON.
+        UserError: the test set is empty.
+        ValueError, TypeError: a text holds a line break, or the record is not plain JSON.
     """
-    scores = score_texts(texts, config)
-    # Finite numbers are plain JSON; a search that returns minus infinity has nothing to say.
-    log_probabilities = [
-        None if value is None or not math.isfinite(value) else float(value)
-        for value in texts.log_probabilities
-    ]
-    said = texts.reference_scores
-    sentences = {
-        "capped": [bool(flag) for flag in texts.capped],
-        "log_probabilities": log_probabilities,
-        "reference_scores": None if said is None else dataclasses.asdict(said),
-        "maps": [dataclasses.asdict(one) for one in texts.maps],
+    if not len(texts):
+        raise UserError(f"The test set of {directory} is empty; give at least one sentence.")
+    if counts is None or not counts.serve(config):
+        counts = Counts.of(texts, config)
+    rows = score_rows([(texts, counts)], config)
+    content = {
+        "format": FORMAT,
+        "rows": [asdict(row) for row in rows],
+        "settings": asdict(config),
+        "signatures": counts.signatures,
+        "record": record,
     }
-    content = {"format": FORMAT, **dataclasses.asdict(scores), "record": record}
-    encode_json(content)  # a record that cannot be written must not cost the folder its old scores
+    encode_json(content)  # fails before the old files go
+    arrays = {"bleu": counts.bleu, "chrf": counts.chrf}
+    if counts.ter is not None:
+        arrays["ter"] = counts.ter
+    packed = io.BytesIO()
+    np.savez_compressed(packed, **arrays)  # type: ignore[arg-type]
+    sentences = {
+        "capped": texts.capped,
+        "log_probabilities": [
+            None if value is None or not math.isfinite(value) else value
+            for value in texts.log_probabilities
+        ],
+        "reference_scores": texts.reference_scores and asdict(texts.reference_scores),
+        "maps": [asdict(one) for one in texts.maps],
+    }
 
     directory.mkdir(parents=True, exist_ok=True)
-    write_lines(directory / SOURCES, texts.sources)
-    write_lines(directory / REFERENCES, texts.references)
-    write_lines(directory / HYPOTHESES, texts.hypotheses)
+    columns = texts.sources, texts.references, texts.hypotheses
+    for name, lines in zip(TEXTS, columns, strict=True):
+        write_lines(directory / name, lines)
+    write_whole(directory / COUNTS, packed.getvalue())
     write_json(directory / SENTENCES, sentences)
-    files = (SOURCES, REFERENCES, HYPOTHESES, SENTENCES)
+    files = (*TEXTS, COUNTS, SENTENCES)
     content["sha256"] = {name: content_digest(directory / name) for name in files}
     write_json(directory / SCORES, content)
-    return Evaluation(directory, texts, scores, record)
+    return Evaluation(directory, texts, counts, rows, config, record)
 
 
 def read_evaluation(directory: Path) -> Evaluation:
-    """Read an evaluation folder; :class:`UserError` where it is missing, unfinished or altered."""
-    if not directory.is_dir():
-        raise UserError(f"There is no evaluation folder {directory}; check the path.")
+    """Read an evaluation folder.
+
+    Raises:
+        UserError: it is missing, unfinished, of another version, or a file in it was changed.
+    """
     if not (directory / SCORES).is_file():
-        raise UserError(
-            f"{directory} holds no {SCORES}, so it is no finished evaluation; run evaluate first."
-        )
-    content = _read_json(directory / SCORES)
-    if content.get("format") != FORMAT:
-        raise UserError(
-            f"{directory / SCORES} has format {content.get('format')!r}, not {FORMAT}, the one "
-            "this version reads; evaluate again."
-        )
-
-    # Whole files first: a cut one is better named as such than by the error that follows from it.
-    columns = {
-        name: list(read_lines(directory / name)) for name in (SOURCES, REFERENCES, HYPOTHESES)
-    }
-    counts = {name: len(lines) for name, lines in columns.items()}
-    if len(set(counts.values())) > 1:
-        listed = ", ".join(f"{name} {count}" for name, count in counts.items())
-        raise UserError(
-            f"The files of {directory} disagree in their number of lines ({listed}); "
-            "evaluate again."
-        )
+        raise UserError(f"{directory} holds no evaluation ({SCORES}); run evaluate first.")
     try:
-        digests = {name: str(content["sha256"][name]) for name in (*columns, SENTENCES)}
-        scores = _scores(content, str(directory / SCORES))
-        record = dict(content["record"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise _damaged(directory / SCORES, f"{type(error).__name__}: {error}") from None
-    for name, digest in digests.items():
-        if content_digest(directory / name) != digest:
+        content = parse_object((directory / SCORES).read_bytes())
+        if content["format"] != FORMAT:
             raise UserError(
-                f"{directory / name} is not the file that was scored; restore it, "
-                "or evaluate again."
+                f"{directory} is an evaluation of another version (format {content['format']}, "
+                f"here {FORMAT}); evaluate again into a new folder, or delete this one."
             )
-
-    sentences = _read_json(directory / SENTENCES)
-    try:
-        said = sentences.get("reference_scores")  # folders of earlier versions have none
+        for name in (*TEXTS, COUNTS, SENTENCES):
+            if content_digest(directory / name) != content["sha256"][name]:
+                raise UserError(
+                    f"{directory / name} has changed since it was scored; restore it, or delete "
+                    "the folder and evaluate again."
+                )
+        sources, references, hypotheses = (list(read_lines(directory / name)) for name in TEXTS)
+        sentences = parse_object((directory / SENTENCES).read_bytes())
+        said = sentences["reference_scores"]
         texts = Translations(
-            sources=columns[SOURCES],
-            references=columns[REFERENCES],
-            hypotheses=columns[HYPOTHESES],
-            capped=list(sentences["capped"]),
-            log_probabilities=list(sentences["log_probabilities"]),
-            reference_scores=None if said is None else ReferenceScores(**said),
-            maps=[AttentionMap(**one) for one in sentences.get("maps", [])],
+            sources,
+            references,
+            hypotheses,
+            sentences["capped"],
+            sentences["log_probabilities"],
+            None if said is None else ReferenceScores(**said),
+            [AttentionMap(**one) for one in sentences["maps"]],
         )
-    except (KeyError, TypeError) as error:
-        raise _damaged(directory / SENTENCES, f"{type(error).__name__}: {error}") from None
-    return Evaluation(directory, texts, scores, record)
-
-
-def _scores(content: dict[str, Any], where: str) -> Scores:
-    return Scores(
-        overall=LengthScore(**content["overall"]),
-        buckets=[LengthScore(**bucket) for bucket in content["buckets"]],
-        empty_sources=int(content["empty_sources"]),
-        signatures=Signatures(**content["signatures"]),
-        settings=from_json(EvaluationConfig, content["settings"], where),
-        known=LengthScore(**known) if (known := content.get("known")) else None,
-    )
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        return parse_object(path.read_bytes())
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}); evaluate again.") from None
-    except ValueError as error:  # not JSON, or not UTF-8
-        raise _damaged(path, str(error)) from None
-
-
-def _damaged(path: Path, reason: str) -> UserError:
-    return UserError(f"{path} is damaged ({reason}); restore it, or evaluate again.")
+        with np.load(directory / COUNTS, allow_pickle=False) as arrays:
+            counts = Counts(
+                arrays["bleu"],
+                arrays["chrf"],
+                arrays.get("ter"),
+                dict(content["signatures"]),
+            )
+        rows = [ScoreRow(**row) for row in content["rows"]]
+        settings = from_json(EvaluationConfig, content["settings"], str(directory / SCORES))
+        return Evaluation(directory, texts, counts, rows, settings, dict(content["record"]))
+    except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise UserError(
+            f"{directory} is damaged ({type(error).__name__}: {error}); restore it, or delete it "
+            "and evaluate again."
+        ) from None

@@ -2,86 +2,58 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import fmean
 
 import numpy as np
 from jaxtyping import Bool, Int
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.data.text import word_count
-from seq2seq.evaluation.scores import (
-    ReferenceScores,
-    Signatures,
-    Translations,
-    bleu,
-    bleu_counts,
-    brevity_ratio,
-    chrf,
-    signatures,
-    ter,
-    ter_counts,
-)
-from seq2seq.evaluation.significance import bleu_interval
-
-FEW = 100
-"""A row of fewer sentences is marked: its score moves too much to conclude from."""
+from seq2seq.evaluation.scores import bleu, brevity_ratio, chrf, ter, unpenalised_bleu
+from seq2seq.evaluation.significance import FEW, bleu_interval
+from seq2seq.evaluation.translations import Counts, ReferenceScores, Translations
 
 ALL = "all"
 KNOWN = "no unknown words"
 
 
 @dataclass(frozen=True)
-class LengthScore:
-    """The score of one bucket, or of the whole test set; the scores of no sentences are None."""
+class ScoreRow:
+    """The scores of a system on one bucket of source length, or on all sentences.
+
+    Of several seeds each score is the mean; all are None where there are no sentences.
+    """
 
     words: str
     """Source length: ``11-20`` or ``61+``; ``all``, or ``no unknown words``."""
     sentences: int
-    few: bool
-    """Fewer than 100 sentences."""
-    bleu: float | None
+    bleu: float | None = None
     """Corpus BLEU over these sentences (their counts summed, never a mean of sentence scores)."""
-    bleu_low: float | None
-    """Bootstrap interval over these sentences."""
-    bleu_high: float | None
-    chrf: float | None
-    brevity_ratio: float | None
+    bleu_low: float | None = None
+    """Bootstrap interval over these sentences, the trained models held fixed."""
+    bleu_high: float | None = None
+    by_seed: list[float] = field(default_factory=list)
+    """BLEU of each seed."""
+    chrf: float | None = None
+    brevity_ratio: float | None = None
     """Hypothesis tokens / reference tokens."""
-    capped: int | None
-    """Hypotheses that the search cut at its length limit; None where nobody knows."""
+    unpenalised: float | None = None
+    """BLEU without its brevity penalty, which lowers it where translations are too short."""
+    capped: float | None = None
+    """Hypotheses cut at the length limit of the search; None, too, for text that was given."""
     ter: float | None = None
     """Edits per 100 words of the references; None, too, where it is not asked for."""
     loss: float | None = None
-    """Negative log-likelihood per piece of the references, their ends included, in nats; pairs with
-    a blank side have no part in it. None, too, where no model was asked."""
+    """Negative log-likelihood of the references in nats per piece, their ends included, without
+    pairs with a blank side; None, too, for text that was given."""
     perplexity: float | None = None
     """exp(loss)."""
 
     @property
-    def unpenalised(self) -> float | None:
-        """BLEU but for its brevity penalty (Papineni et al. 2002), exp(1 - 1 / brevity_ratio).
-
-        That lowers BLEU where translations are shorter than the references: what remains is how
-        well the words fit that were said.
-        """
-        if self.bleu is None or not self.brevity_ratio:
-            return self.bleu
-        return self.bleu / math.exp(min(0.0, 1 - 1 / self.brevity_ratio))
-
-
-@dataclass(frozen=True)
-class Scores:
-    """What an evaluation says: the whole test set, then each bucket of source length."""
-
-    overall: LengthScore
-    buckets: list[LengthScore]
-    empty_sources: int
-    """Source lines without a word; they count in the first bucket."""
-    signatures: Signatures
-    settings: EvaluationConfig
-    known: LengthScore | None = None
-    """The sentences without an unknown word on either side, as in Bahdanau et al. 2014, Table 1;
-    None where that is not known, or all of them."""
+    def few(self) -> bool:
+        """Whether there are fewer than 100 sentences."""
+        return self.sentences < FEW
 
 
 def bucket_labels(edges: Sequence[int]) -> list[str]:
@@ -110,7 +82,7 @@ def bucket_members(
 def lines_by_length(sources: Sequence[str], edges: Sequence[int], each: int) -> list[int]:
     """A few lines of every bucket, ``each`` or all it has, spread over its lengths.
 
-    They depend on nothing but the sources, so that all systems show the same ones.
+    They depend on the sources alone, so that all systems show the same ones.
     """
     words = source_words(sources)
     chosen: list[int] = []
@@ -122,45 +94,59 @@ def lines_by_length(sources: Sequence[str], edges: Sequence[int], each: int) -> 
     return sorted(chosen)
 
 
-def score_texts(texts: Translations, config: EvaluationConfig) -> Scores:
-    """Score a translated test set as a whole and by source length."""
-    counts = bleu_counts(texts.hypotheses, texts.references, config.tokenize)
-    edits = ter_counts(texts.hypotheses, texts.references) if config.ter else None
-    words = source_words(texts.sources)
+def score_rows(
+    seeds: Sequence[tuple[Translations, Counts]], config: EvaluationConfig
+) -> list[ScoreRow]:
+    """Score one system, of one or several seeds: each bucket of source length, then all sentences.
 
-    def score(label: str, members: Bool[np.ndarray, "N"]) -> LengthScore:
+    A last row has the sentences without an unknown word (Bahdanau et al. 2014, Table 1), where the
+    models know which these are and not all are.
+    """
+    texts, counts = zip(*seeds, strict=True)
+    stacked = np.stack([one.bleu for one in counts])
+
+    def mean(values: Sequence[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return fmean(known) if len(known) == len(seeds) else None
+
+    def row(label: str, members: Bool[np.ndarray, "N"]) -> ScoreRow:
         chosen = np.flatnonzero(members)
         if not len(chosen):
-            capped = 0 if texts.capped else None
-            return LengthScore(label, 0, True, None, None, None, None, None, capped)
-        sums = counts[chosen].sum(axis=0)
-        low, high = bleu_interval(counts[None, chosen], config)
-        loss = reference_loss(texts.reference_scores, chosen)
-        return LengthScore(
+            return ScoreRow(label, 0)
+        sums = stacked[:, chosen].sum(axis=1)
+        by_seed = bleu(sums)
+        low, high = bleu_interval(stacked[:, chosen], config)
+        loss = mean([reference_loss(one.reference_scores, chosen) for one in texts])
+        return ScoreRow(
             words=label,
             sentences=len(chosen),
-            few=len(chosen) < FEW,
-            bleu=float(bleu(sums)),
+            bleu=float(by_seed.mean()),
             bleu_low=low,
             bleu_high=high,
-            chrf=chrf([texts.hypotheses[i] for i in chosen], [texts.references[i] for i in chosen]),
-            brevity_ratio=brevity_ratio(sums),
-            capped=sum(texts.capped[i] for i in chosen) if texts.capped else None,
-            ter=None if edits is None else ter(edits[chosen].sum(axis=0)),
+            by_seed=by_seed.tolist(),
+            chrf=fmean(chrf(one.chrf[chosen].sum(axis=0)) for one in counts),
+            brevity_ratio=float(brevity_ratio(sums).mean()),
+            unpenalised=float(unpenalised_bleu(sums).mean()),
+            capped=mean(
+                [sum(one.capped[i] for i in chosen) if one.capped else None for one in texts]
+            ),
+            ter=mean(
+                [
+                    ter(one.ter[chosen].sum(axis=0)) if config.ter and one.ter is not None else None
+                    for one in counts
+                ]
+            ),
             loss=loss,
             perplexity=None if loss is None else perplexity(loss),
         )
 
-    said = texts.reference_scores
-    known = np.array(said.known) if said is not None and said.known is not None else None
-    return Scores(
-        overall=score(ALL, np.ones(len(texts), dtype=bool)),
-        buckets=[score(*bucket) for bucket in bucket_members(words, config.length_buckets).items()],
-        empty_sources=int(np.count_nonzero(words == 0)),
-        signatures=signatures(config.tokenize, config.ter),
-        settings=config,
-        known=None if known is None or known.all() else score(KNOWN, known),
-    )
+    words = source_words(texts[0].sources)
+    rows = [row(*bucket) for bucket in bucket_members(words, config.length_buckets).items()]
+    rows.append(row(ALL, np.ones(len(words), dtype=bool)))
+    scored = texts[0].reference_scores
+    if scored is not None and scored.known is not None and not all(scored.known):
+        rows.append(row(KNOWN, np.array(scored.known)))
+    return rows
 
 
 def reference_loss(said: ReferenceScores | None, chosen: Int[np.ndarray, "M"]) -> float | None:
@@ -168,8 +154,7 @@ def reference_loss(said: ReferenceScores | None, chosen: Int[np.ndarray, "M"]) -
     if said is None:
         return None
     scored = [i for i in chosen if said.pieces[i]]
-    log_probabilities = [said.log_probabilities[i] for i in scored]
-    finite = [value for value in log_probabilities if value is not None]
+    finite = [value for i in scored if (value := said.log_probabilities[i]) is not None]
     if not scored or len(finite) < len(scored):
         return None
     return -math.fsum(finite) / sum(said.pieces[i] for i in scored)

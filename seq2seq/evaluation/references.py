@@ -1,7 +1,7 @@
-"""What a model says of a test set's references: how likely they are, and which words it knows.
+"""Forced decoding of references and hypotheses: their likelihood, and the attention on the way.
 
-Their negative log-likelihood per piece is the loss of training's dev set, on any test set and by
-source length: unlike BLEU it does not depend on a search.
+The negative log-likelihood of the references per piece is the loss that training reports on its dev
+set, here on any test set and by source length: unlike BLEU it does not depend on a search.
 """
 
 import math
@@ -23,12 +23,12 @@ from seq2seq.decoding.translator import Translator, padded
 from seq2seq.decoding.word_links import Link, strongest_links, word_weights
 from seq2seq.device import mixed_precision
 from seq2seq.errors import UserError
-from seq2seq.evaluation.scores import AttentionMap, ReferenceScores
+from seq2seq.evaluation.translations import AttentionMap, ReferenceScores
 from seq2seq.model.layers import to_float32
 
 
 class ForcedReference(NamedTuple):
-    """A reference, written by the steps that search takes."""
+    """A reference with what the model says of its pieces."""
 
     line: int
     """Which of the references, from 0."""
@@ -37,22 +37,16 @@ class ForcedReference(NamedTuple):
     log_probabilities: Float[Tensor, "T"]
     """Of each of them, in nats."""
     weights: Float[Tensor, "T S"]
-    """Where the step that wrote each looked; the last position is the source's end."""
+    """Attention of each of them; the last position is the end of the source."""
 
 
 def force_references(
     translator: Translator, sources: Sequence[str], references: Sequence[str], batch_size: int
 ) -> Iterator[ForcedReference]:
-    """Write each reference given its source; pairs with a blank side are left out.
+    """Force each reference given its source, by length, without pairs with a blank side.
 
-    A source is cut where translating cuts it (``Translator.max_pieces``); a reference is never cut.
-    Takes about as long as greedy search. They come by length, not in their order.
-
-    Args:
-        translator: a model or an ensemble with its codecs.
-        sources: running text.
-        references: their translations.
-        batch_size: sentences written together; changes speed only.
+    A source is cut at ``Translator.max_pieces``, as in translation; a reference is never cut.
+    ``batch_size`` changes the speed only.
     """
     read = [translator.source.encode(source) for source in sources]
     said = [translator.target.encode(reference) for reference in references]
@@ -124,13 +118,11 @@ def attention_entropy(weights: Float[Tensor, "T S"]) -> float:
 
 
 def off_diagonal(weights: Float[Tensor, "T S"]) -> float:
-    """How far attention is from the diagonal: see :class:`ReferenceScores`; 0 for a single piece.
-
-    The diagonal leads from the first source piece, for the first target piece, to the last for the
-    last, which are the ends of the two sentences.
-    """
-    places = [torch.linspace(0, 1, size) if size > 1 else torch.zeros(1) for size in weights.shape]
-    distance = (places[0][:, None] - places[1][None, :]).abs()
+    """Distance of attention from the diagonal, see :class:`ReferenceScores`; 0 for one piece."""
+    positions = [
+        torch.linspace(0, 1, size) if size > 1 else torch.zeros(1) for size in weights.shape
+    ]
+    distance = (positions[0][:, None] - positions[1][None, :]).abs()
     return float((_shares(weights) * distance).sum(dim=1).mean())
 
 
@@ -142,12 +134,10 @@ def _shares(weights: Float[Tensor, "T S"]) -> Float[Tensor, "T S"]:
 def reference_links(
     translator: Translator, sources: Sequence[str], references: Sequence[str], batch_size: int
 ) -> list[list[Link]]:
-    """The source word that each word of each reference looked at most, words between spaces.
-
-    There are none for a pair with a blank side.
+    """The source word with the largest attention of each reference word, words between spaces.
 
     Raises:
-        UserError: the model cuts text into other words than those between spaces.
+        UserError: the model's words are not those between spaces.
     """
     links: list[list[Link]] = [[] for _ in sources]
     codecs = translator.source, translator.target
@@ -158,8 +148,8 @@ def reference_links(
             if words != len(text.split()):
                 raise UserError(
                     f'The model cuts line {forced.line + 1}, "{text[:40]}", into {words} words, '
-                    f"but links count the {len(text.split())} between spaces; alignments need "
-                    "tokenization=sentencepiece or whitespace."
+                    f"but links count the {len(text.split())} between spaces; evaluate the links "
+                    "with tokenization=sentencepiece or whitespace."
                 )
         links[forced.line] = strongest_links(_between_words(translator, forced, *texts))
     return links
@@ -168,13 +158,9 @@ def reference_links(
 def draw_maps(
     translator: Translator, lines: Mapping[int, tuple[str, str]], batch_size: int
 ) -> list[AttentionMap]:
-    """Where the model looks for each word of its translations.
+    """Attention of each word of the translations of a few lines; none for other models.
 
-    Args:
-        translator: a model that attends; there are no maps of others.
-        lines: the source and the hypothesis of each line to be drawn, by its number from 0; a line
-            with a blank side has no map.
-        batch_size: sentences written together; changes speed only.
+    ``lines`` has source and hypothesis by line number from 0; one with a blank side has no map.
     """
     if not translator.model.attends:
         return []
@@ -205,7 +191,7 @@ def _words(codec: TextCodec, text: str) -> list[str]:
 def _between_words(
     translator: Translator, forced: ForcedReference, source: str, target: str
 ) -> Float[Tensor, "J I"]:
-    """The attention of ``forced`` merged to words, without the ends, which are no words."""
+    """The attention of ``forced`` merged to words, without the ends of the sentences."""
     source_words, target_words = (
         codec.tokenizer.words(codec.tokenizer.tokenize(text))
         for codec, text in ((translator.source, source), (translator.target, target))

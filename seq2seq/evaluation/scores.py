@@ -1,130 +1,39 @@
-"""Corpus BLEU, chrF and TER of translations, by sacreBLEU, and the sums they are made of.
+"""Corpus BLEU, chrF and TER as sums of counts per sentence, equal to sacreBLEU's.
 
-Corpus BLEU (Papineni et al. 2002) is a function of ten counts summed over sentences. Keeping the
-counts of each sentence makes the score of any subset, or of any resample, one sum away; that is
-what scores by length and significance tests are built on. Corpus TER (Snover et al. 2006) has two.
+Corpus BLEU (Papineni et al. 2002) is a function of ten counts summed over sentences. With the
+counts of each sentence, the score of any subset or resample is one sum away: scores by length and
+significance tests are built on that.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float, Int, Num
 from sacrebleu.metrics import BLEU, CHRF, TER
 
-from seq2seq.errors import UserError
-
 ORDER = 4
-"""Longest n-gram of BLEU. Columns of the counts: hypothesis tokens, reference tokens, matched
+"""Longest n-gram of BLEU. Columns of its counts: hypothesis tokens, reference tokens, matched
 n-grams of 1 to 4 tokens, hypothesis n-grams of 1 to 4 tokens."""
+CHRF_ORDER = 6
+"""Longest n-gram of chrF, in characters."""
+CHRF_BETA = 2
+"""Weight of recall in chrF."""
 
 
-@dataclass(frozen=True)
-class ReferenceScores:
-    """What a model says of a test set's references, line by line."""
-
-    log_probabilities: list[float | None]
-    """Of the whole reference, its end included, given the source, in nats; None where that is no
-    finite number."""
-    pieces: list[int]
-    """Pieces of the reference, its end counted; 0 where a side is blank and nothing was scored."""
-    known: list[bool] | None
-    """Whether neither side holds an unknown word; None for a vocabulary of subwords."""
-    piece_losses: list[list[float]] | None = None
-    """Negative log-likelihood of each piece, in nats; an empty list where nothing was scored. None
-    in evaluations of earlier versions."""
-    entropy: list[float | None] | None = None
-    """Of the attention, in nats, the mean over a reference's pieces: 0 looks at one source piece,
-    log S at all S alike. None for a model that does not attend, and in earlier versions."""
-    off_diagonal: list[float | None] | None = None
-    """How far the attention is from the diagonal, the mean over a reference's pieces of the
-    expected distance between where in the source it looks and where in the target it is, both from
-    0 to 1: 0 is monotone, 1/3 is everywhere alike in a long sentence (0.39 in one of 6 pieces for
-    6). None like ``entropy``."""
-
-
-@dataclass(frozen=True)
-class AttentionMap:
-    """Where a model looked for each word of a translation: one picture like Figure 3 of
-    Bahdanau et al. 2014."""
-
-    line: int
-    """Of the test set, from 0."""
-    source: list[str]
-    """Words."""
-    hypothesis: list[str]
-    """Words."""
-    weights: list[list[float]]
-    """A row for each word of the hypothesis, a column for each of the source; a row sums to 1 less
-    what went to the end of the sentence, or to less still where the kind's weights do (local_p)."""
-
-
-@dataclass(frozen=True)
-class Translations:
-    """A translated test set, line by line: detokenised text, and what the model said of it."""
-
-    sources: list[str]
-    references: list[str]
-    hypotheses: list[str]
-    """May hold empty lines: a system that says nothing is scored as such."""
-    capped: list[bool]
-    """True where the search stopped at its length limit; an empty list where nobody knows."""
-    log_probabilities: list[float | None] = field(default_factory=list)
-    """Of each hypothesis, in nats; None or an empty list where nobody knows."""
-    reference_scores: ReferenceScores | None = None
-    """None for text that no model was asked about."""
-    maps: list[AttentionMap] = field(default_factory=list)
-    """Of a few lines, the same for every system; none for a model that does not attend."""
-
-    def __post_init__(self) -> None:
-        counts = {
-            "sources": len(self.sources),
-            "references": len(self.references),
-            "hypotheses": len(self.hypotheses),
-        }
-        if self.capped:
-            counts["capped flags"] = len(self.capped)
-        if self.log_probabilities:
-            counts["log-probabilities"] = len(self.log_probabilities)
-        if (said := self.reference_scores) is not None:
-            counts["scores of references"] = len(said.log_probabilities)
-            counts["counts of their pieces"] = len(said.pieces)
-            if said.known is not None:
-                counts["flags of known words"] = len(said.known)
-        if len(set(counts.values())) > 1:
-            listed = ", ".join(f"{count} {name}" for name, count in counts.items())
-            raise UserError(f"The texts of a test set must agree line by line, but got {listed}.")
-        if not self.sources:
-            raise UserError("The test set is empty; give at least one sentence to score.")
-
-    def __len__(self) -> int:
-        return len(self.sources)
-
-
-@dataclass(frozen=True)
-class Signatures:
-    """sacreBLEU's statement of how each score was computed, version included."""
-
-    bleu: str
-    chrf: str
-    ter: str | None = None
-    """None where TER is not asked for."""
-
-
-def signatures(tokenize: str = "13a", ter: bool = False) -> Signatures:
-    """Signatures of what is reported: BLEU (cased), chrF and, if asked for, TER."""
-    metrics = BLEU(tokenize=tokenize), CHRF(), TER()
-    for metric in metrics:
-        # sacreBLEU knows the number of references, part of the signature, after scoring only.
+def signatures(tokenize: str = "13a", ter: bool = False) -> dict[str, str]:
+    """sacreBLEU's signatures of ``BLEU`` (cased), ``chrF`` and, if asked for, ``TER``."""
+    metrics = {"BLEU": BLEU(tokenize=tokenize), "chrF": CHRF(), **({"TER": TER()} if ter else {})}
+    for metric in metrics.values():
+        # The number of references, part of the signature, is known after scoring only.
         metric.corpus_score(["one"], [["one"]])
-    bleu_said, chrf_said, ter_said = (str(metric.get_signature()) for metric in metrics)
-    return Signatures(bleu_said, chrf_said, ter_said if ter else None)
+    return {name: str(metric.get_signature()) for name, metric in metrics.items()}
 
 
 def bleu_counts(
     hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
 ) -> Int[np.ndarray, "N 10"]:
-    """Count what each sentence adds to corpus BLEU; see :data:`ORDER` for the columns.
+    """What each sentence adds to corpus BLEU; columns as in :data:`ORDER`.
 
     ``tokenize`` is sacreBLEU's, see ``EvaluationConfig.tokenize``.
     """
@@ -143,15 +52,32 @@ def bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
     the k-th order without a match counts 2^-k matches. Without any match, or where no hypothesis is
     long enough for an n-gram of each order, BLEU is 0.
     """
-    hypothesis, reference = sums[..., 0], sums[..., 1]
     matches, totals = sums[..., 2 : 2 + ORDER], sums[..., 2 + ORDER :]
     missed = matches == 0
     smoothed = np.where(missed, 0.5 ** np.cumsum(missed, axis=-1), matches)
     log_precisions = np.log(smoothed) - np.log(np.maximum(totals, 1))
-    log_brevity = np.minimum(0.0, 1.0 - reference / np.maximum(hypothesis, 1))
-    score = 100.0 * np.exp(log_brevity + log_precisions.mean(axis=-1))
+    score = 100.0 * np.exp(_log_brevity_penalty(sums) + log_precisions.mean(axis=-1))
     defined = (totals > 0).all(axis=-1) & ~missed.all(axis=-1)
     return np.asarray(np.where(defined, score, 0.0), dtype=np.float64)
+
+
+def _log_brevity_penalty(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
+    hypothesis, reference = sums[..., 0], sums[..., 1]
+    penalty = np.minimum(0.0, 1.0 - reference / np.maximum(hypothesis, 1))
+    return np.asarray(penalty, dtype=np.float64)
+
+
+def brevity_ratio(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
+    """Hypothesis tokens per reference token of each pool; 0 without reference tokens."""
+    ratio = np.where(sums[..., 1] > 0, sums[..., 0] / np.maximum(sums[..., 1], 1), 0.0)
+    return np.asarray(ratio, dtype=np.float64)
+
+
+def unpenalised_bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
+    """BLEU without its brevity penalty: how well the words fit that are there."""
+    score = bleu(sums)
+    penalty = np.where(score > 0, np.exp(_log_brevity_penalty(sums)), 1.0)
+    return np.asarray(score / penalty, dtype=np.float64)
 
 
 def sentence_bleu(
@@ -167,18 +93,41 @@ def sentence_bleu(
     return np.array([metric.sentence_score(said, [meant]).score for said, meant in pairs])
 
 
-def brevity_ratio(sums: Num[np.ndarray, "10"]) -> float:
-    """Hypothesis tokens per reference token; below 1 the system says too little."""
-    return float(sums[0] / sums[1]) if sums[1] else 0.0
+def chrf_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Int[np.ndarray, "N 18"]:
+    """What each sentence adds to corpus chrF2 (Popović 2015).
+
+    Columns, for n-grams of 1 to 6 characters each: those of the hypothesis, of the reference, of
+    both. Spaces are no characters.
+    """
+    counts = np.zeros((len(hypotheses), 3 * CHRF_ORDER), dtype=np.int64)
+    for row, *pair in zip(counts, hypotheses, references, strict=True):
+        said, meant = ("".join(text.split()) for text in pair)
+        for order in range(1, CHRF_ORDER + 1):
+            ours, theirs = _ngrams(said, order), _ngrams(meant, order)
+            # As in sacreBLEU, a reference without n-grams of an order leaves the order out.
+            total = ours.total() if theirs else 0
+            row[3 * order - 3 : 3 * order] = total, theirs.total(), (ours & theirs).total()
+    return counts
 
 
-def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> float:
-    """Corpus chrF2 (Popović 2015; beta 2 as in sacreBLEU), 0 to 100."""
-    return float(CHRF().corpus_score(list(hypotheses), [list(references)]).score)
+def _ngrams(text: str, order: int) -> Counter[str]:
+    return Counter(text[start : start + order] for start in range(len(text) - order + 1))
+
+
+def chrf(sums: Num[np.ndarray, "18"]) -> float:
+    """Corpus chrF2 (0 to 100) from the sums of its counts: the F-score of the mean precision and
+    recall over the orders that both sides have."""
+    said, meant, both = sums.reshape(CHRF_ORDER, 3).T.astype(np.float64)
+    used = (said > 0) & (meant > 0)
+    if not both[used].any():
+        return 0.0
+    precision, recall = (both[used] / said[used]).mean(), (both[used] / meant[used]).mean()
+    weight = CHRF_BETA**2
+    return float(100 * (1 + weight) * precision * recall / (weight * precision + recall))
 
 
 def ter_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Float[np.ndarray, "N 2"]:
-    """Count what each sentence adds to corpus TER: edits and reference words.
+    """What each sentence adds to corpus TER (Snover et al. 2006): edits and reference words.
 
     Slow for long sentences; see ``EvaluationConfig.ter``.
     """

@@ -1,37 +1,55 @@
-"""Is a difference more than the luck of the test set? Bootstrap intervals and paired tests.
+"""Bootstrap intervals and paired tests of differences in corpus BLEU.
 
-Everything here works on the counts of :func:`seq2seq.evaluation.scores.bleu_counts`, stacked to
+All functions take the counts of :func:`seq2seq.evaluation.scores.bleu_counts`, stacked to
 [K N 10] for a system trained with K seeds. Its BLEU is the mean over seeds of corpus BLEU; a
 resample draws sentences, the same ones for each seed and each system. So intervals and p-values
-speak of the luck of the test set with the trained models held fixed; the luck of the training is
-the range over seeds, reported beside them and never mixed in.
+cover the variance of the test set with the trained models held fixed; the range over seeds is
+reported next to them.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int, Num
+from jaxtyping import Bool, Float, Int, Num
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.scores import bleu
 
+FEW = 100
+"""A score of fewer sentences is marked: it varies too much to conclude from."""
+
 SHORT_WORDS = 20
 """The difference in differences takes sources of at most so many words as short ..."""
 LONG_WORDS = 30
-"""... and of more words than this as long. Fixed in advance, whatever the buckets shown."""
+"""... and of more words than this as long. Fixed in advance, for any buckets."""
 
 TIE = 1e-9  # BLEU points: equal up to rounding
 CHUNK = 4_000_000  # resample weights held at a time (32 MB)
 
 
 @dataclass(frozen=True)
-class PairedComparison:
-    """A system against a baseline on the same sentences, in BLEU."""
+class Interval:
+    """A difference in BLEU with its bootstrap interval."""
 
-    gap: float
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(
+        cls, value: float, samples: Float[np.ndarray, "R"], config: EvaluationConfig
+    ) -> "Interval":
+        """The central interval that holds the share ``config.confidence`` of the samples."""
+        return cls(value, *percentile_interval(samples, config.confidence))
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """A system against a baseline on the same sentences."""
+
+    gap: Interval
     """BLEU of the system minus BLEU of the baseline."""
-    gap_low: float
-    gap_high: float
     p_bootstrap: float
     """Paired bootstrap (Koehn 2004), as sacreBLEU computes it."""
     p_randomization: float
@@ -40,25 +58,34 @@ class PairedComparison:
 
 @dataclass(frozen=True)
 class DifferenceInDifferences:
-    """By how much more a system gains on long sentences than on short ones, in BLEU.
+    """By how much more a system gains on long sentences than on short ones."""
 
-    value = gap on sources of more than 30 words - gap on sources of at most 20 words, each gap
-    being system minus baseline in corpus BLEU over the pooled sentences.
-    """
-
-    value: float
-    low: float
-    high: float
-    long_gap: float
-    long_low: float
-    long_high: float
-    short_gap: float
-    short_low: float
-    short_high: float
+    difference: Interval
+    """``long`` minus ``short``."""
+    long: Interval
+    """System minus baseline, in corpus BLEU over all sources of more than 30 words."""
+    short: Interval
+    """The same over those of at most 20 words."""
     long_sentences: int
     short_sentences: int
     by_seed: dict[str, float]
-    """The value for each seed that both systems were trained with."""
+    """The difference for each seed that both systems were trained with."""
+
+
+@dataclass(frozen=True)
+class Trend:
+    """How BLEU changes from the first bucket of enough sentences to the last one."""
+
+    first: str
+    """Words of the bucket."""
+    last: str
+    change: Interval
+    """BLEU of the last minus BLEU of the first."""
+    half: str | None
+    """The first bucket in which BLEU is less than half of that in the first; None if in none."""
+    half_from: str | None
+    half_to: str | None
+    """The interval of ``half``; None for beyond the last bucket."""
 
 
 def resampled_sums(
@@ -108,7 +135,7 @@ def bleu_interval(
 def compare_paired(
     baseline: Int[np.ndarray, "K N 10"], system: Int[np.ndarray, "L N 10"], config: EvaluationConfig
 ) -> PairedComparison:
-    """The gap between two systems with its interval, and two tests of whether it is luck.
+    """The gap between two systems with its interval and two p-values.
 
     The p-values are those of ``sacrebleu.significance.PairedTest`` for the same seed and number of
     trials, except that a trial as far apart as the systems themselves counts against them: the
@@ -121,12 +148,9 @@ def compare_paired(
     ]
     gaps = samples[0] - samples[1]
     gap = mean_bleu(system) - mean_bleu(baseline)
-    low, high = percentile_interval(gaps, config.confidence)
     spread = np.abs(gaps) - np.abs(gaps).mean()
     return PairedComparison(
-        gap=gap,
-        gap_low=low,
-        gap_high=high,
+        gap=Interval.of(gap, gaps, config),
         p_bootstrap=p_value(spread, abs(gap)),
         p_randomization=randomization_test(baseline, system, config),
     )
@@ -135,7 +159,7 @@ def compare_paired(
 def randomization_test(
     baseline: Int[np.ndarray, "K N 10"], system: Int[np.ndarray, "L N 10"], config: EvaluationConfig
 ) -> float:
-    """Two-sided p-value: how often does swapping outputs at random set the systems as far apart?
+    """Two-sided p-value: how often swapping outputs at random sets the systems as far apart.
 
     Each trial swaps, for about half of the sentences, all of the baseline's outputs for all of the
     system's. The statistic is the gap itself, between means over seeds. A seed of the one is
@@ -175,24 +199,21 @@ def difference_in_differences(
     words: Int[np.ndarray, "N"],
     config: EvaluationConfig,
 ) -> DifferenceInDifferences | None:
-    """Does the system's gain grow with source length? The statistic this project is about.
+    """By how much the gain of a system grows with source length; None without short or long ones.
 
     Args:
         baseline: counts of the baseline, by seed.
         system: counts of the system, by seed.
         words: source length of each sentence.
         config: resamples, their seed and the coverage.
-
-    Returns:
-        None where the test set has no short or no long sentences.
     """
-    pools = {"long": words > LONG_WORDS, "short": words <= SHORT_WORDS}
-    if not all(members.any() for members in pools.values()):
+    pools = words > LONG_WORDS, words <= SHORT_WORDS
+    if not all(members.any() for members in pools):
         return None
     ours, theirs = np.stack(list(system.values())), np.stack(list(baseline.values()))
-    gaps, samples = {}, {}
-    for part, (pool, members) in enumerate(pools.items()):
-        gaps[pool] = mean_bleu(ours[:, members]) - mean_bleu(theirs[:, members])
+    gaps, samples = [], []
+    for part, members in enumerate(pools):
+        gaps.append(mean_bleu(ours[:, members]) - mean_bleu(theirs[:, members]))
         # A stream of random numbers for each pool: the pools must not move together.
         system_samples, baseline_samples = (
             bootstrap_bleu(
@@ -200,33 +221,66 @@ def difference_in_differences(
             )
             for counts in (ours, theirs)
         )
-        samples[pool] = system_samples - baseline_samples
-    low, high = percentile_interval(samples["long"] - samples["short"], config.confidence)
-    long_low, long_high = percentile_interval(samples["long"], config.confidence)
-    short_low, short_high = percentile_interval(samples["short"], config.confidence)
+        samples.append(system_samples - baseline_samples)
 
-    by_seed = {}
-    for seed in system:
-        if seed in baseline:
-            pair = {
-                pool: float(
-                    bleu(system[seed][members].sum(axis=0))
-                    - bleu(baseline[seed][members].sum(axis=0))
-                )
-                for pool, members in pools.items()
-            }
-            by_seed[str(seed)] = pair["long"] - pair["short"]
+    def growth(seed: int | None) -> float:
+        long, short = (
+            float(bleu(system[seed][chosen].sum(axis=0)) - bleu(baseline[seed][chosen].sum(axis=0)))
+            for chosen in pools
+        )
+        return long - short
+
     return DifferenceInDifferences(
-        value=gaps["long"] - gaps["short"],
-        low=low,
-        high=high,
-        long_gap=gaps["long"],
-        long_low=long_low,
-        long_high=long_high,
-        short_gap=gaps["short"],
-        short_low=short_low,
-        short_high=short_high,
-        long_sentences=int(pools["long"].sum()),
-        short_sentences=int(pools["short"].sum()),
-        by_seed=by_seed,
+        difference=Interval.of(gaps[0] - gaps[1], samples[0] - samples[1], config),
+        long=Interval.of(gaps[0], samples[0], config),
+        short=Interval.of(gaps[1], samples[1], config),
+        long_sentences=int(pools[0].sum()),
+        short_sentences=int(pools[1].sum()),
+        by_seed={str(seed): growth(seed) for seed in system if seed in baseline},
     )
+
+
+def trend(
+    counts: Int[np.ndarray, "K N 10"],
+    members: Mapping[str, Bool[np.ndarray, "N"]],
+    config: EvaluationConfig,
+) -> Trend | None:
+    """The trend over the buckets of at least ``FEW`` sentences; None without two of them.
+
+    Buckets hold different sentences, so each is resampled with random numbers of its own.
+
+    Args:
+        counts: a slice for each seed.
+        members: which sentences are in which bucket, from short to long.
+        config: resamples, their seed and the coverage.
+    """
+    enough = {words: chosen for words, chosen in members.items() if chosen.sum() >= FEW}
+    if len(enough) < 2:
+        return None
+    names = list(enough)
+    values = np.array([[mean_bleu(counts[:, chosen])] for chosen in enough.values()])
+    samples = np.stack(
+        [
+            bootstrap_bleu(
+                counts[:, chosen], config.bootstrap, np.random.default_rng([config.seed, place])
+            )
+            for place, chosen in enumerate(enough.values())
+        ]
+    )
+    tail = (1 - config.confidence) / 2
+    ends = np.quantile(_half(samples), [tail, 1 - tail], method="inverted_cdf")
+    words: list[str | None] = [*names, None]
+    return Trend(
+        first=names[0],
+        last=names[-1],
+        change=Interval.of(float(values[-1, 0] - values[0, 0]), samples[-1] - samples[0], config),
+        half=words[int(_half(values)[0])],
+        half_from=words[int(ends[0])],
+        half_to=words[int(ends[1])],
+    )
+
+
+def _half(bleus: Float[np.ndarray, "buckets R"]) -> Int[np.ndarray, "R"]:
+    """Index of the first bucket below half of bucket 0; the number of buckets if none is."""
+    below = bleus < bleus[0] / 2
+    return np.where(below.any(axis=0), below.argmax(axis=0), len(bleus))

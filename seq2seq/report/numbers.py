@@ -2,8 +2,7 @@
 
 import math
 
-from seq2seq.evaluation.lengths import FEW
-from seq2seq.evaluation.significance import TIE, DifferenceInDifferences, PairedComparison
+from seq2seq.evaluation.significance import TIE, Interval
 
 DAGGER = "†"
 """Marks what comes of fewer than 100 sentences."""
@@ -21,9 +20,9 @@ def signed(value: float) -> str:
     return f"{value:+.1f}" if abs(value) >= 0.05 else f"{value:+.1g}"
 
 
-def with_interval(value: float, low: float, high: float) -> str:
+def with_interval(found: Interval) -> str:
     """A difference in BLEU: ``+0.4 [-0.3, +1.2]``."""
-    return f"{signed(value)} [{signed(low)}, {signed(high)}]"
+    return f"{signed(found.value)} [{signed(found.low)}, {signed(found.high)}]"
 
 
 def between(low: float, high: float) -> str:
@@ -43,28 +42,8 @@ def p_text(p: float, trials: int) -> str:
     return f"≤ {least:.3f}" if p >= 0.0005 else f"≤ {least:.1g}"
 
 
-def gap_cells(paired: PairedComparison, trials: int) -> list[str]:
-    """A gap with its interval, and the p-values of both tests."""
-    return [
-        with_interval(paired.gap, paired.gap_low, paired.gap_high),
-        p_text(paired.p_bootstrap, trials),
-        p_text(paired.p_randomization, trials),
-    ]
-
-
-def growth_cells(growth: DifferenceInDifferences) -> list[str]:
-    """The gap on short sources, on long ones, and the difference; few sentences are marked."""
-    short = f" {DAGGER}" if growth.short_sentences < FEW else ""
-    long = f" {DAGGER}" if growth.long_sentences < FEW else ""
-    return [
-        with_interval(growth.short_gap, growth.short_low, growth.short_high) + short,
-        with_interval(growth.long_gap, growth.long_low, growth.long_high) + long,
-        with_interval(growth.value, growth.low, growth.high) + (short or long),
-    ]
-
-
 def or_dash(value: float | None, digits: int) -> str:
-    """So many digits after the point; a dash where nobody knows."""
+    """So many digits after the point; a dash for None."""
     return "–" if value is None else f"{value:,.{digits}f}"
 
 

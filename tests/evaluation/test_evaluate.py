@@ -1,71 +1,88 @@
-"""The stage evaluate: every line kept, the right checkpoint and text, nothing done twice."""
+"""The stage evaluate: every line kept, the right checkpoint and text, nothing lost."""
 
+import dataclasses
 import gzip
 import itertools
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
 from reversal import reversal_experiment, write_reversal_corpus
-from sacrebleu.metrics import BLEU
+from synthetic_translations import translated
 from toy_evaluation import settings
 
 from seq2seq.checkpoint import load_checkpoint, newest_checkpoints
-from seq2seq.config import DecodingConfig
+from seq2seq.config import (
+    DecodingConfig,
+    EvaluateConfig,
+    EvaluationConfig,
+    GrammarCorpus,
+    Multi30kCorpus,
+)
 from seq2seq.data.preparation import prepare
 from seq2seq.data.tokenization import WhitespaceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.evaluation import evaluate as stage
+from seq2seq.evaluation import test_sets
 from seq2seq.evaluation.evaluate import evaluate
+from seq2seq.evaluation.folder import read_evaluation
+from seq2seq.evaluation.references import reference_links
 from seq2seq.training.trainer import Trainer
+
+
+@pytest.fixture
+def untranslated_twice(monkeypatch):
+    """No search of the same lines by the same models is done twice."""
+    translate, done = Translator.translate, set()
+
+    def once(translator, lines, search, **keys):
+        key = (
+            sum(float(p.detach().sum()) for p in translator.model.parameters()),
+            repr(search),
+            len(lines),
+        )
+        assert key not in done
+        done.add(key)
+        return translate(translator, lines, search, **keys)
+
+    monkeypatch.setattr(Translator, "translate", once)
 
 
 def test_the_corpus_test_set_is_scored_into_the_run_folder(run):
     (evaluation,) = evaluate(settings(run))
     assert evaluation.directory == run / "evaluations" / "test-greedy"
-    assert evaluation.scores.overall.sentences == 100
-    assert [bucket.words for bucket in evaluation.scores.buckets] == ["1-2", "3-4", "5+"]
+    assert evaluation.overall.sentences == 100
+    assert [row.words for row in evaluation.rows] == ["1-2", "3-4", "5+", "all"]
     record = evaluation.record
     assert (record["system"], record["seed"], record["search"]) == ("attention", 1, "greedy")
     assert record["training"]["status"] == "finished"
     assert record["parameters"]["attention"] > 0
 
 
-def test_what_the_search_said_of_each_line_is_kept(run, tmp_path):
+def test_what_the_search_said_of_each_line_is_kept(run, tmp_path, monkeypatch):
     search = DecodingConfig(sample=True, max_length=2)
+    clock = SimpleNamespace(monotonic=itertools.count(10, 2).__next__)
+    monkeypatch.setattr(stage, "time", clock)  # the speed is that of the search
     (found,) = evaluate(settings(run, decoding=search, output=str(tmp_path)))
+    assert (found.record["seconds"], found.record["sentences_per_second"]) == (2, 50)
     said = Translator.load(run, "cpu", "fp32").translate(found.texts.sources, search)
     assert found.texts.hypotheses == [one.text for one in said]
     assert found.texts.capped == [one.capped for one in said]
     assert found.texts.log_probabilities == [one.log_probability for one in said]
     assert set(found.texts.capped) == {True, False}
-    assert found.texts.log_probabilities != [one.score for one in said]
 
 
-def test_the_speed_is_that_of_the_search(run, tmp_path, monkeypatch):
-    clock = SimpleNamespace(monotonic=itertools.count(10, 2).__next__)
-    monkeypatch.setattr(stage, "time", clock)
-    (found,) = evaluate(settings(run, output=str(tmp_path)))
-    assert (found.record["seconds"], found.record["sentences_per_second"]) == (2, 50)
-
-
-def test_searches_that_may_differ_do_not_replace_each_other(run):
-    searches = [DecodingConfig(beam=1), DecodingConfig(beam=1, max_length=3)]
-    searches += [DecodingConfig(sample=True, seed=seed) for seed in (1, 2)]
-    folders = {evaluate(settings(run, decoding=search))[0].directory for search in searches}
-    assert len(folders) == len(searches)
-
-
-def test_several_checkpoints_are_one_system_of_another_name(run):
+def test_several_checkpoints_are_one_system_of_another_name(run, tmp_path, untranslated_twice):
     last = str(newest_checkpoints(run)[0])
     (alone,) = evaluate(settings(run))
     for average, name in ((False, "ensemble2"), (True, "average2")):
-        config = settings(run, more_checkpoints=[last], average=average)
+        config = settings(run, more_checkpoints=[last], average=average, output=str(tmp_path))
         (together,) = evaluate(config)
-        assert together.directory == run / "evaluations" / f"test-greedy-{name}"
+        assert together.directory.name == f"test-greedy-{name}"
         assert together.record["system"] == f"attention-{name}"
         # Of one training, whose seed and record are thus those of all.
         assert together.record["seed"] == alone.record["seed"]
@@ -77,21 +94,13 @@ def test_several_checkpoints_are_one_system_of_another_name(run):
         for place, member in zip((run, last), together.record["members"], strict=True):
             state = load_checkpoint(Path(place), torch.device("cpu")).state
             assert member["update"] == state["progress"]["update"]
-        before = (together.directory / "scores.json").stat().st_mtime_ns
-        evaluate(config)
-        assert (together.directory / "scores.json").stat().st_mtime_ns == before
-    assert alone.directory.name == "test-greedy"
-    with pytest.raises(UserError, match="needs more than one checkpoint"):
-        settings(run, average=True)
+        assert evaluate(config)[0].record == together.record
 
 
 def test_greedy_and_beam_are_one_call_and_one_model(run, monkeypatch, tmp_path):
     loaded = []
     load = load_checkpoint
-    monkeypatch.setattr(
-        "seq2seq.evaluation.evaluate.load_checkpoint",
-        lambda *arguments: loaded.append(arguments) or load(*arguments),
-    )
+    monkeypatch.setattr(stage, "load_checkpoint", lambda *args: loaded.append(args) or load(*args))
     together = evaluate(settings(run, beams=[1, 3], output=str(tmp_path / "both")))
     assert len(loaded) == 1
     assert [e.record["search"] for e in together] == ["greedy", "beam3"]
@@ -99,51 +108,153 @@ def test_greedy_and_beam_are_one_call_and_one_model(run, monkeypatch, tmp_path):
         search = DecodingConfig(beam=beam)
         (alone,) = evaluate(settings(run, decoding=search, output=str(tmp_path / "alone")))
         assert alone.directory.name == evaluation.directory.name
-        assert (alone.texts, alone.scores) == (evaluation.texts, evaluation.scores)
+        assert (alone.texts, alone.rows) == (evaluation.texts, evaluation.rows)
 
 
-@pytest.fixture
-def strange(tmp_path) -> dict[str, str]:
-    """Text of one's own with words that the toy vocabulary lacks in lines 2 and 3."""
-    (tmp_path / "own.src").write_text("a b\na zebra c\nc d\nb\n", encoding="utf-8")
-    (tmp_path / "own.ref").write_text("B A\nC A\nDEER C\nB\n", encoding="utf-8")
-    names = {"source": "own.src", "reference": "own.ref", "output": "out"}
-    return {key: str(tmp_path / name) for key, name in names.items()}
+def test_an_evaluation_is_scored_again_but_not_translated(run, untranslated_twice):
+    (first,) = evaluate(settings(run))
+    again = evaluate(settings(run, decoding=DecodingConfig(beam=1, batch_size=7)))[0]
+    assert (again.texts, again.record) == (first.texts, first.record)
+    other = EvaluationConfig(length_buckets=[3], bootstrap=100, ter=True)
+    (scored,) = evaluate(settings(run, evaluation=other))
+    assert [row.words for row in scored.rows] == ["1-3", "4+", "all"]
+    assert scored.overall.ter > 0
+    assert read_evaluation(scored.directory).rows == scored.rows
 
 
-@pytest.mark.parametrize("side", ["source", "reference"])
-def test_a_text_that_has_changed_is_evaluated_anew(run, strange, side):
-    evaluate(settings(run, **strange))
-    path = Path(strange[side])
-    lines = ["d c", *path.read_text(encoding="utf-8").splitlines()[1:]]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (again,) = evaluate(settings(run, **strange))
-    assert getattr(again.texts, f"{side}s") == lines
+def test_what_the_run_says_of_itself_is_brought_up_to_date(run, tmp_path, untranslated_twice):
+    run = shutil.copytree(run, tmp_path / "run")
+    evaluate(settings(run))
+    path = run / "run.json"
+    said = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**said, "reason": "max_epochs=99"}), encoding="utf-8")
+    (again,) = evaluate(settings(run))
+    assert again.record["training"]["reason"] == "max_epochs=99"
+    path.unlink()  # a checkpoint without its run keeps what was known of it
+    assert evaluate(settings(run))[0].record == again.record
 
 
-def test_both_columns_of_table_1_come_from_two_searches(run, strange):
-    ordinary, without = evaluate(settings(run, no_unk=True, **strange))
-    assert ordinary.directory.name == "own.src-greedy"
-    assert without.directory.name == "own.src-greedy-no-unk"
+def test_a_damaged_evaluation_is_made_again(run, tmp_path):
+    for name in ("hypotheses.txt", "scores.json"):
+        (first,) = evaluate(settings(run, output=str(tmp_path)))
+        (first.directory / name).write_text("{", encoding="utf-8")
+        (again,) = evaluate(settings(run, output=str(tmp_path)))
+        assert again.texts.hypotheses == first.texts.hypotheses
+        assert read_evaluation(first.directory).rows == first.rows
+
+
+def own_text(folder: Path, name: str = "own", source: str = "a b\n\nc d e\n") -> dict[str, str]:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(source, encoding="utf-8")
+    (folder / f"{name}.ref").write_text("B A\n\nE D C\n", encoding="utf-8")
+    return {"source": str(folder / name), "reference": str(folder / f"{name}.ref")}
+
+
+def test_a_result_is_never_replaced_by_one_of_something_else(run, other_checkpoint, tmp_path):
+    """Each of these shares the name of its folder with the one before it."""
+    output = {"output": str(tmp_path / "out")}
+    last = str(newest_checkpoints(run)[0])
+    here, there = own_text(tmp_path / "a"), own_text(tmp_path / "b", source="b a\n\nc d e\n")
+    pairs = {
+        "source": (settings(run, **here, **output), settings(run, **there, **output)),
+        "system": (settings(run, **here, **output), settings(other_checkpoint, **here, **output)),
+        "precision": (
+            settings(run, **here, **output),
+            settings(run, **here, **output, precision="bf16"),
+        ),
+        "system differs": (
+            settings(run, **here, **output, more_checkpoints=[last]),
+            settings(run, **here, **output, more_checkpoints=[str(other_checkpoint)]),
+        ),
+    }
+    for what, (first, second) in pairs.items():
+        (made,) = evaluate(first)
+        before = {path: path.read_bytes() for path in made.directory.iterdir()}
+        with pytest.raises(UserError, match=rf"{what}.*output="):
+            evaluate(second)
+        assert {path: path.read_bytes() for path in made.directory.iterdir()} == before
+    named_test = own_text(tmp_path / "c", "test")
+    evaluate(settings(run))
+    with pytest.raises(UserError, match="reference, source"):  # of the corpus's own test set
+        evaluate(settings(run, **named_test))
+    # Elsewhere each of them has its place.
+    (elsewhere,) = evaluate(settings(run, **named_test, output=str(tmp_path / "other")))
+    assert elsewhere.texts.sources == ["a b", "", "c d e"]
+
+
+def test_a_checkpoint_that_was_trained_further_is_evaluated_again(run, other_checkpoint, tmp_path):
+    run = shutil.copytree(run, tmp_path / "run")
+    (first,) = evaluate(settings(run))
+    shutil.rmtree(run / "checkpoints" / "best")
+    shutil.copytree(other_checkpoint, run / "checkpoints" / "best")
+    (second,) = evaluate(settings(run))
+    assert second.directory == first.directory
+    assert second.texts.hypotheses != first.texts.hypotheses
+
+
+def test_both_columns_of_table_1_come_from_two_searches(run, tmp_path, monkeypatch):
+    texts = own_text(tmp_path, source="a b\na zebra c\nc d e\n")
+    (tmp_path / "own.ref").write_text("B A\nC A\nDEER D C\n", encoding="utf-8")
+    config = settings(run, no_unk=True, output=str(tmp_path), **texts)
+    ordinary, without = evaluate(config)
+    assert ordinary.directory.name == "own-greedy"
+    assert without.directory.name == "own-greedy-no-unk"
     assert without.record["config"]["decoding"]["forbid_unknown"]
     assert not any("<unk>" in line for line in without.texts.hypotheses)
     for evaluation in (ordinary, without):
-        assert evaluation.texts.reference_scores.known == [True, False, False, True]
-        row = evaluation.scores.known
-        assert row.sentences == 2
-        chosen = [evaluation.texts.hypotheses[i] for i in (0, 3)]
-        expected = BLEU().corpus_score(chosen, [["B A", "B"]]).score
-        assert row.bleu == pytest.approx(expected)
-    again = evaluate(settings(run, no_unk=True, **strange))
-    assert again == [ordinary, without]
+        assert evaluation.texts.reference_scores.known == [True, False, False]
+        assert (evaluation.rows[-1].words, evaluation.rows[-1].sentences) == ("no unknown words", 1)
+    monkeypatch.setattr(stage, "SentencePieceTokenizer", WhitespaceTokenizer)
+    with pytest.raises(UserError, match="no_unk=true"):  # of subwords
+        evaluate(config)
 
 
-def test_no_unk_of_a_model_of_subwords_is_refused(run, monkeypatch):
-    monkeypatch.setattr("seq2seq.evaluation.evaluate.SentencePieceTokenizer", WhitespaceTokenizer)
-    with pytest.raises(
-        UserError, match=r"no_unk=true is for vocabularies of words, and .*leave no"
-    ):
-        evaluate(settings(run, no_unk=True))
+def test_text_of_ones_own_keeps_every_line(run, tmp_path):
+    config = settings(run, **own_text(tmp_path), output=str(tmp_path))
+    (evaluation,) = evaluate(config)
+    lines = (evaluation.directory / "hypotheses.txt").read_text(encoding="utf-8").split("\n")
+    assert len(lines) == 4
+    assert lines[1] == ""
+    (tmp_path / "own.ref").write_text("B A\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"own has 3 lines, .*own\.ref has 1"):
+        evaluate(config)
+
+
+def test_the_training_text_is_neither_read_nor_needed(run, tmp_path):
+    folder = write_reversal_corpus(tmp_path / "moved")
+    for side in ("source", "target"):
+        (folder / f"train.{side}").write_bytes(b"\xff")  # no text
+    config = settings(run, directory=str(folder), output=str(tmp_path / "out"))
+    assert evaluate(config)[0].overall.sentences == 100
+    with pytest.raises(UserError, match=r"test_sets=dev .* test"):
+        evaluate(settings(run, test_sets=["dev"]))
+
+
+def test_where_a_checkpoint_finds_its_test_sets(run, tmp_path, monkeypatch):
+    grammar = GrammarCorpus(train=200, valid=20, test_per_bucket=5)
+    config = settings(run, data=str(tmp_path))
+    tests = test_sets.find_test_sets(config, grammar)
+    assert list(tests) == list(test_sets.load_test_sets(grammar, tmp_path))
+    asked = []
+    monkeypatch.setattr(test_sets, "load_test_sets", lambda corpus, _: asked.append(corpus) or {})
+    test_sets.find_test_sets(config, Multi30kCorpus(mirror="http://untrusted.example/"))
+    assert asked[0].mirror is None  # a checkpoint does not choose where to download from
+
+
+def test_more_texts_are_test_sets_of_their_own(run, tmp_path):
+    corpus = load_checkpoint(run / "checkpoints" / "best", torch.device("cpu")).config.corpus
+    for language, text in ((corpus.source, "a b c\n"), (corpus.target, "c b a\n")):
+        (tmp_path / f"news.{language}").write_text(text * 3)
+        (tmp_path / f"twice.{language}").write_text(text)
+        (tmp_path / f"twice.{language}.gz").write_bytes(gzip.compress(b"another\n"))
+    texts = {"news": str(tmp_path / "news")}
+    both = evaluate(settings(run, output=str(tmp_path / "out"), test_texts=texts))
+    assert [evaluation.directory.name for evaluation in both] == ["test-greedy", "news-greedy"]
+    (alone,) = evaluate(settings(run, output=str(tmp_path), test_texts=texts, test_sets=[]))
+    assert alone.texts == both[1].texts
+    for name, path in (("test", "news"), ("a/b", "news"), ("olds", "olds"), ("twice", "twice")):
+        with pytest.raises(UserError, match=name):
+            evaluate(settings(run, test_texts={name: str(tmp_path / path)}))
 
 
 def test_checkpoints_of_other_vocabularies_are_no_ensemble(run, tmp_path):
@@ -152,82 +263,133 @@ def test_checkpoints_of_other_vocabularies_are_no_ensemble(run, tmp_path):
     (corpus / "train.source").write_text(text.replace("a", "x"), encoding="utf-8")
     config = reversal_experiment(tmp_path, max_updates=1)
     other = Trainer(config, prepare(config.corpus, config.tokenization, tmp_path / "data")).run()
-    with pytest.raises(UserError, match="do not cut the source text into the same pieces, so"):
+    with pytest.raises(UserError, match="pieces"):
         evaluate(settings(run, more_checkpoints=[str(other.path)]))
 
 
-def test_text_of_ones_own_keeps_every_line(run, tmp_path):
-    """An empty source gives an empty hypothesis line, never a dropped one."""
-    (tmp_path / "own.src").write_text("a b\n\nc d e\n", encoding="utf-8")
-    (tmp_path / "own.ref").write_text("B A\n\nE D C\n", encoding="utf-8")
-    config = settings(
-        run,
-        source=str(tmp_path / "own.src"),
-        reference=str(tmp_path / "own.ref"),
-        output=str(tmp_path / "out"),
+def test_attention_is_kept_for_a_few_lines_of_every_length(run, tmp_path, untranslated_twice):
+    config = settings(run, output=str(tmp_path))
+    (found,) = evaluate(config)
+    lengths = [len(found.texts.sources[one.line].split()) for one in found.texts.maps]
+    assert len(lengths) <= 9
+    assert {length > 2 for length in lengths} == {True, False}
+    for one in found.texts.maps:
+        assert one.source == found.texts.sources[one.line].split()
+        assert one.hypothesis == found.texts.hypotheses[one.line].split()
+    drawn = {one.line for one in found.texts.maps}
+    other = next(i for i, said in enumerate(found.texts.hypotheses) if said and i not in drawn)
+    (more,) = evaluate(dataclasses.replace(config, maps=[other + 1]))
+    assert {one.line for one in more.texts.maps} == drawn | {other}
+    assert more.record["maps"] == [other + 1]
+    assert read_evaluation(more.directory).texts == more.texts
+    with pytest.raises(UserError, match="maps=101"):
+        evaluate(settings(run, maps=[101], output=str(tmp_path / "new")))
+    assert not (tmp_path / "new").exists()
+
+
+def test_attention_is_scored_against_gold_links(run, other_checkpoint, tmp_path, caplog):
+    gold = tmp_path / "gold"
+    gold.write_text("1-2 2-1\n\n1-3 2p2 3-1\n", encoding="utf-8")
+    texts = own_text(tmp_path)
+    config = settings(run, **texts, gold=str(gold), output=str(tmp_path))
+    links = reference_links(
+        Translator.load(run, "cpu", "fp32"), ["a b", "", "c d e"], ["B A", "", "E D C"], 3
     )
+    found = {(line, *link) for line, row in enumerate(links) for link in row}
+    sure = {(0, 0, 1), (0, 1, 0), (2, 0, 2), (2, 2, 0)}
     (evaluation,) = evaluate(config)
-    assert evaluation.directory == tmp_path / "out" / "own.src-greedy"
-    lines = (evaluation.directory / "hypotheses.txt").read_text(encoding="utf-8").split("\n")
-    assert len(lines) == 4
-    assert lines[1] == ""
-    assert evaluation.scores.empty_sources == 1
+    path = evaluation.directory / "alignment.json"
 
+    def content():
+        return json.loads(path.read_text(encoding="utf-8"))
 
-def test_files_of_different_length_are_refused(run, tmp_path):
-    (tmp_path / "a").write_text("a\nb\n")
-    (tmp_path / "b").write_text("a\n")
-    config = settings(run, source=str(tmp_path / "a"), reference=str(tmp_path / "b"))
-    with pytest.raises(UserError, match=r"a has 2 lines, .*b has 1; give files that are aligned"):
+    hits = len(found & sure) + len(found & (sure | {(2, 1, 1)}))
+    assert content()["shifts"]["0"]["aer"] == pytest.approx(1 - hits / (len(found) + len(sure)))
+    moved = {(line, s, t + 1) for line, s, t in found if t + 1 < (2 if line == 0 else 3)}
+    assert content()["shifts"]["1"]["recall"] == pytest.approx(len(moved & sure) / len(sure))
+    # 0-0, 1-1 and 0-0, 1-1, 2-2, of which 1-1 alone is a link, a possible one.
+    assert content()["diagonal"]["aer"] == pytest.approx(1 - 1 / (5 + 4))
+    # The same links leave it alone, others replace it, none remove it.
+    before = path.stat().st_mtime_ns
+    evaluate(config)
+    assert path.stat().st_mtime_ns == before
+    gold.write_text("1-1\n\n1-1\n", encoding="utf-8")
+    evaluate(config)
+    assert content()["shifts"]["0"]["sure"] == 2
+    evaluate(dataclasses.replace(config, gold=None))
+    assert not path.exists()
+    # Links that do not fit are an error where they are asked for, else a warning.
+    gold.write_text("1-1 2-9\n\n1-1\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"line 1: .* 9"):
         evaluate(config)
+    for side, name in {"en": "own", "de": "own.ref", "align": "gold"}.items():
+        (tmp_path / f"mine.{side}").write_bytes((tmp_path / name).read_bytes())
+    mine = settings(run, test_sets=[], test_texts={"mine": str(tmp_path / "mine")})
+    (evaluation,) = evaluate(dataclasses.replace(mine, output=str(tmp_path)))
+    assert "mine.align are not scored" in caplog.text
+    assert not (evaluation.directory / "alignment.json").exists()
 
 
-def test_an_unknown_test_set_is_refused(run):
-    with pytest.raises(UserError, match=r"names dev, but corpus files has only: test\."):
-        evaluate(settings(run, test_sets=["dev"]))
+def given(folder: Path, texts, **changes: object) -> EvaluateConfig:
+    """Translations of another program as three files."""
+    columns = {"test.en": texts.sources, "test.de": texts.references, "out.de": texts.hypotheses}
+    for name, lines in columns.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    config = EvaluateConfig(
+        decoding=DecodingConfig(),
+        evaluation=EvaluationConfig(bootstrap=100),
+        hypotheses=str(folder / "out.de"),
+        source=str(folder / "test.en"),
+        reference=str(folder / "test.de"),
+        system="moses",
+        output=str(folder / "others"),
+    )
+    return dataclasses.replace(config, **changes)
 
 
-def test_the_corpus_may_have_moved(run, tmp_path):
-    moved = write_reversal_corpus(tmp_path / "moved")
-    config = json.loads((run / "config.json").read_text())
-    assert config["corpus"]["directory"] != str(moved)
-    (evaluation,) = evaluate(settings(run, directory=str(moved), output=str(tmp_path / "out")))
-    assert evaluation.scores.overall.sentences == 100
-
-
-def test_a_text_beside_the_corpus_is_a_test_set_of_its_own(run, tmp_path):
-    corpus = load_checkpoint(run / "checkpoints" / "best", torch.device("cpu")).config.corpus
-    for language, text in ((corpus.source, "a b c\n"), (corpus.target, "c b a\n")):
-        (tmp_path / f"news.{language}").write_text(text * 3)
-    texts = {"news": str(tmp_path / "news")}
-    both = evaluate(settings(run, output=str(tmp_path / "out"), test_texts=texts))
-    assert [evaluation.directory.name for evaluation in both] == ["test-greedy", "news-greedy"]
-    (alone,) = evaluate(settings(run, output=str(tmp_path), test_texts=texts, test_sets=[]))
-    assert alone.texts == both[1].texts
-    assert alone.texts.references == ["c b a"] * 3
+def test_given_translations_are_scored_without_a_model(tmp_path):
+    texts = translated({4: 6, 15: 5, 35: 4}, lambda length: 0.8)
+    (evaluation,) = evaluate(given(tmp_path, texts))
+    assert evaluation.directory == tmp_path / "others" / "test.en-moses"
+    assert evaluation.texts.hypotheses == texts.hypotheses
+    assert evaluation.overall.loss is evaluation.overall.capped is None
+    record = evaluation.record
+    assert (record["system"], record["test_set"], record["search"]) == ("moses", "test.en", "given")
+    assert record["experiment"] is record["seed"] is None
+    (other,) = evaluate(given(tmp_path, texts, system="marian"))
+    assert other.directory.name == "test.en-marian"
+    # A file that was improved replaces its own scores, another file does not.
+    better = dataclasses.replace(texts, hypotheses=texts.references)
+    assert evaluate(given(tmp_path, better))[0].overall.bleu == pytest.approx(100)
+    (tmp_path / "out2.de").write_text("x\n" * 15)
+    with pytest.raises(UserError, match="output="):
+        evaluate(given(tmp_path, better, hypotheses=str(tmp_path / "out2.de")))
+    with pytest.raises(UserError, match="nowhere"):
+        evaluate(given(tmp_path, texts, hypotheses="nowhere"))
+    (tmp_path / "out2.de").write_text("one line\n")
+    with pytest.raises(UserError, match=r"test\.en has 15 lines, .*out2\.de has 1;"):
+        evaluate(given(tmp_path, texts, hypotheses=str(tmp_path / "out2.de")))
 
 
 @pytest.mark.parametrize(
-    ("texts", "said"),
+    ("changes", "key"),
     [
-        (
-            {"test": "{}/news"},
-            "names test, but names that begin with test are those of the corpus",
-        ),
-        ({"news": "{}/olds"}, r"there is no .*/olds\.\w+, nor with \.gz or \.xz; give news=PATH"),
-        ({"a/b": "{}/news"}, "test_texts names a/b, which is no name"),
-        (
-            {"twice": "{}/twice"},
-            r"twice\.\w+ and twice\.\w+\.gz are both there, and are not of one",
-        ),
+        ({"hypotheses": "x"}, "checkpoint"),
+        ({"checkpoint": None}, "checkpoint"),
+        ({"source": "x"}, "reference"),
+        ({"gold": "x"}, "gold"),
+        ({"source": "x", "reference": "x", "test_sets": ["test"]}, "test_sets"),
+        ({"test_sets": []}, "test_texts"),
+        ({"average": True}, "average"),
+        ({"maps": [0]}, "maps"),
+        ({"beams": [1, 1]}, "beams"),
+        ({"beams": [1], "decoding": DecodingConfig(sample=True)}, "beams"),
+        ({"decoding": DecodingConfig(n_best=2)}, "n_best"),
+        ({"no_unk": True, "decoding": DecodingConfig(forbid_unknown=True)}, "forbid_unknown"),
+        ({"system": "x"}, "system"),
+        ({"checkpoint": None, "hypotheses": "x"}, "source"),
     ],
 )
-def test_a_text_beside_the_corpus_has_a_name_and_two_files(run, tmp_path, texts, said):
-    corpus = load_checkpoint(run / "checkpoints" / "best", torch.device("cpu")).config.corpus
-    for language in (corpus.source, corpus.target):
-        (tmp_path / f"news.{language}").write_text("a b\n")
-        (tmp_path / f"twice.{language}").write_text("a b\n")
-        (tmp_path / f"twice.{language}.gz").write_bytes(gzip.compress(b"another\n"))
-    named = {name: path.format(tmp_path) for name, path in texts.items()}
-    with pytest.raises(UserError, match=said):
-        evaluate(settings(run, test_texts=named))
+def test_settings_that_contradict_each_other_are_refused(changes, key):
+    with pytest.raises(UserError, match=key):
+        settings(Path("run"), **changes)

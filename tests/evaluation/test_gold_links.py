@@ -44,11 +44,8 @@ def test_the_ends_of_the_scale():
     assert (wrong.aer, wrong.precision, wrong.recall) == (1, 0, 0)
     assert score_links([[]], people).recall == 0
     assert score_links([[]], [gold(set(), set())]).aer == 0
-
-
-def test_an_alignment_said_twice_counts_once():
-    people = [gold({(0, 0)}, set())]
-    assert score_links([[(0, 0), (0, 0)]], people) == score_links([[(0, 0)]], people)
+    twice = [(0, 0), (0, 0), (1, 2)]
+    assert score_links([twice], people) == score_links([twice[1:]], people)
 
 
 def test_shifts_move_target_words_and_keep_them_in_the_sentence():
@@ -74,11 +71,11 @@ def test_words_are_counted_from_where_the_file_counts_them(tmp_path, text, sure,
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("0-0\n0-0\n", "has 2 lines of links for 1 pairs of sentences; give the alignments"),
-        ("0-0 1:2\n", r"gold, line 1: 1:2 is no link; write 2-3 for a sure one"),
-        ("0-0 -1-2\n", r"line 1: -1-2 is no link"),
-        ("0-0 3-1\n", r"line 1: a link names word 3 of 3 and word 1 of 3; are these the links"),
-        ("1-1 2-4\n", r"line 1: a link names word 2 of 3 and word 4 of 3; are these the links"),
+        ("0-0\n0-0\n", "2 lines"),
+        ("0-0 1:2\n", "line 1: 1:2"),
+        ("0-0 -1-2\n", "line 1: -1-2"),
+        ("0-0 3-1\n", "line 1: .* 3 of 3"),
+        ("1-1 2-4\n", "line 1: .* 4 of 3"),
     ],
 )
 def test_what_is_no_alignment_of_the_text_is_refused(tmp_path, text, said):
@@ -86,24 +83,6 @@ def test_what_is_no_alignment_of_the_text_is_refused(tmp_path, text, said):
     path.write_text(text)
     with pytest.raises(UserError, match=said):
         read_gold(path, [("a b c", "x y z")])
-
-
-def test_a_file_like_the_hansards_is_read(tmp_path):
-    """Words counted from 1, links in no order, a line without a sure one."""
-    path = tmp_path / "test.talp"
-    path.write_text("2-2 4-5 1-1 3-4 2p3 3p3\n2-4 1p3 1p1 1p2\n1p2 1p1\n")
-    pairs = [
-        ("the dog sleeps .", "le chien y dort ."),
-        ("no .", "pas du tout ."),
-        ("yes", "ah oui"),
-    ]
-    people = read_gold(path, pairs)
-    assert people == [
-        gold({(0, 0), (1, 1), (2, 3), (3, 4)}, {(1, 2), (2, 2)}),
-        gold({(1, 3)}, {(0, 0), (0, 1), (0, 2)}),
-        gold(set(), {(0, 0), (0, 1)}),
-    ]
-    assert score_links([sorted(line.sure) for line in people], people).aer == 0
 
 
 @pytest.mark.skipif(not HANSARDS.exists(), reason="the Hansards are not here")

@@ -66,7 +66,7 @@ def slow_log_probability(
 
 @torch.no_grad()
 @pytest.mark.parametrize("count", [1, 2])
-@pytest.mark.parametrize("batch_size", [1, 2, 64])
+@pytest.mark.parametrize("batch_size", [2, 64])
 def test_each_reference_has_the_log_probability_of_the_models_alone(trained, count, batch_size):
     translator = Translator.load(trained[2][:count], "cpu", "fp32")
     models = [load_checkpoint(path, CPU).model for path in trained[2][:count]]
@@ -132,8 +132,8 @@ def test_the_loss_of_the_dev_set_is_that_of_training(trained, tmp_path):
         load_checkpoint(path, CPU).model, data, config.training, [2, 4], CPU, torch.float32
     )
     expected = validator.run()
-    assert evaluation.scores.overall.loss == pytest.approx(expected.loss, abs=1e-4)
-    assert evaluation.scores.overall.perplexity == pytest.approx(expected.perplexity, rel=1e-4)
+    assert evaluation.overall.loss == pytest.approx(expected.loss, abs=1e-4)
+    assert evaluation.overall.perplexity == pytest.approx(expected.perplexity, rel=1e-4)
 
 
 def test_each_word_is_linked_to_where_the_model_looked_most(trained, translator):
@@ -233,5 +233,5 @@ def test_a_model_that_does_not_attend_has_neither_maps_nor_measures(translator, 
     monkeypatch.setattr(type(translator.model), "attends", False)
     found = score_references(translator, SOURCES, REFERENCES, 2)
     assert found.entropy is found.off_diagonal is None
-    assert found.piece_losses is not None
+    assert any(found.piece_losses)
     assert draw_maps(translator, {0: ("a", "A")}, 1) == []

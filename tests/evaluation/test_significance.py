@@ -8,17 +8,19 @@ from synthetic_translations import translated
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation import significance
-from seq2seq.evaluation.lengths import source_words
-from seq2seq.evaluation.scores import Translations, bleu, bleu_counts
+from seq2seq.evaluation.lengths import bucket_members, source_words
+from seq2seq.evaluation.scores import bleu, bleu_counts
 from seq2seq.evaluation.significance import (
+    Interval,
+    PairedComparison,
     bleu_interval,
-    bootstrap_bleu,
     compare_paired,
     difference_in_differences,
-    percentile_interval,
     randomization_test,
     resampled_sums,
+    trend,
 )
+from seq2seq.evaluation.translations import Translations
 
 SETTINGS = EvaluationConfig(bootstrap=300)
 SENTENCES = {4: 60, 12: 60}
@@ -43,25 +45,14 @@ def test_interval_equals_a_slow_bootstrap_over_texts():
     assert high == pytest.approx(np.quantile(slow, 0.975))
 
 
-def test_percentile_interval_holds_the_share_asked_for():
-    samples = np.arange(1001, dtype=float)
-    assert percentile_interval(samples, 0.9) == (pytest.approx(50), pytest.approx(950))
-
-
-def test_chunks_of_resamples_make_the_same_sums(monkeypatch):
-    counts = counts_of(translated({6: 10}, lambda length: 0.7))
-    whole = resampled_sums(counts, 50, np.random.default_rng(3))
-    monkeypatch.setattr(significance, "CHUNK", 70)  # seven resamples at a time
-    np.testing.assert_array_equal(resampled_sums(counts, 50, np.random.default_rng(3)), whole)
-
-
-def test_chunks_of_swaps_make_the_same_p_value(monkeypatch):
+def test_chunks_make_the_same_sums_and_p_values(monkeypatch):
     baseline, system = (counts_of(translated({6: 10}, lambda length: 0.7, s)) for s in (1, 2))
-    with monkeypatch.context() as patch:
-        patch.setattr(significance, "CHUNK", 70)  # seven trials at a time
-        in_chunks = randomization_test(baseline, system, SETTINGS)
-    assert in_chunks == randomization_test(baseline, system, SETTINGS)
-    assert 0.1 < in_chunks < 0.9
+    sums = resampled_sums(baseline, 50, np.random.default_rng(3))
+    p = randomization_test(baseline, system, SETTINGS)
+    assert 0.1 < p < 0.9
+    monkeypatch.setattr(significance, "CHUNK", 70)  # seven resamples at a time
+    np.testing.assert_array_equal(resampled_sums(baseline, 50, np.random.default_rng(3)), sums)
+    assert randomization_test(baseline, system, SETTINGS) == p
 
 
 def test_every_interval_has_the_confidence_asked_for():
@@ -74,23 +65,14 @@ def test_every_interval_has_the_confidence_asked_for():
         growth = difference_in_differences({1: baseline[0]}, {1: system[0]}, words, settings)
         return [
             bleu_interval(system, settings),
-            (paired.gap_low, paired.gap_high),
-            (growth.low, growth.high),
-            (growth.long_low, growth.long_high),
-            (growth.short_low, growth.short_high),
+            *(
+                (one.low, one.high)
+                for one in (paired.gap, growth.difference, growth.long, growth.short)
+            ),
         ]
 
     for wide, narrow in zip(intervals(0.95), intervals(0.5), strict=True):
         assert wide[0] < narrow[0] < narrow[1] < wide[1]
-
-
-def test_seeds_of_a_system_are_resampled_together_and_averaged():
-    first, second = (translated({6: 20}, lambda length: 0.8, seed) for seed in (1, 2))
-    both = bootstrap_bleu(counts_of(first, second), 100, np.random.default_rng(1))
-    alone = [
-        bootstrap_bleu(counts_of(texts), 100, np.random.default_rng(1)) for texts in (first, second)
-    ]
-    np.testing.assert_allclose(both, (alone[0] + alone[1]) / 2)
 
 
 @pytest.mark.parametrize("advantage", [0.02, 0.06])
@@ -112,33 +94,16 @@ def test_p_values_are_those_of_sacrebleu(monkeypatch, kind, advantage):
     assert p == pytest.approx(expected.p_value, abs=1e-9)
 
 
-def test_perfect_against_shuffled_is_significant():
+def test_perfect_against_shuffled_is_significant_and_a_system_against_itself_is_not():
     perfect = translated(SENTENCES, lambda length: 1.0)
     shuffled = replace(perfect, hypotheses=perfect.hypotheses[1:] + perfect.hypotheses[:1])
     found = compare_paired(counts_of(shuffled), counts_of(perfect), SETTINGS)
-    assert found.gap > 80
-    assert found.gap_low > 70
+    assert found.gap.value > 80
     assert found.p_bootstrap == found.p_randomization == pytest.approx(1 / 301)
     mirrored = compare_paired(counts_of(perfect), counts_of(shuffled), SETTINGS)
-    assert mirrored.gap == -found.gap
-    assert mirrored.gap_high == pytest.approx(-found.gap_low)
-
-
-def test_a_system_against_itself_is_no_finding():
-    texts = translated(SENTENCES, lambda length: 0.8)
-    found = compare_paired(counts_of(texts), counts_of(texts), SETTINGS)
-    assert (found.gap, found.gap_low, found.gap_high) == (0, 0, 0)
-    assert found.p_bootstrap == found.p_randomization == 1
-
-
-def test_systems_with_different_numbers_of_seeds_compare():
-    base = [translated(SENTENCES, lambda length: 0.6, seed) for seed in (1, 2, 3)]
-    better = translated(SENTENCES, lambda length: 0.9, seed=4)
-    found = compare_paired(counts_of(*base), counts_of(better), SETTINGS)
-    assert found.p_randomization < 0.01
-    same = compare_paired(counts_of(base[0], base[0]), counts_of(base[0]), SETTINGS)
-    assert same.gap == 0
-    assert same.p_randomization == 1
+    assert mirrored.gap.high == pytest.approx(-found.gap.low)
+    same = compare_paired(counts_of(perfect, perfect), counts_of(perfect), SETTINGS)
+    assert same == PairedComparison(Interval(0.0, 0.0, 0.0), 1.0, 1.0)
 
 
 def test_false_alarms_are_as_rare_as_the_level_says():
@@ -166,20 +131,17 @@ def difference(quality_baseline, quality_system, lengths=None, seeds=(1,)):
 
 def test_a_baseline_bad_on_long_sentences_only_makes_a_positive_difference():
     found = difference(lambda length: 0.5 if length > 30 else 0.9, lambda length: 0.9)
-    assert found.value == found.long_gap - found.short_gap
-    assert found.low > 20
-    assert abs(found.short_gap) < 12
+    assert found.difference.value == found.long.value - found.short.value
+    assert found.difference.low > 20
+    assert abs(found.short.value) < 12
     assert (found.long_sentences, found.short_sentences) == (60, 100)  # 25 words are neither
 
 
-def test_a_difference_in_the_other_direction_is_negative():
-    found = difference(lambda length: 0.9, lambda length: 0.5 if length > 30 else 0.9)
-    assert found.high < -20
-
-
-def test_an_advantage_that_ignores_length_covers_zero():
-    found = difference(lambda length: 0.8, lambda length: 0.8)
-    assert found.low < 0 < found.high
+def test_the_sign_follows_the_direction():
+    worse = difference(lambda length: 0.9, lambda length: 0.5 if length > 30 else 0.9)
+    assert worse.difference.high < -20
+    none = difference(lambda length: 0.8, lambda length: 0.8)
+    assert none.difference.low < 0 < none.difference.high
 
 
 def test_gaps_are_corpus_bleu_over_the_pooled_sentences():
@@ -199,8 +161,8 @@ def test_gaps_are_corpus_bleu_over_the_pooled_sentences():
             for t in arms
         )
         gap[pool] = system.score - baseline.score
-    assert found.long_gap == pytest.approx(gap["long"])
-    assert found.short_gap == pytest.approx(gap["short"])
+    assert found.long.value == pytest.approx(gap["long"])
+    assert found.short.value == pytest.approx(gap["short"])
 
 
 def test_the_interval_of_each_gap_is_that_of_its_pool_alone():
@@ -211,15 +173,13 @@ def test_the_interval_of_each_gap_is_that_of_its_pool_alone():
     counts = [bleu_counts(t.hypotheses, t.references) for t in arms]
     words = np.repeat([8, 40], [100, 60])
     found = difference_in_differences({1: counts[0]}, {1: counts[1]}, words, SETTINGS)
-    for low, high, pool in (
-        (found.short_low, found.short_high, words == 8),
-        (found.long_low, found.long_high, words == 40),
-    ):
+    for interval, pool in ((found.short, words == 8), (found.long, words == 40)):
         random, gaps = np.random.default_rng(5), []
         for _ in range(2000):
             drawn = random.choice(np.flatnonzero(pool), pool.sum())
             gaps.append(float(bleu(counts[1][drawn].sum(0)) - bleu(counts[0][drawn].sum(0))))
-        assert [low, high] == pytest.approx(np.quantile(gaps, [0.025, 0.975]), abs=1.0)
+        expected = np.quantile(gaps, [0.025, 0.975])
+        assert [interval.low, interval.high] == pytest.approx(expected, abs=1.0)
 
 
 def test_the_value_of_each_seed_is_kept_beside_their_mean():
@@ -227,7 +187,7 @@ def test_the_value_of_each_seed_is_kept_beside_their_mean():
         lambda length: 0.5 if length > 30 else 0.9, lambda length: 0.9, seeds=(1, 2, 3)
     )
     assert list(found.by_seed) == ["1", "2", "3"]
-    assert np.mean(list(found.by_seed.values())) == pytest.approx(found.value)
+    assert np.mean(list(found.by_seed.values())) == pytest.approx(found.difference.value)
 
 
 def test_without_long_or_short_sentences_there_is_no_difference():
@@ -250,9 +210,9 @@ def test_the_pools_are_resampled_independently():
         np.repeat([20, 31], 40),
         SETTINGS,
     )
-    assert found.value == 0
-    assert found.low < -1
-    assert found.high > 1
+    assert found.difference.value == 0
+    assert found.difference.low < -1
+    assert found.difference.high > 1
 
 
 @pytest.mark.parametrize(("qualities", "others"), [((0.9, 0.2), (0.6, 0.5)), ((0.9, 0.2), (0.6,))])
@@ -276,6 +236,79 @@ def test_what_is_randomised_is_the_gap_between_means_over_seeds(qualities, other
 
     observed = distance(np.zeros(40, dtype=bool))
     found = compare_paired(baseline, system, SETTINGS)
-    assert observed == pytest.approx(abs(found.gap))
+    assert observed == pytest.approx(abs(found.gap.value))
     extreme = sum(distance(swap) >= observed - 1e-9 for swap in swaps)
     assert found.p_randomization == pytest.approx((extreme + 1) / 301)
+
+
+TREND = EvaluationConfig(bootstrap=150, seed=5)
+LENGTHS = {5: 120, 15: 110, 25: 30, 35: 130, 45: 100}  # of 25 words there are too few
+
+
+def trend_counts(quality, *numbers):
+    """Counts of a system with a seed for each number, and the buckets of its sentences."""
+    texts = [translated(LENGTHS, quality, number) for number in numbers]
+    counts = np.stack([bleu_counts(one.hypotheses, one.references, "13a") for one in texts])
+    return counts, bucket_members(source_words(texts[0].sources), TREND.length_buckets)
+
+
+def test_a_trend_equals_one_resample_at_a_time():
+    counts, members = trend_counts(lambda n: 1 - n / 130, 1, 2)
+    found = trend(counts, members, TREND)
+    enough = {w: np.flatnonzero(m) for w, m in members.items() if m.sum() >= 100}
+    assert list(enough) == ["1-10", "11-20", "31-40", "41-50"]
+
+    def mean(lines):
+        return np.mean([bleu(of_seed[lines].sum(axis=0)) for of_seed in counts])
+
+    true = [mean(lines) for lines in enough.values()]
+    assert (found.first, found.last) == ("1-10", "41-50")
+    assert found.change.value == pytest.approx(true[-1] - true[0])
+    half = next(w for w, value in zip(enough, true, strict=True) if value < true[0] / 2)
+    assert found.half == half
+
+    drawn = []
+    for place, lines in enumerate(enough.values()):
+        generator = np.random.default_rng([5, place])
+        drawn.append([])
+        for draw in generator.integers(len(lines), size=(150, len(lines))):
+            drawn[-1].append(mean(lines[draw]))
+    changes = np.subtract(drawn[-1], drawn[0])
+    expected = np.quantile(changes, [0.025, 0.975])
+    np.testing.assert_allclose([found.change.low, found.change.high], expected)
+    names = [*enough, None]
+    halves = sorted(
+        next((b for b in range(4) if drawn[b][r] < drawn[0][r] / 2), 4) for r in range(150)
+    )
+    # Of 150, the central 95% lie between the 4th and the 147th.
+    assert (found.half_from, found.half_to) == (names[halves[3]], names[halves[146]])
+
+
+def partly_right(right: int) -> np.ndarray:
+    """Counts of 100 sentences, some right and all others wrong: BLEU is the share of right ones."""
+    sizes, ngrams = [5, 5], [5, 4, 3, 2]
+    rows = [[*sizes, *ngrams, *ngrams], [*sizes, 0, 0, 0, 0, *ngrams]]
+    return np.repeat(rows, [right, 100 - right], axis=0)
+
+
+def test_intervals_of_a_trend_have_the_confidence_asked_for():
+    """Of 100 drawn, 50 are right in one resample of ten where 43 are: then half is not yet lost."""
+    counts = np.concatenate([partly_right(right) for right in (100, 43, 20)])[None]
+    members = dict(zip(("1-10", "11-20", "21+"), np.eye(3, dtype=bool).repeat(100, 1), strict=True))
+    settings = replace(TREND, bootstrap=1000)
+    wide, narrow = (
+        trend(counts, members, replace(settings, confidence=share)) for share in (0.95, 0.5)
+    )
+    assert wide.change.value == narrow.change.value == pytest.approx(-80)
+    assert wide.change.low < narrow.change.low < narrow.change.high < wide.change.high
+    assert (wide.half, wide.half_from, wide.half_to) == ("11-20", "11-20", "21+")
+    assert (narrow.half, narrow.half_from, narrow.half_to) == ("11-20", "11-20", "11-20")
+
+
+def test_a_trend_may_keep_half_everywhere_and_needs_two_lengths():
+    counts, members = trend_counts(lambda n: 0.95, 3)
+    found = trend(counts, members, TREND)
+    assert (found.half, found.half_from, found.half_to) == (None, None, None)
+    assert found.change.low < found.change.value < found.change.high
+    few = {"1-10": members["1-10"], "21-30": members["21-30"]}
+    assert trend(counts, few, TREND) is None

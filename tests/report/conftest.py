@@ -1,9 +1,9 @@
 import pytest
-from page_material import content_of, material
+from page_material import SETTINGS, material
 from synthetic_translations import evaluated, translated
 
-from seq2seq.config import EvaluationConfig
-from seq2seq.evaluation.systems import Comparison, compare_systems
+from seq2seq.evaluation.comparison import Comparison, compare_systems
+from seq2seq.evaluation.folder import Evaluation
 
 
 @pytest.fixture(scope="session")
@@ -17,14 +17,32 @@ def comparison(tmp_path_factory) -> Comparison:
         for name, quality in qualities.items()
         for seed in (1, 2)
     ]
-    return compare_systems(evaluations, "fixed", EvaluationConfig(bootstrap=100))
+    return compare_systems(evaluations, "fixed", SETTINGS)
 
 
 @pytest.fixture(scope="session")
-def evaluations(tmp_path_factory):
+def widths(tmp_path_factory) -> Comparison:
+    """Six systems: the wider, the longer the sentences that they keep."""
+    root = tmp_path_factory.mktemp("widths")
+    evaluations = [
+        evaluated(
+            root / f"{width}-{seed}",
+            translated({5: 110, 25: 30, 31: 110}, lambda n, w=width: min(0.95, w / n / 20), seed),
+            f"width-{width}",
+            seed,
+        )
+        for width in (32, 64, 128, 256, 512, 1024)
+        for seed in ((1, 2) if width == 64 else (1,))
+    ]
+    return compare_systems(evaluations, "width-32", SETTINGS)
+
+
+@pytest.fixture(scope="session")
+def evaluations(tmp_path_factory) -> list[Evaluation]:
     return material(tmp_path_factory.mktemp("material"))
 
 
 @pytest.fixture(scope="session")
-def built(evaluations):
-    return content_of(evaluations, "fixed")
+def attending(evaluations) -> Comparison:
+    """The comparison of ``evaluations``."""
+    return compare_systems(evaluations, "fixed", SETTINGS)

@@ -9,11 +9,7 @@ from synthetic_translations import evaluated, translated
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import lines_by_length
-from seq2seq.evaluation.scores import AttentionMap, ReferenceScores, Translations
-from seq2seq.evaluation.systems import compare_systems
-from seq2seq.report.findings import findings
-from seq2seq.report.page.content import page_content
-from seq2seq.report.side_by_side import SideBySide
+from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
 
 SETTINGS = EvaluationConfig(bootstrap=100)
 LENGTHS = {5: 110, 12: 4, 25: 101, 64: 3}
@@ -21,7 +17,7 @@ HOSTILE = (
     "</script><script>alert(1)</script>",
     "\"quoted\" & <b>bold</b> 'single'",
     "שלום עולם, מה שלומך היום",
-    "{{ 7 * 7 }} {% raw %} ${x} `y`",
+    "{{ 7 * 7 }} {% raw %} ${x} $title `y` <i> &amp;",
 )
 
 
@@ -32,7 +28,8 @@ def attended(texts: Translations, seed: int, attends: bool = True) -> Translatio
     losses = [[luck.expovariate(1.0) for _ in range(count)] for count in pieces]
     entropy = [luck.uniform(0, 2) if count > 1 else None for count in pieces]
     distance = [luck.uniform(0, 0.4) if count > 1 else None for count in pieces]
-    maps = [_map(line, texts, luck) for line in lines_by_length(texts.sources, SETTINGS.edges, 3)]
+    lines = lines_by_length(texts.sources, SETTINGS.length_buckets, 3)
+    maps = [_map(line, texts, luck) for line in lines]
     return dataclasses.replace(
         texts,
         reference_scores=ReferenceScores(
@@ -53,14 +50,14 @@ def _map(line: int, texts: Translations, luck: random.Random) -> AttentionMap:
     return AttentionMap(line, source, said, weights)
 
 
-def hostile(texts: Translations) -> Translations:
-    """The first lines replaced by what would break out of a careless page."""
+def hostile(texts: Translations, silent: bool) -> Translations:
+    """The first lines replaced by what would break out of a careless page, and perhaps left out."""
     count = len(HOSTILE)
     return dataclasses.replace(
         texts,
         sources=[*HOSTILE, *texts.sources[count:]],
         references=[*HOSTILE, *texts.references[count:]],
-        hypotheses=["", *HOSTILE[1:], *texts.hypotheses[count:]],
+        hypotheses=[*([""] * count if silent else HOSTILE), *texts.hypotheses[count:]],
     )
 
 
@@ -74,15 +71,14 @@ def material(root: Path) -> list[Evaluation]:
     return [
         evaluated(
             root / str(place) / str(seed),
-            attended(hostile(translated(LENGTHS, quality, 10 * place + seed)), seed, attends),
+            attended(
+                hostile(translated(LENGTHS, quality, 10 * place + seed), not attends),
+                seed,
+                attends,
+            ),
             name,
             seed,
         )
         for place, (name, (quality, seeds, attends)) in enumerate(qualities.items())
         for seed in seeds
     ]
-
-
-def content_of(evaluations, baseline=None):
-    comparison = compare_systems(evaluations, baseline, SETTINGS)
-    return comparison, page_content(SideBySide.of(comparison, evaluations), findings(comparison))

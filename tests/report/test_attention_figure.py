@@ -3,16 +3,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from page_material import SETTINGS, attended
 from synthetic_translations import evaluated, translated
 
-from seq2seq.errors import UserError
-from seq2seq.evaluation.folder import Evaluation, write_evaluation
-from seq2seq.evaluation.scores import AttentionMap
+from seq2seq.evaluation.comparison import compare_systems
+from seq2seq.evaluation.folder import Evaluation
+from seq2seq.evaluation.translations import AttentionMap
 from seq2seq.report.attention_figure import (
     LONGEST,
+    MEASURES,
     attention_figure,
     choose_maps,
+    focus_figure,
+    mean_by_bucket,
     render_attention,
+    render_focus,
 )
 
 
@@ -27,10 +32,9 @@ def square(line: int, source: int, hypothesis: int) -> AttentionMap:
     )
 
 
-def with_maps(folder: Path, maps: list[AttentionMap]) -> Evaluation:
-    texts = replace(translated({5: 30}, lambda length: 0.9, 1), maps=maps)
-    made = evaluated(folder, texts, "additive", 1)
-    return write_evaluation(folder, texts, made.scores.settings, made.record)
+def with_maps(folder: Path, drawn: list[AttentionMap], **record: object) -> Evaluation:
+    texts = replace(translated({5: 30}, lambda length: 0.9, 1), maps=drawn)
+    return evaluated(folder, texts, "additive", 1, **record)
 
 
 def test_each_square_shows_the_weights_between_the_words(tmp_path):
@@ -62,18 +66,41 @@ def test_without_lines_of_choice_a_few_are_shown_that_can_be_read(tmp_path):
     assert len(chosen) == 4
     assert [sizes[line] for line in chosen] == sorted(sizes[line] for line in chosen)
     assert (chosen[0], chosen[-1]) == (1, 4)
-    assert [one.line for one in choose_maps(evaluation, [21, 3])] == [20, 2]
+    asked = with_maps(tmp_path / "asked", evaluation.texts.maps, maps=[21, 3])
+    assert [one.line for one in choose_maps(asked)] == [2, 20]
     # Where all are long, one is better than none.
     long = with_maps(tmp_path / "long", [square(2, 80, 3), square(3, 90, 3)])
     assert [one.line for one in choose_maps(long)] == [2]
-    pictures = render_attention(evaluation)
-    assert pictures["png"].startswith(b"\x89PNG")
-    assert pictures == render_attention(evaluation)
+    assert render_attention(evaluation) == render_attention(evaluation)
 
 
-def test_what_is_not_there_is_named_with_the_way_to_get_it(tmp_path):
-    with pytest.raises(UserError, match="holds no attention to draw; evaluate a model that attend"):
-        choose_maps(with_maps(tmp_path / "none", []))
-    evaluation = with_maps(tmp_path / "one", [square(3, 4, 6)])
-    with pytest.raises(UserError, match=r"no attention of line 9; evaluate with maps=\[9\]"):
-        choose_maps(evaluation, [4, 9])
+def test_means_are_over_the_sentences_of_a_bucket_then_over_seeds(tmp_path):
+    seeds = [attended(translated({5: 4, 25: 3}, lambda n: 0.9), seed) for seed in (1, 2)]
+    evaluations = [
+        evaluated(tmp_path / str(seed), texts, "a", seed) for seed, texts in enumerate(seeds)
+    ]
+    comparison = compare_systems(evaluations, None, SETTINGS)
+    for _, _, measure in MEASURES.values():
+        expected = []
+        for length in (5, 15, 25):
+            of_seeds = []
+            for texts in seeds:
+                values = zip(texts.sources, measure(texts.reference_scores), strict=True)
+                known = [v for s, v in values if len(s.split()) == length and v is not None]
+                of_seeds += [sum(known) / len(known)] if known else []
+            expected.append(pytest.approx(np.mean(of_seeds)) if of_seeds else None)
+        assert mean_by_bucket(comparison, comparison.systems[0], measure) == expected
+
+
+def test_a_line_for_each_system_that_attends_through_its_means(attending, comparison):
+    panels = focus_figure(attending).axes
+    assert [axes.get_ylabel() for axes in panels] == list(MEASURES)
+    for axes, (_, _, measure) in zip(panels, MEASURES.values(), strict=True):
+        lines = [line for line in axes.lines if len(line.get_xdata()) > 1]
+        assert [line.get_label() for line in lines] == [s.name for s in attending.systems[1:]]
+        for line, system in zip(lines, attending.systems[1:], strict=True):
+            means = [m for m in mean_by_bucket(attending, system, measure) if m is not None]
+            np.testing.assert_allclose(line.get_ydata(), means)
+            assert axes.get_ylim()[1] > max(means)
+    assert render_focus(attending) == render_focus(attending)
+    assert render_focus(comparison) == {}  # none attends

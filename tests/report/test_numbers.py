@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seq2seq.evaluation.significance import Interval
 from seq2seq.report.numbers import between, counted, or_dash, p_text, percent, signed, with_interval
 
 
@@ -23,7 +24,7 @@ def test_what_is_not_zero_does_not_read_as_zero(value):
 
 
 def test_differences_stand_with_their_intervals():
-    assert with_interval(-0.71, -1.4, -0.0031) == "-0.7 [-1.4, -0.003]"
+    assert with_interval(Interval(-0.71, -1.4, -0.0031)) == "-0.7 [-1.4, -0.003]"
     assert between(-0.04, 12.25) == "-0.04 to +12.2"
 
 

@@ -1,16 +1,24 @@
-import dataclasses
+"""The page as a parser reads it, and the sentences on it."""
+
+import base64
 import html.parser
-import json
+import random
 import re
 
+import numpy as np
 import pytest
-from page_material import HOSTILE, attended, content_of
-from synthetic_translations import evaluated, translated
+import sacrebleu
+from page_material import HOSTILE
 
-from seq2seq.report.page.render import render_page
-from seq2seq.report.tables import interval_text
+from seq2seq.evaluation.comparison import compare_systems
+from seq2seq.report.findings import findings
+from seq2seq.report.length_figure import render_length_figure
+from seq2seq.report.numbers import with_interval
+from seq2seq.report.page import render_page
+from seq2seq.report.sentences import examples
+from seq2seq.report.tables import Table, bleu_table, growth_table, interval_text, notes
 
-VOID = {"meta", "link", "br", "input", "circle", "rect", "path", "polygon"}
+VOID = {"meta", "link", "br", "input", "img"}
 
 
 class Reader(html.parser.HTMLParser):
@@ -42,59 +50,75 @@ def read(page: bytes) -> Reader:
     return reader
 
 
+def page_of(comparison) -> bytes:
+    figures = {"BLEU by source length": render_length_figure(comparison)["svg"]}
+    tables = [bleu_table(comparison)]
+    tables += [growth_table(comparison)] if comparison.gaps else []
+    said = findings(comparison)
+    return render_page(comparison, said, figures, tables, notes(comparison), examples(comparison))
+
+
 @pytest.fixture(scope="module")
-def page(built):
-    return render_page(built[1])
+def page(attending) -> bytes:
+    return page_of(attending)
 
 
-def test_the_page_says_the_comparisons_numbers(built, page):
-    comparison, content = built
+def test_the_page_says_the_comparisons_numbers(attending, page):
     words = " ".join(" ".join(read(page).texts).split())
-    for system in comparison.systems:
+    for system in attending.systems:
         for row in system.rows:
             assert interval_text(row) in words
-    for gap in comparison.gaps:
-        for row in gap.rows:
-            if row.paired:
-                assert f"{row.paired.gap:+.1f} [{row.paired.gap_low:+.1f}, " in words
-        assert f"{gap.difference_in_differences.value:+.1f} [" in words
-    for finding in content.findings:
+    for gap in attending.gaps:
+        assert with_interval(gap.difference_in_differences.difference) in words
+    for finding in findings(attending):
         assert finding in words
-    assert "Sentences and maps are those of each system's first seed, seed 1." in words
-    assert "trial · grammar · test · beam5" in words
+    assert "BLEU by source length: grammar · test · beam5" in words
+    (picture,) = [a for tag, a in read(page).tags if tag == "img"]
+    assert picture["alt"] == "BLEU by source length"
+    svg = base64.b64decode(picture["src"].removeprefix("data:image/svg+xml;base64,"))
+    assert svg == render_length_figure(attending)["svg"]
 
 
-def test_maps_hold_the_weights_of_all_systems_that_attend(evaluations, built, page):
-    _, content = built
-    script = re.search(rb'<script type="application/json" id="map-data">(.*?)</script>', page)
-    data = json.loads(script.group(1))
-    assert b"<" not in script.group(1)
-    assert [one["line"] for one in data] == [one.line for one in content.maps.lines]
-    maps = {one.line + 1: one for one in evaluations[2].texts.maps}
-    assert maps.keys() == {one["line"] for one in data}
-    for one in data:
-        fixed, additive = one["systems"][0], one["systems"][2]
-        assert fixed["reason"] == "This system does not attend: there is no map of it."
-        assert "weights" not in fixed
-        wanted = maps[one["line"]]
-        assert (additive["sourceWords"], additive["words"]) == (wanted.source, wanted.hypothesis)
-        for row, weights in zip(additive["weights"], wanted.weights, strict=True):
-            assert row == [round(1000 * weight) for weight in weights]
-    words = [one.words for one in content.maps.lines]
-    assert words == sorted(words)
+def test_sentences_are_those_on_which_the_systems_differ_most(attending):
+    """Of each bucket: a few by their sources alone, and the ends of the difference in BLEU."""
+    shown = examples(attending)
+    by_name = {system.name: system.first.texts for system in attending.systems}
+    gap = attending.gaps[0]
+    for row, members in zip(attending.systems[0].buckets, attending.members, strict=True):
+        lines = np.flatnonzero(members)
+        if not len(lines):
+            continue
+        scores = {
+            name: [
+                sacrebleu.sentence_bleu(texts.hypotheses[i], [texts.references[i]]).score
+                for i in lines
+            ]
+            for name, texts in by_name.items()
+        }
+        difference = np.subtract(scores[gap.system], scores[gap.baseline])
+        here = [one for one in shown if one.bucket == row.words]
+        place = {line + 1: index for index, line in enumerate(lines)}
+        gains = sorted(difference[place[o.line]] for o in here if "gains" in o.reason)
+        loses = sorted(difference[place[o.line]] for o in here if "loses" in o.reason)
+        count = min(3, (len(lines) + 1) // 2)
+        up = sorted(difference)
+        assert gains == pytest.approx([one for one in up[-count:] if one > 0])
+        assert loses == pytest.approx([one for one in up[: min(3, len(lines) // 2)] if one < 0])
+        for one in here:
+            assert one.words == len(one.source.split())
+            for name, text, bleu in one.hypotheses:
+                assert text == by_name[name].hypotheses[one.line - 1]
+                assert bleu == pytest.approx(scores[name][place[one.line]])
 
 
-def test_text_of_the_test_set_stays_text(evaluations, page):
+def test_text_of_the_test_set_stays_text(page):
     reader = read(page)
-    scripts = [attributes for tag, attributes in reader.tags if tag == "script"]
-    assert scripts == [{"type": "application/json", "id": "map-data"}, {}]
+    assert [tag for tag, _ in reader.tags].count("script") == 1
     assert not any(tag == "b" for tag, _ in reader.tags)
     assert b"<script>alert" not in page
     words = "".join(reader.texts)
-    for text in HOSTILE[1:]:
+    for text in (*HOSTILE, "</title>&\"dot'", "(nothing)"):
         assert text in words
-    assert "</title>&\"dot'" in words
-    assert all(line.strip() != "49" for line in reader.texts)
 
 
 def test_the_page_asks_nobody_for_anything(page):
@@ -102,7 +126,7 @@ def test_the_page_asks_nobody_for_anything(page):
     for tag, attributes in reader.tags:
         for name in ("src", "href", "action", "data", "srcset", "xlink:href", "poster"):
             if (value := attributes.get(name)) is not None:
-                assert value.startswith("#") or value == "data:,", (tag, name, value)
+                assert value.startswith(("#", "data:")), (tag, name, value)
         assert not any(name.startswith("on") or name == "style" for name in attributes)
     code = "".join(reader.scripts)
     assert not re.search(r"https?:|@import|url\(|fetch\(|XMLHttpRequest|import\(", code)
@@ -129,30 +153,14 @@ def test_the_page_has_names_for_everything(page):
     assert tags.count("main") == tags.count("h1") == tags.count("header") == 1
 
 
-def test_the_same_evaluations_in_any_order_make_the_same_bytes(evaluations, page):
-    assert render_page(content_of(evaluations[::-1], "fixed")[1]) == page
+def test_the_same_evaluations_in_any_order_make_the_same_bytes(evaluations, attending, page):
+    shuffled = random.Random(1).sample(evaluations, len(evaluations))
+    assert page_of(compare_systems(shuffled, "fixed", attending.settings)) == page
 
 
-def test_evaluations_of_earlier_versions_lack_parts_and_say_so(tmp_path):
-    texts = translated({5: 3, 25: 2}, lambda n: 0.8)
-    old = evaluated(tmp_path / "old", texts, "old")
-    given = evaluated(tmp_path / "given", texts, "given", None, search="given")
-    _, content = content_of([old, given])
-    words = " ".join(" ".join(read(render_page(content)).texts).split())
-    assert "There are no attention maps to show." in words
-    assert "This evaluation was made by a version that kept no attention maps." in words
-    assert "These translations were given; there is no model to look into." in words
-    assert "No system of this comparison attends, or the evaluations are of a version" in words
-    assert "The evaluations hold no loss of single pieces" in words
-    assert "no run folder of this training with validations was found: old, seed 1 ." in words
-    assert content.positions is None
-    assert (content.focus, content.maps.data, content.curves.charts) == ([], [], [])
-
-
-def test_one_system_of_one_sentence_has_a_page(tmp_path):
-    texts = attended(translated({3: 1}, lambda n: 0.0), 1)
-    texts = dataclasses.replace(texts, hypotheses=[""], maps=[])
-    _, content = content_of([evaluated(tmp_path / "one", texts, "one")])
-    words = " ".join(" ".join(read(render_page(content)).texts).split())
-    assert "(nothing)" in words
-    assert content.growth is None
+def test_one_system_has_a_page(evaluations, attending):
+    alone = compare_systems(evaluations[:1], None, attending.settings)
+    assert {one.reason for one in examples(alone)} <= {"best", "worst", "a sample"}
+    assert b"best" in page_of(alone)
+    empty = render_page(alone, [], {"x": b""}, [Table("a", ["b"], [])], ["`c <`"], [])
+    assert b"<code>c &lt;</code>" in empty

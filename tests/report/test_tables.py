@@ -1,83 +1,43 @@
-import csv
-import io
+"""Tables show the numbers of a comparison, and notes what applies."""
+
 from dataclasses import replace
 
+import pytest
 from synthetic_translations import evaluated, translated
 
 from seq2seq.config import EvaluationConfig
-from seq2seq.evaluation.lengths import score_texts
-from seq2seq.evaluation.scores import ReferenceScores
-from seq2seq.evaluation.significance import PairedComparison
-from seq2seq.evaluation.systems import compare_systems
-from seq2seq.report.numbers import p_text
+from seq2seq.evaluation.comparison import compare_systems
+from seq2seq.evaluation.translations import ReferenceScores
+from seq2seq.report.numbers import p_text, with_interval
 from seq2seq.report.tables import (
-    comparison_csv,
-    comparison_markdown,
-    detail_table,
+    bleu_table,
+    detail_tables,
+    evaluation_table,
+    gap_tables,
+    growth_table,
     heading,
-    scores_markdown,
-    unknown_words_markdown,
+    interval_text,
+    markdown_table,
+    notes,
+    summary_table,
+    unknown_words_table,
 )
 
 
-def markdown_rows(text: str, table: int) -> list[list[str]]:
-    """The cells of the numbered table, header first, rule left out."""
-    tables, current = [], []
-    for line in [*text.split("\n"), ""]:
-        if line.startswith("|"):
-            current.append([cell.strip() for cell in line.strip("|").split(" | ")])
-        elif current:
-            tables.append([current[0], *current[2:]])
-            current = []
-    return tables[table]
-
-
-def test_csv_holds_the_comparisons_numbers_exactly(comparison):
-    lines = list(csv.DictReader(io.StringIO(comparison_csv(comparison))))
-    assert len(lines) == 2 * 8
-    read = {(line["system"], line["words"]): line for line in lines}
-    for system in comparison.systems:
-        for row in system.rows:
-            line = read[system.name, row.words]
-            for name in ("bleu", "bleu_low", "bleu_high", "chrf", "brevity_ratio", "capped"):
-                value = getattr(row, name)
-                assert line[name] == ("" if value is None else str(value))
-            unpenalised = row.unpenalised
-            assert line["bleu_unpenalised"] == ("" if unpenalised is None else str(unpenalised))
-            assert int(line["sentences"]) == row.sentences
-            if row.sentences:
-                assert float(line["bleu_seed_low"]) == min(row.by_seed)
-                assert float(line["bleu_seed_high"]) == max(row.by_seed)
-    for row in comparison.gaps[0].rows:
-        line = read["additive", row.words]
-        assert line["baseline"] == "fixed"
-        for name in ("gap", "gap_low", "gap_high", "p_bootstrap", "p_randomization"):
-            assert line[name] == (str(getattr(row.paired, name)) if row.paired else "")
-            assert read["fixed", row.words][name] == ""
-
-
-def test_csv_tells_the_two_tests_apart(comparison):
-    (gap,) = comparison.gaps
-    overall = replace(gap.overall, paired=PairedComparison(1.0, 0.5, 1.5, 0.125, 0.25))
-    changed = replace(comparison, gaps=[replace(gap, overall=overall)])
-    *_, line = csv.DictReader(io.StringIO(comparison_csv(changed)))
-    assert (line["p_bootstrap"], line["p_randomization"]) == ("0.125", "0.25")
-
-
-def test_markdown_shows_the_comparisons_numbers(comparison):
-    text = comparison_markdown(comparison, ["A finding."])
-    assert text.startswith("# BLEU by source length: grammar · test · beam5\n\n- A finding.\n")
-    header, *rows = markdown_rows(text, 0)
-    assert header == [
-        "source words", "n", "BLEU fixed", "BLEU additive",
+def test_the_table_of_bleu_and_gaps(comparison):
+    table = bleu_table(comparison)
+    assert table.columns == [
+        "source words", "n", "fixed", "additive",
         "gap additive", "p bootstrap", "p randomisation",
     ]  # fmt: skip
-    assert [row[0] for row in rows] == [
+    assert [row[0] for row in table.rows] == [
         "1-10", "11-20", "21-30 †", "31-40", "41-50 †", "51-60 †", "61+ †", "all",
     ]  # fmt: skip
     fixed, additive = comparison.systems
     gap = comparison.gaps[0]
-    for cells, ours, theirs, against in zip(rows, additive.rows, fixed.rows, gap.rows, strict=True):
+    for cells, ours, theirs, paired in zip(
+        table.rows, additive.rows, fixed.rows, gap.rows, strict=True
+    ):
         assert cells[1] == str(ours.sentences)
         if not ours.sentences:
             assert cells[2:] == ["–"] * 5
@@ -87,77 +47,87 @@ def test_markdown_shows_the_comparisons_numbers(comparison):
                 f"{row.bleu:.1f} [{row.bleu_low:.1f}, {row.bleu_high:.1f}] "
                 f"({min(row.by_seed):.1f} to {max(row.by_seed):.1f})"
             )
-        paired = against.paired
-        assert cells[4] == f"{paired.gap:+.1f} [{paired.gap_low:+.1f}, {paired.gap_high:+.1f}]"
-        trials = comparison.settings.bootstrap
-        assert cells[5:] == [
-            p_text(p, trials) for p in (paired.p_bootstrap, paired.p_randomization)
+        assert cells[4:] == [
+            with_interval(paired.gap),
+            p_text(paired.p_bootstrap, 100),
+            p_text(paired.p_randomization, 100),
         ]
-    header, *details = markdown_rows(text, 1)
-    assert header[1:] == [
-        "chrF fixed", "chrF additive", "brevity fixed", "brevity additive",
-        "unpenalised BLEU fixed", "unpenalised BLEU additive",
-        "hit the cap fixed", "hit the cap additive",
-    ]  # fmt: skip
-    assert details[0][1] == f"{fixed.rows[0].chrf:.1f}"
+    alone = replace(comparison, systems=comparison.systems[:1], gaps=[])
+    assert bleu_table(alone).columns == ["source words", "n", "fixed"]
+    assert len(summary_table(comparison).split("\n")[0]) < 80
+    assert len(summary_table(comparison).strip().split("\n")) == 2 + 5
 
 
-def test_each_detail_stands_below_its_system(comparison):
+def test_many_gaps_have_tables_of_their_own(widths, comparison):
+    assert len(bleu_table(widths).columns) == 2 + 6
+    assert gap_tables(comparison) == []
+    for table, gap in zip(gap_tables(widths), widths.gaps, strict=True):
+        assert gap.system in table.caption
+        assert table.rows[0][1].startswith(with_interval(gap.rows[0].gap))
+        assert table.rows[1][1:] == ["–"] * 3
+    for cells, gap in zip(growth_table(widths).rows, widths.gaps, strict=True):
+        growth = gap.difference_in_differences
+        assert cells[0] == f"{gap.system} - width-32"
+        assert cells[4:] == [
+            with_interval(growth.short),
+            with_interval(growth.long),
+            with_interval(growth.difference),
+            "–",
+        ]
+    seeds = comparison.gaps[0].difference_in_differences.by_seed.values()
+    assert growth_table(comparison).rows[0][-1] == f"{min(seeds):+.1f} to {max(seeds):+.1f}"
+    gaps = [replace(gap, difference_in_differences=None) for gap in widths.gaps]
+    assert growth_table(replace(widths, gaps=gaps)).rows[0][4:] == ["–"] * 4
+
+
+@pytest.mark.parametrize(
+    ("short", "long", "marked"), [(100, 99, [5, 6]), (99, 100, [4, 6]), (100, 100, [])]
+)
+def test_a_gap_over_few_sentences_is_marked(widths, short, long, marked):
+    growth = widths.gaps[0].difference_in_differences
+    growth = replace(growth, short_sentences=short, long_sentences=long)
+    gaps = [replace(widths.gaps[0], difference_in_differences=growth)]
+    (cells,) = growth_table(replace(widths, gaps=gaps)).rows
+    assert [place for place, cell in enumerate(cells) if "†" in cell] == marked
+
+
+def test_each_other_score_has_a_table(comparison):
+    details = {"chrf": 11.0, "ter": 22.0, "brevity_ratio": 3.0, "unpenalised": 44.0}
+    details |= {"capped": 5.0, "loss": 1.25}
     systems = [
-        replace(
-            system,
-            overall=replace(
-                system.overall,
-                chrf=10.0 + place,
-                ter=20.0 + place,
-                brevity_ratio=0.5 + place,
-                unpenalised=40.0 + place,
-                capped=30.0 + place,
-            ),
-        )
-        for place, system in enumerate(comparison.systems)
+        replace(system, rows=[replace(row, **details) for row in system.rows])
+        for system in comparison.systems
     ]
-    rows = markdown_rows(detail_table(replace(comparison, systems=systems)), 0)
-    assert dict(zip(rows[0], rows[-1], strict=True)) == {
-        "source words": "all",
-        **{"chrF fixed": "10.0", "chrF additive": "11.0"},
-        **{"TER fixed": "20.0", "TER additive": "21.0"},
-        **{"brevity fixed": "0.50", "brevity additive": "1.50"},
-        **{"unpenalised BLEU fixed": "40.0", "unpenalised BLEU additive": "41.0"},
-        **{"hit the cap fixed": "30.0", "hit the cap additive": "31.0"},
-    }
+    tables = detail_tables(replace(comparison, systems=systems))
+    assert [{cell for row in table.rows for cell in row[1:]} for table in tables] == [
+        {"11.0"}, {"22.0"}, {"3.00"}, {"44.0"}, {"5.0"}, {"1.250"},
+    ]  # fmt: skip
+    known = [table.caption.split()[0] for table in detail_tables(comparison)]
+    assert known == ["chrF", "Brevity:", "BLEU", "Hypotheses"]
 
 
 def test_notes_say_what_applies(comparison):
-    text = comparison_markdown(comparison, [])
-    assert comparison.signatures.bleu in text
-    assert comparison.signatures.chrf in text
-    assert "95% bootstrap interval" in text
-    assert "means over seeds" in text
-    assert "† fewer than 100 sentences" in text
-    assert "empty source" not in text
-    assert "configurations differ" not in text
+    text = " ".join(notes(comparison))
+    for part in (*comparison.signatures.values(), "95%", "means over seeds", "† fewer than 100"):
+        assert part in text
+    for part in ("empty source", "configurations differ", "One seed"):
+        assert part not in text
     changed = replace(
         comparison,
+        systems=[replace(system, seeds=[1]) for system in comparison.systems],
         empty_sources=1,
-        config_differences={"model.attention.kind": {"fixed": ["fixed"], "additive": ["additive"]}},
+        config_differences={"model.attention.kind": {"fixed": ["fixed"], "additive": ["dot", 1]}},
     )
-    text = comparison_markdown(changed, [])
-    assert "The first row includes 1 empty source line." in text
-    assert "differ in `model.attention.kind` (fixed: fixed, additive: additive)." in text
+    text = " ".join(notes(changed))
+    assert "1 empty source" in text
+    assert "One seed per system; the intervals do not cover seed variance." in text
+    assert "`model.attention.kind` (fixed: fixed, additive: dot or 1)" in text
 
 
-def test_one_system_has_no_gap_columns(comparison):
-    alone = replace(comparison, systems=comparison.systems[:1], gaps=[])
-    text = comparison_markdown(alone, [])
-    assert "gap" not in text.lower()
-    assert len(comparison_csv(alone).split("\n")) == 1 + 8 + 1
-
-
-def test_a_name_with_a_bar_stays_in_its_cell(comparison):
-    named = replace(comparison.systems[0], name="a|b")
-    text = comparison_markdown(replace(comparison, systems=[named], gaps=[]), [])
-    assert "BLEU a\\|b" in text
+def test_a_markdown_table_is_aligned_and_keeps_bars_in_their_cells():
+    assert markdown_table(["a|b", "n"], [["x\ny", "10"]]) == (
+        "| a\\|b |  n |\n| ---- | -: |\n| x y  | 10 |\n"
+    )
 
 
 def test_heading_says_what_is_known(comparison):
@@ -166,79 +136,39 @@ def test_heading_says_what_is_known(comparison):
     assert heading(replace(comparison, corpus=None, test_set=None, search=None)) == "test set"
 
 
-def test_the_table_of_one_evaluation():
-    scores = score_texts(
-        translated({5: 120, 15: 30}, lambda n: 0.9), EvaluationConfig(bootstrap=100)
-    )
-    text = scores_markdown(scores)
-    header, *rows = markdown_rows(text, 0)
-    assert header == ["source words", "n", "BLEU", "chrF", "brevity", "hit the cap"]
-    first = scores.buckets[0]
-    assert rows[0] == [
-        "1-10",
-        "120",
-        f"{first.bleu:.1f} [{first.bleu_low:.1f}, {first.bleu_high:.1f}]",
-        f"{first.chrf:.1f}",
-        f"{first.brevity_ratio:.2f}",
-        "0",
-    ]
-    assert rows[6] == ["61+ †", "0", "–", "–", "–", "0"]
-    assert rows[-1][0] == "all"
-    assert scores.signatures.bleu in text
-
-
-def test_columns_appear_where_they_hold_something():
+def test_the_table_of_one_evaluation_has_columns_that_hold_something(tmp_path):
     texts = translated({5: 4, 15: 3}, lambda n: 0.9)
+    said = ReferenceScores([-12.0] * 7, [6] * 7, [True] * 5 + [False] * 2, [[]] * 7, None, None)
     settings = EvaluationConfig(bootstrap=100, ter=True)
-    said = ReferenceScores([-12.0] * 7, [6] * 7, [True] * 5 + [False] * 2)
-    scores = score_texts(replace(texts, reference_scores=said), settings)
-    text = scores_markdown(scores)
-    header, *rows = markdown_rows(text, 0)
-    assert header == [
+    whole = evaluated(tmp_path, replace(texts, reference_scores=said), "x", settings=settings)
+    table = evaluation_table(whole)
+    assert table.columns == [
         "source words", "n", "BLEU", "chrF", "TER", "brevity", "hit the cap", "loss", "perplexity",
     ]  # fmt: skip
-    assert rows[0][4] == f"{scores.buckets[0].ter:.1f}"
-    assert rows[0][7:] == ["2.000", "7.39"]
-    assert rows[4][7:] == ["–", "–"]
-    assert rows[-2][0] == "all †"
-    assert rows[-1][:2] == ["no unknown words †", "5"]
-    assert scores.signatures.ter in text
-    assert "Loss: negative log-likelihood" in text
+    first = whole.rows[0]
+    assert table.rows[0] == [
+        "1-10 †", "4", interval_text(first), f"{first.chrf:.1f}", f"{first.ter:.1f}",
+        f"{first.brevity_ratio:.2f}", "0", "2.000", "7.39",
+    ]  # fmt: skip
+    assert table.rows[4][2:] == ["–"] * 7
+    assert [row[0] for row in table.rows[-2:]] == ["all †", "no unknown words †"]
+    given = evaluated(tmp_path, replace(texts, capped=[]), "x")
+    assert evaluation_table(given).columns == ["source words", "n", "BLEU", "chrF", "brevity"]
 
-    given = scores_markdown(score_texts(replace(texts, capped=[]), EvaluationConfig(bootstrap=100)))
-    assert markdown_rows(given, 0)[0] == ["source words", "n", "BLEU", "chrF", "brevity"]
-    assert "cap" not in given
-
-
-def test_table_1_has_all_sentences_and_those_of_known_words(tmp_path):
-    texts = translated({5: 4, 15: 3}, lambda n: 0.9)
-    said = ReferenceScores([-12.0] * 7, [6] * 7, [True] * 5 + [False] * 2)
-    pair = [
-        evaluated(tmp_path / search, replace(texts, reference_scores=scores), "x", search=search)
-        for search, scores in (("beam5", said), ("beam5-no-unk", said))
-    ]
-    header, row = markdown_rows(unknown_words_markdown([(pair[0], pair[1])]), 0)
-    assert header == ["test set, search", "n", "All", "n known", "No UNK"]
-    known = pair[1].scores.known
-    assert row[:2] + row[3:4] == ["test, beam5", "7", "5"]
-    assert row[4] == f"{known.bleu:.1f} [{known.bleu_low:.1f}, {known.bleu_high:.1f}]"
-    said = replace(said, known=[True] * 7)
-    whole = evaluated(tmp_path / "whole", replace(texts, reference_scores=said), "x")
-    row = markdown_rows(unknown_words_markdown([(whole, whole)]), 0)[1]
-    assert row[3] == "7"
-    assert row[4] == row[2]
+    (row,) = unknown_words_table([(whole, whole)]).rows
+    assert row == [
+        "test, beam5", "7", interval_text(whole.overall), "5", interval_text(whole.rows[-1]),
+    ]  # fmt: skip
+    known = evaluated(
+        tmp_path, replace(texts, reference_scores=replace(said, known=[True] * 7)), "x"
+    )
+    (row,) = unknown_words_table([(known, known)]).rows
+    assert row[1:3] == row[3:]
 
 
-def test_a_comparison_shows_ter_and_what_nobody_knows(tmp_path):
+def test_given_text_has_no_cap_hits(tmp_path):
     texts = translated({5: 4, 15: 3}, lambda n: 0.9)
     ours = evaluated(tmp_path / "ours", texts, "ours")
     given = evaluated(tmp_path / "given", replace(texts, capped=[]), "given", None, search="given")
-    settings = EvaluationConfig(bootstrap=100, ter=True)
-    comparison = compare_systems([ours, given], "ours", settings)
-    header, row, *_ = markdown_rows(comparison_markdown(comparison, []), 1)
-    shown = dict(zip(header, row, strict=True))
-    assert shown["TER ours"] == shown["TER given"] == f"{comparison.systems[0].rows[0].ter:.1f}"
-    assert (shown["hit the cap ours"], shown["hit the cap given"]) == ("0", "–")
-    lines = list(csv.DictReader(io.StringIO(comparison_csv(comparison))))
-    assert float(lines[0]["ter"]) == comparison.systems[0].rows[0].ter
-    assert lines[8]["capped"] == ""
+    tables = detail_tables(compare_systems([ours, given], "ours", ours.settings))
+    assert tables[-1].rows[0][1:] == ["0.0", "–"]

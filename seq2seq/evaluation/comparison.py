@@ -1,0 +1,327 @@
+"""Several systems on one test set: their scores by source length and the gaps between them.
+
+A system is what its evaluations' records call ``system``; its evaluations differ in the seed of
+the training, and its score is the mean over its seeds.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from seq2seq.config import EvaluationConfig, flatten, nearest
+from seq2seq.errors import UserError
+from seq2seq.evaluation.folder import Evaluation
+from seq2seq.evaluation.lengths import (
+    ALL,
+    KNOWN,
+    ScoreRow,
+    bucket_members,
+    score_rows,
+    source_words,
+)
+from seq2seq.evaluation.significance import (
+    DifferenceInDifferences,
+    PairedComparison,
+    Trend,
+    compare_paired,
+    difference_in_differences,
+    trend,
+)
+from seq2seq.evaluation.translations import ReferenceScores
+from seq2seq.record import WHEREABOUTS
+
+NOT_COMPARED = (
+    "name", "system", "systems", "baseline", "baselines", "seed", "seeds", "beams", "test_texts",
+    "data", "output", "evaluation",
+)  # fmt: skip
+"""Config keys that name a run, or say how it is judged, rather than shape it."""
+
+
+@dataclass(frozen=True)
+class System:
+    """One arm of the comparison."""
+
+    name: str
+    seeds: list[int | None]
+    evaluations: list[Evaluation]
+    """One for each seed."""
+    rows: list[ScoreRow]
+    """The buckets of source length, then all sentences."""
+    trend: Trend | None
+    """From short sources to long ones; None where too few buckets have enough sentences."""
+
+    @property
+    def buckets(self) -> list[ScoreRow]:
+        """The rows up to the longest bucket that holds sentences."""
+        last = max(place for place, row in enumerate(self.rows[:-1]) if row.sentences)
+        return self.rows[: last + 1]
+
+    @property
+    def first(self) -> Evaluation:
+        """The evaluation whose sentences and attention are shown."""
+        return self.evaluations[0]
+
+    @property
+    def reference_scores(self) -> list[ReferenceScores]:
+        """What the models of the seeds say of the references."""
+        said = [one.texts.reference_scores for one in self.evaluations]
+        return [one for one in said if one is not None]
+
+    @property
+    def overall(self) -> ScoreRow:
+        """The scores of all sentences."""
+        return self.rows[-1]
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A system against its baseline."""
+
+    system: str
+    baseline: str
+    rows: list[PairedComparison | None]
+    """For each row of the systems; None without sentences."""
+    difference_in_differences: DifferenceInDifferences | None
+    """None where the test set lacks short or long sentences."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Systems side by side."""
+
+    corpus: str | None
+    """Like the two below: as the records say, None where they do not agree."""
+    test_set: str | None
+    search: str | None
+    empty_sources: int
+    systems: list[System]
+    """The baseline first, then those measured against it, by name; then the same of each other
+    system that is measured against none."""
+    gaps: list[Gap]
+    """One for each system that is measured against another, in the order of ``systems``."""
+    config_differences: dict[str, dict[str, list[Any]]]
+    """Config key -> system -> its values, for keys whose value is not the same everywhere."""
+    signatures: dict[str, str]
+    settings: EvaluationConfig
+
+    @property
+    def sentences(self) -> int:
+        """How many the test set has."""
+        return self.systems[0].overall.sentences
+
+    @property
+    def members(self) -> list[Bool[np.ndarray, "N"]]:
+        """Which sentences are in each of ``System.buckets``."""
+        words = source_words(self.systems[0].first.texts.sources)
+        found = list(bucket_members(words, self.settings.length_buckets).values())
+        return found[: len(self.systems[0].buckets)]
+
+
+def compare_systems(
+    evaluations: Sequence[Evaluation],
+    baseline: str | None,
+    config: EvaluationConfig,
+    baselines: Mapping[str, str] | None = None,
+) -> Comparison:
+    """Compare evaluations of one test set.
+
+    Args:
+        evaluations: in any order.
+        baseline: the system that the others are measured against; None for the first one.
+        config: buckets, resamples and their coverage.
+        baselines: system -> the system that it is measured against, where that is another.
+
+    Raises:
+        UserError: different test sets, two evaluations of one system and seed, or no such baseline.
+    """
+    for other in evaluations[1:]:
+        _require_same_texts(evaluations[0], other)
+    groups = group_by_system(evaluations)
+    names, against = arrange(list(groups), baseline, baselines or {})
+    words = source_words(evaluations[0].texts.sources)
+    members = bucket_members(words, config.length_buckets)
+    counts = {
+        name: {seed: one.counted_with(config).bleu for seed, one in groups[name].items()}
+        for name in names
+    }
+    systems = []
+    for name in names:
+        seeds = list(groups[name].values())
+        counted = [(seed.texts, seed.counted_with(config)) for seed in seeds]
+        rows = [row for row in score_rows(counted, config) if row.words != KNOWN]
+        course = trend(np.stack(list(counts[name].values())), members, config)
+        systems.append(System(name, list(groups[name]), seeds, rows, course))
+    everything = {**members, ALL: np.ones(len(words), dtype=bool)}
+    voters = [one for one in evaluations if not one.given] or evaluations
+    return Comparison(
+        corpus=_agreed(voters, "corpus"),
+        test_set=_agreed(voters, "test_set"),
+        search=_agreed(voters, "search"),
+        empty_sources=int(np.count_nonzero(words == 0)),
+        systems=systems,
+        gaps=[
+            _gap(name, against[name], counts, words, list(everything.values()), config)
+            for name in names
+            if name in against
+        ],
+        config_differences=_config_differences({name: groups[name] for name in names}),
+        signatures=evaluations[0].counted_with(config).signatures,
+        settings=config,
+    )
+
+
+def _require_same_texts(one: Evaluation, other: Evaluation) -> None:
+    for side in ("sources", "references"):
+        lines = zip_longest(getattr(one.texts, side), getattr(other.texts, side))
+        for number, (ours, theirs) in enumerate(lines, start=1):
+            if ours != theirs:
+                raise UserError(
+                    f"The {side} of {one.directory} and {other.directory} differ, first at line "
+                    f"{number}; compare evaluations of the same test set."
+                )
+
+
+def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, dict[int | None, Evaluation]]:
+    """System -> seed -> evaluation, seeds rising.
+
+    Where experiments or searches differ, they become a part of the name; so do the seeds of several
+    models as one, where others of the name have other seeds.
+
+    Raises:
+        UserError: two evaluations are of one system and seed, or a system that was given has the
+            name of another.
+    """
+    ours = [one.record for one in evaluations if not one.given]
+    experiments, searches = (
+        {record.get(key) for record in ours} for key in ("experiment", "search")
+    )
+    without_seed = Counter(
+        one.record.get("system") for one in evaluations if one.record.get("seed") is None
+    )
+    groups: dict[str, dict[int | None, Evaluation]] = {}
+    for one in evaluations:
+        record, seed = one.record, one.record.get("seed")
+        name = record.get("system") or one.directory.resolve().name
+        if len(experiments) > 1 and record.get("experiment"):
+            name = f"{record['experiment']}/{name}"
+        if len(searches) > 1 and not one.given and record.get("search"):
+            name = f"{name} ({record['search']})"
+        if seed is None and record.get("members") and without_seed[record.get("system")] > 1:
+            name = f"{name} (seeds {', '.join(str(m.get('seed')) for m in record['members'])})"
+        group = groups.setdefault(name, {})
+        clash = [e for s, e in group.items() if s == seed or e.given != one.given]
+        if clash:
+            raise UserError(
+                f"{clash[0].directory} and {one.directory} are both of system {name}"
+                f"{'' if seed is None else f' with seed {seed}'}; leave one out, or evaluate given "
+                "text under another system=NAME."
+            )
+        group[seed] = one
+    return {
+        name: dict(sorted(group.items(), key=lambda item: (item[0] is not None, item[0] or 0)))
+        for name, group in groups.items()
+    }
+
+
+def arrange(
+    names: Sequence[str], baseline: str | None, baselines: Mapping[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    """The systems in the order of ``Comparison.systems``; and system -> its baseline.
+
+    Names are sorted with their numbers as numbers. A system that others are measured against is
+    itself measured only if ``baselines`` names it.
+
+    Raises:
+        UserError: a baseline is no system, or ``baselines`` leads from a system back to itself.
+    """
+    first = names[0] if baseline is None else baseline
+    for name in (first, *baselines, *baselines.values()):
+        if name not in names:
+            raise UserError(
+                f"baseline {name} is not among the systems compared; "
+                f"nearest valid: {nearest(name, names)}."
+            )
+    ordered = [first, *sorted({*names} - {first}, key=_by_number)]
+    alone = {first, *baselines.values()} - set(baselines)
+    against = {name: baselines.get(name, first) for name in ordered if name not in alone}
+
+    def root(name: str) -> str:
+        chain = [name]
+        while chain[-1] in against:
+            chain.append(against[chain[-1]])
+            if chain[-1] in chain[:-1]:
+                raise UserError(
+                    f"baselines leads round in a circle ({' -> '.join(chain)}); measure one of "
+                    "them against none."
+                )
+        return chain[-1]
+
+    index = {name: place for place, name in enumerate(ordered)}
+    return sorted(ordered, key=lambda name: (index[root(name)], name in against)), against
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    parts = re.split(r"([0-9]+)", name)
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in parts]
+
+
+def _agreed(evaluations: Iterable[Evaluation], key: str) -> str | None:
+    said = {one.record.get(key) for one in evaluations}
+    return said.pop() if len(said) == 1 else None
+
+
+def _gap(
+    name: str,
+    baseline: str,
+    counts: Mapping[str, dict[int | None, Int[np.ndarray, "N 10"]]],
+    words: Int[np.ndarray, "N"],
+    members: Sequence[Bool[np.ndarray, "N"]],
+    config: EvaluationConfig,
+) -> Gap:
+    theirs, ours = (np.stack(list(counts[one].values())) for one in (baseline, name))
+    rows = [
+        compare_paired(theirs[:, chosen], ours[:, chosen], config) if chosen.any() else None
+        for chosen in members
+    ]
+    growth = difference_in_differences(counts[baseline], counts[name], words, config)
+    return Gap(name, baseline, rows, growth)
+
+
+def _config_differences(
+    groups: Mapping[str, Mapping[int | None, Evaluation]],
+) -> dict[str, dict[str, list[Any]]]:
+    """See :class:`Comparison`; systems without a config in their records are left out."""
+    flat = {
+        name: [_settings(one.record) for one in group.values() if one.record.get("config")]
+        for name, group in groups.items()
+    }
+    configs = [config for of_system in flat.values() for config in of_system]
+    differences = {}
+    for key in sorted({key for config in configs for key in config}):
+        if any(config.get(key) != configs[0].get(key) for config in configs):
+            differences[key] = {
+                name: [value for place, value in enumerate(values) if value not in values[:place]]
+                for name, of_system in flat.items()
+                if (values := [config.get(key) for config in of_system])
+            }
+    return differences
+
+
+def _settings(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What shaped the training, by dotted key, with the precision that "auto" came to."""
+    flat = flatten(record["config"])
+    trainings = [record.get("training"), *(m.get("training") for m in record.get("members") or [])]
+    known = [one["precision"] for one in trainings if one and one.get("precision")]
+    if known:
+        flat["training.precision"] = known[0]
+    return {
+        key: value
+        for key, value in flat.items()
+        if key.partition(".")[0] not in NOT_COMPARED and not WHEREABOUTS.match(f"{key}=")
+    }

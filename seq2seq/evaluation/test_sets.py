@@ -1,0 +1,91 @@
+"""The texts that a checkpoint is evaluated on."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from seq2seq.config import CorpusConfig, EvaluateConfig, FilesCorpus
+from seq2seq.data.corpora import obtain, read_folder
+from seq2seq.data.folders import find_file, find_pair
+from seq2seq.data.parallel_text import ParallelText
+from seq2seq.errors import UserError
+
+
+def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, ParallelText]:
+    """Name -> text of every test set that ``config`` asks for; ``corpus`` is that of the training.
+
+    Raises:
+        UserError: a test set or a file is missing.
+    """
+    if config.source is not None and config.reference is not None:
+        gold = None if config.gold is None else Path(config.gold)
+        return {
+            Path(config.source).name: ParallelText(
+                Path(config.source), Path(config.reference), gold
+            )
+        }
+    texts = find_test_texts(config.test_texts, corpus)
+    if config.test_sets == []:
+        return texts
+    corpus = replace(corpus, mirror=None)  # a checkpoint must not choose where to download from
+    if config.directory is not None:
+        corpus = replace(corpus, directory=config.directory)
+        if isinstance(corpus, FilesCorpus):
+            corpus = FilesCorpus(
+                source=corpus.source, target=corpus.target, directory=config.directory
+            )
+    tests = load_test_sets(corpus, Path(config.data))
+    for name in config.test_sets or []:
+        if name not in tests:
+            raise UserError(
+                f"test_sets={name} is not a test set of corpus {corpus.kind}; "
+                f"choose from {', '.join(tests)}."
+            )
+    return {**{name: tests[name] for name in config.test_sets or tests}, **texts}
+
+
+def load_test_sets(corpus: CorpusConfig, data: Path) -> dict[str, ParallelText]:
+    """The test sets of a corpus; text that lies in files of the user is not read here.
+
+    Raises:
+        UserError: the text is not there.
+    """
+    if isinstance(corpus, FilesCorpus) and corpus.directory is None:
+        return {"test": ParallelText(Path(str(corpus.test_source)), Path(str(corpus.test_target)))}
+    if corpus.directory is not None:
+        folder = Path(corpus.directory).expanduser()
+        if find_file(folder, [f"train.{corpus.source}", "train.source"]):
+            return read_folder(corpus, folder).tests
+    return obtain(corpus, data).tests
+
+
+def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str, ParallelText]:
+    """The two files of each named text, in the languages of ``corpus``; plain, .gz or .xz.
+
+    Word links are found under the ending ``.align``.
+
+    Args:
+        paths: name -> path without the language, ``texts/news`` for texts/news.en, texts/news.fr.
+        corpus: what the model is trained on.
+
+    Raises:
+        UserError: a file is missing, or a name is not a plain one or begins with test.
+    """
+    found = {}
+    for name, path in paths.items():
+        if not name or name != Path(name).name or name.startswith("test"):
+            raise UserError(
+                f"test_texts.{name} is not allowed as a name: give a word without slashes that "
+                "does not begin with test, as the test sets of the corpus do."
+            )
+        folder, stem = Path(path).parent, Path(path).name
+        pair = find_pair(folder, [(f"{stem}.{corpus.source}", f"{stem}.{corpus.target}")])
+        source, target = pair.values()
+        if source is None or target is None:
+            missing = next(name for name, file in pair.items() if file is None)
+            raise UserError(
+                f"test_texts.{name}={path}: there is no {folder / missing}, nor with .gz or .xz; "
+                "give the path of two files without the language codes at their ends."
+            )
+        found[name] = ParallelText(source, target, find_file(folder, [f"{stem}.align"]))
+    return found

@@ -1,0 +1,202 @@
+"""The stage ``compare``: evaluation folders in; table, figures, page and numbers out."""
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+from seq2seq.config import CompareConfig
+from seq2seq.errors import UserError
+from seq2seq.evaluation.comparison import Comparison, compare_systems
+from seq2seq.evaluation.evaluate import ALIGNMENT
+from seq2seq.evaluation.folder import read_evaluation
+from seq2seq.files import parse_object, write_json, write_whole
+from seq2seq.report.attention_figure import render_attention, render_focus
+from seq2seq.report.findings import findings, growth_in_words
+from seq2seq.report.length_figure import MANY_SYSTEMS, render_heatmap, render_length_figure
+from seq2seq.report.loss_figure import render_curves, render_positions
+from seq2seq.report.page import render_page
+from seq2seq.report.sentences import examples
+from seq2seq.report.tables import (
+    Table,
+    bleu_table,
+    detail_tables,
+    gap_tables,
+    growth_table,
+    heading,
+    notes,
+    summary_table,
+)
+from seq2seq.report.training_runs import (
+    TrainingRun,
+    losses_caveat,
+    training_notes,
+    training_runs,
+    training_table,
+)
+
+logger = logging.getLogger(__name__)
+
+SCORES = "scores.json"
+
+
+@dataclass(frozen=True)
+class ComparisonReport:
+    """A comparison and what was written about it."""
+
+    comparison: Comparison
+    findings: list[str]
+    markdown: str
+    directory: Path
+
+    @property
+    def summary(self) -> str:
+        """The scores, whether the gap grows, and where to look closer: one screen of a terminal."""
+        growth = dict.fromkeys(growth_in_words(gap) for gap in self.comparison.gaps)
+        return "\n".join(
+            [
+                f"BLEU by source length: {heading(self.comparison)}, "
+                f"{self.comparison.sentences:,} sentences\n",
+                summary_table(self.comparison),
+                *growth,
+                f"Tables and figures: {self.directory}/table.md, page.html",
+            ]
+        )
+
+
+def compare(config: CompareConfig) -> ComparisonReport:
+    """Compare evaluation folders and write the report to ``config.output``.
+
+    Writes table.md, scores.json with every number of it, page.html, and as .png and .svg: figure;
+    heatmap for more than four systems; curves of the trainings whose folders are still there;
+    attention-<system> of the first seed of each that attends, and focus, attention by source
+    length; loss-by-position. Files that an earlier comparison in that folder wrote are removed.
+
+    Raises:
+        UserError: no folder named, a folder missing or damaged, different test sets, the same
+            system and seed twice, or an unknown baseline.
+    """
+    if not config.evaluations:
+        raise UserError("evaluations is empty; give evaluations=[first/folder,second/folder].")
+    folders = [
+        path
+        for name in config.evaluations
+        for path in sorted(glob(name)) or [name]  # noqa: PTH207
+    ]
+    evaluations = [read_evaluation(Path(folder)) for folder in folders]
+    comparison = compare_systems(evaluations, config.baseline, config.evaluation, config.baselines)
+    runs = training_runs(comparison)
+    said = findings(comparison)
+    figures = _figures(comparison, runs)
+    tables = [
+        bleu_table(comparison),
+        *([growth_table(comparison)] if comparison.gaps else []),
+        *gap_tables(comparison),
+        *detail_tables(comparison),
+        *alignment_tables(comparison),
+        *([training_table(runs)] if runs else []),
+    ]
+    remarks = [*notes(comparison), *training_notes(comparison, runs)]
+    markdown = "\n".join(
+        [
+            f"# BLEU by source length: {heading(comparison)}\n",
+            *(f"- {finding}" for finding in said),
+            "\n![BLEU by source length](figure.svg)\n",
+            *(table.markdown() for table in tables),
+            *(f"- {note}" for note in remarks),
+            "",
+        ]
+    )
+    pictures = {title: forms["svg"] for title, forms in figures.values()}
+    page = render_page(comparison, said, pictures, tables, remarks, examples(comparison))
+
+    output = Path(config.output)
+    output.mkdir(parents=True, exist_ok=True)
+    files = {
+        f"{name}.{form}": f for name, (_, forms) in figures.items() for form, f in forms.items()
+    }
+    files |= {"table.md": markdown.encode(), "page.html": page}
+    for name in _earlier_files(output / SCORES) - files.keys():
+        (output / name).unlink(missing_ok=True)
+    for name, content in files.items():
+        write_whole(output / name, content)
+    write_json(output / SCORES, {**_numbers(comparison), "findings": said, "files": sorted(files)})
+    logger.info("Wrote table, figures, page and numbers to %s", output)
+    return ComparisonReport(comparison, said, markdown, output)
+
+
+def _figures(
+    comparison: Comparison, runs: Sequence[TrainingRun]
+) -> dict[str, tuple[str, Mapping[str, bytes]]]:
+    """File name -> title and pictures of each figure that there is something to show in."""
+    drawn = {"figure": ("BLEU by source length", render_length_figure(comparison))}
+    if len(comparison.systems) > MANY_SYSTEMS:
+        drawn["heatmap"] = "BLEU by system and source length", render_heatmap(comparison)
+    for system in comparison.systems:
+        if system.first.texts.maps:
+            name = re.sub(r"[^\w.+-]", "_", system.name)
+            maps = render_attention(system.first)
+            drawn[f"attention-{name}"] = f"Attention maps of {system.name}", maps
+    drawn["focus"] = "Attention by source length", render_focus(comparison)
+    positions = render_positions(comparison, losses_caveat(comparison))
+    drawn["loss-by-position"] = "Loss by position in the reference", positions
+    drawn["curves"] = "Learning curves", render_curves(runs)
+    return {name: figure for name, figure in drawn.items() if figure[1]}
+
+
+def alignment_tables(comparison: Comparison) -> list[Table]:
+    """Alignment error rates, where the evaluations have them; see ``score_alignment``."""
+    rows = []
+    for evaluation in (one for system in comparison.systems for one in system.evaluations):
+        path = evaluation.directory / ALIGNMENT
+        if not path.is_file():
+            continue
+        found = parse_object(path.read_bytes())
+        shifts = found["shifts"]
+        seed = evaluation.record.get("seed")
+        rows.append(
+            [
+                f"{evaluation.record.get('system')}{'' if seed is None else f', seed {seed}'}",
+                *(f"{shifts['0'][key]:.3f}" for key in ("aer", "precision", "recall")),
+                *(f"{shifts[by]['aer']:.3f}" for by in ("-1", "1")),
+                f"{found['diagonal']['aer']:.3f}",
+            ]
+        )
+    header = ["system", "AER", "precision", "recall", "AER, links moved by -1", "by +1"]
+    caption = "Alignment error rate of attention (Och & Ney 2003; 0 is best)"
+    return [Table(caption, [*header, "AER of a diagonal"], rows)] if rows else []
+
+
+def _numbers(comparison: Comparison) -> dict[str, Any]:
+    """Every number of a comparison, as JSON."""
+    return {
+        "corpus": comparison.corpus,
+        "test_set": comparison.test_set,
+        "search": comparison.search,
+        "sentences": comparison.sentences,
+        "systems": [
+            {
+                "name": system.name,
+                "seeds": system.seeds,
+                "evaluations": [str(one.directory) for one in system.evaluations],
+                "rows": [asdict(row) for row in system.rows],
+                "trend": system.trend and asdict(system.trend),
+            }
+            for system in comparison.systems
+        ],
+        "gaps": [asdict(gap) for gap in comparison.gaps],
+        "config_differences": comparison.config_differences,
+        "signatures": comparison.signatures,
+        "settings": asdict(comparison.settings),
+    }
+
+
+def _earlier_files(scores: Path) -> set[str]:
+    """What an earlier comparison wrote into the folder."""
+    try:
+        return {Path(name).name for name in parse_object(scores.read_bytes())["files"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()

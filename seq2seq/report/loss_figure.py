@@ -1,0 +1,147 @@
+"""Losses as pictures: of references by position and source length, and of the dev set by update."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from seq2seq.evaluation.comparison import Comparison, System
+from seq2seq.evaluation.lengths import FEW, bucket_labels
+from seq2seq.report.length_figure import look
+from seq2seq.report.style import DPI, FAINT, GRID, WIDTH, ink_on, render
+from seq2seq.report.training_runs import TrainingRun
+
+POSITIONS = (5, 10, 20, 30, 40, 50)
+"""Last piece of each range of positions in the reference."""
+HEAD, CAVEAT, TITLE, ROW, FOOT = 0.95, 0.24, 0.42, 0.34, 0.75
+"""Inches: the title; a line more below it; above each map; a row of it; below a row of maps."""
+
+
+def position_losses(
+    comparison: Comparison, system: System
+) -> tuple[Float[np.ndarray, "lengths positions"], Int[np.ndarray, "lengths positions"]]:
+    """Mean loss in nats and number of pieces, by source length and position, over all seeds."""
+    shape = len(comparison.members), len(POSITIONS) + 1
+    total, count = np.zeros(shape), np.zeros(shape, dtype=np.int64)
+    for said in system.reference_scores:
+        for row, chosen in enumerate(comparison.members):
+            for line in np.flatnonzero(chosen):
+                losses = said.piece_losses[line]
+                starts = [0, *POSITIONS][: bisect_left(POSITIONS, len(losses)) + 1]
+                if losses:
+                    total[row, : len(starts)] += np.add.reduceat(losses, starts)
+                    count[row, : len(starts)] += np.diff([*starts, len(losses)])
+    with np.errstate(invalid="ignore"):
+        return total / count, count
+
+
+def render_positions(comparison: Comparison, caveat: str) -> dict[str, bytes]:
+    """The loss by position, a map for each system; {} where no model was asked.
+
+    ``caveat`` is printed below the title.
+    """
+    losses = {
+        s.name: position_losses(comparison, s) for s in comparison.systems if s.reference_scores
+    }
+    return render(lambda: position_figure(comparison, losses, caveat)) if losses else {}
+
+
+def position_figure(
+    comparison: Comparison,
+    losses: dict[str, tuple[Float[np.ndarray, "L P"], Int[np.ndarray, "L P"]]],
+    caveat: str,
+) -> Figure:
+    """Lay out the maps, two in a row and all in the same shades."""
+    lengths = [row.words.replace("-", "–") for row in comparison.systems[0].buckets]
+    panel = ROW * len(lengths)
+    head = HEAD + (CAVEAT if caveat else 0)
+    height = head + -(-len(losses) // 2) * (TITLE + panel + FOOT)
+    figure = Figure(figsize=(WIDTH, height), dpi=DPI)
+    highest = max(float(np.nanmax(means)) for means, _ in losses.values()) or 1.0
+    for place, (name, (means, count)) in enumerate(losses.items()):
+        row, column = divmod(place, 2)
+        bottom = height - head - (row + 1) * (TITLE + panel) - row * FOOT
+        box = (0.085 + 0.49 * column, bottom / height, 0.395, panel / height)
+        axes = figure.add_axes(box)
+        # Dark is bad; read alike by colour-blind eyes, and in grey.
+        image = axes.imshow(means, cmap="magma_r", vmin=0, vmax=highest, aspect="auto")
+        for (i, j), loss in np.ndenumerate(means):
+            if count[i, j]:
+                axes.text(
+                    j, i, f"{loss:.2f}", ha="center", va="center", fontsize=9,
+                    color=ink_on(image, loss),
+                    fontstyle="italic" if count[i, j] < FEW else "normal",
+                )  # fmt: skip
+        axes.set_title(name, loc="left", fontsize=11)
+        labels = [label.replace("-", "–") for label in bucket_labels(POSITIONS)]
+        axes.set_xticks(range(len(labels)), labels)
+        axes.set_yticks(range(len(lengths)), lengths)
+        axes.tick_params(length=0, labelsize=9)
+        axes.set_xlabel("Position of the piece in the reference", fontsize=10)
+        axes.set_ylabel("Source words", fontsize=10)
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+    top = 1 - 0.42 / height
+    figure.text(0.03, top, "Loss by position in the reference", fontsize=16, fontweight="bold")
+    known = [part for part in (comparison.corpus, comparison.test_set) if part]
+    said = f"{' · '.join(known) or 'test set'}; nats per piece; italic: fewer than {FEW} pieces"
+    figure.text(0.03, top - 0.32 / height, said, fontsize=10.5)
+    figure.text(0.03, top - (0.32 + CAVEAT) / height, caveat, fontsize=10.5)
+    return figure
+
+
+def render_curves(runs: Sequence[TrainingRun]) -> dict[str, bytes]:
+    """Dev loss and dev BLEU against updates: {"png": ..., "svg": ...}; {} without a validation."""
+    shown = [run for run in runs if run.updates]
+    return render(lambda: learning_curves(shown)) if shown else {}
+
+
+def learning_curves(runs: Sequence[TrainingRun]) -> Figure:
+    """Lay out the figure: the loss on the left, BLEU, where it was measured, on the right."""
+    height = 4.25 + 0.3 * math.ceil(len(runs) / 3)
+    figure = Figure(figsize=(WIDTH, height), dpi=DPI)
+    loss = figure.add_axes((0.075, 0.95 / height, 0.4, 2.6 / height))
+    bleu = figure.add_axes((0.565, 0.95 / height, 0.4, 2.6 / height))
+    for index, run in enumerate(runs):
+        _draw_curve(loss, run, run.losses, index)
+        _draw_curve(bleu, run, run.bleus, index)
+    for axes, label in ((loss, "Dev loss (nats per piece)"), (bleu, "Dev BLEU (greedy)")):
+        axes.set_ylabel(label)
+        axes.set_xlabel("Updates")
+        axes.grid(axis="y", color=GRID, linewidth=0.8)
+        axes.tick_params(length=0)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.set_xlim(left=0)
+    low = min(loss for run in runs for loss in run.losses)
+    # The first validations, of an untrained model, would flatten the others.
+    high = max(loss for run in runs for loss in run.losses[len(run.losses) // 4 :])
+    room = (high - low) or 1.0
+    loss.set_ylim(low - 0.05 * room, high + 0.1 * room)
+    bleu.set_ylim(bottom=0)
+    figure.legend(
+        *loss.get_legend_handles_labels(),
+        loc="upper left",
+        bbox_to_anchor=(0.02, 1 - 0.58 / height),
+        ncols=3,
+        fontsize=10,
+        frameon=False,
+    )
+    figure.text(0.03, 1 - 0.42 / height, "Learning curves", fontsize=16, fontweight="bold")
+    note = "Marks: the best checkpoint by the training's own measure, the one that is tested."
+    figure.text(0.03, 0.03, note, fontsize=9, color=FAINT)
+    return figure
+
+
+def _draw_curve(axes: Axes, run: TrainingRun, values: Sequence[float | None], index: int) -> None:
+    """A line through what was measured, with a mark at the update of the best checkpoint."""
+    points = {u: v for u, v in zip(run.updates, values, strict=True) if v is not None}
+    colour, line, marker = look(index)
+    places, measured = list(points), list(points.values())
+    axes.plot(places, measured, color=colour, linestyle=line, linewidth=1.8, label=run.name)
+    best = run.record.get("progress", {}).get("best_update")
+    if best in points:
+        axes.plot(best, points[best], marker=marker, color=colour, markersize=6.5)

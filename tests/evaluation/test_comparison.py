@@ -1,0 +1,215 @@
+"""Systems side by side: names, order and baselines; rows and gaps that follow from the texts."""
+
+import itertools
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sacrebleu.metrics import BLEU
+from synthetic_translations import evaluated, translated
+
+from seq2seq.config import EvaluationConfig
+from seq2seq.errors import UserError
+from seq2seq.evaluation.comparison import arrange, compare_systems
+from seq2seq.evaluation.folder import Evaluation
+
+SETTINGS = EvaluationConfig(bootstrap=100)
+LENGTHS = {5: 30, 15: 30, 40: 20}
+
+
+def good(length: int) -> float:
+    return 0.95
+
+
+def forgetful(length: int) -> float:
+    return 0.95 - length / 60
+
+
+@pytest.fixture(scope="module")
+def evaluations(tmp_path_factory) -> list[Evaluation]:
+    """Two systems with two seeds each."""
+    root = tmp_path_factory.mktemp("evaluations")
+    return [
+        evaluated(root / name / str(seed), translated(LENGTHS, quality, seed), name, seed)
+        for name, quality in (("fixed", forgetful), ("additive", good))
+        for seed in (1, 2)
+    ]
+
+
+def named(evaluation: Evaluation, system: str, seed: int | None = 1, **record) -> Evaluation:
+    """The same translations under another name."""
+    return replace(
+        evaluation, record={**evaluation.record, "system": system, "seed": seed, **record}
+    )
+
+
+def test_rows_are_those_of_the_evaluations_and_gaps_their_differences(evaluations):
+    comparison = compare_systems(evaluations, "fixed", SETTINGS)
+    assert [(s.name, s.seeds) for s in comparison.systems] == [
+        ("fixed", [1, 2]), ("additive", [1, 2]),
+    ]  # fmt: skip
+    for system, ours in zip(comparison.systems, (evaluations[:2], evaluations[2:]), strict=True):
+        for index, row in enumerate(system.rows):
+            if row.sentences:
+                assert row.by_seed == [one.rows[index].bleu for one in ours]
+    (gap,) = comparison.gaps
+    baseline, system = comparison.systems
+    for paired, ours, theirs in zip(gap.rows, system.rows, baseline.rows, strict=True):
+        if ours.sentences:
+            assert paired.gap.value == pytest.approx(ours.bleu - theirs.bleu)
+            assert paired.gap.low <= paired.gap.value <= paired.gap.high
+        else:
+            assert paired is None
+    assert gap.difference_in_differences.difference.low > 0
+    alone = compare_systems(evaluations[:1], None, SETTINGS)
+    assert alone.systems[0].rows == evaluations[0].rows
+    assert alone.gaps == []
+
+
+def test_the_order_of_the_evaluations_decides_the_default_baseline_alone(evaluations):
+    comparison = compare_systems(evaluations, "fixed", SETTINGS)
+    shuffled = random.Random(1).sample(evaluations, 4)
+    assert shuffled != evaluations
+    assert compare_systems(shuffled, "fixed", SETTINGS) == comparison
+    assert compare_systems(evaluations[::-1], None, SETTINGS).gaps[0].baseline == "additive"
+
+
+def test_counts_are_read_and_not_made_again(evaluations, monkeypatch):
+    monkeypatch.setattr("seq2seq.evaluation.translations.bleu_counts", None)
+    compare_systems(evaluations, "fixed", SETTINGS)
+
+
+def test_scores_are_of_text_cut_as_asked_for(evaluations):
+    """Commas and a full stop are tokens of their own, all of them right, to 13a alone."""
+    glued = []
+    for one in evaluations[::2]:
+        said, meant = (
+            [line.replace(" ", ", ") + "." for line in lines]
+            for lines in (one.texts.hypotheses, one.texts.references)
+        )
+        texts = replace(one.texts, hypotheses=said, references=meant)
+        glued.append(evaluated(one.directory / "glued", texts, one.record["system"]))
+    gaps = {}
+    for tokenize in ("none", "13a"):
+        comparison = compare_systems(glued, "fixed", replace(SETTINGS, tokenize=tokenize))
+        theirs, ours = (
+            BLEU(tokenize=tokenize).corpus_score(one.texts.hypotheses, [one.texts.references]).score
+            for one in glued
+        )
+        gaps[tokenize] = comparison.gaps[0].rows[-1].gap.value
+        assert gaps[tokenize] == pytest.approx(ours - theirs)
+    assert gaps["none"] > gaps["13a"] + 5
+
+
+def systems(evaluations, *arguments) -> list[str]:
+    return [s.name for s in compare_systems(evaluations, None, SETTINGS, *arguments).systems]
+
+
+def test_names_tell_systems_apart(evaluations):
+    one = named(evaluations[0], "a", search="beam5", experiment="short")
+    assert systems([one, named(one, "a", search="greedy")]) == ["a (beam5)", "a (greedy)"]
+    assert systems([one, named(one, "a", experiment="long")]) == ["short/a", "long/a"]
+    nameless = replace(one, record={})
+    assert systems([nameless]) == [one.directory.name]
+    pairs = [
+        named(one, "ensemble2", None, members=[{"seed": seed}, {"seed": 9}]) for seed in (1, 2)
+    ]
+    assert systems(pairs[:1]) == ["ensemble2"]
+    assert systems(pairs) == ["ensemble2 (seeds 1, 9)", "ensemble2 (seeds 2, 9)"]
+
+
+def test_given_text_does_not_change_the_names_of_systems(evaluations):
+    given = {"experiment": None, "corpus": None, "search": "given", "test_set": "x.en"}
+    other = named(evaluations[0], "other", None, **given)
+    for order in ([*evaluations, other], [other, *evaluations]):
+        comparison = compare_systems(order, "fixed", SETTINGS)
+        assert [system.name for system in comparison.systems] == ["fixed", "additive", "other"]
+        assert (comparison.corpus, comparison.test_set, comparison.search) == (
+            "grammar", "test", "beam5",
+        )  # fmt: skip
+    alone = compare_systems([other], None, SETTINGS)
+    assert (alone.test_set, alone.search) == ("x.en", "given")
+    with pytest.raises(UserError, match="system fixed"):
+        compare_systems([*evaluations, named(other, "fixed", None, **given)], None, SETTINGS)
+
+
+def test_what_does_not_go_together_is_refused(evaluations):
+    one = evaluations[0]
+    for side in ("sources", "references"):
+        lines = getattr(one.texts, side)
+        for changed, line in (([*lines[:3], "other", *lines[4:]], 4), (lines[:-1], len(lines))):
+            other = replace(one, texts=replace(one.texts, **{side: changed}))
+            with pytest.raises(UserError, match=f"{side} .* line {line};"):
+                compare_systems([one, other], None, SETTINGS)
+    with pytest.raises(UserError, match="fixed with seed 1"):
+        compare_systems([*evaluations, one], None, SETTINGS)
+    with pytest.raises(UserError, match=r"baseline fixt .* fixed"):
+        compare_systems(evaluations, "fixt", SETTINGS)
+
+
+@pytest.mark.parametrize("names", list(itertools.permutations(["a-30", "a-50", "f-30", "f-50"])))
+def test_a_system_and_its_baseline_stand_side_by_side(names):
+    order, against = arrange(names, "f-50", {"a-30": "f-30"})
+    assert order == ["f-50", "a-50", "f-30", "a-30"]
+    assert against == {"a-50": "f-50", "a-30": "f-30"}
+
+
+def test_baselines_of_baselines():
+    names = ["wide-256", "wide-64", "wide-128", "x-128", "x-64"]
+    order, against = arrange(names, "wide-64", {"x-128": "wide-128", "wide-128": "wide-64"})
+    assert order == ["wide-64", "wide-128", "wide-256", "x-64", "x-128"]  # numbers as numbers
+    assert against["wide-128"] == "wide-64"
+    assert "wide-128" not in arrange(names, "wide-64", {"x-128": "wide-128"})[1]
+    assert arrange([*"abcd", "first"], "first", {"a": "b", "b": "c"})[0] == ["first", *"dcab"]
+    for circle in ({"b": "b"}, {"b": "c", "c": "b"}):
+        with pytest.raises(UserError, match="circle"):
+            arrange(["a", "b", "c"], "a", circle)
+    with pytest.raises(UserError, match="zebra"):
+        arrange(["a", "b"], "a", {"b": "zebra"})
+
+
+def test_a_gap_does_not_depend_on_other_systems(evaluations):
+    others = [named(evaluations[0], "fixed-30"), named(evaluations[2], "additive-30")]
+    own = {"additive-30": "fixed-30"}
+    comparison = compare_systems([*evaluations, *others], "fixed", SETTINGS, own)
+    assert comparison.gaps[1] == compare_systems(others, "fixed-30", SETTINGS).gaps[0]
+
+
+def test_config_differences(evaluations):
+    def run(name: str, kind: str, seed: int = 1, rate: float = 0.1, precision: str = "float32"):
+        config = {
+            "system": name,
+            "seed": seed,
+            "corpus": {"directory": f"/{name}"},
+            "model": {"attention": {"kind": kind, "size": 8}},
+            "training": {"learning_rate": rate, "precision": "auto"},
+        }
+        training = {"precision": precision}
+        return named(evaluations[0], name, seed, config=config, training=training)
+
+    def found(*runs):
+        return compare_systems(runs, None, SETTINGS).config_differences
+
+    fixed, additive = run("fixed", "fixed"), run("additive", "additive")
+    kinds = {"model.attention.kind": {"fixed": ["fixed"], "additive": ["additive"]}}
+    assert found(fixed, additive) == kinds
+    assert found(fixed, run("same", "fixed")) == {}
+    other = run("additive", "additive", 2, 0.2)
+    assert found(fixed, additive, other)["training.learning_rate"] == {
+        "fixed": [0.1], "additive": [0.1, 0.2],
+    }  # fmt: skip
+    assert found(fixed, run("narrow", "fixed", precision="bfloat16")) == {
+        "training.precision": {"fixed": ["float32"], "narrow": ["bfloat16"]}
+    }
+    given = named(evaluations[0], "given", None, search="given")
+    assert found(fixed, additive, given) == kinds
+
+
+def test_members_are_the_sentences_of_the_buckets(evaluations):
+    comparison = compare_systems(evaluations, "fixed", SETTINGS)
+    lengths = np.repeat(list(LENGTHS), list(LENGTHS.values()))
+    rows = comparison.systems[0].buckets
+    assert [row.words for row in rows] == ["1-10", "11-20", "21-30", "31-40"]
+    for members, length in zip(comparison.members, (5, 15, 25, 40), strict=True):
+        np.testing.assert_array_equal(members, lengths == length)

@@ -1,0 +1,102 @@
+"""What compare writes: parts that agree, the same bytes for the same evaluations, no leftovers."""
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from page_material import SETTINGS, material
+from synthetic_translations import evaluated, translated
+
+from seq2seq.config import CompareConfig
+from seq2seq.errors import UserError
+from seq2seq.evaluation.translations import AttentionMap
+from seq2seq.report.compare import ComparisonReport, compare
+
+FILES = ("figure.png", "figure.svg", "page.html", "scores.json", "table.md")
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory) -> list[str]:
+    root = tmp_path_factory.mktemp("runs")
+    made = []
+    for name, quality in {"fixed": lambda n: 0.9 - n / 60, "additive": lambda n: 0.9}.items():
+        for seed in (1, 2):
+            directory = root / name / f"seed-{seed}"
+            evaluated(directory, translated({5: 20, 40: 20}, quality, seed), name, seed)
+            made.append(str(directory))
+    return made
+
+
+def run(folders: list[str], output: Path, baseline: str = "fixed") -> ComparisonReport:
+    return compare(
+        CompareConfig(
+            evaluations=folders, output=str(output), evaluation=SETTINGS, baseline=baseline
+        )
+    )
+
+
+def test_the_report_is_written_and_its_parts_agree(tmp_path, folders):
+    written = tmp_path / "new" / "report"
+    report = run(folders, written)
+    assert sorted(path.name for path in written.iterdir()) == list(FILES)
+    assert (written / "table.md").read_text(encoding="utf-8") == report.markdown
+    numbers = json.loads((written / "scores.json").read_text(encoding="utf-8"))
+    assert numbers["findings"] == report.findings
+    for system, said in zip(report.comparison.systems, numbers["systems"], strict=True):
+        assert said["rows"] == [dataclasses.asdict(row) for row in system.rows]
+    assert numbers["gaps"][0]["rows"][-1] == dataclasses.asdict(report.comparison.gaps[0].rows[-1])
+    for finding in report.findings:
+        assert f"- {finding}\n" in report.markdown
+    assert str(written) in report.summary
+    assert report.findings[0] in report.summary
+
+
+def test_a_pattern_names_many_folders_and_their_order_changes_no_byte(tmp_path, folders):
+    root = Path(folders[0]).parent.parent
+    run([f"{root}/*/seed-*"], tmp_path / "one")
+    run(folders[::-1], tmp_path / "other")
+    for name in FILES:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
+
+
+def test_what_models_said_is_drawn_and_files_of_an_earlier_comparison_go(tmp_path, folders):
+    folder = tmp_path / "a"
+    maps = [AttentionMap(0, ["a", "b"], ["A"], [[0.25, 0.75]])]
+    texts = dataclasses.replace(translated({5: 20, 40: 20}, lambda n: 0.8), maps=maps)
+    evaluated(folder, texts, "with $5/..", 1)
+    score = {"aer": 0.125, "precision": 0.5, "recall": 0.75}
+    alignment = {"shifts": dict.fromkeys(("-1", "0", "1"), score), "diagonal": score}
+    (folder / "alignment.json").write_text(json.dumps(alignment))
+    report = run([*folders, str(folder)], tmp_path / "report")
+    assert "| with $5/.., seed 1 | 0.125 |" in report.markdown
+    drawn = sorted(path.name for path in (tmp_path / "report").glob("attention-*"))
+    assert drawn == ["attention-with__5_...png", "attention-with__5_...svg"]
+    (tmp_path / "report" / "attention-mine.png").write_text("the user's own")
+    run(folders, tmp_path / "report")
+    left = sorted(path.name for path in (tmp_path / "report").iterdir())
+    assert left == ["attention-mine.png", *FILES]
+
+
+def test_models_that_were_asked_have_all_figures(tmp_path):
+    evaluations = material(tmp_path / "material")
+    run([str(one.directory) for one in evaluations], tmp_path / "report")
+    names = {path.stem for path in (tmp_path / "report").glob("*.svg")}
+    assert names == {
+        "figure", "focus", "loss-by-position", "attention-additive", "attention-__title___dot_",
+    }  # fmt: skip
+
+
+def test_a_refusal_writes_nothing(tmp_path, folders):
+    missing = shutil.copytree(folders[0], tmp_path / "copy")
+    (missing / "counts.npz").unlink()
+    for named, baseline in (
+        ([], "fixed"),
+        (folders, "additiv"),
+        ([*folders, str(tmp_path / "nowhere")], "fixed"),
+        ([str(missing)], "fixed"),
+    ):
+        with pytest.raises(UserError):
+            run(named, tmp_path / "report", baseline)
+    assert not (tmp_path / "report").exists()

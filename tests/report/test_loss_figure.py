@@ -1,0 +1,90 @@
+"""Losses by position counted another way, and learning curves with their best checkpoints."""
+
+import numpy as np
+import pytest
+
+from seq2seq.report.loss_figure import (
+    POSITIONS,
+    learning_curves,
+    position_figure,
+    position_losses,
+    render_curves,
+    render_positions,
+)
+from seq2seq.report.training_runs import TrainingRun
+
+
+def test_losses_by_position_are_means_over_pieces(attending):
+    system = attending.systems[0]
+    found: dict[tuple[int, int], list[float]] = {}
+    for evaluation in system.evaluations:
+        said = evaluation.texts.reference_scores
+        for source, losses in zip(evaluation.texts.sources, said.piece_losses, strict=True):
+            row = min(6, (max(1, len(source.split())) - 1) // 10)
+            for place, loss in enumerate(losses, start=1):
+                column = sum(place > edge for edge in POSITIONS)
+                found.setdefault((row, column), []).append(loss)
+    means, count = position_losses(attending, system)
+    for cell, number in np.ndenumerate(count):
+        assert number == len(found.get(cell, []))
+        assert means[cell] == (
+            pytest.approx(np.mean(found[cell])) if number else pytest.approx(np.nan, nan_ok=True)
+        )
+
+
+def test_each_system_has_a_map_of_its_losses_in_the_same_shades(attending, comparison):
+    losses = {s.name: position_losses(attending, s) for s in attending.systems}
+    figure = position_figure(attending, losses, "a caveat")
+    assert "a caveat" in [text.get_text() for text in figure.texts]
+    assert [axes.get_title(loc="left") for axes in figure.axes] == list(losses)
+    highest = max(np.nanmax(means) for means, _ in losses.values())
+    for axes, (means, count) in zip(figure.axes, losses.values(), strict=True):
+        assert axes.images[0].get_clim() == (0, highest)
+        written = {text.get_position()[::-1]: text for text in axes.texts}
+        for cell, number in np.ndenumerate(count):
+            assert (cell in written) == bool(number)
+            if number:
+                assert written[cell].get_text() == f"{means[cell]:.2f}"
+                assert (written[cell].get_fontstyle() == "italic") == (number < 100)
+    assert render_positions(attending, "") == render_positions(attending, "")
+    assert render_positions(comparison, "") == {}  # no model was asked
+
+
+def run(system: str, losses: list[float], bleus: list[float | None], best: int) -> TrainingRun:
+    return TrainingRun(
+        name=system,
+        record={"progress": {"best_update": best}},
+        updates=[500 * number for number in range(1, len(losses) + 1)],
+        epochs=[],
+        losses=losses,
+        bleus=bleus,
+        speeds=[],
+    )
+
+
+ONE = run("attention", [9.0, 3.0, 2.0, 2.5], [1.0, 5.0, 8.0, 9.0], 1500)
+OTHER = run("no-attention", [9.0, 4.0, 3.0, 3.5], [None] * 4, 1500)
+
+
+def test_each_validation_is_a_point_and_the_best_checkpoint_is_marked():
+    loss, bleu = learning_curves([ONE, OTHER]).axes
+    lines = [line for line in loss.lines if len(line.get_xdata()) > 1]
+    for line, shown in zip(lines, (ONE, OTHER), strict=True):
+        assert list(line.get_xdata()) == shown.updates
+        assert list(line.get_ydata()) == shown.losses
+    marks = [line for line in loss.lines if len(line.get_xdata()) == 1]
+    assert [(m.get_xdata()[0], m.get_ydata()[0]) for m in marks] == [(1500, 2.0), (1500, 3.0)]
+    drawn = [list(line.get_ydata()) for line in bleu.lines]
+    assert [values for values in drawn if values] == [ONE.bleus, [8.0]]
+    low, high = loss.get_ylim()  # the first validations do not flatten the rest
+    assert 1.5 < low < 2.0
+    assert 4.0 < high < 5.0
+    assert render_curves([ONE, OTHER]) == render_curves([ONE, OTHER])
+
+
+def test_runs_without_a_validation_and_early_best_ones():
+    assert render_curves([run("young", [], [], 0)]) == {}
+    early = run("early", [1.0, 5.0, 5.0, 5.0, 5.0], [None] * 5, 500)
+    axes = learning_curves([early]).axes[0]
+    assert axes.get_ylim()[0] < 1.0
+    assert [list(line.get_xdata()) for line in axes.lines[1:]] == [[500]]
