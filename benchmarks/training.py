@@ -34,6 +34,7 @@ from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
 from seq2seq.device import choose_device, choose_precision
 from seq2seq.model.fast.operations import choose_operations, plain_operations
 from seq2seq.model.translation import TranslationModel
+from seq2seq.training.allocator import freed_memory_kept
 from seq2seq.training.optimization import build_optimizer
 from seq2seq.training.training_step import TrainingStep
 
@@ -164,7 +165,7 @@ def _project(workload: Workload, recurrence: str, precision: str, compiled: bool
     choosing = nullcontext if compiled else plain_operations
 
     def update() -> None:
-        with choosing():
+        with choosing(), freed_memory_kept():
             step.run([batch])
 
     with choosing():

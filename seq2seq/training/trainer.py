@@ -22,6 +22,7 @@ from seq2seq.errors import UserError
 from seq2seq.model.fast.operations import choose_operations
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import earlier_commits, environment_record
+from seq2seq.training.allocator import freed_memory_kept
 from seq2seq.training.checkpoint_manager import CheckpointManager, Progress
 from seq2seq.training.distributed import SINGLE, ProcessGroup
 from seq2seq.training.interruption import Interrupted, Interruption
@@ -129,7 +130,7 @@ class Trainer:
         )
         self._clock = time.monotonic() - self.progress.seconds
         self._saved = time.monotonic()
-        with logging_redirect_tqdm(), self._bar() as bar:
+        with logging_redirect_tqdm(), self._bar() as bar, freed_memory_kept():
             while not (reason := self._end()):
                 self._epoch(bar, interruption)
         if self.progress.validated_update < self.progress.update:

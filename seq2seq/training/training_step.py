@@ -11,6 +11,7 @@ from seq2seq.config import TrainingConfig
 from seq2seq.data.batching import Batch, blank_batch
 from seq2seq.device import mixed_precision
 from seq2seq.model.translation import TranslationModel
+from seq2seq.training.allocator import return_idle_memory
 from seq2seq.training.distributed import SINGLE, ProcessGroup
 from seq2seq.training.loss import BatchLoss, batch_loss
 from seq2seq.training.optimization import clipped_step
@@ -74,6 +75,7 @@ class TrainingStep:
         self.group.sum(likelihood)
         norm, taken = clipped_step(self.optimizer, self.config.clip_norm, likelihood)
         self.optimizer.zero_grad(set_to_none=True)
+        return_idle_memory()
         return Update(likelihood, norm, taken, tokens)
 
     def _loss(self, batch: Batch, scale: float) -> BatchLoss:
