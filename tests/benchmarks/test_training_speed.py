@@ -47,14 +47,7 @@ def test_paths_differ_in_what_their_names_say():
     assert taped == {"hoisted", "hoisted-bf16"}
 
 
-def test_batches_are_full_and_m_is_the_default_model():
-    size = SIZES["tiny"]._replace(batch=50)
-    workload = Workload(size, "additive", 3, torch.device("cpu"))
-    batch = workload.batch()
-    assert batch.source.equal(workload.batch().source)
-    assert batch.source.shape == (50, size.source)
-    assert batch.target_input[:, 1:].equal(batch.target_output[:, :-1])
-    assert 4 <= batch.source.min() < batch.source.max() < size.vocabulary
+def test_m_is_the_default_model():
     default = Workload(SIZES["m"], "additive", 1, torch.device("cpu")).config("fast")
     assert default == type(default)()
 
