@@ -45,10 +45,7 @@ NOTES = [
 
 
 def benchmark_peers(config: DictConfig) -> Path:
-    """Compare this project with its peers, by ``configs/peers.yaml``.
-
-    Returns:
-        Path of the table; timings, and for quality a picture, lie next to it.
+    """Compare this project with its peers as ``configs/peers.yaml`` says; the path of the table.
 
     Raises:
         UserError: no such peer, Python or text, or a program failed.

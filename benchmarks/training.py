@@ -190,9 +190,7 @@ def train(path: str, workload: Workload) -> None:
 
 
 def benchmark_training(config: DictConfig) -> Path:
-    """Measure each size by each path, by ``configs/training.yaml``; the path of the table.
-
-    Timings and a picture lie next to it, called after the sizes, such as ``training-m-l``.
+    """Measure as ``configs/training.yaml`` says; the path of the table, such as training-m-l.md.
 
     Raises:
         UserError: a size, a path, a kind of attention or the device does not exist.

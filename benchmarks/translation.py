@@ -24,10 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def benchmark_translation(config: DictConfig) -> Path:
-    """Time a checkpoint on a test set of its corpus, by ``configs/translation.yaml``.
-
-    Returns:
-        Path of the table; timings lie next to it.
+    """Time a checkpoint as ``configs/translation.yaml`` says; the path of the table.
 
     Raises:
         UserError: the checkpoint, the device, the corpus or the test set does not exist.
