@@ -65,18 +65,10 @@ def write_results(
     runs: Sequence[dict[str, Any]],
     device: torch.device,
 ) -> Path:
-    """Write ``<path>.md`` and ``<path>.json``: command, hardware and versions in both.
+    """Write a page as ``<path>.md`` and raw timings as ``<path>.json``; return the page's path.
 
-    Args:
-        path: of both files, without their endings.
-        title: heading of the page.
-        rows: of the table: name of the column -> cell.
-        notes: below the table: one or more sentences each.
-        runs: raw timings, as JSON data.
-        device: what computed.
-
-    Returns:
-        Path of the Markdown.
+    A row of the page's table gives each column a cell; the notes come below. The command, the
+    hardware and the versions are in both files.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     environment = environment_record(device)

@@ -27,10 +27,7 @@ from seq2seq.data.text import read_lines, write_lines
 
 
 def benchmark_large_corpus(config: DictConfig) -> Path:
-    """Prepare the corpus at each size and read it once, by ``configs/large_corpus.yaml``.
-
-    Returns:
-        Path of the table; the figures lie next to it.
+    """Prepare and read a corpus as ``configs/large_corpus.yaml`` says; the path of the table.
 
     Raises:
         UserError: there is no such corpus, or the vocabulary size does not fit.

@@ -67,35 +67,25 @@ def _fresh_process() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(max_workers=1, mp_context=multiprocessing.get_context("spawn"))
 
 
-def peak_memory(
-    tiny: Callable[[], object], work: Callable[[], object], device: torch.device
-) -> dict[str, float]:
-    """Peak memory of ``work`` in a fresh process, in MB of a million bytes; on a CPU Linux only.
+def peak_memory(work: Callable[[], object], device: torch.device) -> float:
+    """Peak memory of ``work`` in a fresh process, in MB of a million bytes.
 
-    Before it runs ``tiny``, the same at a size that hardly counts, which loads all code.
-
-    Returns:
-        ``peak MB``: the process's largest resident size, or on CUDA the largest sum of PyTorch's
-        tensors. ``beyond PyTorch``: what of it came on top of ``tiny``.
+    It is the process's largest resident size (on Linux alone), Python and PyTorch included; on CUDA
+    the largest sum of PyTorch's tensors.
     """
     with _fresh_process() as pool:
-        return pool.submit(_peak_here, tiny, work, device, torch.get_num_threads()).result()
+        return pool.submit(_peak_here, work, device, torch.get_num_threads()).result()
 
 
-def _peak_here(
-    tiny: Callable[[], object], work: Callable[[], object], device: torch.device, threads: int
-) -> dict[str, float]:
+def _peak_here(work: Callable[[], object], device: torch.device, threads: int) -> float:
     torch.set_num_threads(threads)
-    tiny()
-    before = psutil.Process().memory_info().rss / 1e6
     work()
     if device.type == "cuda":
-        peak, before = torch.cuda.max_memory_allocated(device) / 1e6, 0.0
-    else:  # getrusage will not do: a child's figure starts from its parent's
-        found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-        assert found is not None  # Linux has this line
-        peak = int(found[1]) * 1024 / 1e6
-    return {"peak MB": peak, "beyond PyTorch": peak - before}
+        return torch.cuda.max_memory_allocated(device) / 1e6
+    # getrusage will not do: a child's figure starts from its parent's.
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert found is not None  # Linux has this line
+    return int(found[1]) * 1024 / 1e6
 
 
 class Watched(NamedTuple):

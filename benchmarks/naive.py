@@ -8,7 +8,7 @@ attention before each step, and a linear readout.
 """
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -73,25 +73,14 @@ class NaiveModel(nn.Module):
         for token in target_input.unbind(dim=1):
             embedded = self.embedding_dropout(self.target_embedding(token) * self.scale)
             if self.attends:
-                context = self.attend(hidden, embedded, annotations, mask)
+                query = hidden if self.word_query is None else hidden + self.word_query(embedded)
+                compared = torch.tanh(self.query(query)[:, None] + self.key(annotations))
+                scores = self.score(compared).squeeze(2).masked_fill(~mask, float("-inf"))
+                context = torch.bmm(scores.softmax(dim=1)[:, None], annotations).squeeze(1)
             hidden, cell = self.cell(torch.cat([embedded, context], dim=1), (hidden, cell))
             mixed = self.readout(torch.cat([hidden, context, embedded], dim=1))
             logits.append(self.output(self.dropout(mixed)))
         return torch.stack(logits, dim=1)
-
-    def attend(
-        self,
-        hidden: Float[Tensor, "B H"],
-        embedded: Float[Tensor, "B E"],
-        annotations: Float[Tensor, "B S M"],
-        mask: Bool[Tensor, "B S"],
-    ) -> Float[Tensor, "B M"]:
-        """The context of one step, by additive attention."""
-        if self.word_query is not None:
-            hidden = hidden + self.word_query(embedded)
-        compared = torch.tanh(self.query(hidden)[:, None] + self.key(annotations))
-        weights = self.score(compared).squeeze(2).masked_fill(~mask, float("-inf")).softmax(dim=1)
-        return torch.bmm(weights[:, None], annotations).squeeze(1)
 
     @torch.no_grad()
     def load_from(self, model: TranslationModel) -> None:

@@ -32,6 +32,8 @@ from seq2seq.files import write_json
 log = logging.getLogger(__name__)
 
 Record = dict[str, Any]
+Measured = tuple[list[Record], list[dict[str, str]], str]
+"""Raw records, rows of the table, and what was measured."""
 NOTES = [
     f"{OURS} over it: how many times as fast within a round, median and range.",
     "The models are of one kind, not equal: in the peers attention follows the decoder's step "
@@ -43,10 +45,7 @@ NOTES = [
 
 
 def benchmark_peers(config: DictConfig) -> Path:
-    """Compare this project with its peers, by ``configs/peers.yaml``.
-
-    Returns:
-        Path of the table; timings, and for quality a picture, lie next to it.
+    """Compare this project with its peers as ``configs/peers.yaml`` says; the path of the table.
 
     Raises:
         UserError: no such peer, Python or text, or a program failed.
@@ -76,9 +75,8 @@ def benchmark_peers(config: DictConfig) -> Path:
     corpus: Any = OmegaConf.to_object(config.corpus)
     corpus = obtain(corpus, Path(config.data))
     text = write_text(corpus, path / "text", config.setting.min_frequency)
-    runs, rows, note = measures[config.measure](
-        Comparison(config, toolkits, precisions, text, path)
-    )
+    comparison = Comparison(config, toolkits, precisions, text, path)
+    runs, rows, note = measures[config.measure](comparison)
     if config.measure == "quality":
         draw_quality(runs, path.with_suffix(".png"))
     notes = [
@@ -123,10 +121,6 @@ class Comparison(NamedTuple):
         return folder, self.toolkits[name].run(task, folder, {"model": folder, **variables})
 
 
-Measured = tuple[list[Record], list[dict[str, str]], str]
-"""Raw records, rows of the table, and what was measured."""
-
-
 def time_training(comparison: Comparison) -> Measured:
     """Train with each program and precision in turns.
 
@@ -145,7 +139,7 @@ def time_training(comparison: Comparison) -> Measured:
         clock = {toolkit.find("update", line): second for line, second in lines}
         if not {REPORT_EVERY, total} <= clock.keys():
             raise UserError(
-                f"{name} did not report at updates {REPORT_EVERY} and {total}: {folder}.log"
+                f"{name} did not report at update {REPORT_EVERY} or {total}; see {folder}.log"
             )
         seconds = clock[total] - clock[REPORT_EVERY]
         speed = config.updates * batch * text.target_tokens / text.pairs / seconds
@@ -177,7 +171,7 @@ def time_translation(comparison: Comparison) -> Measured:
         found = toolkit.hypotheses(folder)
         if not seconds or len(found) != len(references):
             raise UserError(
-                f"{name} translated {len(found)} sentences in {seconds} s: {folder}.log"
+                f"{name} translated {len(found)} sentences in {seconds} s; see {folder}.log"
             )
         log.info("%s: %.1f sentences/s", folder.name, len(found) / seconds)
         case = {"search": "greedy" if beam == 1 else f"beam {beam}", "precision": precision}

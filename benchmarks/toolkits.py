@@ -61,8 +61,9 @@ def write_text(corpus: Corpus, folder: Path, min_frequency: int) -> PeerText:
     test = next(iter(corpus.tests.values()))
     splits = {"test": test, "valid": corpus.valid, "train": corpus.train}
     for name, split in splits.items():
+        # Joined and split: no word keeps white space at which a toolkit could split it.
         sides = [
-            [words(tokenizer, line) for line in read_lines(path)]
+            [" ".join(tokenizer.tokenize(line.lower())).split() for line in read_lines(path)]
             for tokenizer, path in zip(tokenizers, (split.source, split.target), strict=True)
         ]
         kept = [pair for pair in zip(*sides, strict=True) if all(pair)]
@@ -75,11 +76,6 @@ def write_text(corpus: Corpus, folder: Path, min_frequency: int) -> PeerText:
         sizes.append(write_lines(folder / f"words.{language}", frequent))
     tokens = counts[1].total() + len(kept)
     return PeerText(folder.resolve(), *languages, len(kept), tokens, (sizes[0], sizes[1]))
-
-
-def words(tokenizer: MosesWordTokenizer, line: str) -> list[str]:
-    """Words in lower case, free of white space at which a toolkit could split them."""
-    return " ".join(tokenizer.tokenize(line.lower())).split()
 
 
 class Toolkit:

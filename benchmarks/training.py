@@ -190,9 +190,7 @@ def train(path: str, workload: Workload) -> None:
 
 
 def benchmark_training(config: DictConfig) -> Path:
-    """Measure each size by each path, by ``configs/training.yaml``; the path of the table.
-
-    Timings and a picture lie next to it, called after the sizes, such as ``training-m-l``.
+    """Measure as ``configs/training.yaml`` says; the path of the table, such as training-m-l.md.
 
     Raises:
         UserError: a size, a path, a kind of attention or the device does not exist.
@@ -219,12 +217,8 @@ def benchmark_training(config: DictConfig) -> Path:
 
 def _measure(workload: Workload, config: DictConfig) -> list[dict[str, Any]]:
     """One record for each path. Memory comes first, while this process holds little."""
-    tiny = Workload(SIZES["tiny"], workload.attention, workload.seed, workload.device)
-    memory = {
-        path: peak_memory(
-            partial(train, path, tiny), partial(train, path, workload), workload.device
-        )
-        for path in config.paths
+    peaks = {
+        path: peak_memory(partial(train, path, workload), workload.device) for path in config.paths
     }
     trainings = {path: start(path, workload) for path in config.paths}
     cases = {path: training.update for path, training in trainings.items()}
@@ -237,7 +231,7 @@ def _measure(workload: Workload, config: DictConfig) -> list[dict[str, Any]]:
             "kernels": training.kernels,
             "rounds_seconds": timed[path],
             "median_seconds": median(second for turn in timed[path] for second in turn),
-            "memory": memory[path],
+            "peak_megabytes": peaks[path],
         }
         for path, training in trainings.items()
     ]
@@ -250,7 +244,7 @@ def _row(run: dict[str, Any], first: dict[str, Any]) -> dict[str, str]:
         "ms/update": f"{1e3 * run['median_seconds']:,.1f}",
         "target tokens/s": f"{run['target_tokens'] / run['median_seconds']:,.0f}",
         f"speed over {first['path']}": "1" if run is first else ratio_by_round(theirs, own),
-        **{key: f"{size:,.0f}" for key, size in run["memory"].items()},
+        "peak MB": f"{run['peak_megabytes']:,.0f}",
     }
 
 
@@ -266,7 +260,7 @@ def _notes(config: DictConfig) -> list[str]:
         *(f"{path}: {PATHS[path]}." for path in config.paths),
         f"Medians over {config.rounds} rounds of {config.updates} updates of each path in turn; "
         "speeds relative to the first path within a round, median and range. Memory of each path "
-        "in a fresh process, in MB of a million bytes; beyond PyTorch: on top of a tiny training. "
+        "in a fresh process, Python and PyTorch included, in MB of a million bytes. "
         f"Seed {config.seed}.",
     ]
 

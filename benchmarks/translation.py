@@ -24,10 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def benchmark_translation(config: DictConfig) -> Path:
-    """Time a checkpoint on a test set of its corpus, by ``configs/translation.yaml``.
-
-    Returns:
-        Path of the table; timings lie next to it.
+    """Time a checkpoint as ``configs/translation.yaml`` says; the path of the table.
 
     Raises:
         UserError: the checkpoint, the device, the corpus or the test set does not exist.
@@ -47,9 +44,8 @@ def benchmark_translation(config: DictConfig) -> Path:
         for beam, size in product(config.beams, config.batch_sizes)
     }
     load = partial(translate, config.checkpoint, device.type, config.precision)
-    tiny = partial(load, sentences[:1], DecodingConfig(beam=1))
-    memory = {
-        (beam, size): peak_memory(tiny, partial(load, sentences[:size], decoding), device)
+    peaks = {
+        (beam, size): peak_memory(partial(load, sentences[:size], decoding), device)
         for (beam, size), (_, decoding) in searches.items()
     }
     log.info("%d searches, %d rounds", len(searches), config.rounds)
@@ -70,11 +66,11 @@ def benchmark_translation(config: DictConfig) -> Path:
                 "sentences/s": f"{median(own):,.1f}",
                 f"speed over batch {single[1]}": ratio_by_round(own, speeds[single]),
                 f"speed over beam {first[0]}": ratio_by_round(own, speeds[first]),
-                **{key: f"{peak:,.0f}" for key, peak in memory[beam, size].items()},
+                "peak MB": f"{peaks[beam, size]:,.0f}",
             }
         )
         run = {"beam": beam, "batch_size": size, "sentences": len(searches[beam, size][0])}
-        runs.append({**run, "seconds": seconds[beam, size], "memory": memory[beam, size]})
+        runs.append({**run, "seconds": seconds[beam, size], "peak_megabytes": peaks[beam, size]})
     trained, products = checkpoint.config, str(translator.precision).removeprefix("torch.")
     notes = [
         f"Model: {trained.name}, {trained.system}, seed {trained.seed}: "
@@ -85,7 +81,7 @@ def benchmark_translation(config: DictConfig) -> Path:
         f"Medians over {config.rounds} rounds, in which the searches take turns; ratios within a "
         "round, median and range.",
         "Memory of a fresh process that loads the model and translates one batch, in MB of a "
-        "million bytes; beyond PyTorch: on top of one sentence by greedy search.",
+        "million bytes.",
     ]
     path = Path(config.output) / "translation"
     return write_results(path, "Translation speed", rows, notes, runs, device)

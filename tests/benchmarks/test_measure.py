@@ -51,9 +51,7 @@ def fill_below(megabytes: int) -> None:
 @on_linux
 def test_the_peak_is_that_of_the_work_and_not_of_this_process():
     ballast = np.ones(1_000_000_000, np.uint8)
-    memory = peak_memory(partial(fill, 1), partial(fill, 300), CPU)
-    assert memory["beyond PyTorch"] == pytest.approx(300, abs=60)
-    assert 300 < memory["peak MB"] < len(ballast) / 1e6
+    assert 400 < peak_memory(partial(fill, 400), CPU) < len(ballast) / 1e6
 
 
 @on_linux

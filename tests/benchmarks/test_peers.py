@@ -4,8 +4,6 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
-from typing import NamedTuple
 
 import peers
 import pytest
@@ -126,39 +124,6 @@ def test_ours_is_told_the_same(text, tmp_path, precision):
     assert (config.tokenization.kind, config.corpus.directory) == ("whitespace", str(text.text))
 
 
-def test_autocasts_are_forced_where_the_programs_ask_for_one(monkeypatch):
-    """On made-up modules of the two that have no bfloat16 on a processor."""
-    seen = []
-
-    def see(**autocast) -> None:
-        with torch.autocast(**autocast) if autocast else torch.cuda.amp.autocast(enabled=False):
-            seen.append((torch.ones(2, 2) @ torch.ones(2, 2)).dtype)
-        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
-
-    class Parsed(NamedTuple):
-        seed: int
-        autocast: dict
-
-    names = ("onmt", "onmt.bin", "onmt.bin.train")
-    names += ("joeynmt", "joeynmt.training", "joeynmt.prediction", "joeynmt.__main__")
-    modules = {name: ModuleType(name) for name in names}
-    for name, module in modules.items():
-        monkeypatch.setitem(sys.modules, name, module)
-    package = modules["joeynmt"]
-    for name in ("training", "prediction"):  # each has imported the function by name
-        setattr(package, name, modules[f"joeynmt.{name}"])
-        getattr(package, name).parse_global_args = lambda seed: Parsed(seed, {})
-    modules["joeynmt.__main__"].main = lambda: [
-        see(**module.parse_global_args(4).autocast)
-        for module in (package.training, package.prediction)
-    ]
-    exec(OmegaConf.load(CONFIGS / "joeynmt.yaml").autocast, {})
-    monkeypatch.setattr(torch.cuda.amp, "autocast", torch.cuda.amp.autocast)  # put back later
-    modules["onmt.bin.train"].main = see
-    exec(OmegaConf.load(CONFIGS / "opennmt.yaml").training_autocast, {})
-    assert seen == 3 * [torch.bfloat16]
-
-
 @pytest.mark.parametrize("name", LINES)
 def test_each_number_is_found_in_its_line_alone(name):
     toolkit = Toolkit(name, Path("python"))
@@ -237,18 +202,6 @@ def test_the_programs_take_turns_and_the_table_names_who_is_left_out(
     assert table.with_suffix(".png").exists() == (measure == "quality")
 
 
-def test_speeds_are_medians_and_ratios_within_a_round():
-    speeds = {"seq2seq": [300.0, 500.0, 200.0], "opennmt": [100.0, 250.0, 100.0]}
-    runs = [
-        {"program": name, "case": {"precision": "fp32"}, "speed": speed, "words": 9.0}
-        for name, own in speeds.items()
-        for speed in own
-    ]
-    ours, theirs = speed_rows(runs, "tokens/s", {"words": ".0f"})
-    assert list(ours.values()) == ["seq2seq", "fp32", "300.0", "1", "9"]
-    assert list(theirs.values()) == ["opennmt", "fp32", "100.0", "2.00 [2.00, 3.00]", "9"]
-
-
 @pytest.mark.parametrize("given", ["peers=[openmt]", "updates=30", "measure=speed"])
 def test_a_comparison_that_cannot_be_made_is_refused_before_a_download(monkeypatch, given):
     monkeypatch.setattr(peers, "obtain", lambda *_: pytest.fail("obtained"))
@@ -263,3 +216,15 @@ def test_a_program_that_fails_or_is_not_there_is_named(tmp_path):
     failing.command = lambda *_: ["-c", "print('the last word'); raise SystemExit(3)"]
     with pytest.raises(UserError, match=r"opennmt .*3 \(the last word\)"):
         failing.run("train", tmp_path, {})
+
+
+def test_speeds_are_medians_and_ratios_within_a_round():
+    speeds = {"seq2seq": [300.0, 500.0, 200.0], "opennmt": [100.0, 250.0, 100.0]}
+    runs = [
+        {"program": name, "case": {"precision": "fp32"}, "speed": speed, "words": 9.0}
+        for name, own in speeds.items()
+        for speed in own
+    ]
+    ours, theirs = speed_rows(runs, "tokens/s", {"words": ".0f"})
+    assert list(ours.values()) == ["seq2seq", "fp32", "300.0", "1", "9"]
+    assert list(theirs.values()) == ["opennmt", "fp32", "100.0", "2.00 [2.00, 3.00]", "9"]

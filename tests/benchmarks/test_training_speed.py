@@ -1,6 +1,8 @@
 """All paths make the same update; the table follows from the timings, which are all kept."""
 
 import json
+import re
+from pathlib import Path
 from statistics import median
 
 import pytest
@@ -45,20 +47,13 @@ def test_paths_differ_in_what_their_names_say():
     assert taped == {"hoisted", "hoisted-bf16"}
 
 
-def test_batches_are_full_and_m_is_the_default_model():
-    size = SIZES["tiny"]._replace(batch=50)
-    workload = Workload(size, "additive", 3, torch.device("cpu"))
-    batch = workload.batch()
-    assert batch.source.equal(workload.batch().source)
-    assert batch.source.shape == (50, size.source)
-    assert batch.target_input[:, 1:].equal(batch.target_output[:, :-1])
-    assert 4 <= batch.source.min() < batch.source.max() < size.vocabulary
+def test_m_is_the_default_model():
     default = Workload(SIZES["m"], "additive", 1, torch.device("cpu")).config("fast")
     assert default == type(default)()
 
 
 def test_every_path_is_measured_and_every_timing_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "peak_memory", lambda *_: {"peak MB": 2.0, "beyond PyTorch": 1.0})
+    monkeypatch.setattr(training, "peak_memory", lambda *_: 2.0)
     given = ["sizes=[tiny]", f"paths=[{','.join(PATHS)}]", "attention=fixed", "device=cpu"]
     config = compose_config("training", [*given, "updates=2", "rounds=3", f"output={tmp_path}"])
     table = benchmark_training(config)
@@ -77,6 +72,18 @@ def test_every_path_is_measured_and_every_timing_kept(tmp_path, monkeypatch):
         assert len(seconds) == 6
         assert row[header.index("ms/update")] == f"{1e3 * median(seconds):,.1f}"
     assert str(tmp_path) not in text
+
+
+def test_every_command_of_the_pages_composes():
+    root = Path(training.__file__).resolve().parent.parent
+    pages = "".join(
+        page.read_text(encoding="utf-8")
+        for page in [root / "README.md", *(root / "docs").glob("*.md")]
+    )
+    commands = re.findall(r"^python benchmarks/(\w+)\.py (.*)$", pages, re.MULTILINE)
+    assert {name for name, _ in commands} >= {"training", "translation", "peers", "large_corpus"}
+    for name, overrides in commands:
+        compose_config(name, overrides.split())
 
 
 @pytest.mark.parametrize("given", ["sizes=[m3]", "paths=[fst]", "attention=dot", "size=[m]"])
