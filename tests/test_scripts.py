@@ -54,7 +54,7 @@ def reproduced(tmp_path_factory) -> Path:
     """A folder in which the toy experiment has been reproduced."""
     folder = tmp_path_factory.mktemp("reproduced")
     done = run(folder, "reproduce", *TOY)
-    assert "| source words" in done.stdout
+    assert "| words" in done.stdout
     assert "no-attention" in done.stdout
     return folder
 

@@ -7,7 +7,7 @@ the training, and its score is the mean over its seeds.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -25,6 +25,7 @@ from seq2seq.evaluation.lengths import (
     score_rows,
     source_words,
 )
+from seq2seq.evaluation.scores import signatures
 from seq2seq.evaluation.significance import (
     DifferenceInDifferences,
     PairedComparison,
@@ -142,19 +143,17 @@ def compare_systems(
     """
     for other in evaluations[1:]:
         _require_same_texts(evaluations[0], other)
+    evaluations = [replace(one, counts=one.counted_with(config)) for one in evaluations]
     groups = group_by_system(evaluations)
     names, against = arrange(list(groups), baseline, baselines or {})
     words = source_words(evaluations[0].texts.sources)
     members = bucket_members(words, config.length_buckets)
-    counts = {
-        name: {seed: one.counted_with(config).bleu for seed, one in groups[name].items()}
-        for name in names
-    }
+    counts = {name: {seed: one.counts.bleu for seed, one in groups[name].items()} for name in names}
     systems = []
     for name in names:
         seeds = list(groups[name].values())
-        counted = [(seed.texts, seed.counted_with(config)) for seed in seeds]
-        rows = [row for row in score_rows(counted, config) if row.words != KNOWN]
+        rows = score_rows([(seed.texts, seed.counts) for seed in seeds], config)
+        rows = [row for row in rows if row.words != KNOWN]
         course = trend(np.stack(list(counts[name].values())), members, config)
         systems.append(System(name, list(groups[name]), seeds, rows, course))
     everything = {**members, ALL: np.ones(len(words), dtype=bool)}
@@ -171,7 +170,7 @@ def compare_systems(
             if name in against
         ],
         config_differences=_config_differences({name: groups[name] for name in names}),
-        signatures=evaluations[0].counted_with(config).signatures,
+        signatures=signatures(config.tokenize, config.ter),
         settings=config,
     )
 

@@ -55,8 +55,11 @@ def examples(comparison: Comparison) -> list[Example]:
         order = lines[np.argsort(-difference[lines], kind="stable")].tolist()
         half = (len(order) + 1) // 2
         reasons: dict[int, str] = {line: "a sample" for line in blind if members[line]}
-        reasons |= dict.fromkeys(order[: min(EACH, half)], names[0])
-        reasons |= dict.fromkeys(order[max(half, len(order) - EACH) :], names[1])
+        best, worst = order[: min(EACH, half)], order[max(half, len(order) - EACH) :]
+        if comparison.gaps:
+            best = [line for line in best if difference[line] > 0]
+            worst = [line for line in worst if difference[line] < 0]
+        reasons |= {**dict.fromkeys(best, names[0]), **dict.fromkeys(worst, names[1])}
         for line in sorted(reasons, key=lambda line: (int(words[line]), line)):
             hypotheses = [
                 (s.name, shortened(s.first.texts.hypotheses[line]), float(scores[s.name][line]))

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from reversal import reversal_experiment, write_reversal_corpus
+from reversal import write_reversal_corpus
 from synthetic_translations import translated
 from toy_evaluation import settings
 
@@ -22,7 +22,6 @@ from seq2seq.config import (
     GrammarCorpus,
     Multi30kCorpus,
 )
-from seq2seq.data.preparation import prepare
 from seq2seq.data.tokenization import WhitespaceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
@@ -31,7 +30,6 @@ from seq2seq.evaluation import test_sets
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.evaluation.references import reference_links
-from seq2seq.training.trainer import Trainer
 
 
 @pytest.fixture
@@ -255,16 +253,6 @@ def test_more_texts_are_test_sets_of_their_own(run, tmp_path):
     for name, path in (("test", "news"), ("a/b", "news"), ("olds", "olds"), ("twice", "twice")):
         with pytest.raises(UserError, match=name):
             evaluate(settings(run, test_texts={name: str(tmp_path / path)}))
-
-
-def test_checkpoints_of_other_vocabularies_are_no_ensemble(run, tmp_path):
-    corpus = write_reversal_corpus(tmp_path / "corpus")
-    text = (corpus / "train.source").read_text(encoding="utf-8")
-    (corpus / "train.source").write_text(text.replace("a", "x"), encoding="utf-8")
-    config = reversal_experiment(tmp_path, max_updates=1)
-    other = Trainer(config, prepare(config.corpus, config.tokenization, tmp_path / "data")).run()
-    with pytest.raises(UserError, match="pieces"):
-        evaluate(settings(run, more_checkpoints=[str(other.path)]))
 
 
 def test_attention_is_kept_for_a_few_lines_of_every_length(run, tmp_path, untranslated_twice):

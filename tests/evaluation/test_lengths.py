@@ -116,15 +116,6 @@ def test_fewer_than_a_hundred_sentences_are_few():
     assert [row.few for row in list(rows.values())[:2]] == [False, True]
 
 
-def test_scores_repeat_and_follow_the_seed():
-    texts = translated({4: 30, 15: 20}, lambda length: 0.7)
-    again = scored(texts)
-    assert scored(texts) == again
-    other = scored(texts, replace(SETTINGS, seed=2))
-    assert other["all"].bleu == again["all"].bleu
-    assert other["all"].bleu_low != again["all"].bleu_low
-
-
 def scored_references(**changes: object) -> Translations:
     """Sentences of 4, 4, 15, 15 and 0 words; the last is blank and has no pieces."""
     said = ReferenceScores(

@@ -64,20 +64,6 @@ def test_bands_are_the_intervals_and_whiskers_reach_from_seed_to_seed(comparison
     np.testing.assert_allclose(drawn, ranges)
 
 
-def test_the_figure_says_what_it_shows(comparison):
-    figure = length_figure(comparison)
-    axes = figure.axes[0]
-    assert axes.get_xlabel() == "Source length (words)"
-    assert axes.get_ylabel() == "BLEU (0 to 100)"
-    words = [text.get_text() for text in (*axes.texts, *figure.texts)]
-    assert {"fixed", "additive", "BLEU by source length", "grammar · test · beam5"} <= set(words)
-    assert {"n = 110", "n = 20"} <= set(words)
-    # Buckets beyond the longest source are left to the table.
-    assert [label.get_text() for label in axes.get_xticklabels()] == [
-        "1–10", "11–20", "21–30", "31–40",
-    ]  # fmt: skip
-
-
 def test_buckets_of_few_sentences_are_hollow(comparison):
     axes = length_figure(comparison).axes[0]
     hollow = {

@@ -5,7 +5,6 @@ import json
 import shutil
 
 import pytest
-from page_material import HOSTILE
 from test_page import page_of
 
 selenium = pytest.importorskip("selenium")
@@ -190,11 +189,6 @@ def test_paper_shows_everything_and_no_controls(page):
     page.execute_script("window.dispatchEvent(new Event('afterprint'))")
     assert page.execute_script(folded) == before
     assert not all(before)
-
-
-def test_hostile_text_is_shown_as_it_is(page):
-    texts = page.execute_script("return document.body.textContent")
-    assert all(text in texts for text in HOSTILE)
 
 
 def test_without_its_script_the_page_has_everything(browser, address):
