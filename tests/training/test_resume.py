@@ -32,7 +32,7 @@ from seq2seq.training.trainer import Trainer
 from seq2seq.training.training_step import TrainingStep
 
 CPU = torch.device("cpu")
-KILLS = 4
+KILLS = 3
 """Of each kind: at a file operation, and at a moment in time."""
 CLOCK = ("seconds", "tokens_per_second", "waiting_for_data")
 
