@@ -125,35 +125,42 @@ def _runs(name: str, composed: DictConfig, overrides: list[str]) -> Any:
     for key in given:
         if instead := INSTEAD.get((name, key)):
             raise UserError(f"{name} does not read {key}; give {instead}=... instead.")
-    chosen = composed.system
-    if chosen in schema.ATTENTION_KINDS and chosen not in composed.systems:
+    chosen, systems = composed.system, composed.systems
+    if chosen in schema.ATTENTION_KINDS and chosen not in systems:
         arm = {"model": {"attention": {"kind": chosen}}}
-        OmegaConf.update(composed, f"systems.{chosen}", arm, force_add=True)
+        OmegaConf.update(systems, chosen, arm, force_add=True)
     _to_dataclass(name, composed)  # before an arm hides what is wrong
-
-    def run(system: str, seed: int) -> Any:
-        arm: Any = OmegaConf.to_container(composed.systems[system], resolve=True)
-        for key, value in schema.flatten(arm).items():
-            if key != "seeds" and given.get(key, value) != value:
-                raise UserError(
-                    f"{key}={given[key]} would have no effect: system={system} sets it to {value}; "
-                    f"leave it out, or give systems.{system}.{key}=... instead."
-                )
-        chosen = {"system": system, "seed": seed, "seeds": seeds[system]}
-        merged: Any = OmegaConf.merge(composed, arm, chosen)
-        return _to_dataclass(name, merged)
-
-    systems = list(composed.systems) if name == "reproduce" else [chosen]
-    if name == "reproduce" and "system" in given:
+    if name != "reproduce":
+        return _with_arm(name, composed, chosen, {"seed": composed.seed}, given)
+    names = list(systems)
+    if "system" in given:
         composed.baseline = composed.baselines.get(chosen, composed.baseline)
         composed.baselines = {}
-        systems = list(dict.fromkeys([chosen, composed.baseline]))
-    own = {} if "seeds" in given else composed.systems
-    seeds = {system: own.get(system, {}).get("seeds", composed.seeds) for system in systems}
-    if name != "reproduce":
-        return run(chosen, composed.seed)
-    every = dict.fromkeys(seed for of_one in seeds.values() for seed in of_one)
-    return [run(system, seed) for seed in every for system in systems if seed in seeds[system]]
+        names = list(dict.fromkeys([chosen, composed.baseline]))
+    seeds = {system: systems[system].get("seeds", composed.seeds) for system in names}
+    if "seeds" in given:
+        seeds = dict.fromkeys(names, composed.seeds)
+    return [
+        _with_arm(name, composed, system, {"seed": seed, "seeds": seeds[system]}, given)
+        for seed in dict.fromkeys(seed for own in seeds.values() for seed in own)
+        for system in names
+        if seed in seeds[system]
+    ]
+
+
+def _with_arm(
+    name: str, composed: DictConfig, system: str, seeds: dict[str, Any], given: dict[str, Any]
+) -> Any:
+    """The composed config with what ``systems`` says of one on top; nothing ``given`` is undone."""
+    arm: Any = OmegaConf.to_container(composed.systems[system], resolve=True)
+    for key, value in schema.flatten(arm).items():
+        if key != "seeds" and given.get(key, value) != value:
+            raise UserError(
+                f"{key}={given[key]} would have no effect: system={system} sets it to {value}; "
+                f"leave it out, or give systems.{system}.{key}=... instead."
+            )
+    merged: Any = OmegaConf.merge(composed, arm, seeds | {"system": system})
+    return _to_dataclass(name, merged)
 
 
 def _to_dataclass(name: str, composed: DictConfig) -> Any:
