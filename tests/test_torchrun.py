@@ -1,6 +1,7 @@
 """Training by torchrun, as a user starts it: stopped, killed, and started again."""
 
 import json
+import re
 import os
 import signal
 import subprocess
