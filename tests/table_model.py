@@ -7,7 +7,7 @@ from torch import nn
 
 from seq2seq.data.vocabulary import BOS, EOS, PAD
 from seq2seq.model.decoder import DecoderState
-from seq2seq.model.encoder import Encoded
+from seq2seq.model.encoder import Source
 from seq2seq.model.translation import Step, TranslationModel
 
 PIECES = 7
@@ -37,28 +37,27 @@ class TableModel(TranslationModel):
     def encode(self, source, lengths):
         mask = torch.arange(source.shape[1]) < lengths[:, None]
         memory = (source * mask).float()[:, :, None]
-        return Encoded(memory, mask, memory.sum(dim=1))
+        keys = memory * (1 + torch.arange(memory.shape[1]))[:, None]
+        return Source(memory, mask, memory.sum(dim=1), keys)
 
-    def keys(self, memory):
-        return memory * (1 + torch.arange(memory.shape[1]))[:, None]
-
-    def initial_state(self, encoded):
-        start = torch.full((1, len(encoded.memory), 1), float(BOS))
+    def init_state(self, source):
+        start = torch.full((1, len(source.mask), 1), float(BOS))
         nothing = start.new_empty(start.shape[1], 0)
         return DecoderState(start, start.clone(), nothing, nothing)
 
-    def step(self, token, state, encoded, keys):
+    def step(self, token, state, source):
         self.steps += 1
+        keys = source.keys
         self.shapes.add((len(keys), len(token)))
         row = torch.arange(len(token)) // (len(token) // len(keys))
         older = state.hidden[0, :, 0].long()
-        memory = encoded.memory[row, :, 0]
+        memory = source.annotations[row, :, 0]
         first = self.by_keys[keys[row, :, 0].sum(1).long() % CODES, older]
         second = self.by_memory[memory.sum(1).long() % CODES, token]
         places = torch.arange(memory.shape[1])
         looked = 3 * torch.sin(1.7 * memory + 0.9 * token[:, None] + 2.3 * places)
-        weights = looked.masked_fill(~encoded.mask[row], -math.inf).softmax(dim=1)
-        after = DecoderState(token[None, :, None].float(), state.cell, state.past, state.fed)
+        weights = looked.masked_fill(~source.mask[row], -math.inf).softmax(dim=1)
+        after = state._replace(hidden=token[None, :, None].float())
         return Step(first + second, after, weights)
 
 
@@ -77,10 +76,10 @@ def random_sentences(count, seed=0, longest=6):
 def next_step(model, sentence, prefix):
     """log p(piece | prefix) of one sentence, and the sum of the weights of all steps so far."""
     source, lengths = pad([sentence])
-    encoded = model.encode(source, lengths)
-    state, token, looked = model.initial_state(encoded), BOS, 0
+    source = model.encode(source, lengths)
+    state, token, looked = model.init_state(source), BOS, 0
     for piece in [*prefix, None]:
-        step = model.step(torch.tensor([token]), state, encoded, model.keys(encoded.memory))
+        step = model.step(torch.tensor([token]), state, source)
         state, token, looked = step.state, piece, looked + step.weights[0]
     return step.logits[0].log_softmax(0).tolist(), looked.tolist()
 

@@ -42,7 +42,7 @@ from seq2seq.data.preparation import prepare
 from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import read_evaluation, write_evaluation
-from seq2seq.evaluation.scores import Translations
+from seq2seq.evaluation.translations import Translations
 
 
 def settings(value: Any) -> str:

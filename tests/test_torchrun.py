@@ -1,8 +1,8 @@
 """Training by torchrun, as a user starts it: stopped, killed, and started again."""
 
 import json
-import re
 import os
+import re
 import signal
 import subprocess
 import sys

@@ -18,7 +18,7 @@ from seq2seq.decoding.hypotheses import SearchResult
 from seq2seq.decoding.translator import Hypothesis, Translator, make_hypothesis
 from seq2seq.errors import UserError
 from seq2seq.model.decoder import DecoderState
-from seq2seq.model.encoder import Encoded
+from seq2seq.model.encoder import Source
 from seq2seq.model.translation import Step, TranslationModel
 
 WORDS = ["der", "hund", "läuft", "heim", "🐕", "a\u2028b", "c\x0bd", "e\r", "f\ng"]
@@ -43,23 +43,21 @@ class EchoModel(TranslationModel):
         self.saw.add((self.training, torch.is_autocast_enabled("cpu")))
         mask = torch.arange(source.shape[1]) < lengths[:, None]
         memory = source.float()[:, :, None]
-        return Encoded(memory, mask, memory[:, 0])
+        return Source(memory, mask, memory[:, 0], memory)
 
-    def keys(self, memory):
-        return memory
-
-    def initial_state(self, encoded):
-        position = torch.zeros(1, len(encoded.memory), 1)
+    def init_state(self, source):
+        position = torch.zeros(1, len(source.mask), 1)
         nothing = position.new_empty(position.shape[1], 0)
         return DecoderState(position, position, nothing, nothing)
 
-    def step(self, token, state, encoded, keys):
-        rows = torch.arange(len(token)) // (len(token) // len(keys))
+    def step(self, token, state, source):
+        memory = source.annotations
+        rows = torch.arange(len(token)) // (len(token) // len(memory))
         place = state.hidden[0, :, 0].long()
-        following = encoded.memory[rows, place, 0].long()
+        following = memory[rows, place, 0].long()
         scores = 20.0 * nn.functional.one_hot(following, self.size).float()
-        position = (state.hidden + 1).clamp(max=encoded.memory.shape[1] - 1)
-        weights = nn.functional.one_hot(place, encoded.memory.shape[1]).float()
+        position = (state.hidden + 1).clamp(max=memory.shape[1] - 1)
+        weights = nn.functional.one_hot(place, memory.shape[1]).float()
         return Step(scores, state._replace(hidden=position, cell=position), self.attends * weights)
 
 

@@ -8,9 +8,11 @@ import pytest
 import torch
 from slow_loops import against_the_largest, attend, softmax
 
+from seq2seq.config import AttentionConfig
 from seq2seq.explain.decoder_attention import additive, dot, draw
-from seq2seq.model.attention import AdditiveAttention, DotAttention
-from seq2seq.model.encoder import Encoded
+from seq2seq.model.attention.additive import AdditiveAttention
+from seq2seq.model.attention.dot_product import DotAttention
+from seq2seq.model.encoder import Source
 
 DIGITS = {"rtol": 0, "atol": 0.51e-8}
 """Agreement in all of 8 decimals."""
@@ -78,15 +80,16 @@ def test_keys_and_query_are_the_two_halves_of_the_first_layer():
 def test_additive_is_what_the_trainer_computes(learning, dtype):
     walkthrough = additive()
     annotations, state, layer_1, layer_2, _, _ = (torch.tensor(x, dtype=dtype) for x in draw())
-    attention = AdditiveAttention(query_size=16, memory_size=16, size=10).to(dtype)
+    attention = AdditiveAttention(16, 16, AttentionConfig(size=10)).to(dtype)
     attention.load_state_dict(
-        {"key.weight": layer_1[:16].T, "query.weight": layer_1[16:].T, "score": layer_2[:, 0]}
+        {"key.weight": layer_1[:16].T, "query.weight": layer_1[16:].T, "vector": layer_2[:, 0]}
     )
     memory = annotations[None]
-    encoded = Encoded(memory, torch.ones(1, 5, dtype=torch.bool), torch.zeros(1, 16, dtype=dtype))
+    mask = torch.ones(1, 5, dtype=torch.bool)
     with torch.set_grad_enabled(learning):
         keys = attention.keys(memory)
-        context, weights = attention(state, keys, encoded, attention.begin(encoded))
+        source = Source(memory, mask, torch.zeros(1, 16, dtype=dtype), keys)
+        context, weights = attention(state, source, attention.init_state(source))
     close = {"rtol": 0, "atol": 1e-6 if dtype == torch.float64 else 1e-5}
     np.testing.assert_allclose(keys[0].detach().numpy(), walkthrough["keys"], **close)
     np.testing.assert_allclose(weights.detach().numpy().T, walkthrough["weights"], **close)
@@ -129,14 +132,10 @@ def test_dot_equals_the_slow_loop():
 def test_dot_is_what_the_trainer_computes(dtype):
     memory = torch.tensor([ANNOTATIONS], dtype=dtype)
     mask = torch.ones(1, memory.shape[1], dtype=torch.bool)
-    encoded = Encoded(memory, mask, memory[:, 0])
-    attention = DotAttention()
-    context, weights = attention(
-        torch.tensor([STATE], dtype=dtype),
-        attention.keys(memory),
-        encoded,
-        attention.begin(encoded),
-    )
+    source = Source(memory, mask, memory[:, 0], memory)
+    attention = DotAttention(memory.shape[2], memory.shape[2], AttentionConfig(kind="dot"))
+    state = torch.tensor([STATE], dtype=dtype)
+    context, weights = attention(state, source, attention.init_state(source))
     walkthrough = dot()
     np.testing.assert_allclose(walkthrough["weights"], weights, rtol=0, atol=1e-6)
     np.testing.assert_allclose(walkthrough["context"].T, context, rtol=1e-6)

@@ -7,10 +7,11 @@ import pytest
 import torch
 from slow_loops import against_the_largest, attend, softmax
 
+from seq2seq.config import AttentionConfig
 from seq2seq.explain.decoder_attention import additive, draw
 from seq2seq.explain.local_attention import local
-from seq2seq.model.attention import PredictiveLocalAttention
-from seq2seq.model.encoder import Encoded
+from seq2seq.model.attention.local import PredictiveLocalAttention
+from seq2seq.model.encoder import Source
 
 
 def test_it_starts_from_the_scores_of_additive_alignment():
@@ -78,7 +79,7 @@ def test_window_and_gaussian_are_what_the_trainer_computes():
     walkthrough = local()
     memory = torch.tensor(walkthrough["annotations"])[None]
     state = torch.tensor(walkthrough["state"])
-    attention = PredictiveLocalAttention(query_size=16, memory_size=16, window=2).double()
+    attention = PredictiveLocalAttention(16, 16, AttentionConfig(window=2)).double()
     # Some W with s W h_j = e_j for the five j: there are 16 unknowns in W's shadow of s.
     shadow = torch.linalg.lstsq(memory[0], torch.tensor(walkthrough["scores"])).solution
     share = (walkthrough["predicted position"].item() - 1) / 4
@@ -88,10 +89,8 @@ def test_window_and_gaussian_are_what_the_trainer_computes():
         wanted = math.log(share / (1 - share))
         attention.position.weight.copy_(wanted * asked / asked.square().sum())
         mask = torch.ones(1, 5, dtype=torch.bool)
-        encoded = Encoded(memory, mask, torch.zeros_like(state))
-        context, weights = attention(
-            state, attention.keys(memory), encoded, attention.begin(encoded)
-        )
+        source = Source(memory, mask, torch.zeros_like(state), memory)
+        context, weights = attention(state, source, attention.init_state(source))
     close = {"rtol": 0, "atol": 1e-6}
     np.testing.assert_allclose(weights.numpy().T, walkthrough["local weights"], **close)
     np.testing.assert_allclose(context.numpy(), walkthrough["context"], **close)

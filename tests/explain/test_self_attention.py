@@ -7,10 +7,12 @@ import pytest
 import torch
 from slow_loops import against_the_largest, attend, product, self_attention, softmax
 
+from seq2seq.config import AttentionConfig
 from seq2seq.explain.self_attention import multi_head, scaled_dot, softmax_axis
 from seq2seq.explain.walkthrough import Walkthrough
-from seq2seq.model.attention import Attention, MultiHeadAttention, ScaledDotAttention
-from seq2seq.model.encoder import Encoded
+from seq2seq.model.attention.base import Attention
+from seq2seq.model.attention.dot_product import MultiHeadAttention, ScaledDotAttention
+from seq2seq.model.encoder import Source
 
 WORDS = [[0.2, 0.9, 0.1, 0.5], [0.8, 0.3, 0.7, 0.2], [0.4, 0.6, 0.3, 0.9]]
 W_Q = [[0.9 if row == column else 0.1 for column in range(4)] for row in range(4)]
@@ -189,9 +191,10 @@ def attend_to_itself(attention: Attention, words: np.ndarray, **weights: np.ndar
     attention = attention.double()
     attention.load_state_dict({f"{n}.weight": torch.tensor(w.T) for n, w in weights.items()})
     mask = torch.ones(memory.shape[:2], dtype=torch.bool)
-    encoded = Encoded(memory, mask, torch.zeros_like(memory[:, 0]))
     with torch.no_grad():
-        contexts, looked = attention.unroll(memory, attention.keys(memory), encoded)
+        keys = attention.keys(memory)
+        source = Source(memory, mask, torch.zeros_like(memory[:, 0]), keys)
+        contexts, looked = attention.all_steps(memory, source)
     return contexts[0].numpy(), looked[0].numpy()
 
 
@@ -205,8 +208,9 @@ def test_scaled_dot_is_what_the_trainer_computes(
 ):
     """Its values are the annotations themselves; W_v comes after the sum as well as before it."""
     words = walkthrough["words"]
+    width = words.shape[1]
     contexts, looked = attend_to_itself(
-        ScaledDotAttention(*[words.shape[1]] * 3),
+        ScaledDotAttention(width, width, AttentionConfig(size=width)),
         words,
         query=walkthrough[w_q],
         key=walkthrough[w_k],
@@ -219,7 +223,7 @@ def test_scaled_dot_is_what_the_trainer_computes(
 def test_multi_head_is_what_the_trainer_computes():
     walkthrough = multi_head()
     contexts, looked = attend_to_itself(
-        MultiHeadAttention(4, 4, 4, heads=2),
+        MultiHeadAttention(4, 4, AttentionConfig(size=4, heads=2)),
         walkthrough["words"],
         query=walkthrough["W_q = W_k"],
         key=walkthrough["W_q = W_k"],
