@@ -54,7 +54,7 @@ def read_training_run(folder: Path) -> TrainingRun:
     """
     try:
         return _training_run(parse_object((folder / "run.json").read_bytes()), folder)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise UserError(
             f"{folder} holds no readable training run ({type(error).__name__}: {error}); name a "
             "folder that train or reproduce wrote."
@@ -62,10 +62,9 @@ def read_training_run(folder: Path) -> TrainingRun:
 
 
 def _training_run(record: dict[str, Any], folder: Path | None) -> TrainingRun:
-    entries = []
-    if folder is not None and (folder / "metrics.jsonl").exists():
-        for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").split("\n")[:-1]:
-            entries.append(json.loads(line))
+    log = folder / "metrics.jsonl" if folder else None
+    lines = log.read_bytes().split(b"\n")[:-1] if log and log.exists() else []
+    entries = [parse_object(line) for line in lines]
     validations = [entry for entry in entries if entry["kind"] == "validation"]
     seed = "" if record.get("seed") is None else f", seed {record['seed']}"
     return TrainingRun(
