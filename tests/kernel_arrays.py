@@ -6,24 +6,54 @@ import torch
 
 
 class Sizes(NamedTuple):
-    batch: int
-    positions: int
-    attention: int
-    hidden: int
-    width: int
-    words: int
-    rows: int
-    hypotheses: int = 1
+    """By the letters of the operations' shapes; N are sentences, W rows of each, or L of logits."""
+
+    N: int
+    S: int
+    A: int
+    H: int
+    M: int
+    V: int
+    L: int
+    W: int = 1
 
 
-ODD = Sizes(batch=3, positions=5, attention=7, hidden=6, width=10, words=19, rows=11)
+ODD = Sizes(N=3, S=5, A=7, H=6, M=10, V=19, L=11)
 # Past one block, and past several, of every loop and grid of every operation.
-LARGE = Sizes(batch=2, positions=131, attention=261, hidden=130, width=259, words=4100, rows=37)
-# In search, several rows of queries share a sentence.
-SHARED = ODD._replace(hypotheses=4)
-LARGE_SHARED = LARGE._replace(hypotheses=3)
+LARGE = Sizes(N=2, S=131, A=261, H=130, M=259, V=4100, L=37)
 
-OPERATIONS = ("cell", "cell_backward", "attend", "attend_backward", "scores", "scores_backward")
+SHAPES = {
+    **dict.fromkeys(("inputs", "product", "gates", "d_gates"), "RG"),
+    **dict.fromkeys(("before", "after", "hidden", "d_hidden", "d_cell"), "RH"),
+    **dict.fromkeys(("weights", "scores", "d_scores"), "RS"),
+    **dict.fromkeys(("context", "d_context"), "RM"),
+    **dict.fromkeys(("query", "d_query", "d_vector"), "RA"),
+    **dict.fromkeys(("keys", "d_keys"), "NSA"),
+    **dict.fromkeys(("bias", "d_bias"), "V"),
+    **{"annotations": "NSM", "vector": "A", "logits": "LV"},
+}
+ARGUMENTS = {
+    "cell": "inputs product before gates after hidden narrow",
+    "cell_backward": "gates before after d_hidden d_cell d_gates",
+    "attend": "weights annotations context narrow",
+    "attend_backward": "d_context weights annotations d_scores",
+    "scores": "keys query vector mask scores",
+    "scores_backward": "keys query vector d_scores d_query d_keys d_vector",
+    "softmax_loss": "logits bias targets smoothing scale d_bias",
+}
+WRITTEN = {
+    "cell": "gates after hidden narrow",
+    "cell_backward": "d_gates",
+    "attend": "context narrow",
+    "attend_backward": "d_scores",
+    "scores": "scores",
+    "scores_backward": "d_query",
+}
+OPERATIONS = tuple(WRITTEN)
+"""Those that Triton has too."""
+
+SCALED = ("inputs", "product", "after", "weights", "keys", "query", "logits")
+"""What goes through a non-linearity."""
 
 BFLOAT_ROUNDING = 2**-8
 """The relative error of a number rounded to bfloat16."""
@@ -32,87 +62,40 @@ BFLOAT_ROUNDING = 2**-8
 def arguments(operation, sizes, narrow, wide=torch.float32, scale=1.0):
     """What ``operation`` is called with; arrays that it adds to do not start at zero.
 
-    Arrays that it only writes hold 7, so that a place left out shows. ``scale`` multiplies what
-    goes through a non-linearity.
+    Arrays that it only writes hold 7, so that a place left out shows.
     """
     generator = torch.Generator().manual_seed(0)
-    batch, positions, attention, hidden, width, words, rows, hypotheses = sizes
-
-    def random(*shape):
-        return torch.randn(*shape, generator=generator, dtype=torch.float64).to(wide)
-
-    def blank(*shape):
-        return torch.full(shape, 7.0, dtype=wide)
-
-    def slice_of(count, columns):  # of wider rows
-        return torch.full((count, columns + 6), 7.0, dtype=narrow)[:, 4 : 4 + columns]
-
+    letters = sizes._asdict() | {"R": sizes.N * sizes.W, "G": 4 * sizes.H}
     # One whole sentence, one of a single position, the others between.
-    mask = torch.arange(positions) < torch.linspace(positions, 1, batch).long()[:, None]
-    padding = ~mask.repeat_interleave(hypotheses, dim=0)
-    scores = (scale * random(len(padding), positions)).masked_fill(padding, float("-inf"))
-    annotations = random(batch, positions, width) * mask[:, :, None]
-    gates = random(batch, 4 * hidden).sigmoid()
-    gates[:, 2 * hidden : 3 * hidden].mul_(2).sub_(1)
-    if operation == "cell":
-        return {
-            "inputs": (scale * random(batch, 4 * hidden)).to(narrow),
-            "product": (scale * random(batch, 4 * hidden)).to(narrow),
-            "before": random(batch, hidden),
-            "gates": blank(batch, 4 * hidden),
-            "after": blank(batch, hidden),
-            "hidden": blank(batch, hidden),
-            "narrow": slice_of(batch, hidden),
-        }
-    if operation == "cell_backward":
-        return {
-            "gates": gates,
-            "before": random(batch, hidden),
-            "after": scale * random(batch, hidden),
-            "d_hidden": random(batch, hidden),
-            "d_cell": random(batch, hidden),
-            "d_gates": blank(batch, 4 * hidden).to(narrow),
-        }
-    if operation == "attend":
-        return {
-            "weights": scores,
-            "annotations": annotations,
-            "context": blank(batch * hypotheses, width),
-            "narrow": slice_of(batch * hypotheses, width),
-        }
-    if operation == "attend_backward":
-        return {
-            "d_context": random(batch, width),
-            "weights": scores.softmax(dim=1),
-            "annotations": annotations,
-            "d_scores": blank(batch, positions),
-        }
-    if operation == "scores":
-        return {
-            "keys": scale * random(batch, positions, attention),
-            "query": scale * random(batch * hypotheses, attention),
-            "vector": random(attention),
-            "mask": mask,
-            "scores": blank(batch * hypotheses, positions),
-        }
-    if operation == "scores_backward":
-        return {
-            "keys": scale * random(batch, positions, attention),
-            "query": scale * random(batch, attention),
-            "vector": random(attention),
-            "d_scores": random(batch, positions) * mask,
-            "d_query": blank(batch, attention),
-            "d_keys": random(batch, positions, attention),
-            "d_vector": random(batch, attention),
-        }
-    return {
-        "logits": (scale * 3 * random(rows, words)).to(narrow),
-        "bias": random(words),
-        "targets": torch.randint(words, (rows,), generator=generator),
-        "smoothing": 0.1,
-        "scale": 0.37,
-        "d_bias": random(words),
-    }
+    mask = torch.arange(sizes.S) < torch.linspace(sizes.S, 1, sizes.N).long()[:, None]
+    by_row = mask.repeat_interleave(sizes.W, dim=0)
+    given = {"mask": mask, "smoothing": 0.1, "scale": 0.37}
+    given["targets"] = torch.randint(sizes.V, (sizes.L,), generator=generator)
+    for name in ARGUMENTS[operation].split():
+        if name == "narrow":  # a slice of wider rows
+            width = sizes.H if operation == "cell" else sizes.M
+            rows = torch.full((letters["R"], width + 6), 7.0, dtype=narrow)
+            given[name] = rows[:, 4 : 4 + width]
+        if name not in SHAPES:
+            continue
+        shape = [letters[letter] for letter in SHAPES[name]]
+        array = torch.randn(shape, generator=generator, dtype=torch.float64)
+        array = array * (scale if name in SCALED else 1) * (3 if name == "logits" else 1)
+        if name in WRITTEN.get(operation, "").split():
+            array = torch.full_like(array, 7)
+        elif name == "gates":
+            array = array.sigmoid()
+            array[:, 2 * sizes.H : 3 * sizes.H].mul_(2).sub_(1)
+        elif name == "weights":
+            array = array.masked_fill(~by_row, float("-inf"))
+            array = array.softmax(dim=1) if operation == "attend_backward" else array
+        elif name == "annotations":
+            array = array * mask[:, :, None]
+        elif name == "d_scores":
+            array = array * by_row
+        is_narrow = name in ("inputs", "product", "d_gates", "logits")
+        given[name] = array.to(narrow if is_narrow else wide)
+    return {name: given[name] for name in ARGUMENTS[operation].split()}
 
 
 def run(operations, operation, given, device="cpu"):
@@ -120,9 +103,7 @@ def run(operations, operation, given, device="cpu"):
     copies = {n: copied(x, device) if torch.is_tensor(x) else x for n, x in given.items()}
     result = getattr(operations, operation)(**copies)
     after = {n: whole(x).cpu() for n, x in copies.items() if torch.is_tensor(x)}
-    if result is not None:
-        after |= {name: value.cpu() for name, value in result._asdict().items()}
-    return after
+    return after | ({} if result is None else {n: x.cpu() for n, x in result._asdict().items()})
 
 
 def whole(array):
@@ -140,10 +121,8 @@ def copied(array, device="cpu", dtype=None):
 
 def in_float64(given):
     """The same numbers for plain PyTorch in float64, which rounds nothing."""
-    return {
-        name: copied(x, dtype=torch.float64) if torch.is_tensor(x) and x.is_floating_point() else x
-        for name, x in given.items()
-    }
+    arrays = {n: x for n, x in given.items() if torch.is_tensor(x) and x.is_floating_point()}
+    return given | {name: copied(array, dtype=torch.float64) for name, array in arrays.items()}
 
 
 def assert_same(actual, expected, tolerance, narrow=BFLOAT_ROUNDING):
@@ -156,11 +135,6 @@ def assert_same(actual, expected, tolerance, narrow=BFLOAT_ROUNDING):
         relative = narrow if actual[name].dtype == torch.bfloat16 else tolerance
         finite = array[array.isfinite()].double()
         spread = finite.square().mean().sqrt().item() if len(finite) else 0.0
-        torch.testing.assert_close(
-            actual[name].to(array.dtype),
-            array,
-            rtol=relative,
-            atol=tolerance * spread,
-            equal_nan=True,
-            msg=lambda text, name=name: f"{name}: {text}",
-        )
+        found, error = actual[name].to(array.dtype), {"rtol": relative, "atol": tolerance * spread}
+        message = f"{name}: {{}}".format
+        torch.testing.assert_close(found, array, equal_nan=True, msg=message, **error)

@@ -37,142 +37,112 @@ def mixed(weights: Sequence[float], rows: Sequence[Sequence[float]]) -> Vector:
     ]
 
 
-Look = tuple[Vector, Vector]
-"""Context, and weights of real positions."""
-
-
-def additive(attention, state: Vector, memory: list[Vector], past: Vector) -> Look:
+def additive(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
     """Bahdanau et al. 2014: e_j = v . tanh(W s + U h_j)."""
-    return small_network(
-        attention,
-        [
-            plus(times(attention.query.weight, state), times(attention.key.weight, annotation))
-            for annotation in memory
-        ],
-        memory,
-    )
+    asked = times(attention.query.weight, state)
+    return energies(attention, [plus(asked, times(attention.key.weight, h)) for h in memory])
 
 
-def concat(attention, state: Vector, memory: list[Vector], past: Vector) -> Look:
+def concat(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
     """Luong et al. 2015: e_j = v . tanh(W [s; h_j])."""
-    inner = [times(attention.joint.weight, [*state, *annotation]) for annotation in memory]
-    return small_network(attention, inner, memory)
+    return energies(attention, [times(attention.joint.weight, [*state, *h]) for h in memory])
 
 
-def coverage(attention, state: Vector, memory: list[Vector], past: Vector) -> Look:
+def coverage(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
     """Tu et al. 2016: e_j = v . tanh(W s + U h_j + V C_j)."""
-    return small_network(
-        attention,
-        [
-            plus(
-                times(attention.query.weight, state),
-                times(attention.key.weight, annotation),
-                times(attention.covered.weight, [covered]),
-            )
-            for annotation, covered in zip(memory, past, strict=False)
-        ],
-        memory,
-    )
+    asked = times(attention.query.weight, state)
+    covered = [times(attention.covered.weight, [c]) for c in past]
+    keys = [times(attention.key.weight, h) for h in memory]
+    return energies(attention, [plus(asked, *pair) for pair in zip(keys, covered, strict=False)])
 
 
-def small_network(attention, inner: list[Vector], memory: list[Vector]) -> Look:
+def energies(attention, inner: list[Vector]) -> Vector:
     """e_j = v . tanh(inner_j)."""
     vector = attention.vector.tolist()
-    weights = softmax([product(vector, [math.tanh(x) for x in each]) for each in inner])
-    return mixed(weights, memory), weights
+    return [product(vector, [math.tanh(x) for x in each]) for each in inner]
 
 
-def dot(attention, state: Vector, memory: list[Vector], past: Vector) -> Look:
+def dot(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
     """Luong et al. 2015: e_j = s . h_j."""
-    weights = softmax([product(state, annotation) for annotation in memory])
-    return mixed(weights, memory), weights
+    return [product(state, h) for h in memory]
 
 
-def general(attention, state: Vector, memory: list[Vector], past: Vector) -> Look:
+def general(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
     """Luong et al. 2015: e_j = (W s) . h_j."""
-    asked = times(attention.query.weight, state)
-    weights = softmax([product(asked, annotation) for annotation in memory])
-    return mixed(weights, memory), weights
+    return dot(attention, times(attention.query.weight, state), memory, past)
 
 
-def scaled_dot(attention, state: Vector, memory: list[Vector], past: Vector) -> Look:
+def scaled_dot(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
     """Vaswani et al. 2017: e_j = (W_q s) . (W_k h_j) / sqrt(A)."""
     asked = times(attention.query.weight, state)
-    scores = [
-        product(asked, times(attention.key.weight, annotation)) / math.sqrt(len(asked))
-        for annotation in memory
-    ]
-    weights = softmax(scores)
-    return mixed(weights, memory), weights
+    keys = [times(attention.key.weight, h) for h in memory]
+    return [product(asked, key) / math.sqrt(len(asked)) for key in keys]
 
 
-def multi_head(attention, state: Vector, memory: list[Vector], past: Vector) -> Look:
-    """Vaswani et al. 2017, section 3.2.2; the weights are the mean over heads."""
-    asked = times(attention.query.weight, state)
-    keys = [times(attention.key.weight, annotation) for annotation in memory]
-    values = [times(attention.value.weight, annotation) for annotation in memory]
-    heads = attention.heads
-    narrow, wide = len(asked) // heads, len(values[0]) // heads
-    joined: Vector = []
-    mean = [0.0] * len(memory)
-    for head in range(heads):
-        part, place = (
-            slice(head * narrow, (head + 1) * narrow),
-            slice(head * wide, (head + 1) * wide),
-        )
-        scores = [product(asked[part], key[part]) / math.sqrt(narrow) for key in keys]
-        weights = softmax(scores)
-        joined += mixed(weights, [value[place] for value in values])
-        mean = [m + w / heads for m, w in zip(mean, weights, strict=True)]
-    return times(attention.joined.weight, joined), mean
-
-
-def location(attention, state: Vector, memory: list[Vector], past: Vector) -> Look:
+def location(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
     """Luong et al. 2015: the scores are W s; no position beyond its rows is seen."""
     asked = times(attention.query.weight, state)[: len(memory)]
-    weights = softmax([*asked, *[-math.inf] * (len(memory) - len(asked))])
-    return mixed(weights, memory), weights
+    return [*asked, *[-math.inf] * (len(memory) - len(asked))]
 
 
-def local_m(attention, state: Vector, memory: list[Vector], past: Vector) -> Look:
+def local_m(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
     """Luong et al. 2015: the window of step i lies around position i, or the last one."""
-    centre = min(past[0], len(memory) - 1)
-    weights = softmax(_inside(attention, state, memory, centre))
+    return inside(attention, state, memory, min(past[0], len(memory) - 1))
+
+
+def inside(attention, state: Vector, memory: list[Vector], centre: float) -> Vector:
+    scores = general(attention, state, memory, [])
+    return [e if abs(j - centre) <= attention.window else -math.inf for j, e in enumerate(scores)]
+
+
+def uniform(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
+    """The mean of the annotations."""
+    return [0.0] * len(memory)
+
+
+SCORES: dict[str, Callable[..., Vector]] = {
+    loop.__name__: loop
+    for loop in (
+        *(additive, concat, coverage, dot, general, scaled_dot),
+        *(location, local_m, uniform),
+    )
+}
+"""Of every kind whose weights are a softmax of scores."""
+
+
+def look(
+    kind: str, attention, state: Vector, memory: list[Vector], past: Vector
+) -> tuple[Vector, Vector]:
+    """Context, and weights of real positions."""
+    if kind == "multi_head":
+        return multi_head(attention, state, memory)
+    weights = local_p(attention, state, memory) if kind == "local_p" else None
+    weights = weights or softmax(SCORES[kind](attention, state, memory, past))
     return mixed(weights, memory), weights
 
 
-def local_p(attention, state: Vector, memory: list[Vector], past: Vector) -> Look:
+def local_p(attention, state: Vector, memory: list[Vector]) -> Vector:
     """Luong et al. 2015: a predicted window, and a Gaussian around its centre."""
     inner = [math.tanh(x) for x in times(attention.inner.weight, state)]
     share = 1 / (1 + math.exp(-times(attention.position.weight, inner)[0]))
-    centre = share * (len(memory) - 1)
-    weights = softmax(_inside(attention, state, memory, centre))
-    sigma = attention.window / 2
-    weights = [
-        weight * math.exp(-((j - centre) ** 2) / (2 * sigma**2)) for j, weight in enumerate(weights)
-    ]
-    return mixed(weights, memory), weights
+    centre, sigma = share * (len(memory) - 1), attention.window / 2
+    weights = softmax(inside(attention, state, memory, centre))
+    return [w * math.exp(-((j - centre) ** 2) / (2 * sigma**2)) for j, w in enumerate(weights)]
 
 
-def _inside(attention, state: Vector, memory: list[Vector], centre: float) -> Vector:
+def multi_head(attention, state: Vector, memory: list[Vector]) -> tuple[Vector, Vector]:
+    """Vaswani et al. 2017, section 3.2.2; the weights are the mean over heads."""
     asked = times(attention.query.weight, state)
-    return [
-        product(asked, annotation) if abs(j - centre) <= attention.window else -math.inf
-        for j, annotation in enumerate(memory)
-    ]
-
-
-def uniform(attention, state: Vector, memory: list[Vector], past: Vector) -> Look:
-    """The mean of the annotations."""
-    weights = [1 / len(memory)] * len(memory)
-    return mixed(weights, memory), weights
-
-
-LOOPS: dict[str, Callable[..., Look]] = {
-    loop.__name__: loop
-    for loop in (
-        *(additive, concat, coverage, dot, general, scaled_dot, multi_head),
-        *(location, local_m, local_p, uniform),
-    )
-}
-"""Of every kind that looks anywhere."""
+    keys = [times(attention.key.weight, h) for h in memory]
+    values = [times(attention.value.weight, h) for h in memory]
+    narrow, wide = len(asked) // attention.heads, len(values[0]) // attention.heads
+    joined: Vector = []
+    mean = [0.0] * len(memory)
+    for head in range(attention.heads):
+        part = slice(head * narrow, (head + 1) * narrow)
+        place = slice(head * wide, (head + 1) * wide)
+        scores = [product(asked[part], key[part]) / math.sqrt(narrow) for key in keys]
+        weights = softmax(scores)
+        joined += mixed(weights, [value[place] for value in values])
+        mean = [m + w / attention.heads for m, w in zip(mean, weights, strict=True)]
+    return times(attention.joined.weight, joined), mean

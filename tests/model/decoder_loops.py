@@ -3,7 +3,7 @@
 import math
 
 import torch
-from attention_loops import LOOPS, Vector, plus, times
+from attention_loops import Vector, look, plus, times
 
 from seq2seq.model.decoder import LuongDecoder
 from seq2seq.model.translation import TranslationModel
@@ -19,22 +19,6 @@ def cell(gates: Vector, before: Vector) -> tuple[Vector, Vector]:
     i, f, g, o = (gates[k * width : (k + 1) * width] for k in range(4))
     after = [sigmoid(f[k]) * before[k] + sigmoid(i[k]) * math.tanh(g[k]) for k in range(width)]
     return [sigmoid(o[k]) * math.tanh(after[k]) for k in range(width)], after
-
-
-def look(
-    kind: str, attention, state: Vector, memory: list[Vector], summary: Vector, past: Vector
-) -> tuple[Vector, Vector, Vector]:
-    """Context, weights, and what the kind remembers then."""
-    if kind == "fixed":
-        return summary, [0.0] * len(memory), past
-    if kind == "init_only":
-        return [0.0] * len(memory[0]), [0.0] * len(memory), past
-    context, weights = LOOPS[kind](attention, state, memory, past)
-    if kind == "coverage":
-        past = plus(past, weights)
-    if kind == "local_m":
-        past = [past[0] + 1]
-    return context, weights, past
 
 
 class SlowState:
@@ -58,10 +42,15 @@ class SlowState:
         query = self.hiddens[-1]
         if embedded is not None and (word := self.decoder.attention.word_query) is not None:
             query = plus(query, times(word.weight, embedded))
-        context, weights, self.past = look(
-            *(self.kind, self.decoder.attention, query),
-            *(self.memory, self.summary, self.past),
-        )
+        if self.kind in ("fixed", "init_only"):
+            none = [0.0] * len(self.memory)
+            return (self.summary if self.kind == "fixed" else [0.0] * len(self.memory[0])), none
+        attention = self.decoder.attention
+        context, weights = look(self.kind, attention, query, self.memory, self.past)
+        if self.kind == "coverage":
+            self.past = plus(self.past, weights)
+        if self.kind == "local_m":
+            self.past = [self.past[0] + 1]
         return context, weights
 
     def move(self, embedded: Vector, entering: Vector) -> None:

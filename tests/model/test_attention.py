@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from attention_loops import LOOPS
+from attention_loops import look
 
 from seq2seq.config import AttentionConfig
 from seq2seq.config.model import ATTENTION_KINDS
@@ -44,8 +44,8 @@ def test_each_kind_equals_its_slow_loop_over_several_steps(kind, learning):
         with torch.set_grad_enabled(learning):
             context, weights = attention(query, source, state)
         for row, length in enumerate(LENGTHS.tolist()):
-            slow = LOOPS[kind](
-                *(attention, query[row].tolist()),
+            slow = look(
+                *(kind, attention, query[row].tolist()),
                 *(source.annotations[row, :length].tolist(), state[row].tolist()),
             )
             found = context[row], weights[row, :length]

@@ -51,8 +51,9 @@ class CppOperations(Operations):
         narrow: Tensor,
     ) -> None:
         """See :meth:`Operations.cell`."""
-        arrays = (*dense(inputs, product, before, gates, after, hidden), narrow, row_stride(narrow))
-        self._call("cell", _is_bfloat16(narrow, inputs, product), *before.shape, *arrays)
+        arrays = dense(inputs, product, before, gates, after, hidden)
+        kind, stride = _is_bfloat16(narrow, inputs, product), row_stride(narrow)
+        self._call("cell", kind, *before.shape, *arrays, narrow, stride)
 
     def cell_backward(
         self,
@@ -69,9 +70,9 @@ class CppOperations(Operations):
 
     def attend(self, weights: Tensor, annotations: Tensor, context: Tensor, narrow: Tensor) -> None:
         """See :meth:`Operations.attend`."""
-        arrays = (*dense(weights, annotations, context), narrow, row_stride(narrow))
+        arrays, stride = dense(weights, annotations, context), row_stride(narrow)
         sizes = (len(weights), len(weights) // len(annotations), *annotations.shape[1:])
-        self._call("attend", _is_bfloat16(narrow), *sizes, *arrays)
+        self._call("attend", _is_bfloat16(narrow), *sizes, *arrays, narrow, stride)
 
     def attend_backward(
         self, d_context: Tensor, weights: Tensor, annotations: Tensor, d_scores: Tensor
@@ -122,12 +123,10 @@ class CppOperations(Operations):
         sums = logits.new_empty(rows, 2, dtype=torch.float64)
         threads = torch.get_num_threads()
         by_thread = bias.new_zeros(threads if d_bias is not None else 0, words)
-        arrays = dense(logits, bias, targets)
-        self._call(
-            "softmax_loss",
-            *(_is_bfloat16(logits), rows, words, *arrays),
-            *(float(smoothing), float(scale), d_bias is not None, sums, by_thread, threads),
-        )
+        kind, shares = _is_bfloat16(logits), (float(smoothing), float(scale))
+        arrays, results = dense(logits, bias, targets), (sums, by_thread)
+        wanted = d_bias is not None
+        self._call("softmax_loss", kind, rows, words, *arrays, *shares, wanted, *results, threads)
         if d_bias is not None:
             d_bias += by_thread.sum(dim=0)
         likelihood, uniform = sums.sum(dim=0).to(bias.dtype)
