@@ -192,7 +192,7 @@ def _grammar_hash(config: GrammarCorpus) -> str:
     for key in ("directory", "mirror", "train_pairs", "train_max_words"):
         del settings[key]
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
-    for path in sorted(Path(grammar.__file__).parent.glob("*.py")):
+    for path in sorted(Path(grammar.__file__).parent.glob("*.[pt]*")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
