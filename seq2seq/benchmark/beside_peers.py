@@ -23,7 +23,7 @@ from seq2seq.benchmark.peers import (
 )
 from seq2seq.benchmark.table_file import write_table
 from seq2seq.config import BenchmarkConfig, require_choice
-from seq2seq.data.corpora import obtain
+from seq2seq.data.corpora import load_corpus
 from seq2seq.device import choose_precision
 from seq2seq.errors import UserError
 from seq2seq.record import describe_environment, environment_record
@@ -40,7 +40,7 @@ def benchmark_peers(config: BenchmarkConfig) -> str:
     python = _python(config)
     setting = _setting(config, config.peer_updates)
     folder = Path(config.output)
-    corpus = obtain(config.corpus, Path(config.data))
+    corpus = load_corpus(config.corpus, Path(config.data))
     comparison = compare_with_peers(
         config.peers, corpus, folder / "peers", python, setting, _precisions(), config.alternations
     )
@@ -62,7 +62,7 @@ def benchmark_peer_translation(config: BenchmarkConfig) -> str:
         for beam in config.beams
     ]
     folder = Path(config.output)
-    corpus = obtain(config.corpus, Path(config.data))
+    corpus = load_corpus(config.corpus, Path(config.data))
     comparison = compare_translations(
         config.peers,
         corpus,
@@ -94,7 +94,7 @@ def benchmark_peer_quality(config: BenchmarkConfig) -> str:
         validate_every=config.peer_updates,
     )
     folder = Path(config.output)
-    corpus = obtain(config.corpus, Path(config.data))
+    corpus = load_corpus(config.corpus, Path(config.data))
     precisions = _precisions()[-1:]  # the fastest
     comparison = compare_quality(
         config.peers, corpus, folder / "peers-quality", python, setting, precisions

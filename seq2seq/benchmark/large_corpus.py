@@ -19,7 +19,7 @@ from seq2seq.benchmark.large_corpus_report import CorpusRun, LargeCorpus
 from seq2seq.benchmark.process_tree import run_watched
 from seq2seq.config import BenchmarkConfig, FilesCorpus, TokenizationConfig
 from seq2seq.data.batching import BatchPlan, collate
-from seq2seq.data.corpora import obtain
+from seq2seq.data.corpora import load_corpus
 from seq2seq.data.dataset import EncodedPairs
 from seq2seq.data.parallel_text import SIDES, Corpus
 from seq2seq.data.preparation import prepare
@@ -41,7 +41,7 @@ def benchmark_large_corpus(config: BenchmarkConfig) -> LargeCorpus:
     """
     if config.corpus.train_pairs is not None:
         raise UserError("pairs=[...] says how many pairs to prepare; leave out corpus.train_pairs.")
-    text = obtain(config.corpus, Path(config.data))
+    text = load_corpus(config.corpus, Path(config.data))
     output = Path(config.output)
     output.mkdir(parents=True, exist_ok=True)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None

@@ -12,7 +12,7 @@ from seq2seq.benchmark.measure import time_in_turns
 from seq2seq.benchmark.translation_report import SearchTimes, TranslationBenchmark
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import BenchmarkConfig, DecodingConfig
-from seq2seq.data.corpora import obtain
+from seq2seq.data.corpora import load_corpus
 from seq2seq.data.parallel_text import Corpus
 from seq2seq.data.text import read_lines
 from seq2seq.decoding.translator import Translator
@@ -122,7 +122,7 @@ def _test_set(config: BenchmarkConfig, checkpoint: Checkpoint) -> tuple[str, lis
             f"The model translates {languages[0]}-{languages[1]}, the corpus is "
             f"{config.corpus.source}-{config.corpus.target}; give the corpus=... it was trained on."
         )
-    corpus: Corpus = obtain(config.corpus, Path(config.data))
+    corpus: Corpus = load_corpus(config.corpus, Path(config.data))
     name = config.test_set or next(iter(corpus.tests))
     if name not in corpus.tests:
         raise UserError(

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from seq2seq.config import CorpusConfig
-from seq2seq.data.folders import find_file, find_pair
-from seq2seq.data.parallel_text import ParallelText
+from seq2seq.data.parallel_text import ParallelText, find_file, find_pair
 from seq2seq.errors import UserError
 
 

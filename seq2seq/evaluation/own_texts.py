@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from seq2seq.config import EvaluateConfig, ExperimentConfig, FilesCorpus
-from seq2seq.data.corpora import obtain
+from seq2seq.data.corpora import load_corpus
 from seq2seq.data.parallel_text import Corpus, ParallelText
 from seq2seq.errors import UserError
 
@@ -34,7 +34,7 @@ def find_own_texts(
             corpus = FilesCorpus(
                 source=corpus.source, target=corpus.target, directory=config.directory
             )
-    text = obtain(corpus, Path(config.data))
+    text = load_corpus(corpus, Path(config.data))
     _require_same_split(text, Path(config.data), list(trainings))
     return text.tests
 

@@ -18,7 +18,7 @@ from seq2seq.benchmark.large_corpus import benchmark_large_corpus, repeat_text
 from seq2seq.benchmark.large_corpus_report import CorpusRun, LargeCorpus
 from seq2seq.benchmark.process_tree import PROC, TreeMemory, Watched, run_watched
 from seq2seq.config import BenchmarkConfig, FilesCorpus, TokenizationConfig
-from seq2seq.data.corpora import obtain
+from seq2seq.data.corpora import load_corpus
 from seq2seq.data.text import read_lines
 from seq2seq.errors import UserError
 
@@ -41,7 +41,7 @@ def config(tmp_path) -> BenchmarkConfig:
 
 @pytest.mark.parametrize("pairs", [3, 7, 20])
 def test_the_text_comes_over_and_over(config, tmp_path, pairs):
-    text = obtain(config.corpus, tmp_path)
+    text = load_corpus(config.corpus, tmp_path)
     words = repeat_text(text, pairs, tmp_path / "more")
     for side, counted in zip(("source", "target"), words, strict=True):
         once = list(read_lines(getattr(text.train, side)))
@@ -49,7 +49,7 @@ def test_the_text_comes_over_and_over(config, tmp_path, pairs):
         assert lines == list(islice(cycle(once), pairs))
         assert counted == sum(len(line.split()) for line in lines)
     again = FilesCorpus(source="en", target="de", directory=str(tmp_path / "more"))
-    assert obtain(again, tmp_path).kind == "files"
+    assert load_corpus(again, tmp_path).kind == "files"
 
 
 def test_each_size_is_prepared_and_gone_through_and_leaves_only_figures(config, monkeypatch):
@@ -152,7 +152,7 @@ def test_the_script_takes_sizes_and_a_tokenisation():
 @pytest.mark.slow
 @pytest.mark.skipif(not PROC.is_dir(), reason="reads /proc, which this system has not")
 def test_the_peak_of_prepare_does_not_grow_with_the_corpus(config, tmp_path):
-    text = obtain(config.corpus, tmp_path)
+    text = load_corpus(config.corpus, tmp_path)
     own = []
     for pairs in (50_000, 400_000):
         folder = tmp_path / str(pairs)

@@ -10,7 +10,7 @@ from toy_evaluation import settings
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import GrammarCorpus, Multi30kCorpus
-from seq2seq.data.corpora import obtain
+from seq2seq.data.corpora import load_corpus
 from seq2seq.errors import UserError
 from seq2seq.evaluation import own_texts
 from seq2seq.evaluation.evaluate import evaluate
@@ -23,10 +23,10 @@ def test_a_checkpoint_names_no_host_to_download_from(run, monkeypatch):
     class Asked(Exception):  # noqa: N818 - no error
         pass
 
-    def obtain(corpus, data):
+    def load_corpus(corpus, data):
         raise Asked(corpus.mirror)
 
-    monkeypatch.setattr(own_texts, "obtain", obtain)
+    monkeypatch.setattr(own_texts, "load_corpus", load_corpus)
     trained = load_checkpoint(run, torch.device("cpu")).config
     trained.corpus = Multi30kCorpus(mirror="http://stranger.example/")
     with pytest.raises(Asked, match="None"):
@@ -37,10 +37,10 @@ def test_a_split_of_the_programs_own_must_be_that_of_the_training(run, tmp_path)
     data = tmp_path / "data"
     config = settings(run, data=str(data))
     trained = dataclasses.replace(reversal_experiment(tmp_path), corpus=GRAMMAR)
-    text = obtain(GRAMMAR, data)
+    text = load_corpus(GRAMMAR, data)
     assert find_own_texts(config, trained, [text.hashes()]) == text.tests
     assert find_own_texts(config, trained, []) == text.tests  # the run folder is not there
-    other = obtain(dataclasses.replace(GRAMMAR, seed=7), data).hashes()
+    other = load_corpus(dataclasses.replace(GRAMMAR, seed=7), data).hashes()
     assert not set(other.values()) & set(text.hashes().values())
     with pytest.raises(
         UserError,

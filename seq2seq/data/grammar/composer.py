@@ -86,9 +86,9 @@ class Complement(NamedTuple):
     """A verb and what it governs; ``after`` are the German clauses behind the verb bracket."""
 
     verb: Verb
-    english: Tokens = []
-    middle: Tokens = []
-    after: Tokens = []
+    english: Tokens
+    middle: Tokens
+    after: Tokens
 
 
 class Predicate(NamedTuple):
@@ -415,14 +415,14 @@ class Composer:
         verb = self._pick(verbs)
         while len(verb.english) != room + 1:  # one word of room is for "wake up"
             verb = self._pick(verbs)
-        return Complement(verb)
+        return Complement(verb, [], [], [])
 
     def _frame_state(self, room: int, setting: Setting) -> Complement:
         adjective = self._pick(lexicon.PREDICATIVES[setting.subject])
         state = self._link((adjective.english,), (adjective.german,))
         if room == 2:
             state = join(self._linked(self._pick(lexicon.INTENSIFIERS)), state)
-        return Complement(lexicon.BE, state.english, state.german)
+        return Complement(lexicon.BE, state.english, state.german, [])
 
     def _frame_object(self, room: int, setting: Setting) -> Complement:
         choice = self._random()
@@ -438,7 +438,7 @@ class Composer:
         room -= len(verb.english) - 1
         number = setting.object_number if kind in (PERSON, ANIMAL) else None
         phrase = self._noun_phrase(room, kind, Case.ACCUSATIVE, number, clause=setting.clause)
-        return Complement(verb, phrase.english, phrase.german)
+        return Complement(verb, phrase.english, phrase.german, [])
 
     def _frame_dative(self, room: int, setting: Setting) -> Complement:
         things = setting.subject is THING
@@ -447,7 +447,7 @@ class Composer:
         room -= len(verb.english) - 1
         kind = PERSON if things or self._chance(0.8) else ANIMAL
         phrase = self._noun_phrase(room, kind, Case.DATIVE, clause=setting.clause)
-        return Complement(verb, phrase.english, phrase.german)
+        return Complement(verb, phrase.english, phrase.german, [])
 
     def _frame_partner(self, room: int, setting: Setting) -> Complement:
         kind = self._pick((PERSON, PERSON, ANIMAL, THING))
@@ -456,7 +456,7 @@ class Composer:
         )
         assert verb.preposition is not None  # in these two tables all have one
         phrase = self._prepositional(room, verb.preposition, kind, setting.clause, chain=True)
-        return Complement(verb, phrase.english, phrase.german)
+        return Complement(verb, phrase.english, phrase.german, [])
 
     def _frame_ditransitive(self, room: int, setting: Setting) -> Complement:
         verb = self._verb_of(lexicon.DITRANSITIVE, room - 2)
@@ -465,23 +465,23 @@ class Composer:
         thing = self._noun_phrase(size, THING, Case.ACCUSATIVE, clause=False)
         person = self._noun_phrase(room - size, PERSON, Case.DATIVE, clause=setting.clause)
         english = [*thing.english, ("to", 0), *person.english]
-        return Complement(verb, english, person.german + thing.german)
+        return Complement(verb, english, person.german + thing.german, [])
 
     def _frame_place(self, room: int, setting: Setting) -> Complement:
         things = setting.subject is THING
         verbs = lexicon.INTRANSITIVE_OF_THINGS if things else lexicon.INTRANSITIVE_SIMPLE
         phrase = self._place(room, setting.clause)
-        return Complement(self._pick(verbs), phrase.english, phrase.german)
+        return Complement(self._pick(verbs), phrase.english, phrase.german, [])
 
     def _frame_motion(self, room: int, setting: Setting) -> Complement:
         way = lexicon.TO_CITIES if room == 2 else self._pick(lexicon.TO_PLACES)
         phrase = self._prepositional(room, way, PLACE, setting.clause)
-        return Complement(self._pick(lexicon.MOTION), phrase.english, phrase.german)
+        return Complement(self._pick(lexicon.MOTION), phrase.english, phrase.german, [])
 
     def _frame_attempt(self, room: int, setting: Setting) -> Complement:
         verb = self._pick(lexicon.TRYING)
         inner = self._predicate(room, SINGULAR, PERSON, INFINITIVE, simple=setting.simple)
-        return Complement(verb, inner.english, after=set_off(inner.subordinate).german)
+        return Complement(verb, inner.english, [], set_off(inner.subordinate).german)
 
     def _frame_report(self, room: int, setting: Setting) -> Complement:
         return self._clausal(lexicon.SAYING, self._link(("that",), ("dass",)), room, setting)
@@ -494,7 +494,7 @@ class Composer:
     ) -> Complement:
         verb = self._verb_of(verbs, room - 2)
         inner = join(opening, self._dependent_clause(room - len(verb.english), setting.simple))
-        return Complement(verb, inner.english, after=set_off(inner).german)
+        return Complement(verb, inner.english, [], set_off(inner).german)
 
     # Noun phrases: ``clause`` allows relative clauses inside, ``chain`` co-ordination with "and"
 
