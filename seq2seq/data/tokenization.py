@@ -209,7 +209,9 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
     path = directory / f"tokenizer.{side}.json"
     try:
         description = parse_object(read_plain(path, JSON_BYTES))
-        kind, language = str(description["kind"]), str(description["language"])
+        kind, language = description["kind"], description["language"]
+        if not isinstance(language, str):
+            raise ValueError("the language is no text")
         if kind == WhitespaceTokenizer.kind:
             return WhitespaceTokenizer(language)
         if kind == MosesWordTokenizer.kind:
