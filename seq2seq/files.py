@@ -87,7 +87,7 @@ def file_digest(file: BinaryIO) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write beside ``path`` and rename, so that a reader never meets half a file."""
+    """Write next to ``path`` and rename, so that a reader never meets half a file."""
     part = path.with_name(path.name + ".part")
     try:
         part.write_bytes(content)

@@ -201,15 +201,6 @@ class TestGerman:
                 checked += 1
         assert checked > 30
 
-    def test_separable_verbs(self) -> None:
-        call = next(v for v in lexicon.TRANSITIVE_OF_PERSONS if v.english == ("call",))
-        assert call.finite == ("ruft", "rufen")
-        assert call.prefix == "an"
-        assert call.final == ("anruft", "anrufen")
-        assert call.infinitive == "anrufen"
-        assert call.to_infinitive == ("anzurufen",)
-        assert call.participle == "angerufen"
-
     def test_english_articles_heed_the_next_sound(self, pairs: list[SentencePair]) -> None:
         for pair in pairs:
             words = pair.source.split()

@@ -53,14 +53,6 @@ def test_windows_line_ends_and_byte_order_mark_are_dropped(tmp_path):
     assert list(text.read_lines(path)) == ["one", "\ufefftwo\r", "", "last\r"]
 
 
-def test_last_line_needs_no_line_end(tmp_path):
-    path = tmp_path / "a.txt"
-    for content, lines in [(b"", []), (b"\n", [""]), (b"a", ["a"]), (b"a\n\n", ["a", ""])]:
-        path.write_bytes(content)
-        assert list(text.read_lines(path)) == lines
-        assert text.count_lines(path) == len(lines)
-
-
 READERS = [lambda path: list(text.read_lines(path)), text.count_lines]
 
 
@@ -114,22 +106,12 @@ def test_only_a_writer_that_is_told_to_keeps_what_a_failure_left(tmp_path, endin
         assert UNPACK[ending](writer.part.read_bytes()) == b"new\n"
 
 
-def test_a_disk_that_refuses_is_one_sentence(tmp_path):
+def test_a_place_that_cannot_be_written_is_named_before_the_work(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"b cannot be written \(.*\); choose another place"):
-        text.write_lines(tmp_path / "file" / "b", ["a"])
-    (tmp_path / "full.part").symlink_to("/dev/full")
-    if Path("/dev/full").exists():
-        with pytest.raises(UserError, match=r"full cannot be written \(No space left"):
-            text.write_lines(tmp_path / "full", ["a"])
-        assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-def test_a_folder_in_the_way_is_refused_before_the_work(tmp_path):
     (tmp_path / "out").mkdir()
-    with pytest.raises(UserError, match=r"out cannot be written \(Is a directory\); choose"):
-        text.LineWriter(tmp_path / "out").__enter__()
-    assert list((tmp_path / "out").iterdir()) == []
+    for place in (tmp_path / "file" / "b", tmp_path / "out"):
+        with pytest.raises(UserError, match=str(place)):
+            text.LineWriter(place).__enter__()
 
 
 def test_a_link_stays_one_and_its_target_is_replaced(tmp_path):

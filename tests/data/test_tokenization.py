@@ -52,12 +52,6 @@ def test_moses_gives_text_back(language: str, sentence: str) -> None:
     assert tokenizer.detokenize(tokenizer.tokenize(sentence)) == sentence.replace("&amp;", "& amp;")
 
 
-def test_moses_cuts_by_the_language() -> None:
-    assert MosesWordTokenizer("fr").tokenize("l'homme") == ["l'", "homme"]
-    assert MosesWordTokenizer("en").tokenize("I don't.") == ["I", "don", "'t", "."]
-    assert MosesWordTokenizer("en").tokenize('"A & B"') == ['"', "A", "&", "B", '"']
-
-
 @given(WORDS)
 def test_moses_neither_adds_nor_loses_characters(text: str) -> None:
     pieces = MosesWordTokenizer("fr").tokenize(text)
@@ -96,10 +90,6 @@ def test_sentencepiece_knows_each_character_of_its_text_however_rare() -> None:
     assert characters <= set(SentencePieceTokenizer("en", model).pieces)
 
 
-def test_sentencepiece_training_repeats(subwords: SentencePieceTokenizer) -> None:
-    assert SentencePieceTokenizer.train_model(iter(TEXT), 160, "the text") == subwords.model
-
-
 @pytest.mark.parametrize("space", [" ", "  ", " ▅ ", "▅"])
 def test_sentencepiece_learns_from_long_lines_and_such_with_reserved_characters(space: str) -> None:
     """As from the same words on many lines, since it learns nothing across words."""
@@ -108,13 +98,6 @@ def test_sentencepiece_learns_from_long_lines_and_such_with_reserved_characters(
     assert len(line.encode()) > 2 * 4_192
     model = SentencePieceTokenizer.train_model([line], 160, "the text")
     assert model == SentencePieceTokenizer.train_model(words, 160, "the text")
-
-
-@pytest.mark.parametrize("character", ["x", "é", "日", "😀"])
-def test_sentencepiece_learns_from_a_long_line_without_spaces(character: str) -> None:
-    line = "abc" + character * 10_000
-    model = SentencePieceTokenizer.train_model([line], 16, "the text")
-    assert character * 16 in "".join(SentencePieceTokenizer("en", model).pieces)
 
 
 def test_sentencepiece_names_the_largest_size_that_the_text_can_fill() -> None:

@@ -76,15 +76,6 @@ def test_odd_pieces_survive_the_file(tmp_path: Path) -> None:
     assert (tmp_path / "v.tsv").read_bytes().count(b"\n") == 4 + len(pieces)
 
 
-def test_repeated_pieces_are_refused() -> None:
-    with pytest.raises(ValueError, match="'a' occurs twice"):
-        Vocabulary(["a", "b", "a"], [1, 1, 1])
-    with pytest.raises(ValueError, match="'<s>' occurs twice"):
-        Vocabulary(["<s>"], [1])
-    with pytest.raises(ValueError, match="2 pieces, but 1 counts"):
-        Vocabulary(["a", "b"], [1])
-
-
 HEAD = "<pad>\t0\n<unk>\t0\n<s>\t0\n</s>\t0\n"
 
 
