@@ -49,11 +49,6 @@ def test_blank_and_long_pairs_are_left_out_and_counted(tmp_path: Path) -> None:
     assert skipped == {"empty": 2, "max_words": 2}
 
 
-def test_the_limit_counts_raw_pairs(tmp_path: Path) -> None:
-    text = files(tmp_path, "a\n\nc\nd\n", "A\nB\nC\nD\n")
-    assert [pair.line for pair in read_pairs(text, 3, None, Counter())] == [1, 3]
-
-
 def test_files_of_unequal_length_are_refused(tmp_path: Path) -> None:
     text = files(tmp_path, "a\nb\n", "A\n")
     with pytest.raises(UserError, match="differ in length: one ends after line 1"):

@@ -137,12 +137,6 @@ def test_a_named_pipe_is_written_to_as_it_is(tmp_path):
     assert list(tmp_path.iterdir()) == [pipe]
 
 
-def test_a_line_break_inside_a_line_is_a_mistake_of_the_caller(tmp_path):
-    with pytest.raises(ValueError, match=r"line 2 for .* holds a line break: 'b\\nc'"):
-        text.write_lines(tmp_path / "a.txt", ["a", "b\nc"])
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("ending", PACK)
 def test_equal_lines_make_equal_files_and_equal_digests(tmp_path, ending):
     plain, one, two = (tmp_path / name for name in ("plain", f"one{ending}", f"two{ending}"))
