@@ -106,8 +106,8 @@ def _write_tests(directory: Path, tests: dict[str, ParallelText]) -> None:
     """Write ``tests.json``; test text may move or change while the prepared text stays."""
     described = encode_json({name: describe_text(text) for name, text in tests.items()})
     path = directory / "tests.json"
-    with FileLock(directory.with_name(f"{directory.name}.lock")):
-        if not path.is_file() or path.read_bytes() != described:
+    if not path.is_file() or path.read_bytes() != described:
+        with FileLock(directory.with_name(f"{directory.name}.lock")):
             write_whole(path, described)
 
 
