@@ -19,7 +19,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.config import CorpusConfig, FilesCorpus, TokenizationConfig
 from seq2seq.data.batching import BatchPlan, collate
-from seq2seq.data.corpora import obtain
+from seq2seq.data.corpora import load_corpus
 from seq2seq.data.dataset import EncodedPairs
 from seq2seq.data.parallel_text import SIDES, Corpus
 from seq2seq.data.preparation import prepare
@@ -34,7 +34,7 @@ def benchmark_large_corpus(config: DictConfig) -> Path:
     """
     corpus: Any = OmegaConf.to_object(config.corpus)
     tokenization: Any = OmegaConf.to_object(config.tokenization)
-    text = obtain(corpus, Path(config.data))
+    text = load_corpus(corpus, Path(config.data))
     output = Path(config.output)
     output.mkdir(parents=True, exist_ok=True)
     runs = []

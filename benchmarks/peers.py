@@ -23,7 +23,7 @@ from sacrebleu.metrics import BLEU
 from toolkits import OURS, PEERS, REPORT_EVERY, PeerText, Toolkit, write_text
 
 from seq2seq.config import require_choice
-from seq2seq.data.corpora import obtain
+from seq2seq.data.corpora import load_corpus
 from seq2seq.data.text import read_lines
 from seq2seq.device import choose_precision
 from seq2seq.errors import UserError
@@ -73,7 +73,7 @@ def benchmark_peers(config: DictConfig) -> Path:
     precisions = ["fp32", "bf16"] if fast else ["fp32"]  # emulated, bf16 slows every program
     path = Path(config.output).resolve() / f"peers-{config.measure}"
     corpus: Any = OmegaConf.to_object(config.corpus)
-    corpus = obtain(corpus, Path(config.data))
+    corpus = load_corpus(corpus, Path(config.data))
     text = write_text(corpus, path / "text", config.setting.min_frequency)
     comparison = Comparison(config, toolkits, precisions, text, path)
     runs, rows, note = measures[config.measure](comparison)

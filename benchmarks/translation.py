@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import DecodingConfig, require_choice
-from seq2seq.data.corpora import obtain
+from seq2seq.data.corpora import load_corpus
 from seq2seq.data.text import read_lines
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
@@ -31,7 +31,7 @@ def benchmark_translation(config: DictConfig) -> Path:
     """
     device = choose_device(config.device)
     checkpoint = load_checkpoint(Path(config.checkpoint), device)
-    corpus = obtain(checkpoint.config.corpus, Path(config.data))
+    corpus = load_corpus(checkpoint.config.corpus, Path(config.data))
     name = config.test_set or next(iter(corpus.tests))
     require_choice("test_set", name, tuple(corpus.tests))
     sentences = list(read_lines(corpus.tests[name].source))

@@ -1,13 +1,16 @@
 """Files: read within bounds, written whole or not at all."""
 
+import contextlib
 import hashlib
 import json
 import math
 import os
-import stat
-from collections.abc import Iterable
+import shutil
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
+
+from filelock import FileLock
 
 from seq2seq.errors import UserError
 
@@ -18,55 +21,33 @@ JSON_BYTES = 1 << 24
 TEXT_BYTES = 1 << 26
 """Most bytes of a vocabulary's file, and of a subword model's."""
 
-# A pipe must not block, a link not lead elsewhere; systems without the flags have no such traps.
-_FLAGS = os.O_RDONLY | sum(
-    getattr(os, flag, 0) for flag in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK")
-)
-
 
 def open_plain(path: Path, most: int) -> BinaryIO:
-    """Open a file for reading that may come from a stranger.
+    """Open a file of a checkpoint, which may come from somebody else.
 
     Raises:
         FileNotFoundError: there is none.
-        UserError: it is a link, a pipe, a folder or a device, has more than ``most`` bytes, or
-            cannot be read.
+        UserError: it is a link or no file, has more than ``most`` bytes, or cannot be read.
     """
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise UserError(f"{path} is not a plain file; use a copy that holds the file itself.")
     try:
-        if stat.S_ISLNK(path.lstat().st_mode):  # where opening would follow it
-            _refuse_odd(path)
-        file = os.fdopen(os.open(path, _FLAGS), "rb")
+        size = path.stat().st_size
+        if size <= most:
+            return path.open("rb")
     except FileNotFoundError:
         raise
-    except IsADirectoryError:
-        _refuse_odd(path)
     except OSError as error:
-        raise UserError(
-            f"{path} cannot be read ({error.strerror}); mend its rights, or use another copy."
-        ) from None
-    status = os.fstat(file.fileno())
-    if stat.S_ISREG(status.st_mode) and status.st_size <= most:
-        return file
-    file.close()
-    if not stat.S_ISREG(status.st_mode):
-        _refuse_odd(path)
+        raise UserError(f"{path} cannot be read ({error.strerror}); check its rights.") from None
     raise UserError(
-        f"{path} has {status.st_size:,} bytes, more than the {most:,} such a file may have; "
-        "it was altered, so use another copy."
-    )
-
-
-def _refuse_odd(path: Path) -> NoReturn:
-    raise UserError(
-        f"{path} is a link, a folder or something else that is no plain file; use a copy that "
-        "holds the file itself."
+        f"{path} has {size:,} bytes, more than the {most:,} such a file may have; use another copy."
     )
 
 
 def read_plain(path: Path, most: int) -> bytes:
-    """The content of a file that may come from a stranger; errors as :func:`open_plain`."""
+    """Read a file of a checkpoint; errors as :func:`open_plain`."""
     with open_plain(path, most) as file:
-        return file.read(most)
+        return file.read()
 
 
 def parse_json(content: bytes) -> Any:
@@ -93,7 +74,7 @@ def _finite(text: str) -> float:
 
 
 def digest(blocks: Iterable[bytes]) -> str:
-    """SHA-256, in hexadecimal, of the blocks one after the other."""
+    """Return the SHA-256, in hexadecimal, of the blocks one after the other."""
     whole = hashlib.sha256()
     for block in blocks:
         whole.update(block)
@@ -101,12 +82,12 @@ def digest(blocks: Iterable[bytes]) -> str:
 
 
 def file_digest(file: BinaryIO) -> str:
-    """SHA-256, in hexadecimal, of what is left to read of an open file."""
+    """Return the SHA-256, in hexadecimal, of what is left to read of an open file."""
     return digest(iter(lambda: file.read(BLOCK), b""))
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write beside ``path`` and rename, so that a reader never meets half a file."""
+    """Write next to ``path`` and rename, so that a reader never meets half a file."""
     part = path.with_name(path.name + ".part")
     try:
         part.write_bytes(content)
@@ -117,12 +98,12 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def encode_json(data: Any) -> bytes:
-    """Plain JSON in UTF-8; ValueError or TypeError for what JSON does not know, NaN included."""
+    """Encode plain JSON in UTF-8; ValueError or TypeError for what JSON does not know."""
     return (json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write plain JSON; see the two above."""
+    """Write plain JSON whole or not at all."""
     write_whole(path, encode_json(data))
 
 
@@ -136,3 +117,32 @@ def flush_to_disk(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def new_folder(folder: Path) -> Iterator[Path | None]:
+    """Yield an empty folder to fill, which becomes ``folder`` at the end; None if that is there.
+
+    Processes started together wait for the one that came first. Files have reached the disk before
+    the name does, so that a power cut leaves no folder of half of them.
+    """
+    part = folder.with_name(folder.name + ".part")
+    if folder.is_dir():
+        yield None
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(folder.name + ".lock")):
+        if folder.is_dir():
+            yield None
+            return
+        shutil.rmtree(part, ignore_errors=True)  # left by a process that was killed
+        part.mkdir()
+        try:
+            yield part
+            for path in (*part.iterdir(), part):
+                flush_to_disk(path)
+            part.replace(folder)
+            flush_to_disk(folder.parent)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise

@@ -112,7 +112,7 @@ class FilesCorpus(CorpusConfig):
 
     kind: str = "files"
     train_source: str | None = None
-    """Path of the source side of the training text; likewise the five below."""
+    """Path of the source side of the training text; and so on for the five below."""
     train_target: str | None = None
     valid_source: str | None = None
     valid_target: str | None = None
@@ -163,7 +163,7 @@ class TokenizationConfig:
             )
 
     def refuse_idle(self) -> None:
-        """Refuse settings without effect; of whoever asks, since a checkpoint may hold some."""
+        """Refuse settings without effect; only on request, since a checkpoint may hold some."""
         if self.min_frequency > 1 and self.kind == "sentencepiece":
             raise UserError(
                 f"tokenization.min_frequency={self.min_frequency} goes with words, not with "

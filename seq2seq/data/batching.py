@@ -33,8 +33,8 @@ class Batch(NamedTuple):
     target_output: Int[Tensor, "B T"]
     """The target ids and EOS: what the decoder should write."""
     target_cells: Int[Tensor, "N"]
-    """Where real ids stand in ``target_output`` read row by row. Whoever would count them on a GPU
-    would wait for it."""
+    """Where real ids stand in ``target_output`` read row by row; found on the host, since a GPU
+    would have to be waited for."""
     indices: Int[np.ndarray, "B"]
     """The pairs' indices in their :class:`EncodedPairs`."""
 
@@ -113,7 +113,7 @@ def _padded(
 
 
 class BatchPlan:
-    """Divides pairs into batches, anew for every epoch; each pair comes exactly once an epoch."""
+    """Divides pairs into other batches in every epoch; each pair comes exactly once an epoch."""
 
     def __init__(
         self,
@@ -133,8 +133,6 @@ class BatchPlan:
             seed: with the epoch, decides the order.
             shuffle: False for evaluation: every epoch is the same, batches sorted by length.
         """
-        if batch_unit not in ("sentences", "tokens"):
-            raise ValueError(f"batch_unit={batch_unit!r} is neither 'sentences' nor 'tokens'")
         self.batch_size = batch_size
         self.batch_unit = batch_unit
         self.seed = seed

@@ -15,8 +15,7 @@ class EncodedPairs:
     """Sentence pairs as ids: all of a side in one flat array, cut by offsets.
 
     Source ids end with EOS, so that no source has length 0; target ids carry neither BOS nor EOS.
-    The arrays may be memory-mapped: what is read of them takes memory only as long as nothing else
-    needs it. The lengths, 8 bytes a pair, are all that stays.
+    The arrays may be memory-mapped; only the lengths, 8 bytes a pair, stay in memory.
     """
 
     def __init__(
@@ -31,11 +30,6 @@ class EncodedPairs:
 
         ``line_numbers`` are the pairs' lines in the corpus files, counted from 1.
         """
-        pairs = len(line_numbers)
-        if len(source_offsets) != pairs + 1 or len(target_offsets) != pairs + 1:
-            raise ValueError(f"{pairs} line numbers do not go with {len(source_offsets)} offsets")
-        if source_offsets[-1] != len(source_ids) or target_offsets[-1] != len(target_ids):
-            raise ValueError("the last offset is not the length of the ids")
         # Plain views of the mapped memory: indexing numpy.memmap itself is several times slower.
         self.source_ids = np.asarray(source_ids)
         self.source_offsets = np.asarray(source_offsets)
@@ -54,13 +48,8 @@ class EncodedPairs:
         def mapped(part: str) -> Any:
             return np.load(directory / f"{name}.{part}.npy", mmap_mode="r")
 
-        return cls(
-            mapped("source"),
-            mapped("source.offsets"),
-            mapped("target"),
-            mapped("target.offsets"),
-            mapped("lines"),
-        )
+        parts = ("source", "source.offsets", "target", "target.offsets", "lines")
+        return cls(*map(mapped, parts))
 
     def __len__(self) -> int:
         """Count the pairs."""
@@ -76,7 +65,6 @@ class EncodedPairs:
 
 
 def _lengths(offsets: Int64[np.ndarray, "N1"]) -> Int32[np.ndarray, "N"]:
-    """Pieces per sentence, in half the memory of offsets and made without more."""
     lengths = np.empty(len(offsets) - 1, np.int32)
     return np.subtract(offsets[1:], offsets[:-1], out=lengths, casting="same_kind")
 
@@ -86,9 +74,9 @@ class PreparedData:
     """Everything training needs to know of a corpus."""
 
     directory: Path
-    """The cache folder."""
+    """The prepared folder."""
     corpus: Corpus
-    """The text files behind it, tests included."""
+    """The text files it was made of, and the test sets."""
     source: TextCodec
     target: TextCodec
     max_pieces: int

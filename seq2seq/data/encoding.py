@@ -15,13 +15,13 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-from jaxtyping import Int, Int32
+from jaxtyping import Int, Int32, Integer
+from numpy.lib import format as npy
 from tqdm import tqdm
 
-from seq2seq.data.growing_array import GrowingArray
 from seq2seq.data.parallel_text import ParallelText
 from seq2seq.data.text import read_lines, word_count
 from seq2seq.data.tokenization import Tokenizer
@@ -216,7 +216,42 @@ def worker_count(configured: int | None, pairs: int, *tokenizers: Tokenizer) -> 
     return os.cpu_count() or 1
 
 
-class SideFile:
+class GrowingArray:
+    """A .npy file to append to; nothing of it stays in memory.
+
+    The file can be loaded once :meth:`finish` has put the length into its header. NumPy pads the
+    header, so that the longer one takes the place of the one that was there.
+    """
+
+    def __init__(self, path: Path, dtype: type[np.integer]) -> None:
+        self._path = path
+        self._dtype = np.dtype(dtype)
+        self._length = 0
+        with path.open("wb") as stream:
+            self._write_header(stream)
+
+    def __len__(self) -> int:
+        """Count the elements so far."""
+        return self._length
+
+    def append(self, part: Integer[np.ndarray, "_"]) -> None:
+        """Write ``part`` behind what is there."""
+        with self._path.open("ab") as stream:
+            part.astype(self._dtype, copy=False).tofile(stream)
+        self._length += len(part)
+
+    def finish(self) -> None:
+        """Write the length down."""
+        with self._path.open("r+b") as stream:
+            self._write_header(stream)
+
+    def _write_header(self, stream: BinaryIO) -> None:
+        descr, shape = npy.dtype_to_descr(self._dtype), (self._length,)
+        header = {"descr": descr, "fortran_order": False, "shape": shape}
+        npy.write_array_header_1_0(stream, header)
+
+
+class TokenIdWriter:
     """One side of a corpus on disk, first in provisional ids, then renumbered to a .npy file.
 
     In memory are the distinct pieces and a block of ids, whatever the length of the text.

@@ -1,13 +1,17 @@
-"""Europarl v7 (Koehn 2005), English-French: unpacked, cleaned and split, always the same way.
+"""Europarl v7 (Koehn 2005), English-French: downloaded, cleaned and split, always the same way.
 
 Two passes over the text, neither of which holds it in memory. The first drops unusable pairs and
 keeps 16 bytes of digest of each other one; from the digests alone :func:`assign` finds the
 duplicates and the split of every pair; the second pass deals the lines out.
 """
 
+import gzip
 import hashlib
 import json
 import logging
+import shutil
+import tarfile
+import zlib
 from array import array
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -20,39 +24,23 @@ from jaxtyping import Int8, UInt64
 from tqdm import tqdm
 
 from seq2seq.config import EuroparlCorpus
-from seq2seq.data.archives import extract
-from seq2seq.data.download import USUAL, Patience, fetch
-from seq2seq.data.text import read_lines, word_count
+from seq2seq.data.download import fetch
+from seq2seq.data.parallel_text import find_file
+from seq2seq.data.text import LineWriter, read_lines, word_count
 from seq2seq.errors import UserError
-from seq2seq.files import file_digest, parse_object, write_whole
+from seq2seq.files import BLOCK, file_digest, new_folder, write_json
 
 logger = logging.getLogger(__name__)
 
+BASE = "https://www.statmt.org/europarl/v7/"
 ARCHIVE = "fr-en.tgz"
 MEMBERS = {"en": "europarl-v7.fr-en.en", "fr": "europarl-v7.fr-en.fr"}
 RULES = 1
-"""Goes up whenever cleaning or splitting changes, so that no text of older rules is taken over."""
+"""Goes up whenever cleaning or splitting changes, so that no text of older rules is reused."""
 
 TRAIN, VALID, TEST, DUPLICATE, HELD_OUT = range(5)
 """What becomes of a pair. HELD_OUT: a further translation of a validation or test source."""
 SPLITS = {TRAIN: "train", VALID: "valid", TEST: "test"}
-
-
-@dataclass(frozen=True)
-class EuroparlSource:
-    """Where the archive lies."""
-
-    base: str = "https://www.statmt.org/europarl/v7/"
-    """URL of the folder with the archive."""
-    max_archive_bytes: int = 1_000_000_000
-    """Most bytes the archive may have (it has about 200 million)."""
-    max_text_bytes: int = 4_000_000_000
-    """Most bytes it may unpack to (it does to about 600 million)."""
-    patience: Patience = USUAL
-    """How long to insist on an answer."""
-
-
-EUROPARL = EuroparlSource()
 
 
 @dataclass
@@ -76,71 +64,74 @@ class Cleaning:
     test: int = 0
 
 
-def download(source: EuroparlSource, base: str | None, folder: Path) -> Path:
-    """Fetch the archive into ``folder`` unless it is there, and return its path.
+def split_text(config: EuroparlCorpus, raw: Path | None, home: Path) -> Path:
+    """Return the folder below ``home`` with the cleaned and split text, made if need be.
 
-    No checksum of it is published: length and gzip checksum must do, and the SHA-256 of what came
-    first is written to ``fr-en.tgz.sha256``, for comparison and as the pin of what comes later.
+    Args:
+        config: limits of the cleaning and sizes of the splits.
+        raw: a folder with the raw files or their archive; None to download the archive.
+        home: where the archive and the split text go.
 
     Raises:
-        UserError: it could not be fetched, or is another than came first.
+        UserError: there is no raw text, it is damaged, or it is too little.
     """
-    archive = folder / ARCHIVE
-    fetched = not archive.is_file()
-    if fetched:
-        url = f"{(base or source.base).rstrip('/')}/{ARCHIVE}"
-        fetch(url, archive, source.max_archive_bytes, source.patience)
-    digest, first = archive_digest(archive), _recorded(folder)
-    if first is None:
-        write_whole(_record(folder), f"{digest}  {ARCHIVE}\n".encode())
-    elif digest != first:
-        if fetched:
-            archive.unlink()
-        raise UserError(
-            f"What came for {archive} has SHA-256 {digest}, but what came first had {first}, and "
-            "text beside it may be of that; set corpus.mirror to where that came from, or delete "
-            f"{folder} to begin with the other."
-        )
-    return archive
+    texts = _raw_texts(config, raw) if raw is not None else []
+    folder = home / _folder_name(config, texts)
+    with new_folder(folder) as part:
+        if part is None:
+            return folder
+        if len(texts) == len(MEMBERS):
+            clean_and_split(config, dict(zip(MEMBERS, texts, strict=True)), part)
+            return folder
+        archive = texts[0] if texts else fetch(config.mirror or BASE, ARCHIVE, home)
+        try:
+            unpacked = _unpack(archive, part)
+        except UserError:
+            if not texts:  # downloaded, so it can be again; a user's own file stays
+                archive.unlink()
+            raise
+        with archive.open("rb") as stream:
+            digest = file_digest(stream)
+        clean_and_split(config, unpacked, part, digest)
+        for path in unpacked.values():
+            path.unlink()
+    return folder
 
 
-def archive_digest(archive: Path) -> str:
-    """SHA-256 of the archive as it is, packed."""
-    with archive.open("rb") as stream:
-        return file_digest(stream)
+def _raw_texts(config: EuroparlCorpus, folder: Path) -> list[Path]:
+    """The two raw files of a folder, or their archive."""
+    texts = [find_file(folder, [name]) for name in MEMBERS.values()]
+    if found := [path for path in texts if path is not None]:
+        if len(found) == len(MEMBERS):
+            return found
+    elif (folder / ARCHIVE).is_file():
+        return [folder / ARCHIVE]
+    raise UserError(
+        f"corpus.directory={folder} holds no Europarl: looked for train, valid and test text "
+        f"(train.{config.source}, train.{config.target}, ...), for "
+        f"{' and '.join(MEMBERS.values())}, and for {ARCHIVE}."
+    )
 
 
-def require_archive(split: Path, folder: Path) -> None:
-    """Refuse split text of another archive than ``folder`` has the record of, if that is known."""
-    try:
-        made_of = parse_object((split / "cleaning.json").read_bytes())["archive"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return  # earlier versions did not write it
-    first = _recorded(folder)
-    if first not in (None, made_of):
-        raise UserError(
-            f"{split} was split from an archive with SHA-256 {made_of}, but {_record(folder)} is "
-            f"of one with {first}; delete {split} to have that one split."
-        )
-
-
-def _record(folder: Path) -> Path:
-    return folder / f"{ARCHIVE}.sha256"
-
-
-def _recorded(folder: Path) -> str | None:
-    """The SHA-256 of the archive that came first; None where none did."""
-    try:
-        return _record(folder).read_text(encoding="utf-8").partition(" ")[0]
-    except FileNotFoundError:
-        return None
-
-
-def unpack(source: EuroparlSource, archive: Path, folder: Path) -> dict[str, Path]:
+def _unpack(archive: Path, folder: Path) -> dict[str, Path]:
     """Write the two texts of the archive into ``folder``; returns language -> file."""
     texts = {language: folder / name for language, name in MEMBERS.items()}
-    members = {name: texts[language] for language, name in MEMBERS.items()}
-    extract(archive, members, source.max_text_bytes)
+    try:
+        with gzip.open(archive) as content:
+            with tarfile.open(fileobj=content, mode="r|") as tar:
+                for member in tar:
+                    source = tar.extractfile(member) if member.isreg() else None
+                    if source is not None and member.name in MEMBERS.values():
+                        with source, (folder / member.name).open("wb") as stream:
+                            shutil.copyfileobj(source, stream, BLOCK)
+            while content.read(BLOCK):  # the checksum is behind the end of the tar
+                pass
+    except (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError) as error:
+        raise UserError(
+            f"{archive} is damaged ({error}); download it again, or get it from another place."
+        ) from None
+    if missing := [path.name for path in texts.values() if not path.is_file()]:
+        raise UserError(f"{archive} holds no {' and no '.join(missing)}; get another copy.")
     return texts
 
 
@@ -176,20 +167,15 @@ def clean_and_split(
     )
     with ExitStack() as stack:
         files = {
-            (label, language): stack.enter_context(
-                (folder / f"{split}.{language}").open("w", encoding="utf-8", newline="\n")
-            )
+            (label, language): stack.enter_context(LineWriter(folder / f"{split}.{language}"))
             for label, split in SPLITS.items()
             for language in MEMBERS
         }
         remaining = iter(labels.tolist())
         for index, (source, target) in enumerate(_pairs(config, texts, "splitting")):
-            if not usable[index]:
-                continue
-            label = next(remaining)
-            if label in SPLITS:
-                files[label, config.source].write(source + "\n")
-                files[label, config.target].write(target + "\n")
+            if usable[index] and (label := next(remaining)) in SPLITS:
+                files[label, config.source].write(source)
+                files[label, config.target].write(target)
     sizes = np.bincount(labels, minlength=5).tolist()
     counts.train, counts.valid, counts.test, counts.duplicate, counts.held_out = sizes
     report = {
@@ -201,9 +187,7 @@ def clean_and_split(
         "max_ratio": config.max_ratio,
         "pairs": vars(counts),
     }
-    (folder / "cleaning.json").write_text(
-        json.dumps(report, indent=2) + "\n", encoding="utf-8", newline="\n"
-    )
+    write_json(folder / "cleaning.json", report)
     logger.info("Europarl, pairs: %s", ", ".join(f"{k} {v:,}" for k, v in vars(counts).items()))
     return counts
 
@@ -239,11 +223,11 @@ def assign(
     return labels
 
 
-def folder_name(config: EuroparlCorpus, texts: list[Path]) -> str:
+def _folder_name(config: EuroparlCorpus, texts: list[Path]) -> str:
     """Name for the split text: equal for equal settings, rules and raw files.
 
-    ``texts`` are raw files of the user's, told apart by path, size and date; none for the
-    public archive.
+    ``texts`` are the user's raw files, identified by path, size and date; none for the public
+    archive.
     """
     facts: list[object] = [RULES, config.max_words, config.max_ratio]
     facts += [config.valid_pairs, config.test_pairs]
@@ -264,8 +248,8 @@ def _pairs(config: EuroparlCorpus, texts: dict[str, Path], what: str) -> Iterato
         if source is None or target is None:
             short, long = paths if source is None else paths[::-1]
             raise UserError(
-                f"{short} ends after {number - 1} lines but {long} goes on; line i of one must be "
-                "the translation of line i of the other, so get both from one place."
+                f"{short} ends after {number - 1} lines, {long} does not; line i of one must be "
+                "the translation of line i of the other."
             )
         yield source.strip(), target.strip()
 

@@ -1,9 +1,10 @@
-"""Text in two languages, and what a corpus has of it."""
+"""Text in two languages, what a corpus has of it, and how its files are found by name."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from seq2seq.data.text import content_digest, read_lines
+from seq2seq.data.text import COMPRESSIONS, content_digest, read_lines
 from seq2seq.errors import UserError
 
 SIDES = ("source", "target")
@@ -19,21 +20,6 @@ class ParallelText:
     """Word alignments in Pharaoh format, one line per pair: ``0-0 1-2``, source-target, from 0."""
 
 
-def read_aligned(source: Path, target: Path) -> tuple[list[str], list[str]]:
-    """The lines of two texts, as many of one as of the other.
-
-    Raises:
-        UserError: a file cannot be read, or they are not as many.
-    """
-    sources, targets = list(read_lines(source)), list(read_lines(target))
-    if len(sources) != len(targets):
-        raise UserError(
-            f"{source} has {len(sources)} lines, {target} has {len(targets)}; "
-            "give files that are aligned line by line."
-        )
-    return sources, targets
-
-
 @dataclass(frozen=True)
 class Corpus:
     """Checked text to train, validate and test on."""
@@ -46,15 +32,46 @@ class Corpus:
     tests: dict[str, ParallelText]
     """Name of the test set -> its text; at least one."""
 
-    @property
-    def trained_on(self) -> dict[str, Path]:
-        """The files that a training reads, ``train.source`` and so on."""
+    def hashes(self) -> dict[str, str]:
+        """SHA-256 of the unpacked training and validation text: ``train.source`` and so on."""
         return {
-            f"{name}.{side}": getattr(text, side)
+            f"{name}.{side}": content_digest(getattr(text, side))
             for name, text in (("train", self.train), ("valid", self.valid))
             for side in SIDES
         }
 
-    def hashes(self) -> dict[str, str]:
-        """Of each of them the digest of its content, to tell one training text from another."""
-        return {name: content_digest(path) for name, path in self.trained_on.items()}
+
+def read_aligned(source: Path, target: Path) -> tuple[list[str], list[str]]:
+    """Read the lines of two texts.
+
+    Raises:
+        UserError: a file cannot be read, or they have different numbers of lines.
+    """
+    sources, targets = list(read_lines(source)), list(read_lines(target))
+    if len(sources) != len(targets):
+        raise UserError(
+            f"{source} has {len(sources)} lines, {target} has {len(targets)}; "
+            "give files that are aligned line by line."
+        )
+    return sources, targets
+
+
+def find_file(folder: Path, names: Sequence[str]) -> Path | None:
+    """Return the first of ``names`` that is a file of ``folder``: plain, else .gz, else .xz."""
+    paths = (folder / (name + ending) for name in names for ending in ("", *COMPRESSIONS))
+    return next((path for path in paths if path.is_file()), None)
+
+
+def find_pair(folder: Path, names: Sequence[tuple[str, str]]) -> dict[str, Path | None]:
+    """Find the two sides of a text, plain, .gz or .xz, under names that belong together.
+
+    Args:
+        folder: an existing folder.
+        names: what the two may be called, the usual names first.
+
+    Returns:
+        Name -> file of the first two names of which most files are there; None for a file that is
+        not.
+    """
+    found = [{name: find_file(folder, [name]) for name in pair} for pair in names]
+    return max(found, key=lambda pair: sum(path is not None for path in pair.values()))

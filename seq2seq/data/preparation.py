@@ -2,15 +2,13 @@
 
 ``data/prepared/<hash>`` holds the tokenizers, the vocabularies, the ids of training and validation
 text and a ``manifest.json``. The hash covers the content of the text files and every option that
-alters the result, so a folder found is a folder that fits; it is written under another name and
-renamed when complete. The manifest holds the size of each other file. Sizes are compared whenever
-the folder is opened, which takes no time; their content is not.
+alters the result, so a folder found is a folder that fits. ``tests.json`` says where the test sets
+lie and what they hold, so that an evaluation need not look for them.
 """
 
 import hashlib
 import json
 import logging
-import shutil
 import sys
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -19,21 +17,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock
 
 from seq2seq.config import CorpusConfig, TokenizationConfig, to_json
 from seq2seq.data.codec import TextCodec
-from seq2seq.data.corpora import obtain, refuse_idle_rules, warn_of_one_file
+from seq2seq.data.corpora import load_corpus, warn_of_one_file
 from seq2seq.data.dataset import EncodedPairs, PreparedData
 from seq2seq.data.encoding import (
+    GrowingArray,
     Pair,
-    SideFile,
+    TokenIdWriter,
     read_pairs,
     sample,
     tokenize_pairs,
     worker_count,
 )
-from seq2seq.data.folders import exclusive, new_folder
-from seq2seq.data.growing_array import GrowingArray
 from seq2seq.data.parallel_text import SIDES, Corpus, ParallelText
 from seq2seq.data.text import content_digest, count_lines
 from seq2seq.data.tokenization import (
@@ -44,7 +42,7 @@ from seq2seq.data.tokenization import (
 )
 from seq2seq.data.vocabulary import EOS, SPECIALS, Vocabulary
 from seq2seq.errors import UserError
-from seq2seq.files import parse_object
+from seq2seq.files import encode_json, new_folder, parse_object, write_json, write_whole
 
 FORMAT = 3
 """Version of the cache's layout and of the code that fills it; part of the hash."""
@@ -70,29 +68,22 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
         data: folder for corpora; encoded text goes to ``<data>/prepared/<hash>``.
 
     Raises:
-        UserError: no pair is left to train or validate on, or the vocabulary size does not fit;
-            the text was altered meanwhile, or what an earlier call made is damaged.
+        UserError: no pair is left to train or validate on, the vocabulary size does not fit, or
+            what an earlier call made is damaged.
     """
-    refuse_idle_rules(corpus)
-    text = obtain(corpus, data)
+    text = load_corpus(corpus, data)
     warn_of_one_file(corpus)
     hashes = text.hashes()
     recipe = _recipe(corpus, tokenization, text, hashes)
     digest = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode("utf-8")).hexdigest()
     directory = data / "prepared" / digest[:16]
-    with exclusive(directory.with_name(f"{directory.name}.lock")):
-        if not (directory / "manifest.json").exists():
-            shutil.rmtree(directory, ignore_errors=True)  # a folder without manifest is no cache
-            with new_folder(directory) as part:
-                counted = _fill(part, text, corpus, tokenization)
-                _require_unaltered(text, hashes)
-                sizes = {path.name: path.stat().st_size for path in sorted(part.iterdir())}
-                manifest = {**recipe, **counted, "files": sizes}
-                content = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
-                (part / "manifest.json").write_text(content, encoding="utf-8", newline="\n")
+    with new_folder(directory) as part:
+        if part is not None:
+            counted = _fill(part, text, corpus, tokenization)
+            write_json(part / "manifest.json", {**recipe, **counted})
     try:
-        manifest = _read_manifest(directory)
-        return PreparedData(
+        manifest = parse_object((directory / "manifest.json").read_bytes())
+        prepared = PreparedData(
             directory=directory,
             corpus=text,
             source=TextCodec.load(directory, "source"),
@@ -105,33 +96,44 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
         )
     except (OSError, ValueError, KeyError, UserError) as error:
         raise UserError(
-            f"The cache {directory} is damaged ({error}); delete that folder."
+            f"The prepared folder {directory} is damaged ({error}); delete that folder."
         ) from None
+    _write_tests(directory, text.tests)
+    return prepared
 
 
-def _require_unaltered(text: Corpus, hashes: dict[str, str]) -> None:
-    """Refuse to keep, under the hashes of one text, what may have been made of another."""
-    for name, path in text.trained_on.items():
-        if content_digest(path) != hashes[name]:
-            raise UserError(
-                f"{path} was altered while it was prepared; run again once nothing writes to it."
-            )
+def _write_tests(directory: Path, tests: dict[str, ParallelText]) -> None:
+    """Write ``tests.json``; test text may move or change while the prepared text stays."""
+    described = encode_json({name: describe_text(text) for name, text in tests.items()})
+    path = directory / "tests.json"
+    if not path.is_file() or path.read_bytes() != described:
+        with FileLock(directory.with_name(f"{directory.name}.lock")):
+            write_whole(path, described)
 
 
-def _read_manifest(directory: Path) -> dict[str, Any]:
-    """The manifest; ValueError where it is none, or where a file has not the size it names."""
-    try:
-        manifest = parse_object((directory / "manifest.json").read_bytes())
-    except ValueError as error:
-        raise ValueError(f"manifest.json: {error}") from None
-    sizes = manifest.get("files")
-    if not isinstance(sizes, dict):
-        raise ValueError("manifest.json lists no files")
-    for name, size in sizes.items():
-        found = (directory / name).stat().st_size
-        if found != size:
-            raise ValueError(f"{name} has {found} bytes, but {size} were written")
-    return manifest
+def describe_text(text: ParallelText) -> dict[str, Any]:
+    """Describe a text as in ``tests.json``: absolute paths, number of pairs, SHA-256 by side."""
+    return {
+        "source": str(text.source.resolve()),
+        "target": str(text.target.resolve()),
+        "alignments": None if text.alignments is None else str(text.alignments.resolve()),
+        "pairs": count_lines(text.source),
+        "source_sha256": content_digest(text.source),
+        "target_sha256": content_digest(text.target),
+    }
+
+
+def prepared_test_sets(directory: Path) -> dict[str, ParallelText]:
+    """Read from a prepared folder where the test sets of its corpus lie."""
+    tests = parse_object((directory / "tests.json").read_bytes())
+    return {
+        name: ParallelText(
+            Path(test["source"]),
+            Path(test["target"]),
+            None if test["alignments"] is None else Path(test["alignments"]),
+        )
+        for name, test in tests.items()
+    }
 
 
 def _recipe(
@@ -168,7 +170,7 @@ class _Split:
     def nothing_left(self, skipped: Counter[str]) -> UserError:
         return UserError(
             f"No {self.name} pair of {self.text.source} and {self.text.target} is left; left out: "
-            f"{_reasons(skipped)}; mend the files or raise the limits."
+            f"{_reasons(skipped)}; correct the files or raise the limits."
         )
 
 
@@ -232,11 +234,11 @@ def _tokenizers(
 
 def _tokenize(
     part: Path, split: _Split, tokenizers: tuple[Tokenizer, Tokenizer], options: TokenizationConfig
-) -> tuple[tuple[SideFile, SideFile], int, Counter[str]]:
+) -> tuple[tuple[TokenIdWriter, TokenIdWriter], int, Counter[str]]:
     """Tokenise to disk; return both sides, the pairs kept and the reasons of the others."""
     sides = (
-        SideFile(part / f"{split.name}.source", end=EOS),
-        SideFile(part / f"{split.name}.target", end=None),
+        TokenIdWriter(part / f"{split.name}.source", end=EOS),
+        TokenIdWriter(part / f"{split.name}.target", end=None),
     )
     lines = GrowingArray(part / f"{split.name}.lines.npy", np.int64)
     skipped: Counter[str] = Counter()
@@ -262,7 +264,9 @@ def _tokenize(
     return sides, len(lines), skipped
 
 
-def _vocabulary(tokenizer: Tokenizer, options: TokenizationConfig, file: SideFile) -> Vocabulary:
+def _vocabulary(
+    tokenizer: Tokenizer, options: TokenizationConfig, file: TokenIdWriter
+) -> Vocabulary:
     """Number a subword model's pieces as the model does; rank words by count."""
     if isinstance(tokenizer, SentencePieceTokenizer):
         pieces = tokenizer.pieces[len(SPECIALS) :]

@@ -6,6 +6,7 @@ translation.
 """
 
 import codecs
+import contextlib
 import errno
 import gzip
 import io
@@ -30,9 +31,6 @@ LONGEST_LINE = 1 << 20
 def open_bytes(path: Path) -> io.BufferedIOBase:
     """Open a plain, .gz or .xz file for reading the bytes of its content."""
     try:
-        # Packed, even nothing has some bytes; but the reader of .gz takes no bytes for no content.
-        if path.suffix in COMPRESSIONS and path.is_file() and not path.stat().st_size:
-            raise _damaged(path, "it has no bytes")
         if path.suffix == ".gz":
             return gzip.open(path, "rb")
         if path.suffix == ".xz":
@@ -86,25 +84,19 @@ def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
 
 
 def count_lines(path: Path) -> int:
-    """Count the lines :func:`read_lines` would yield, and check that it would yield them all.
-
-    Raises the same :class:`UserError` as :func:`read_lines`, but runs at the speed of the disk.
-    """
+    """Count the lines of a plain, .gz or .xz file; raises what :func:`read_lines` raises."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    count = 0
-    begun = 0  # bytes of the line that the last block left open
+    count, last, begun = 0, b"", 0
     try:
         for block in read_blocks(path):
             decoder.decode(block)
-            count += block.count(b"\n")
-            first, last = block.find(b"\n"), block.rfind(b"\n")
-            # Lines within a block are no longer than it, which is short enough.
-            if begun + (len(block) if first < 0 else first + 1) > LONGEST_LINE:
+            count, last = count + block.count(b"\n"), block
+            begun = len(block) - 1 - block.rfind(b"\n") + (begun if b"\n" not in block else 0)
+            if begun > LONGEST_LINE:
                 break
-            begun = begun + len(block) if last < 0 else len(block) - last - 1
         else:
             decoder.decode(b"", final=True)
-            return count + (begun > 0)
+            return count + (last[-1:] not in (b"", b"\n"))
     except UnicodeDecodeError:
         pass
     # Only now do line numbers matter: the slow reader names the place and raises.
@@ -196,27 +188,25 @@ def word_count(text: str) -> int:
 
 def read_blocks(path: Path) -> Iterator[bytes]:
     """Yield the content of a plain, .gz or .xz file in blocks of bytes."""
-    with open_bytes(path) as stream:
-        try:
-            while block := stream.read(BLOCK):
-                yield block
-        except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
-            raise _damaged(path, error) from None
+    with _reading(path) as stream:
+        yield from iter(partial(stream.read, BLOCK), b"")
 
 
 def _raw_lines(path: Path) -> Iterator[bytes]:
+    with _reading(path) as stream:
+        yield from bounded_lines(stream)
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[io.BufferedIOBase]:
     with open_bytes(path) as stream:
         try:
-            yield from bounded_lines(stream)
+            yield stream
         except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
-            raise _damaged(path, error) from None
-
-
-def _damaged(path: Path, error: Exception | str) -> UserError:
-    reason = str(error).rstrip(".")
-    return UserError(
-        f"{path} is not a whole {path.suffix} file ({reason}); copy or download it again."
-    )
+            reason = str(error).rstrip(".")
+            raise UserError(
+                f"{path} is not a whole {path.suffix} file ({reason}); copy or download it again."
+            ) from None
 
 
 def _packing(raw: io.BufferedWriter, suffix: str) -> io.BufferedIOBase:

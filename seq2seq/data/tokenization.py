@@ -7,7 +7,6 @@ scored as running text. Three classes, one interface; none of them ever yields a
 import io
 import json
 import re
-import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -156,37 +155,24 @@ class SentencePieceTokenizer(Tokenizer):
         processor = self._processor
         return [processor.id_to_piece(i) for i in range(processor.get_piece_size())]
 
-    @property
-    def scores(self) -> list[float]:
-        """By which pieces are preferred, in the order of ids."""
-        processor = self._processor
-        return [processor.get_score(i) for i in range(processor.get_piece_size())]
-
     def cuts_like(self, other: Tokenizer) -> bool:
         """Whether ``other`` has equal pieces and scores.
 
-        The bytes of the models may differ: they also hold what SentencePiece was told in learning.
+        The bytes of the models may differ: they also hold the options of the training.
         """
         return (
             isinstance(other, SentencePieceTokenizer)
             and super().cuts_like(other)
-            and (self.pieces, self.scores) == (other.pieces, other.scores)
+            and self._scored() == other._scored()
         )
 
-    def require_text(self) -> None:
-        """Raise ValueError where pieces or rules of the model give bytes that are no text."""
-        _ = self.pieces
-        self.tokenize("a")
+    def _scored(self) -> list[tuple[str, float]]:
+        processor = self._processor
+        return [(piece, processor.get_score(i)) for i, piece in enumerate(self.pieces)]
 
     def tokenize(self, text: str) -> list[str]:
         """Normalise and cut; ``▁`` stands for the space before a word."""
-        try:
-            pieces: list[str] = self._processor.encode(text, out_type=str)
-        except (RuntimeError, UnicodeDecodeError) as error:
-            raise UserError(
-                f"The subword model cannot cut {reprlib.repr(text)} ({error}); it was altered, so "
-                "use another copy of it."
-            ) from None
+        pieces: list[str] = self._processor.encode(text, out_type=str)
         return pieces
 
     def detokenize(self, pieces: Sequence[str]) -> str:
@@ -225,7 +211,7 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
         description = parse_object(read_plain(path, JSON_BYTES))
         kind, language = description["kind"], description["language"]
         if not isinstance(language, str):
-            raise TypeError
+            raise ValueError("the language is no text")
         if kind == WhitespaceTokenizer.kind:
             return WhitespaceTokenizer(language)
         if kind == MosesWordTokenizer.kind:
@@ -234,15 +220,15 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
             path = directory / f"tokenizer.{side}.model"
             model = read_plain(path, TEXT_BYTES)
             if not model:  # SentencePiece would take it for none at all
-                raise ValueError
+                raise ValueError("it is empty")
             tokenizer = SentencePieceTokenizer(language, model)
-            tokenizer.require_text()
+            tokenizer.tokenize(" ".join(tokenizer.pieces))  # an altered model may hold no text
             return tokenizer
     except FileNotFoundError:
-        raise UserError(f"{path} is missing; make or copy the folder anew.") from None
-    except (ValueError, KeyError, TypeError, RuntimeError):
-        raise UserError(f"{path} is damaged; make or copy the folder anew.") from None
-    raise UserError(f"{path} names the unknown tokenizer {kind!r}; make or copy the folder anew.")
+        raise UserError(f"{path} is missing; make or copy the folder again.") from None
+    except (ValueError, KeyError, RuntimeError):
+        raise UserError(f"{path} is damaged; make or copy the folder again.") from None
+    raise UserError(f"{path} names the unknown tokenizer {kind!r}; make or copy the folder again.")
 
 
 def _learnable(sentences: Iterable[str]) -> Iterator[str]:

@@ -12,10 +12,6 @@ from seq2seq.files import TEXT_BYTES, read_plain
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 
-MOST_PIECES = 1 << 22
-LONGEST_COUNT = 18
-"""Digits."""
-
 
 class Vocabulary:
     """Numbers the pieces of one side: ids 0-3 are ``<pad> <unk> <s> </s>``, the rest are pieces.
@@ -82,11 +78,8 @@ class Vocabulary:
 
     def save(self, path: Path) -> None:
         """Write one ``piece<TAB>count`` a line, in the order of ids."""
-        lines = []
-        for piece, count in zip(self.pieces, self.counts, strict=True):
-            if not piece or "\n" in piece:
-                raise ValueError(f"the piece {piece!r} does not fit on a line of its own")
-            lines.append(f"{piece}\t{count}\n")
+        rows = zip(self.pieces, self.counts, strict=True)
+        lines = [f"{piece}\t{count}\n" for piece, count in rows]
         path.write_text("".join(lines), encoding="utf-8", newline="\n")
 
     @classmethod
@@ -96,33 +89,17 @@ class Vocabulary:
         Raises:
             UserError: the file is missing, too large, or not such a list.
         """
-        mend = "make or copy the folder anew"
         try:
             # Bytes, not text mode: pieces may hold "\r" or U+2028, which are no line ends here.
-            content = read_plain(path, TEXT_BYTES)
-            if content.count(b"\n") > MOST_PIECES:
-                raise UserError(
-                    f"{path} has more than {MOST_PIECES:,} pieces; train with a lower "
-                    "tokenization.vocabulary_size, or a higher tokenization.min_frequency."
-                )
-            lines = content.decode("utf-8").split("\n")
-        except FileNotFoundError:
-            raise UserError(f"{path} is missing; {mend}.") from None
-        except UnicodeDecodeError:
-            raise UserError(f"{path} is not UTF-8; {mend}.") from None
-        if lines.pop() != "":
-            raise UserError(f"{path} ends within a line; {mend}.")
-        pieces, counts = [], []
-        for number, line in enumerate(lines, start=1):
-            piece, tab, count = line.rpartition("\t")
-            number_like = count.isascii() and count.isdigit() and len(count) <= LONGEST_COUNT
-            if not tab or not piece or not number_like:
-                raise UserError(f"{path}, line {number}: not 'piece<TAB>count'; {mend}.")
-            pieces.append(piece)
-            counts.append(int(count))
-        if tuple(pieces[: len(SPECIALS)]) != SPECIALS:
-            raise UserError(f"{path} does not begin with {' '.join(SPECIALS)}; {mend}.")
-        try:
+            lines = read_plain(path, TEXT_BYTES).decode("utf-8").split("\n")
+            rows = [line.rpartition("\t") for line in lines[:-1]]
+            pieces, counts = [piece for piece, _, _ in rows], [int(count) for _, _, count in rows]
+            if lines[-1] or tuple(pieces[: len(SPECIALS)]) != SPECIALS or not all(pieces):
+                raise ValueError(f"it does not hold {' '.join(SPECIALS)} and whole lines")
             return cls(pieces[len(SPECIALS) :], counts[len(SPECIALS) :])
+        except FileNotFoundError:
+            raise UserError(f"{path} is missing; make or copy the folder again.") from None
         except ValueError as error:
-            raise UserError(f"{path}: {error}; {mend}.") from None
+            raise UserError(
+                f"{path} is damaged ({error}); make or copy the folder again."
+            ) from None

@@ -5,9 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from seq2seq.config import CorpusConfig, EvaluateConfig, FilesCorpus
-from seq2seq.data.corpora import obtain, read_folder
-from seq2seq.data.folders import find_file, find_pair
-from seq2seq.data.parallel_text import ParallelText
+from seq2seq.data.corpora import load_test_sets
+from seq2seq.data.parallel_text import ParallelText, find_file, find_pair
 from seq2seq.errors import UserError
 
 
@@ -42,21 +41,6 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
                 f"choose from {', '.join(tests)}."
             )
     return {**{name: tests[name] for name in config.test_sets or tests}, **texts}
-
-
-def load_test_sets(corpus: CorpusConfig, data: Path) -> dict[str, ParallelText]:
-    """The test sets of a corpus; text that lies in files of the user is not read here.
-
-    Raises:
-        UserError: the text is not there.
-    """
-    if isinstance(corpus, FilesCorpus) and corpus.directory is None:
-        return {"test": ParallelText(Path(str(corpus.test_source)), Path(str(corpus.test_target)))}
-    if corpus.directory is not None:
-        folder = Path(corpus.directory).expanduser()
-        if find_file(folder, [f"train.{corpus.source}", "train.source"]):
-            return read_folder(corpus, folder).tests
-    return obtain(corpus, data).tests
 
 
 def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str, ParallelText]:

@@ -11,14 +11,14 @@ from large_corpus import benchmark_large_corpus, repeat_text
 from measure import Watched
 from reversal import reversal_experiment, write_reversal_corpus
 
-from seq2seq.data.corpora import obtain
+from seq2seq.data.corpora import load_corpus
 from seq2seq.data.text import read_lines
 from seq2seq.errors import UserError
 
 
 def test_the_text_comes_over_and_over(tmp_path):
     write_reversal_corpus(tmp_path / "corpus", train=7)
-    text = obtain(reversal_experiment(tmp_path).corpus, tmp_path)
+    text = load_corpus(reversal_experiment(tmp_path).corpus, tmp_path)
     repeat_text(text, 20, tmp_path / "more")
     for side in ("source", "target"):
         once = list(read_lines(getattr(text.train, side)))

@@ -8,8 +8,8 @@ from pathlib import Path
 import peers
 import pytest
 import torch
+from cli import compose_config as compose_script
 from harness import compose_config
-from launch import compose_config as compose_script
 from omegaconf import OmegaConf
 from peer_corpus import write_corpus
 from peers import benchmark_peers, speed_rows
@@ -176,7 +176,7 @@ def test_the_programs_take_turns_and_the_table_names_who_is_left_out(
 ):
     corpus = write_corpus(tmp_path / "corpus")
     monkeypatch.setattr(peers, "Toolkit", Pretender)
-    monkeypatch.setattr(peers, "obtain", lambda config, data: corpus)
+    monkeypatch.setattr(peers, "load_corpus", lambda config, data: corpus)
     monkeypatch.setattr(peers, "choose_precision", lambda name, device: torch.float32)
     given = [f"measure={measure}", "peers=[opennmt,eole]", "updates=20", "train_updates=40"]
     given += ["rounds=2", "beams=[1]", "setting.batch_size=0.2", f"output={tmp_path}"]
@@ -204,7 +204,7 @@ def test_the_programs_take_turns_and_the_table_names_who_is_left_out(
 
 @pytest.mark.parametrize("given", ["peers=[openmt]", "updates=30", "measure=speed"])
 def test_a_comparison_that_cannot_be_made_is_refused_before_a_download(monkeypatch, given):
-    monkeypatch.setattr(peers, "obtain", lambda *_: pytest.fail("obtained"))
+    monkeypatch.setattr(peers, "load_corpus", lambda *_: pytest.fail("obtained"))
     with pytest.raises(UserError, match=given.split("=")[0]):
         benchmark_peers(compose_config("peers", [given]))
 

@@ -11,7 +11,6 @@ from seq2seq.data.tokenization import (
     WhitespaceTokenizer,
 )
 from seq2seq.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
-from seq2seq.errors import UserError
 
 TEXT = ["L'homme n'a pas dit « non » !", "Le chien noir court vite.", "L'eau est à 5 %."] * 4
 
@@ -44,20 +43,6 @@ def test_text_survives_ids_and_files(tmp_path: Path, kind: str) -> None:
         assert loaded.decode(ids) == sentence
 
 
-def test_the_files_carry_the_side(tmp_path: Path) -> None:
-    codec = codecs()["sentencepiece"]
-    codec.save(tmp_path, "source")
-    codec.save(tmp_path, "target")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "tokenizer.source.json",
-        "tokenizer.source.model",
-        "tokenizer.target.json",
-        "tokenizer.target.model",
-        "vocabulary.source.tsv",
-        "vocabulary.target.tsv",
-    ]
-
-
 def test_decoding_stops_at_the_first_eos() -> None:
     codec = word_codec()
     assert codec.decode([BOS, 4, 5, PAD, EOS, 6, EOS]) == "a dog"
@@ -66,27 +51,9 @@ def test_decoding_stops_at_the_first_eos() -> None:
     assert codec.decode([EOS]) == codec.decode([]) == ""
 
 
-def test_unknown_words_read_unk() -> None:
-    codec = word_codec()
-    assert codec.encode("a cat runs") == [4, UNK, 6]
-    assert codec.decode([4, UNK, 6]) == "a <unk> runs"
-
-
-def test_blank_text_has_no_ids() -> None:
-    for codec in [word_codec(), *codecs().values()]:
-        assert codec.encode("") == codec.encode(" \u00a0 ") == []
-
-
 @pytest.mark.parametrize("text", ["<s>", "</s>", "<unk>", "<pad>"])
 def test_specials_in_the_text_never_become_control_ids(text: str) -> None:
     for codec in [word_codec(), *codecs().values()]:
         ids = codec.encode(f"a {text} a {text}")
         assert not {PAD, BOS, EOS} & set(ids)
         assert UNK in ids  # "<" and ">" are in no vocabulary here
-
-
-def test_a_missing_vocabulary_is_named(tmp_path: Path) -> None:
-    word_codec().save(tmp_path, "source")
-    (tmp_path / "vocabulary.source.tsv").unlink()
-    with pytest.raises(UserError, match=r"vocabulary\.source\.tsv is missing"):
-        TextCodec.load(tmp_path, "source")

@@ -1,16 +1,22 @@
+"""Every kind of corpus becomes checked text files, found by name, made or downloaded once."""
+
 import dataclasses
+import gzip
 import lzma
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from samples import SMALL, message, put
+from samples import SMALL, put
 
 from seq2seq.config import EuroparlCorpus, FilesCorpus, GrammarCorpus, Multi30kCorpus
-from seq2seq.data import corpora, grammar
-from seq2seq.data.corpora import obtain
-from seq2seq.data.folders import new_folder
-from seq2seq.data.parallel_text import ParallelText
+from seq2seq.data import grammar
+from seq2seq.data.corpora import load_corpus, load_test_sets
+from seq2seq.data.download import fetch
+from seq2seq.data.parallel_text import ParallelText, read_aligned
+from seq2seq.errors import UserError
+from seq2seq.files import new_folder
 
 FILES = FilesCorpus(source="en", target="fr")
 
@@ -30,152 +36,85 @@ def named(folder, **changes):
 
 def test_files_by_folder_and_by_path_are_the_same_corpus(tmp_path):
     put(tmp_path / "mine", SMALL)
-    corpus = obtain(in_folder(tmp_path / "mine"), tmp_path / "data")
-    assert corpus == obtain(named(tmp_path / "mine"), tmp_path / "data")
+    corpus = load_corpus(in_folder(tmp_path / "mine"), tmp_path / "data")
+    assert corpus == load_corpus(named(tmp_path / "mine"), tmp_path / "data")
     assert corpus.train == ParallelText(tmp_path / "mine/train.en", tmp_path / "mine/train.fr")
     assert list(corpus.tests) == ["test"]
 
 
 def test_folders_may_name_the_sides_pack_the_files_and_hold_more_test_sets(tmp_path):
     words = {"en": "source", "fr": "target"}
-    texts = {f"{n[:-2]}{words[n[-2:]]}": text for n, text in SMALL.items()}
+    texts = {f"{n[:-2]}{words[n[-2:]]}".replace("valid", "val"): t for n, t in SMALL.items()}
     texts |= {"test_news.source": b"a\n", "test_news.target": b"b\n", "test.notes": b"unrelated"}
     put(tmp_path / "mine", texts, ".xz", lzma.compress)
     (tmp_path / "mine" / "train.align").write_text("0-0\n\n0-0\n")
-    corpus = obtain(in_folder(tmp_path / "mine"), tmp_path / "data")
+    corpus = load_corpus(in_folder(tmp_path / "mine"), tmp_path / "data")
     assert list(corpus.tests) == ["test", "test_news"]
     assert corpus.train.alignments == tmp_path / "mine" / "train.align"
-    assert corpus.valid.alignments is None
-
-
-def test_a_test_set_with_one_side_is_not_passed_over(tmp_path):
-    put(tmp_path / "mine", SMALL | {"test_news.fr": b"b\n"})
-    text = message(obtain, in_folder(tmp_path / "mine"), tmp_path)
-    assert text == (
-        f"{tmp_path}/mine lacks test_news.en (or the same with .gz or .xz), which corpus=files "
-        "needs for en to fr."
+    assert corpus.valid == ParallelText(
+        *(tmp_path / "mine" / f"val.{s}.xz" for s in words.values())
     )
 
 
-def test_the_two_sides_of_a_text_are_found_under_names_that_belong_together(tmp_path):
-    val = {"val.en": b"a\n", "val.fr": b"b\n", "val.align": b"0-0\n", "valid.align": b"\n\n"}
-    put(tmp_path / "mine", {n: text for n, text in SMALL.items() if n != "valid.fr"} | val)
-    corpus = obtain(in_folder(tmp_path / "mine"), tmp_path)
-    paths = [tmp_path / "mine" / name for name in val]
-    assert corpus.valid == ParallelText(*paths[:3])
-    sides = {"train.source": b"x\n", "train.target": b"y\n"}
-    put(tmp_path / "mine", sides | {"test.source": b"z\n"})
-    assert obtain(in_folder(tmp_path / "mine"), tmp_path) == corpus
-    (tmp_path / "mine" / "train.fr").unlink()  # both sides are of the other text then
-    paths = [tmp_path / "mine" / name for name in sides]
-    assert obtain(in_folder(tmp_path / "mine"), tmp_path).train == ParallelText(*paths)
-    (tmp_path / "mine" / "train.source").unlink()
-    text = message(obtain, in_folder(tmp_path / "mine"), tmp_path)
-    assert "lacks train.fr (or" in text
+def test_the_two_sides_of_a_text_have_names_of_one_kind(tmp_path):
+    put(tmp_path, SMALL | {"train.source": b"x\n", "train.target": b"y\n"})
+    assert load_corpus(in_folder(tmp_path), tmp_path).train.source == tmp_path / "train.en"
+    (tmp_path / "train.fr").unlink()
+    expected = ParallelText(tmp_path / "train.source", tmp_path / "train.target")
+    assert load_corpus(in_folder(tmp_path), tmp_path).train == expected
 
 
-def test_a_side_that_is_there_plain_and_packed_must_be_one_text(tmp_path):
-    """The plain one may be that of an older text, and out of step with the other language."""
-    put(
-        tmp_path,
-        {"train.en": SMALL["train.en"], "train.fr": SMALL["train.fr"]},
-        ".xz",
-        lzma.compress,
-    )
-    put(tmp_path, {n: text for n, text in SMALL.items() if n != "train.fr"})
-    assert obtain(in_folder(tmp_path), tmp_path).train.source == tmp_path / "train.en"
-    put(tmp_path, {"train.en": SMALL["train.en"].upper()})
-    assert message(obtain, in_folder(tmp_path), tmp_path) == (
-        f"{tmp_path}/train.en and train.en.xz are both there, and are not of one text; remove "
-        "the one that does not belong to the text of the other language."
-    )
+def test_test_sets_are_found_without_any_other_text(tmp_path):
+    put(tmp_path, {"test.en": b"a\n", "test.fr": b"b\n", "test.align": b"0-0\n"})
+    put(tmp_path, {"train.en": b"\xff", "train.fr": b""})  # not looked at
+    tests = load_test_sets(in_folder(tmp_path), tmp_path)
+    assert tests == {"test": ParallelText(*(tmp_path / f"test.{e}" for e in ("en", "fr", "align")))}
+    assert read_aligned(tests["test"].source, tests["test"].target) == (["a"], ["b"])
 
 
-def test_an_empty_folder(tmp_path):
-    names = "train.en, train.fr, valid.en, valid.fr, test.en, test.fr"
-    assert f"lacks {names} (or" in message(obtain, in_folder(tmp_path), tmp_path)
-
-
-@pytest.mark.parametrize("kind", [FilesCorpus, Multi30kCorpus, EuroparlCorpus])
-def test_a_folder_that_is_not_there(tmp_path, kind):
-    config = kind(source="en", target="fr", directory=str(tmp_path / "no"))
-    assert message(obtain, config, tmp_path) == (
-        f"corpus.directory={tmp_path / 'no'} is not a folder; check the path."
-    )
-
-
-def test_paths_that_are_missing(tmp_path):
-    put(tmp_path, SMALL)
-    assert message(obtain, named(tmp_path, train_target=None, test_source=None), tmp_path) == (
-        "corpus=files needs six paths, or corpus.directory instead of them; not set: "
-        "corpus.train_target, corpus.test_source."
-    )
-    assert message(obtain, named(tmp_path, valid_source=f"{tmp_path}/no.en"), tmp_path) == (
-        f"corpus.valid_source={tmp_path}/no.en is not a file; check the path."
-    )
-    assert message(obtain, named(tmp_path, directory=str(tmp_path)), tmp_path) == (
-        "corpus.directory and corpus.train_source are both set; corpus=files takes a folder or "
-        "six paths, so remove one."
-    )
-
-
-def test_line_counts_that_differ(tmp_path):
-    put(tmp_path, SMALL | {"valid.fr": b"b\nc"})
-    assert message(obtain, in_folder(tmp_path), tmp_path) == (
-        f"The line counts of the valid text differ: {tmp_path}/valid.en has 1, "
-        f"{tmp_path}/valid.fr has 2; line i of one must belong to line i of the other, so get "
-        "both from one place."
-    )
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({"valid.fr": b"b\nc"}, r"valid\.fr"),
+        ({"test.align": b"0-0\n"}, r"test\.align"),
+        ({"test.fr": b""}, r"test\.fr"),
+        ({"train.fr": "été\nd\nf\n".encode("latin-1")}, r"train\.fr, line 1"),
+        ({"test_news.fr": b"b\n"}, r"test_news\.en"),
+    ],
+)
+def test_text_that_is_no_corpus_is_refused(tmp_path, changes, names):
+    put(tmp_path, SMALL | changes)
+    with pytest.raises(UserError, match=names):
+        load_corpus(in_folder(tmp_path), tmp_path)
 
 
 def test_line_separators_of_unicode_are_no_line_ends(tmp_path):
     put(tmp_path, SMALL | {"valid.fr": "b\u2028c\u0085d\n".encode()})
-    obtain(in_folder(tmp_path), tmp_path)
+    load_corpus(in_folder(tmp_path), tmp_path)
 
 
-def test_alignments_must_keep_step_too(tmp_path):
-    put(tmp_path, SMALL | {"test.align": b"0-0\n"})
-    assert f"{tmp_path}/test.align has 1; line i" in message(obtain, in_folder(tmp_path), tmp_path)
+@pytest.mark.parametrize(
+    ("config", "key"),
+    [
+        (Multi30kCorpus(directory=".", mirror="https://host/"), "corpus.mirror"),
+        (dataclasses.replace(FILES, mirror="https://host/"), "corpus.mirror"),
+        (GrammarCorpus(directory="."), "corpus.directory"),
+        (EuroparlCorpus(directory="no"), "corpus.directory=no"),
+        (FILES, "corpus.train_source"),
+        (dataclasses.replace(FILES, train_source="no.en"), "corpus.train_source=no.en"),
+    ],
+)
+def test_options_that_do_not_fit_are_named(tmp_path, config, key):
+    with pytest.raises(UserError, match=key):
+        load_corpus(config, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["train.en", "test.fr"])
-def test_empty_files(tmp_path, name):
-    put(tmp_path, SMALL | {name: b""})
-    assert message(obtain, in_folder(tmp_path), tmp_path) == (
-        f"{tmp_path}/{name} is empty; the {name[:-3]} text needs at least one line in each "
-        "language."
-    )
-
-
-def test_other_encodings(tmp_path):
-    put(tmp_path, SMALL | {"train.fr": "été\nd\nf\n".encode("latin-1")})
-    text = message(obtain, in_folder(tmp_path), tmp_path)
-    assert text.startswith(f"{tmp_path}/train.fr, line 1, byte 1: 0xe9 is not valid UTF-8; ")
-
-
-def test_options_without_effect_are_refused(tmp_path):
-    both = Multi30kCorpus(directory=str(tmp_path), mirror="https://host/")
-    assert message(obtain, both, tmp_path) == (
-        "corpus.directory and corpus.mirror are both set; with a directory nothing is downloaded, "
-        "so remove one."
-    )
-    idle = dataclasses.replace(in_folder(tmp_path), directory=None, mirror="https://host/")
-    assert message(obtain, idle, tmp_path) == (
-        "corpus.mirror is set but corpus=files downloads nothing; remove it."
-    )
-    assert message(obtain, GrammarCorpus(directory=str(tmp_path)), tmp_path) == (
-        "corpus.directory is set but corpus=grammar writes its own text; remove it, or use "
-        "corpus=files for text of yours."
-    )
-
-
-def test_a_data_folder_that_cannot_be_written_is_named(tmp_path):
+def test_all_missing_files_and_a_folder_that_cannot_be_written_are_named(tmp_path):
+    with pytest.raises(UserError, match=r"train\.en, train\.fr, valid\.en, valid\.fr, test\.en"):
+        load_corpus(in_folder(tmp_path), tmp_path)
     (tmp_path / "data").write_text("a file where the folder should be")
-    text = message(obtain, GrammarCorpus(), tmp_path / "data")
-    assert text == (
-        f"{tmp_path}/data/corpora: Not a directory; check the path, its permissions and the free "
-        "space, or set data to another folder."
-    )
+    with pytest.raises(UserError, match=f"{tmp_path}/data"):
+        load_corpus(GrammarCorpus(), tmp_path / "data")
 
 
 def test_the_grammar_writes_a_corpus_once_per_setting(tmp_path, monkeypatch):
@@ -186,28 +125,25 @@ def test_the_grammar_writes_a_corpus_once_per_setting(tmp_path, monkeypatch):
         put(directory, {n.replace("fr", "de"): text for n, text in SMALL.items()})
         put(directory, {"train.align": b"\n\n\n", "valid.align": b"\n", "test.align": b"\n\n"})
 
-    monkeypatch.setattr(grammar, "write_corpus", write_corpus, raising=False)
-    corpus = obtain(GrammarCorpus(), tmp_path)
-    assert corpus == obtain(GrammarCorpus(train_pairs=2, train_max_words=30), tmp_path)
-    assert list(corpus.tests) == ["test"]
-    folder = corpus.train.source.parent
-    assert folder.parent == tmp_path / "corpora"
-    assert folder.name.startswith("grammar-")
-    assert corpus.tests["test"].alignments == folder / "test.align"
-    assert obtain(GrammarCorpus(seed=2), tmp_path).train.source.parent != folder
-    turned = obtain(GrammarCorpus(source="de", target="en"), tmp_path)
+    monkeypatch.setattr(grammar, "write_corpus", write_corpus)
+    with ThreadPoolExecutor(3) as pool:  # at once
+        first, *others = pool.map(lambda _: load_corpus(GrammarCorpus(), tmp_path), range(3))
+    assert [first, first] == others
+    assert first == load_corpus(GrammarCorpus(train_pairs=2, train_max_words=30), tmp_path)
+    assert load_test_sets(GrammarCorpus(), tmp_path) == first.tests
+    folder = first.train.source.parent
+    assert first.tests["test"].alignments == folder / "test.align"
+    assert load_corpus(GrammarCorpus(seed=2), tmp_path).train.source.parent != folder
+    turned = load_corpus(GrammarCorpus(source="de", target="en"), tmp_path)
     assert turned.train.source.parent != folder  # its alignments run the other way
-    assert written == [1, 2, 1]
-
-
-def test_grammar_written_by_other_code_is_another_corpus(tmp_path, monkeypatch):
-    before = corpora._grammar_hash(GrammarCorpus())
+    # So does other code, or another word.
     package = shutil.copytree(Path(grammar.__file__).parent, tmp_path / "grammar")
     monkeypatch.setattr(grammar, "__file__", str(package / "__init__.py"))
-    assert corpora._grammar_hash(GrammarCorpus()) == before
-    with (package / "lexicon.py").open("a") as code:
-        code.write("# altered\n")
-    assert corpora._grammar_hash(GrammarCorpus()) != before
+    assert load_corpus(GrammarCorpus(), tmp_path) == first
+    with (package / "lexicon.tsv").open("a") as table:
+        table.write("name\tOtto\tOtto\n")
+    assert load_corpus(GrammarCorpus(), tmp_path) != first
+    assert written == [1, 2, 1, 1]
 
 
 def test_a_folder_is_made_whole_or_not_at_all(tmp_path):
@@ -223,7 +159,22 @@ def test_a_folder_is_made_whole_or_not_at_all(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         make(fail=True)
-    assert list(folder.parent.iterdir()) == []
+    assert [path.name for path in folder.parent.iterdir() if path.is_dir()] == []
     (tmp_path / "a" / "made.part" / "old").mkdir(parents=True)  # left by a killed process
     make(fail=False)
-    assert [path.name for path in folder.parent.iterdir()] == ["made"]
+    assert [path.name for path in folder.parent.iterdir() if path.is_dir()] == ["made"]
+    with new_folder(folder) as part:
+        assert part is None
+
+
+def test_a_download_is_tried_again_and_a_failure_names_the_ways_out(remote, tmp_path):
+    remote.files["/v7/a.gz"] = gzip.compress(b"text")
+    remote.busy = 2
+    assert fetch(f"{remote.url}/v7", "a.gz", tmp_path).read_bytes() == remote.files["/v7/a.gz"]
+    assert len(remote.requests) == 3
+    with pytest.raises(UserError, match=r"corpus\.mirror .* corpus\.directory"):
+        fetch(remote.url, "b.gz", tmp_path)
+    for base in ((tmp_path / "no").as_uri(), "ftp://host", "nonsense"):
+        with pytest.raises(UserError, match=r"corpus\.mirror"):
+            fetch(base, "c.gz", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.gz"]

@@ -35,11 +35,3 @@ def test_loaded_pairs_are_mapped_read_only(tmp_path: Path) -> None:
     assert isinstance(pairs.source_ids.base, np.memmap)
     with pytest.raises(ValueError, match="read-only"):
         pairs.source(0)[0] = 1
-
-
-def test_arrays_that_do_not_fit_together_are_refused() -> None:
-    short = {"source.offsets": np.array([0, 3, 6]), "target.offsets": np.array([0, 1, 4])}
-    with pytest.raises(ValueError, match="3 line numbers do not go with 3"):
-        EncodedPairs(*{**ARRAYS, **short}.values())
-    with pytest.raises(ValueError, match="last offset is not the length"):
-        EncodedPairs(*{**ARRAYS, "target": np.array([4, 5], np.int32)}.values())

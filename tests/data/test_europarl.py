@@ -1,14 +1,24 @@
+"""Europarl is cleaned and split by rule, from the archive or from files."""
+
+import dataclasses
+import gzip
+import hashlib
 import json
+import os
 import random
+import tarfile
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from samples import REAL, SMALL, counts, put
 
 from seq2seq.config import EuroparlCorpus
+from seq2seq.data.corpora import load_corpus, load_test_sets
 from seq2seq.data.europarl import DUPLICATE, HELD_OUT, TEST, TRAIN, VALID, assign, clean_and_split
+from seq2seq.data.parallel_text import read_aligned
 from seq2seq.data.text import read_lines, write_lines
 from seq2seq.errors import UserError
 
@@ -136,30 +146,96 @@ def test_the_split_depends_on_the_text_not_on_its_order(tmp_path):
     assert len(set(one["test"]) - set(more["test"])) <= 1
 
 
-def test_either_side_may_be_the_source(tmp_path):
-    config = EuroparlCorpus(source="fr", target="en", max_words=20, valid_pairs=20, test_pairs=40)
-    _, splits = split(tmp_path / "a", raw_text(), config)
-    _, usual = split(tmp_path / "b", raw_text())
-    assert splits == usual
-
-
-def test_raw_files_out_of_step_are_refused(tmp_path):
+def test_raw_files_out_of_step_and_too_little_text_are_refused(tmp_path):
     texts = {"en": tmp_path / "raw.en", "fr": tmp_path / "raw.fr"}
     write_lines(texts["en"], ["a", "b", "c"])
     write_lines(texts["fr"], ["a", "b"])
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match=r"raw\.fr ends after 2 lines"):
         clean_and_split(CONFIG, texts, tmp_path)
-    assert str(caught.value) == (
-        f"{texts['fr']} ends after 2 lines but {texts['en']} goes on; line i of one must be the "
-        "translation of line i of the other, so get both from one place."
-    )
-
-
-def test_too_little_text_is_refused(tmp_path):
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match=r"corpus\.valid_pairs=20"):
         split(tmp_path / "a", [("one", "un"), ("two", "deux")])
-    assert str(caught.value) == (
-        "Only 2 distinct sources are left of the corpus after cleaning, too few for "
-        "corpus.valid_pairs=20, corpus.test_pairs=40 and any training text; lower these, or raise "
-        "corpus.max_words and corpus.max_ratio."
-    )
+
+
+SMALL_SPLIT = EuroparlCorpus(valid_pairs=10, test_pairs=20)
+RAW = {
+    f"europarl-v7.fr-en.{language}": "".join(f"sentence {i} in {language} .\n" for i in range(200))
+    for language in ("en", "fr")
+}
+
+
+def archive(folder):
+    """Bytes of an archive, which is left in ``folder``."""
+    put(folder / "raw", {name: text.encode() for name, text in RAW.items()})
+    with tarfile.open(folder / "fr-en.tgz", "w:gz") as tar:
+        tar.add(folder / "raw", "raw")
+        for name in RAW:
+            tar.add(folder / "raw" / name, name)
+    return (folder / "fr-en.tgz").read_bytes()
+
+
+def test_europarl_is_downloaded_cleaned_and_split_once(remote, tmp_path):
+    remote.files["/v7/fr-en.tgz"] = content = archive(tmp_path)
+    config = dataclasses.replace(SMALL_SPLIT, mirror=f"{remote.url}/v7")
+    corpus = load_corpus(config, tmp_path / "data")
+    assert counts(corpus) == {"train": 170, "valid": 10, "test": 20}
+    for source, target in zip(*read_aligned(corpus.train.source, corpus.train.target), strict=True):
+        assert source.replace("en", "fr") == target.replace("en", "fr")
+    made = corpus.train.source.parent
+    texts = {
+        f"{name}.{language}" for name in ("train", "valid", "test") for language in ("en", "fr")
+    }
+    assert {path.name for path in made.iterdir()} == {"cleaning.json", *texts}
+    report = json.loads((made / "cleaning.json").read_text())
+    assert report["archive"] == hashlib.sha256(content).hexdigest()
+    assert load_corpus(config, tmp_path / "data") == corpus
+    assert load_test_sets(config, tmp_path / "data") == corpus.tests
+    for change in ({"max_words": 30}, {"max_ratio": 2.0}, {"valid_pairs": 11}, {"test_pairs": 21}):
+        other = load_corpus(dataclasses.replace(config, **change), tmp_path / "data")
+        assert other.train.source.parent != made
+    assert len(remote.requests) == 1
+
+
+@pytest.mark.parametrize("damage", [lambda c: c[: len(c) // 2], lambda c: c[:-4], lambda c: b"no"])
+def test_a_damaged_archive_is_refused_and_a_downloaded_one_is_not_kept(remote, tmp_path, damage):
+    content = archive(tmp_path)
+    remote.files["/fr-en.tgz"] = damage(content)
+    config = dataclasses.replace(SMALL_SPLIT, mirror=remote.url)
+    with pytest.raises(UserError, match=r"fr-en\.tgz"):
+        load_corpus(config, tmp_path / "data")
+    remote.files["/fr-en.tgz"] = content
+    load_corpus(config, tmp_path / "data")
+    (tmp_path / "fr-en.tgz").write_bytes(damage(content))
+    mine = dataclasses.replace(SMALL_SPLIT, directory=str(tmp_path))
+    with pytest.raises(UserError, match=r"fr-en\.tgz"):
+        load_corpus(mine, tmp_path / "data")
+    assert (tmp_path / "fr-en.tgz").is_file()
+
+
+def test_europarl_from_a_folder_in_each_form(tmp_path):
+    archive(tmp_path)
+
+    def corpus(folder):
+        config = dataclasses.replace(SMALL_SPLIT, directory=str(folder))
+        return load_corpus(config, tmp_path / "data")
+
+    from_archive = corpus(tmp_path)
+    put(tmp_path / "packed", {n: t.encode() for n, t in RAW.items()}, ".gz", gzip.compress)
+    from_texts = corpus(tmp_path / "packed")
+    assert counts(from_texts) == {"train": 170, "valid": 10, "test": 20}
+    assert from_texts.train.source.read_bytes() == from_archive.train.source.read_bytes()
+    assert corpus(tmp_path / "packed") == from_texts
+    os.utime(tmp_path / "packed" / "europarl-v7.fr-en.en.gz", (2, 2))  # perhaps another text
+    assert corpus(tmp_path / "packed") != from_texts
+    # Already split files are taken as they are, all test sets of them.
+    put(tmp_path / "ready", SMALL | {"test_all.en": b"a\n", "test_all.fr": b"b\n"})
+    assert counts(corpus(tmp_path / "ready")) == {"train": 3, "valid": 1, "test": 2, "test_all": 1}
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match=r"europarl-v7\.fr-en\.en and .*fr-en\.tgz"):
+        corpus(tmp_path / "empty")
+
+
+@pytest.mark.skipif(not (REAL / "europarl").is_dir(), reason=f"no corpora in {REAL}")
+def test_real_europarl_is_taken_as_it_is(tmp_path):
+    tests = load_test_sets(EuroparlCorpus(directory=str(REAL / "europarl")), tmp_path)
+    assert set(tests) >= {"test"}
+    assert not list(tmp_path.iterdir())

@@ -39,13 +39,6 @@ def test_counting_agrees_with_reading_wherever_the_blocks_break(content, block):
         assert text.count_lines(path) == len(list(text.read_lines(path)))
 
 
-@pytest.mark.parametrize("ending", PACK)
-def test_files_are_read_by_their_ending(tmp_path, ending):
-    path = tmp_path / f"a{ending}"
-    path.write_bytes(PACK[ending]("ça\nvä".encode()))
-    assert list(text.read_lines(path)) == ["ça", "vä"]
-
-
 def test_only_newline_ends_a_line(tmp_path):
     path = tmp_path / "a.txt"
     line = "one\u2028two\u2029three\x85four\x0bfive\x0csix\x1cseven\x1deight\rnine"
@@ -60,67 +53,36 @@ def test_windows_line_ends_and_byte_order_mark_are_dropped(tmp_path):
     assert list(text.read_lines(path)) == ["one", "\ufefftwo\r", "", "last\r"]
 
 
-def test_last_line_needs_no_line_end(tmp_path):
-    path = tmp_path / "a.txt"
-    for content, lines in [(b"", []), (b"\n", [""]), (b"a", ["a"]), (b"a\n\n", ["a", ""])]:
-        path.write_bytes(content)
-        assert list(text.read_lines(path)) == lines
-        assert text.count_lines(path) == len(lines)
+READERS = [lambda path: list(text.read_lines(path)), text.count_lines]
 
 
 @pytest.mark.parametrize("ending", PACK)
-@pytest.mark.parametrize("read", [lambda path: list(text.read_lines(path)), text.count_lines])
-def test_other_encodings_are_refused_with_file_line_and_byte(tmp_path, ending, read):
+@pytest.mark.parametrize("read", READERS)
+def test_other_encodings_are_refused_with_line_and_byte(tmp_path, ending, read):
     path = tmp_path / f"latin{ending}"
-    path.write_bytes(PACK[ending]("gut\ndéjà\n".encode("latin-1")))
-    with pytest.raises(UserError) as caught:
-        read(path)
-    assert str(caught.value) == (
-        f"{path}, line 2, byte 2: 0xe9 is not valid UTF-8; "
-        "convert the text, for example with iconv -f LATIN1 -t UTF-8."
-    )
-
-
-def test_a_character_cut_at_the_end_is_refused(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"fine\n" + "é".encode()[:1])
-    with pytest.raises(UserError, match=r"line 2, byte 1: 0xc3 is not valid UTF-8"):
-        text.count_lines(path)
+    for content in ("gut\nd\xe9j\xe0\n".encode("latin-1"), b"fine\nd\xc3"):
+        path.write_bytes(PACK[ending](content))
+        with pytest.raises(UserError, match=rf"latin{ending}, line 2, byte 2"):
+            read(path)
 
 
 @pytest.mark.parametrize("ending", [".gz", ".xz"])
-@pytest.mark.parametrize("damage", [lambda d: d[:-9], lambda d: b"<html>no</html>", lambda d: b""])
+@pytest.mark.parametrize("damage", [lambda d: d[:-9], lambda d: b"<html>no</html>"])
 def test_damaged_compressed_files_are_refused(tmp_path, ending, damage):
     path = tmp_path / f"a{ending}"
     path.write_bytes(damage(PACK[ending](b"line\n" * 1000)))
-    for read in (lambda p: list(text.read_lines(p)), text.count_lines, text.content_digest):
-        with pytest.raises(UserError) as caught:
+    for read in (*READERS, text.content_digest):
+        with pytest.raises(UserError, match=f"a{ending}"):
             read(path)
-        assert f"{path} is not a whole {ending} file (" in str(caught.value)
-        assert str(caught.value).endswith("); copy or download it again.")
 
 
-@pytest.mark.parametrize("name", ["no.txt", "no.gz", "no.xz"])
+@pytest.mark.parametrize("name", ["no.txt", "no.gz"])
 def test_missing_files_and_folders_are_refused(tmp_path, name):
-    with pytest.raises(UserError, match=f"There is no file .*{name}; check the path."):
+    with pytest.raises(UserError, match=name):
         list(text.read_lines(tmp_path / name))
     (tmp_path / name).mkdir()
-    with pytest.raises(UserError, match=f"{name} cannot be read: Is a directory"):
+    with pytest.raises(UserError, match=name):
         list(text.read_lines(tmp_path / name))
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path):
-    path = tmp_path / "a.txt"
-    text.write_lines(path, ["old"])
-
-    def lines():
-        yield "new"
-        raise RuntimeError("stop")
-
-    with pytest.raises(RuntimeError, match="stop"):
-        text.write_lines(path, lines())
-    assert path.read_bytes() == b"old\n"
-    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("ending", PACK)
@@ -144,22 +106,12 @@ def test_only_a_writer_that_is_told_to_keeps_what_a_failure_left(tmp_path, endin
         assert UNPACK[ending](writer.part.read_bytes()) == b"new\n"
 
 
-def test_a_disk_that_refuses_is_one_sentence(tmp_path):
+def test_a_place_that_cannot_be_written_is_named_before_the_work(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"b cannot be written \(.*\); choose another place"):
-        text.write_lines(tmp_path / "file" / "b", ["a"])
-    (tmp_path / "full.part").symlink_to("/dev/full")
-    if Path("/dev/full").exists():
-        with pytest.raises(UserError, match=r"full cannot be written \(No space left"):
-            text.write_lines(tmp_path / "full", ["a"])
-        assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-def test_a_folder_in_the_way_is_refused_before_the_work(tmp_path):
     (tmp_path / "out").mkdir()
-    with pytest.raises(UserError, match=r"out cannot be written \(Is a directory\); choose"):
-        text.LineWriter(tmp_path / "out").__enter__()
-    assert list((tmp_path / "out").iterdir()) == []
+    for place in (tmp_path / "file" / "b", tmp_path / "out"):
+        with pytest.raises(UserError, match=str(place)):
+            text.LineWriter(place).__enter__()
 
 
 def test_a_link_stays_one_and_its_target_is_replaced(tmp_path):
@@ -185,19 +137,6 @@ def test_a_named_pipe_is_written_to_as_it_is(tmp_path):
     assert list(tmp_path.iterdir()) == [pipe]
 
 
-def test_a_file_can_be_rewritten_from_itself(tmp_path):
-    path = tmp_path / "a.txt"
-    text.write_lines(path, ["one", "two"])
-    text.write_lines(path, (line.upper() for line in text.read_lines(path)))
-    assert path.read_bytes() == b"ONE\nTWO\n"
-
-
-def test_a_line_break_inside_a_line_is_a_mistake_of_the_caller(tmp_path):
-    with pytest.raises(ValueError, match=r"line 2 for .* holds a line break: 'b\\nc'"):
-        text.write_lines(tmp_path / "a.txt", ["a", "b\nc"])
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("ending", PACK)
 def test_equal_lines_make_equal_files_and_equal_digests(tmp_path, ending):
     plain, one, two = (tmp_path / name for name in ("plain", f"one{ending}", f"two{ending}"))
@@ -207,44 +146,14 @@ def test_equal_lines_make_equal_files_and_equal_digests(tmp_path, ending):
     assert text.content_digest(plain) == text.content_digest(one)
 
 
-def test_words_are_separated_by_white_space():
-    assert text.word_count("  Where is the\tbeach , please ?\u00a0") == 7
-    assert text.word_count(" ") == 0
-
-
 @pytest.mark.parametrize("ending", PACK)
 def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, ending, monkeypatch):
     monkeypatch.setattr(text, "LONGEST_LINE", 1000)
     path = tmp_path / f"train.en{ending}"
     path.write_bytes(PACK[ending](b"a\n" + b"b" * 999 + b"\n" + b"c" * 10**6))
+    with pytest.raises(UserError, match=r"line 3 .*1,000"):
+        text.count_lines(path)
     lines = text.read_lines(path)
     assert [next(lines), next(lines)] == ["a", "b" * 999]
     with pytest.raises(UserError, match=r"line 3 has more than 1,000 bytes; put one sentence on"):
         next(lines)
-
-
-@pytest.mark.parametrize(
-    ("content", "refused"),
-    [
-        (b"a\n" + b"b" * 999 + b"\n" + b"c" * 10, None),
-        (b"a\n" + b"b" * 1000 + b"\n", 2),
-        (b"b" * 1000, None),
-        (b"b" * 1001, 1),
-        (b"a\n" * 700 + b"c" * 5000 + b"\nd", 701),
-        (b"a\n" * 400 + b"c" * 999 + b"\n" + b"d" * 999 + b"\n", None),
-    ],
-)
-@pytest.mark.parametrize("block", [1, 7, 999, 1000])
-def test_counting_finds_a_line_without_end_before_the_work(
-    tmp_path, content, refused, block, monkeypatch
-):
-    monkeypatch.setattr(text, "LONGEST_LINE", 1000)
-    monkeypatch.setattr(text, "BLOCK", block)
-    path = tmp_path / "a.txt"
-    path.write_bytes(content)
-    if refused is None:
-        assert text.count_lines(path) == len(list(text.read_lines(path)))
-        return
-    for read in (text.count_lines, lambda path: list(text.read_lines(path))):
-        with pytest.raises(UserError, match=rf"line {refused} has more than 1,000 bytes"):
-            read(path)

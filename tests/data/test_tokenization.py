@@ -1,6 +1,6 @@
 """What a tokenizer cuts it joins again, and a saved one cuts as before."""
 
-import json
+import re
 import unicodedata
 from pathlib import Path
 
@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seq2seq.data import tokenization
 from seq2seq.data.tokenization import (
     MosesWordTokenizer,
     SentencePieceTokenizer,
@@ -53,12 +52,6 @@ def test_moses_gives_text_back(language: str, sentence: str) -> None:
     assert tokenizer.detokenize(tokenizer.tokenize(sentence)) == sentence.replace("&amp;", "& amp;")
 
 
-def test_moses_cuts_by_the_language() -> None:
-    assert MosesWordTokenizer("fr").tokenize("l'homme") == ["l'", "homme"]
-    assert MosesWordTokenizer("en").tokenize("I don't.") == ["I", "don", "'t", "."]
-    assert MosesWordTokenizer("en").tokenize('"A & B"') == ['"', "A", "&", "B", '"']
-
-
 @given(WORDS)
 def test_moses_neither_adds_nor_loses_characters(text: str) -> None:
     pieces = MosesWordTokenizer("fr").tokenize(text)
@@ -90,26 +83,11 @@ def test_sentencepiece_is_idempotent_on_its_own_output(
     assert subwords.detokenize(subwords.tokenize(once)) == once
 
 
-def test_sentencepiece_leaves_unseen_characters_as_they_are(
-    subwords: SentencePieceTokenizer,
-) -> None:
-    assert subwords.tokenize("日本語") == ["▁", "日本語"]
-
-
 def test_sentencepiece_knows_each_character_of_its_text_however_rare() -> None:
     text = [*TEXT * 4, "ñ 日 😀 ﬁ ①"]
     model = SentencePieceTokenizer.train_model(text, 160, "the text")
     characters = set(unicodedata.normalize("NFKC", "".join(text))) - {" "}
     assert characters <= set(SentencePieceTokenizer("en", model).pieces)
-
-
-def test_sentencepiece_pieces_start_with_the_specials(subwords: SentencePieceTokenizer) -> None:
-    assert len(subwords.pieces) == 160
-    assert subwords.pieces[:4] == ["<pad>", "<unk>", "<s>", "</s>"]
-
-
-def test_sentencepiece_training_repeats(subwords: SentencePieceTokenizer) -> None:
-    assert SentencePieceTokenizer.train_model(iter(TEXT), 160, "the text") == subwords.model
 
 
 @pytest.mark.parametrize("space", [" ", "  ", " ▅ ", "▅"])
@@ -122,20 +100,6 @@ def test_sentencepiece_learns_from_long_lines_and_such_with_reserved_characters(
     assert model == SentencePieceTokenizer.train_model(words, 160, "the text")
 
 
-@pytest.mark.parametrize("character", ["x", "é", "日", "😀"])
-def test_sentencepiece_learns_from_a_long_line_without_spaces(character: str) -> None:
-    line = "abc" + character * 10_000
-    model = SentencePieceTokenizer.train_model([line], 16, "the text")
-    assert character * 16 in "".join(SentencePieceTokenizer("en", model).pieces)
-
-
-def test_ordinary_text_is_learnt_from_as_it_is() -> None:
-    """So that a model made anew is that of an earlier version."""
-    longest = "é" * 2_096  # 4,192 bytes
-    lines = ["", " a  b ", "\ta\u00a0b\x00", longest, longest[:-1] + "  "]
-    assert list(tokenization._learnable(lines)) == lines
-
-
 def test_sentencepiece_names_the_largest_size_that_the_text_can_fill() -> None:
     with pytest.raises(UserError, match="vocabulary_size=5000 is more than the en text") as caught:
         SentencePieceTokenizer.train_model(TEXT, 5000, "the en text")
@@ -145,13 +109,8 @@ def test_sentencepiece_names_the_largest_size_that_the_text_can_fill() -> None:
 
 
 def test_sentencepiece_names_the_smallest_size_that_holds_the_alphabet() -> None:
-    with pytest.raises(UserError, match=r"less than the distinct characters .* set it to \d+ or"):
+    with pytest.raises(UserError, match=r"vocabulary_size=12 .* \d+ or more"):
         SentencePieceTokenizer.train_model(TEXT, 12, "the en text")
-
-
-def test_sentencepiece_refuses_text_without_sentences() -> None:
-    with pytest.raises(UserError, match="the en text has no sentence"):
-        SentencePieceTokenizer.train_model([], 100, "the en text")
 
 
 @pytest.mark.parametrize("kind", ["whitespace", "moses", "sentencepiece"])
@@ -187,18 +146,20 @@ def test_tokenizers_that_cut_otherwise_are_told_apart(subwords: SentencePieceTok
 def test_loading_names_a_missing_or_damaged_file(
     tmp_path: Path, subwords: SentencePieceTokenizer
 ) -> None:
-    with pytest.raises(UserError, match=r"tokenizer\.source\.json is missing"):
-        load_tokenizer(tmp_path, "source")
     subwords.save(tmp_path, "source")
-    (tmp_path / "tokenizer.source.model").write_bytes(b"not a model")
-    with pytest.raises(UserError, match=r"tokenizer\.source\.model is damaged"):
-        load_tokenizer(tmp_path, "source")
-    (tmp_path / "tokenizer.source.model").unlink()
-    with pytest.raises(UserError, match=r"tokenizer\.source\.model is missing"):
-        load_tokenizer(tmp_path, "source")
-    (tmp_path / "tokenizer.source.json").write_text(json.dumps({"kind": "x", "language": "en"}))
-    with pytest.raises(UserError, match="unknown tokenizer 'x'"):
-        load_tokenizer(tmp_path, "source")
-    (tmp_path / "tokenizer.source.json").write_text("[]")
-    with pytest.raises(UserError, match=r"tokenizer\.source\.json is damaged"):
+    damages = {
+        "tokenizer.source.model": [b"", b"no model"],
+        "tokenizer.source.json": [b"[]", b"{}"],
+    }
+    for name, contents in damages.items():
+        for content in contents:
+            (tmp_path / name).write_bytes(content)
+            with pytest.raises(UserError, match=re.escape(name)):
+                load_tokenizer(tmp_path, "source")
+        (tmp_path / name).unlink()
+        with pytest.raises(UserError, match=re.escape(name)):
+            load_tokenizer(tmp_path, "source")
+        subwords.save(tmp_path, "source")
+    (tmp_path / "tokenizer.source.json").write_text('{"kind": "x", "language": "en"}')
+    with pytest.raises(UserError, match="'x'"):
         load_tokenizer(tmp_path, "source")

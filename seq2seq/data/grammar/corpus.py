@@ -4,17 +4,16 @@ import random
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import accumulate, islice, repeat
 from operator import mul
 from pathlib import Path
+from typing import NamedTuple
 
 from tqdm import tqdm
 
 from seq2seq.config import GrammarCorpus
-from seq2seq.data.grammar.clauses import Composer
-from seq2seq.data.grammar.phrases import Phrase, Tokens
-from seq2seq.data.text import word_count
+from seq2seq.data.grammar.composer import Composer, Phrase, Tokens
+from seq2seq.data.text import LineWriter, word_count
 
 SHORTEST = 4
 """Words of the shortest sentence, full stop included: "the dog sleeps ."."""
@@ -24,8 +23,7 @@ DECAY = 0.96
 """In training, sentences of n + 1 words are drawn this much more rarely than those of n."""
 
 
-@dataclass(frozen=True)
-class SentencePair:
+class SentencePair(NamedTuple):
     """A sentence, its translation, and the gold alignment.
 
     ``links`` are (source position, target position), 0-based in ``text.split()`` units, sorted.
@@ -49,30 +47,26 @@ def sentence(rng: random.Random, words: int, source: str = "en") -> SentencePair
     """Draw a pair whose English side has exactly ``words`` words (at least 4).
 
     ``source`` is the language of the source side, en or de; the German side is a tenth longer on
-    average (its commas). Only ``rng.random()`` is called, whose numbers are the same on every
-    platform.
+    average (its commas).
     """
-    if words < SHORTEST:
-        raise ValueError(f"words={words}, but the shortest sentence has {SHORTEST}")
     pair = _linearize(Composer(rng).sentence(words - 1))
     return pair if source == "en" else pair.reversed()
 
 
 def training_pairs(config: GrammarCorpus, split: str) -> Iterator[SentencePair]:
-    """Pairs without end, of training lengths, drawn from the seed and the name of the split."""
+    """Yield pairs without end, of training lengths, drawn from the seed and the split's name."""
     rng = random.Random(f"{config.seed} {split}")
     weights = accumulate(repeat(DECAY, config.max_words - SHORTEST), mul, initial=1.0)
     bounds = list(accumulate(weights))
     while True:
-        point = rng.random() * bounds[-1]
-        words = SHORTEST + bisect_right(bounds, point)
+        words = SHORTEST + bisect_right(bounds, rng.random() * bounds[-1])
         pair = sentence(rng, words, config.source)
         if SHORTEST <= word_count(pair.source) <= config.max_words:
             yield pair
 
 
 def banded_pairs(config: GrammarCorpus) -> list[SentencePair]:
-    """Different pairs, ``test_per_bucket`` for each band of ten source words, in mixed order."""
+    """Draw different pairs, ``test_per_bucket`` for each band of ten source words, and mix them."""
     rng = random.Random(f"{config.seed} test")
     pairs: dict[str, SentencePair] = {}
     for low in range(1, config.max_words + 1, BAND):
@@ -94,43 +88,33 @@ def write_corpus(config: GrammarCorpus, directory: Path) -> None:
     sentence of test or valid occurs in another split, and none twice in test or valid; training
     may repeat a short one.
     """
-    directory.mkdir(parents=True, exist_ok=True)
     test = banded_pairs(config)
     _write(config, directory, "test", test, len(test))
     seen = {pair.source for pair in test}
-    valid = list(islice(_unseen(training_pairs(config, "valid"), seen, add=True), config.valid))
-    _write(config, directory, "valid", valid, config.valid)
-    train = _unseen(training_pairs(config, "train"), seen)
-    _write(config, directory, "train", train, config.train)
-
-
-def _unseen(
-    pairs: Iterable[SentencePair], seen: set[str], add: bool = False
-) -> Iterator[SentencePair]:
-    """The pairs whose source is not in ``seen``, which grows by them if ``add``."""
-    for pair in pairs:
+    valid: dict[str, SentencePair] = {}
+    for pair in training_pairs(config, "valid"):
+        if len(valid) == config.valid:
+            break
         if pair.source not in seen:
-            if add:
-                seen.add(pair.source)
-            yield pair
+            valid.setdefault(pair.source, pair)
+    _write(config, directory, "valid", valid.values(), config.valid)
+    seen |= valid.keys()
+    train = (pair for pair in training_pairs(config, "train") if pair.source not in seen)
+    _write(config, directory, "train", train, config.train)
 
 
 def _write(
     config: GrammarCorpus, directory: Path, split: str, pairs: Iterable[SentencePair], count: int
 ) -> None:
-    """Stream ``count`` pairs into three files, which take their names when all are complete."""
-    paths = [directory / f"{split}.{name}" for name in (config.source, config.target, "align")]
-    parts = [path.with_name(path.name + ".part") for path in paths]
     with ExitStack() as stack:
         source, target, align = (
-            stack.enter_context(part.open("w", encoding="utf-8", newline="\n")) for part in parts
+            stack.enter_context(LineWriter(directory / f"{split}.{ending}"))
+            for ending in (config.source, config.target, "align")
         )
         for pair in tqdm(islice(pairs, count), split, count, unit=" pairs", disable=None):
-            source.write(pair.source + "\n")
-            target.write(pair.target + "\n")
-            align.write(pair.alignment + "\n")
-    for part, path in zip(parts, paths, strict=True):
-        part.replace(path)
+            source.write(pair.source)
+            target.write(pair.target)
+            align.write(pair.alignment)
 
 
 def _linearize(phrase: Phrase) -> SentencePair:
