@@ -153,5 +153,5 @@ def test_no_strong_baseline_has_more_than_ten_million_parameters_and_none_attend
         model = TranslationModel(config, 6000, 6000)
         assert model.parameter_counts()["total"] <= 10_000_000, system
         assert model.attends == (system == "attention")
-        handed_over = config.encoder.layers * model.encoder.memory_size
+        handed_over = config.encoder.layers * model.encoder.annotation_size
         assert model.decoder.initial.in_features == handed_over, system

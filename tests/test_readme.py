@@ -88,7 +88,7 @@ def test_the_study_is_made_by_commands_that_compose_and_ends_with_comparisons():
             assert Path(compared.output).parent == Path("docs/results")
             assert Path(compared.output).name in results
     experiments = [_after_python(line) for line in said.split("\n") if "reproduce.py" in line]
-    names = [compose_config("reproduce", overrides).name for _, *overrides in experiments]
+    names = [compose_config("reproduce", overrides)[0].name for _, *overrides in experiments]
     assert names == ["figure2-cpu", "bottleneck_width", "controls"]
 
 

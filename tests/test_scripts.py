@@ -155,7 +155,7 @@ def test_prepare_is_found_by_train(tmp_path):
         # Nothing is left behind, or the setting that is right would be refused as another run's.
         ("reproduce", [*TOY, "tokenization=sentencepiece"], "tokenization.vocabulary_size=8000"),
         ("translate", ["checkpoint=nowhere"], "nowhere"),
-        ("evaluate", ["checkpoint=x", "hypotheses=y"], "hypotheses=y"),
+        ("evaluate", ["checkpoint=x", "hypotheses=y"], "hypotheses=FILE"),
         ("train", ["--config-dir=nowhere"], "nowhere"),
         ("explain", ["examples=[dot]", "output=file/deeper"], "file/deeper"),
     ],

@@ -13,6 +13,7 @@ from cli import compose_config
 from test_scripts import TOY
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGE = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
 SETTINGS = [*TOY, "training.log_every=1", "training.save_minutes=0", "training.max_epochs=4"]
 SETTINGS += ["training.validate_every=20"]
 

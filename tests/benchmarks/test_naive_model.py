@@ -36,7 +36,7 @@ def gradients_in_the_projects_terms(naive: NaiveModel) -> dict[str, torch.Tensor
     if naive.attends:
         found["decoder.attention.query.weight"] = of(naive.query.weight)
         found["decoder.attention.key.weight"] = of(naive.key.weight)
-        found["decoder.attention.score"] = of(naive.score.weight)[0]
+        found["decoder.attention.vector"] = of(naive.score.weight)[0]
         assert naive.word_query is not None
         found["decoder.attention.word_query.weight"] = of(naive.word_query.weight)
     for name, parameter in naive.encoder.named_parameters():

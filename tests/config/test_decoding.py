@@ -13,7 +13,7 @@ from seq2seq.errors import UserError
     [
         {"n_best": 6},
         {"n_best": 0},
-        {"length_penalty": "gnnt"},
+        {"length_penalty": -0.1},
         {"coverage_penalty": -0.1},
         {"min_length": -1},
         {"max_length": 5, "min_length": 5},
@@ -50,8 +50,7 @@ def test_the_name_of_a_search(settings, name):
 
 OTHERWISE = {
     "beam": 3,
-    "length_normalization": 0.5,
-    "length_penalty": "gnmt",
+    "length_penalty": 0.5,
     "coverage_penalty": 0.5,
     "max_ratio": 0.5,
     "max_extra": 3,

@@ -140,7 +140,7 @@ def test_each_word_is_linked_to_where_the_model_looked_most(trained, translator)
         with torch.no_grad():
             encoded = model.encode(read, torch.tensor([read.shape[1]]))
             embedded = model.target_embedding(torch.tensor([[BOS, *said[:-1]]]))
-            _, weights = model.decoder.unroll(embedded, encoded)
+            _, weights = model.decoder(embedded, encoded)
         looked = weights[0, :, :-1].argmax(dim=1).tolist()
         assert links[line] == [(source, target) for target, source in enumerate(looked)]
 
@@ -162,7 +162,7 @@ def looks(translator: Translator, source: str, target: str) -> torch.Tensor:
     with torch.no_grad():
         encoded = model.encode(read, torch.tensor([read.shape[1]]))
         embedded = model.target_embedding(torch.tensor([[BOS, *said]]))
-        return model.decoder.unroll(embedded, encoded)[1][0]
+        return model.decoder(embedded, encoded)[1][0]
 
 
 def test_attention_is_as_wide_and_as_far_from_the_diagonal_as_counted_by_hand(translator):

@@ -42,7 +42,7 @@ def test_an_unknown_name_is_no_example():
 
 
 def test_pytorch_is_not_imported():
-    code = "import sys, launch, seq2seq.explain.explain; print('torch' in sys.modules)"
+    code = "import sys, cli, seq2seq.explain.explain; print('torch' in sys.modules)"
     path = os.pathsep.join([str(ROOT / "scripts"), str(ROOT)])
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -88,7 +88,7 @@ def test_shapes_are_checked_at_run_time_in_tests():
         ({"kind": "multi_head", "size": 10, "heads": 5}, {}, r"12 .*heads"),
         ({}, {"order": "cho"}, r"model\.decoder\.order=cho .*bahdanau"),
         ({}, {"input_feeding": True}, r"input_feeding=true .* model\.decoder\.order=luong"),
-        ({}, {"order": "luong", "readout": "maxout"}, r"readout=maxout .* model\.decoder\.readout"),
+        ({}, {"order": "luong", "readout": "maxout"}, r"readout=maxout .*model\.decoder\.order"),
     ],
 )
 def test_choices_that_do_not_go_together_are_refused(attention, decoder, said):

@@ -338,6 +338,8 @@ def test_resuming_under_other_conditions_is_logged(folder, caplog, monkeypatch):
     run = train(config)
     kernels = run.record()["kernels"]
     unfinished(run)
-    monkeypatch.setattr(trainer_module, "choose_kernels", lambda *_: SimpleNamespace(name="others"))
+    monkeypatch.setattr(
+        trainer_module, "choose_operations", lambda *_: SimpleNamespace(name="others")
+    )
     train(config)
     assert f"Resuming with kernels others (was {kernels})" in caplog.text
