@@ -2,10 +2,7 @@
 
 import contextlib
 import os
-import platform
-import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import torch
 
@@ -77,30 +74,3 @@ def _has_fast_bfloat16(device: torch.device) -> bool:
     # Private names of PyTorch: a version without them is treated as a processor without bf16.
     probes = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
     return any(getattr(torch.cpu, name, bool)() for name in probes)
-
-
-def describe_hardware(device: torch.device) -> dict[str, str]:
-    """What a run record says of the machine: processor, cores, threads, GPU, PyTorch, system."""
-    has_affinity = hasattr(os, "sched_getaffinity")
-    record = {
-        "device": str(device),
-        "processor": _processor_name(),
-        # A container or a batch system may lend fewer cores than the machine has.
-        "cores": str(len(os.sched_getaffinity(0) if has_affinity else range(os.cpu_count() or 1))),
-        "threads": str(torch.get_num_threads()),
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "system": platform.platform(),
-    }
-    if device.type == "cuda":
-        record["gpu"] = torch.cuda.get_device_name(device)
-        record["cuda"] = str(torch.version.cuda)
-    return record
-
-
-def _processor_name() -> str:
-    # platform.processor() is empty or a mere "x86_64" on Linux; the kernel knows the name.
-    cpuinfo = Path("/proc/cpuinfo")
-    text = cpuinfo.read_text(encoding="utf-8", errors="replace") if cpuinfo.is_file() else ""
-    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    return found[1].strip() if found else platform.processor() or platform.machine()

@@ -1,11 +1,11 @@
-"""Which device and precision are chosen, what that sets, and what the record says of it."""
+"""Which device and precision are chosen, and what that sets."""
 
 import os
 
 import pytest
 import torch
 
-from seq2seq.device import choose_device, choose_precision, describe_hardware, deterministic
+from seq2seq.device import choose_device, choose_precision, deterministic
 from seq2seq.errors import UserError
 
 CPU = torch.device("cpu")
@@ -86,13 +86,3 @@ def test_auto_precision_on_cpu_follows_the_instruction_set(monkeypatch, amx, avx
 def test_auto_precision_on_cuda_follows_the_compute_capability(monkeypatch, capability, expected):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
     assert choose_precision("auto", torch.device("cuda", 0)) is expected
-
-
-def test_the_record_names_the_machine():
-    record = describe_hardware(CPU)
-    assert record["device"] == "cpu"
-    assert record["processor"]
-    assert int(record["cores"]) >= 1
-    assert int(record["threads"]) >= 1
-    assert record["torch"] == torch.__version__
-    assert "gpu" not in record

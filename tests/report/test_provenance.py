@@ -1,0 +1,53 @@
+"""A line says which command, on which machine, with which code."""
+
+from seq2seq.report.provenance import command, describe_environments, describe_machine
+
+
+def test_commands_leave_out_where_files_lie_but_say_that_text_was_ones_own():
+    arguments = ["evaluate.py", "seed=2", "data=/here", "output=/there", "corpus.mirror=http://x"]
+    arguments += ["checkpoint=/home/me/work/outputs/a/attention/seed-1", "c=/x/y", "e=http://h/x"]
+    arguments += ["more=[/x/outputs/b/c/seed-2, /runs/of/mine/best]", "search=beam/5"]
+    arguments += ["directory=/a", "+test_texts.news=/d", "corpus.train_source=/c"]
+    assert command(arguments) == (
+        "python scripts/evaluate.py seed=2 checkpoint=.../attention/seed-1 c=/x/y e=http://h/x "
+        "'more=[.../c/seed-2, .../mine/best]' search=beam/5 "
+        "directory=... +test_texts.news=... corpus.train_source=..."
+    )
+
+
+def test_a_line_names_the_processor_or_the_gpu():
+    record = {
+        "hardware": {"processor": "Abacus 3", "threads": "2", "torch": "9.9"},
+        "git_commit": "0123456789abcdef",
+        "git_modified": True,
+    }
+    machine = describe_machine(record)
+    assert machine == "Hardware: Abacus 3, 2 threads; PyTorch 9.9; code `0123456789` (modified)."
+    record["hardware"]["gpu"] = "Loom 7"
+    assert "Hardware: Loom 7, bfloat16;" in describe_machine(record, "bfloat16")
+    assert "`aaaaaaaaaa`" in describe_machine({**record, "earlier_commits": ["a" * 40]})
+    del record["git_commit"]
+    assert describe_machine(record).endswith("PyTorch 9.9.")
+
+
+def test_the_commands_of_one_machine_and_precision_are_one_line():
+    def made_by(*arguments, threads="2"):
+        hardware = {"processor": "Abacus 3", "threads": threads, "torch": "9.9"}
+        return {"command": list(arguments), "hardware": hardware}
+
+    records = [
+        made_by("train.py", "system=a"),
+        made_by("train.py", "system=b", "output=/there"),
+        made_by("train.py", "system=b"),
+        made_by("train.py", threads="1"),
+        {**made_by("train.py"), "precision": "bfloat16"},
+        {},
+    ]
+    first, second, third, unknown = describe_environments(records)
+    assert first == (
+        "Command: `python scripts/train.py system=a`, `python scripts/train.py system=b`. "
+        "Hardware: Abacus 3, 2 threads; PyTorch 9.9."
+    )
+    assert "1 thread;" in second
+    assert "2 threads, bfloat16;" in third
+    assert "unknown" in unknown
