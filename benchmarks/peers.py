@@ -208,8 +208,10 @@ def time_quality(comparison: Comparison) -> Measured:
     runs: list[Record] = []
     config, precision = comparison.config, comparison.precisions[-1]
     updates, every = config.train_updates, config.validate_every
-    variables = comparison.variables(precision, updates, validate_every=every)
+    best: Any = OmegaConf.to_container(config.best)
     for name, toolkit in comparison.toolkits.items():
+        own = {"updates": updates, "validate_every": every, **best.get(name, {})}
+        variables = comparison.variables(precision, **own)
         start = time.monotonic()
         folder, lines = comparison.run("train", name, precision, variables)
         shutil.rmtree(folder)
@@ -234,7 +236,13 @@ def time_quality(comparison: Comparison) -> Measured:
     note = (
         "Minutes from the start of the program to the first validation at this dev perplexity or "
         f"below (empty: none), one each {every} updates; the best of {updates:,} updates, and the "
-        "minutes of all. One run of each."
+        "minutes of all. One run of each. Settings of its own: "
+        + "; ".join(
+            f"{name} " + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in own.items())
+            for name, own in best.items()
+            if name in comparison.toolkits
+        )
+        + "."
     )
     return runs, rows, note
 

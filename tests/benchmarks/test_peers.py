@@ -47,6 +47,7 @@ TOLD = {
     **{"embedding": 6, "hidden": 14, "half_hidden": 7, "dropout": 0.37, "label_smoothing": 0.23},
     **{"batch_size": 3, "learning_rate": 0.0123, "clip_norm": 4.5, "min_frequency": 2, "seed": 77},
     **{"updates": 100, "validate_every": 44, "epochs": 34, "beam": 9, "max_length": 41},
+    **{"embedding_dropout": 0.11, "schedule": "linear", "order": "luong"},
 }
 TRAINING = (6, 14, 0.37, 0.23, 3, 0.0123, 4.5, 77, 100, 44)
 
@@ -119,6 +120,8 @@ def test_ours_is_told_the_same(text, tmp_path, precision):
     model, training = config.model, config.training
     assert (model.embedding_dim, model.dropout, model.attention.kind) == (6, 0.37, "additive")
     assert (model.encoder.hidden_size, model.decoder.hidden_size) == (7, 14)
+    assert (model.embedding_dropout, model.decoder.order) == (0.11, "luong")
+    assert training.optimizer.schedule == "linear"
     assert (training.precision, training.max_updates, training.log_every) == (precision, 100, 20)
     assert (training.batch_size, training.batch_unit, config.seed) == (3, "sentences", 77)
     assert (config.tokenization.kind, config.corpus.directory) == ("whitespace", str(text.text))
