@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seq2seq.config import DecoderConfig
-from seq2seq.model.attention.base import Attention
+from seq2seq.model.attention import Attention
 from seq2seq.model.attention.controls import ConstantContext
 from seq2seq.model.encoder import Source
 from seq2seq.model.fast.operations import lstm_cell

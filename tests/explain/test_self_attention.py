@@ -10,7 +10,7 @@ from slow_loops import against_the_largest, attend, product, self_attention, sof
 from seq2seq.config import AttentionConfig
 from seq2seq.explain.self_attention import multi_head, scaled_dot, softmax_axis
 from seq2seq.explain.walkthrough import Walkthrough
-from seq2seq.model.attention.base import Attention
+from seq2seq.model.attention import Attention
 from seq2seq.model.attention.dot_product import MultiHeadAttention, ScaledDotAttention
 from seq2seq.model.encoder import Source
 

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seq2seq.model.attention.base import Attention
+from seq2seq.model.attention import Attention
 from seq2seq.model.encoder import Source
 
 

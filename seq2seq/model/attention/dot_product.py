@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from seq2seq.config import AttentionConfig
-from seq2seq.model.attention.base import Attention
+from seq2seq.model.attention import Attention
 from seq2seq.model.encoder import Source
 from seq2seq.model.fast.scan import Score
 from seq2seq.model.layers import to_float32
