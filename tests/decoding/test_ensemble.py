@@ -56,14 +56,6 @@ def test_the_search_of_an_ensemble_maximises_what_forcing_it_scores():
             assert hypothesis.log_probability == pytest.approx(forced, abs=1e-4)
 
 
-def test_twice_the_same_model_is_that_model():
-    sentences = random_sentences(10)
-    once = beam_search(TableModel(1), *pad(sentences), CONFIG)
-    twice = beam_search(Ensemble([TableModel(1), TableModel(1)]), *pad(sentences), CONFIG)
-    for ours, theirs in zip(twice, once, strict=True):
-        assert [found.ids for found in ours] == [found.ids for found in theirs]
-
-
 def test_a_model_without_attention_does_not_thin_the_weights(tmp_path):
     paths = [
         save(tmp_path, 1),
@@ -104,9 +96,9 @@ def test_average_is_the_mean_of_every_weight(tmp_path):
 def test_checkpoints_that_do_not_go_together_are_refused(tmp_path):
     one, wider = save(tmp_path, 1), save(tmp_path, 2, embedding_dim=12)
     other = save(tmp_path, 3, target=codec("de", "eine katze miaut"))
-    with pytest.raises(UserError, match="do not cut the target text into the same pieces"):
+    with pytest.raises(UserError, match="target text"):
         Translator.load([one, other], "cpu")
-    with pytest.raises(UserError, match="models of different settings"):
+    with pytest.raises(UserError, match="average=true"):
         Translator.load([one, wider], "cpu", average=True)
     ensemble = Translator.load([one, wider], "cpu", "fp32")
     assert ensemble.model.parameter_counts()["total"] == sum(
