@@ -224,12 +224,12 @@ class Translator:
             results = sample(self.model, source, lengths, config, lines)
         else:
             results = beam_search(self.model, source, lengths, config)
-        unknown = any(UNK in result.ids for found in results for result in found)
-        weights: Sequence[Sequence[Tensor | None]]
-        if self.model.attends and (attention or (config.replace_unknown and unknown)):
+        unknown = config.replace_unknown and any(
+            UNK in one.ids for found in results for one in found
+        )
+        weights: Sequence[Sequence[Tensor | None]] = [[None] * len(found) for found in results]
+        if self.model.attends and (attention or unknown):
             weights = self._weights(source, lengths, results)
-        else:
-            weights = [[None] * len(found) for found in results]
         hypotheses = []
         for pieces, found, looked in zip(read, results, weights, strict=True):
             best, *others = [
