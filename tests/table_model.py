@@ -88,15 +88,3 @@ def cap_of(sentence, config):
     cap = math.floor(config.max_ratio * (len(sentence) - 1)) + config.max_extra
     cap = min(cap, config.max_length or math.inf)
     return max(cap, config.min_length + 1)
-
-
-def greedy(model, sentence, config):
-    """The likeliest piece after the likeliest piece, up to the end or the cap."""
-    ids = []
-    while len(ids) < cap_of(sentence, config):
-        scores, _ = next_step(model, sentence, ids)
-        scores[PAD] = scores[BOS] = -math.inf
-        if (piece := scores.index(max(scores))) == EOS:
-            break
-        ids.append(piece)
-    return ids

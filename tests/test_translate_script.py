@@ -1,4 +1,4 @@
-"""``translate`` at a terminal, in a pipe that closes, at a Ctrl-C, and on a long text."""
+"""``translate`` at a terminal, in a pipe that closes, and at a Ctrl-C."""
 
 import contextlib
 import os
@@ -131,53 +131,3 @@ def test_a_prompt_translates_what_is_typed(checkpoint):
         os.write(terminal, b"\x04")
         assert script.wait(300) == 0
     os.close(terminal)
-
-
-def test_a_ctrl_c_on_an_empty_line_ends_the_prompt(checkpoint):
-    terminal, other_end = os.openpty()
-    running = started(
-        checkpoint,
-        program=("-c", AT_TERMINAL, SCRIPT),
-        stdin=other_end,
-        stdout=other_end,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    with running as script:
-        os.close(other_end)
-        shown = b""
-        while b"en> " not in shown:
-            shown += os.read(terminal, 4_096)
-        wait_until_it_waits(script)
-        os.write(terminal, b"\x03")
-        assert script.wait(300) == 0
-        assert script.stderr.read().count(b"\n") == 1
-    os.close(terminal)
-
-
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads the memory from /proc")
-def test_a_long_text_takes_no_more_memory_than_a_short_one(checkpoint, tmp_path):
-    text = tmp_path / "text"
-    text.write_text("".join(f"the dog{' barks' * (n % 9)} {n}\n" for n in range(20_000)))
-    running = started(
-        checkpoint,
-        "decoding.max_length=6",
-        "chunk=1000",
-        f"input={text}",
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-
-    def resident():
-        pages = int(Path(f"/proc/{script.pid}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-    with running as script:
-        early, late = 0.0, 0.0
-        for number, _ in enumerate(script.stdout, start=1):
-            if number == 4_000:
-                early = resident()
-            if number == 18_000:
-                late = resident()
-    assert number == 20_000
-    assert late < early + 100

@@ -4,8 +4,6 @@ Shape letters besides those of the model: N sentences still searched, W hypothes
 first step, then K, the beam), R = N x W rows given to the model, sentence by sentence.
 """
 
-from dataclasses import dataclass
-
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -14,8 +12,8 @@ from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, PAD
 from seq2seq.decoding.decoder_session import DecoderSession, sentences_to_keep
 from seq2seq.decoding.hypotheses import (
-    Constraints,
     SearchResult,
+    ban_pieces,
     coverage_penalty,
     length_caps,
     length_divisors,
@@ -56,9 +54,8 @@ def beam_search(
     caps = length_caps(lengths, config)
     longest = int(caps.max())
     divisors = length_divisors(longest, config).to(device)
-    constraints = Constraints(config)
     session = DecoderSession.start(model, source, lengths)
-    finished = FinishedHypotheses.empty(batch, config.beam, longest, device)
+    finished = FinishedHypotheses(batch, config.beam, longest, device)
 
     alive = torch.arange(batch, device=device)  # the N sentences
     # Log-probabilities, N x W: -inf for a hypothesis that has finished, or whose sentence has.
@@ -71,7 +68,7 @@ def beam_search(
     for length in range(1, longest + 1):
         logits, weights = session.step(token)
         width = total.shape[1]
-        total, parent, piece = _extend(total, logits, written, constraints, config.beam)
+        total, parent, piece = _extend(total, logits, written, config)
         rows = torch.arange(len(alive), device=device)[:, None] * width + parent
         # The beam narrows by each hypothesis that has finished.
         room = config.beam - finished.count[alive]
@@ -114,23 +111,21 @@ def _extend(
     total: Float[Tensor, "N W"],
     logits: Float[Tensor, "R V"],
     written: Int[Tensor, "R T"],
-    constraints: Constraints,
-    beam: int,
+    config: DecodingConfig,
 ) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"], Int[Tensor, "N K"]]:
     """The best extensions by one piece: log-probability (falling), hypothesis extended, piece."""
     sentences, width = total.shape
     operations = choose_operations(logits.device, total.dtype, logits.dtype)
     log_sum = operations.log_sums(logits)
-    constraints.ban(logits, written)
+    ban_pieces(logits, written, config)
     # The K best of a sentence are among the K best of each of its hypotheses.
-    best, pieces = operations.largest(logits, min(beam, logits.shape[1]))
+    best, pieces = operations.largest(logits, min(config.beam, logits.shape[1]))
     gained = (best - log_sum[:, None]).view(sentences, width, -1)
     extended = (total[:, :, None] + gained).flatten(1)
-    found, index = extended.topk(min(beam, extended.shape[1]), dim=1)
+    found, index = extended.topk(min(config.beam, extended.shape[1]), dim=1)
     return found, index // best.shape[1], pieces.view(sentences, -1).gather(1, index)
 
 
-@dataclass
 class FinishedHypotheses:
     """Up to K finished hypotheses of each of B sentences, in the order in which they came.
 
@@ -138,26 +133,15 @@ class FinishedHypotheses:
     instead would wait for a GPU's answer.
     """
 
-    ids: Int[Tensor, "B P T"]
-    log_probability: Float[Tensor, "B P"]
-    score: Float[Tensor, "B P"]
-    """-inf where there is no hypothesis."""
-    count: Int[Tensor, "B"]
-    capped: Bool[Tensor, "B"]
-    """The hypotheses were cut at the cap, since none had come to EOS."""
-
-    @classmethod
-    def empty(
-        cls, batch: int, beam: int, longest: int, device: torch.device
-    ) -> "FinishedHypotheses":
-        """No hypotheses yet, with room for ``beam`` of each sentence."""
-        return cls(
-            ids=torch.full((batch, beam + 1, longest), PAD, device=device),
-            log_probability=torch.full((batch, beam + 1), -torch.inf, device=device),
-            score=torch.full((batch, beam + 1), -torch.inf, device=device),
-            count=torch.zeros(batch, dtype=torch.long, device=device),
-            capped=torch.zeros(batch, dtype=torch.bool, device=device),
-        )
+    def __init__(self, batch: int, beam: int, longest: int, device: torch.device) -> None:
+        columns = batch, beam + 1
+        self.ids = torch.full((*columns, longest), PAD, device=device)
+        self.log_probability = torch.full(columns, -torch.inf, device=device)
+        self.score = torch.full(columns, -torch.inf, device=device)
+        """-inf where there is no hypothesis."""
+        self.count = torch.zeros(batch, dtype=torch.long, device=device)
+        self.capped = torch.zeros(batch, dtype=torch.bool, device=device)
+        """The hypotheses were cut at the cap, since none had come to EOS."""
 
     def add(
         self,

@@ -116,11 +116,8 @@ def forced_decode(
 ) -> ForcedDecoding:
     """Score given targets by the steps that search takes; R = N x W, W of each sentence.
 
-    Args:
-        model: in evaluation mode; the caller sets autocast.
-        source: ids that end with EOS, padded on the right.
-        lengths: real ids of each sentence, EOS included.
-        target: ids without BOS, padded on the right; without EOS they count as unfinished.
+    The model is in evaluation mode; source and lengths are as for :meth:`DecoderSession.start`.
+    ``target`` holds ids without BOS, padded on the right; without EOS they count as unfinished.
     """
     session = DecoderSession.start(model, source, lengths, len(target) // len(source))
     token = torch.full_like(target[:, 0], BOS)

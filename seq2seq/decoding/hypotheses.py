@@ -27,35 +27,27 @@ class SearchResult:
     """It has the longest allowed length, and the model had not ended it."""
 
 
-class Constraints:
-    """Bans pieces: PAD and BOS, and what ``config`` forbids.
+def ban_pieces(
+    logits: Float[Tensor, "R V"], written: Int[Tensor, "R T"], config: DecodingConfig
+) -> None:
+    """Set the logits of what may not follow ``written`` to -inf: PAD, BOS, what ``config`` forbids.
 
-    The probability of a banned piece goes to no other one.
+    The probability of a banned piece goes to no other one. EOS stays allowed before ``min_length``
+    where nothing else is.
     """
-
-    def __init__(self, config: DecodingConfig) -> None:
-        self.banned = [PAD, BOS, UNK] if config.forbid_unknown else [PAD, BOS]
-        self.min_length = config.min_length
-        self.ngram = config.no_repeat_ngram
-
-    def ban(self, logits: Float[Tensor, "R V"], written: Int[Tensor, "R T"]) -> None:
-        """Set the logits of what may not follow ``written`` to -inf.
-
-        EOS stays allowed before ``min_length`` where nothing else is.
-        """
-        for piece in self.banned:
-            logits[:, piece] = -torch.inf
-        if self.ngram and written.shape[1] >= self.ngram:
-            grams = written.unfold(1, self.ngram, 1)
-            last = written[:, written.shape[1] - self.ngram + 1 :]
-            repeats = (grams[:, :, :-1] == last[:, None]).all(dim=2)
-            # Elsewhere PAD is named, which is banned anyway.
-            logits.scatter_(1, grams[:, :, -1].where(repeats, PAD), -torch.inf)
-        if written.shape[1] < self.min_length:
-            end = logits[:, EOS].clone()
-            logits[:, EOS] = -torch.inf
-            stuck = logits.amax(dim=1) == -torch.inf
-            logits[:, EOS] = end.masked_fill(~stuck, -torch.inf)
+    for piece in [PAD, BOS, UNK] if config.forbid_unknown else [PAD, BOS]:
+        logits[:, piece] = -torch.inf
+    length, size = written.shape[1], config.no_repeat_ngram
+    if size and length >= size:
+        grams = written.unfold(1, size, 1)
+        repeats = (grams[:, :, :-1] == written[:, None, length - size + 1 :]).all(dim=2)
+        # Elsewhere PAD is named, which is banned anyway.
+        logits.scatter_(1, grams[:, :, -1].where(repeats, PAD), -torch.inf)
+    if length < config.min_length:
+        end = logits[:, EOS].clone()
+        logits[:, EOS] = -torch.inf
+        stuck = logits.amax(dim=1) == -torch.inf
+        logits[:, EOS] = end.masked_fill(~stuck, -torch.inf)
 
 
 def length_caps(lengths: Int[Tensor, "B"], config: DecodingConfig) -> Int[Tensor, "B"]:

@@ -10,7 +10,7 @@ from torch import Tensor
 from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, PAD
 from seq2seq.decoding.decoder_session import DecoderSession, sentences_to_keep
-from seq2seq.decoding.hypotheses import Constraints, SearchResult, length_caps, length_divisors
+from seq2seq.decoding.hypotheses import SearchResult, ban_pieces, length_caps, length_divisors
 from seq2seq.model.ensemble import Ensemble
 from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
@@ -28,15 +28,13 @@ def sample(
 
     Logits are divided by ``temperature``; each piece is drawn from the ``top_k`` likeliest, of
     these from the fewest that together have ``top_p`` of the probability (Holtzman et al. 2020).
-    What :class:`Constraints` bans is never drawn.
+    What :func:`ban_pieces` bans is never drawn.
 
     The random numbers depend on ``config.seed``, the sentence's number, and which of its samples it
     is: not on the other sentences of the batch, nor on how many samples are drawn.
 
     Args:
-        model: in evaluation mode; the caller sets autocast.
-        source: ids that end with EOS, padded on the right, on the device of ``model``.
-        lengths: real ids of each sentence, EOS included.
+        model, source, lengths: as for :func:`~seq2seq.decoding.beam_search.beam_search`.
         config: how to sample; constraints and cap.
         numbers: of the sentences; equal numbers have equal random numbers.
 
@@ -48,7 +46,6 @@ def sample(
     caps = length_caps(lengths, config)
     longest = int(caps.max())
     uniform = _uniform_numbers(config, numbers, longest).to(device)
-    constraints = Constraints(config)
     session = DecoderSession.start(model, source, lengths, each)
 
     ids = torch.full((batch, each, longest), PAD, device=device)
@@ -60,7 +57,7 @@ def sample(
     for length in range(1, longest + 1):
         logits = to_float32(session.step(token).logits)
         log_sum = logits.logsumexp(dim=1)
-        constraints.ban(logits, ids[alive, :, : length - 1].flatten(0, 1))
+        ban_pieces(logits, ids[alive, :, : length - 1].flatten(0, 1), config)
         drawn = _draw(logits, uniform[alive, :, length - 1].flatten(), config)
         gained = logits.gather(1, drawn[:, None]).squeeze(1) - log_sum
         piece = drawn.view(done.shape).masked_fill(done, PAD)

@@ -1,4 +1,4 @@
-"""Text in, text out: a model with its codecs, and the translations that it writes."""
+"""Text in, text out: a model with its codecs, and how sentences go through them."""
 
 import contextlib
 import logging
@@ -29,8 +29,6 @@ from seq2seq.model.translation import TranslationModel
 
 logger = logging.getLogger(__name__)
 
-END = SPECIALS[EOS]
-
 
 @dataclass(frozen=True)
 class Hypothesis:
@@ -39,7 +37,7 @@ class Hypothesis:
     text: str
     """Running text on one line; empty for a blank source."""
     score: float
-    """What hypotheses rank by: log-probability by length (see ``DecodingConfig``)."""
+    """Log-probability by length, less the coverage penalty; hypotheses rank by it."""
     log_probability: float
     """Of all pieces and the end, in nats."""
     pieces: list[str]
@@ -56,44 +54,7 @@ class Hypothesis:
     """The others of the ``n_best``, best first (samples: in the order drawn)."""
 
 
-NOTHING = Hypothesis("", 0.0, 0.0, [], False)
-
-
-def make_hypothesis(
-    result: SearchResult,
-    target: TextCodec,
-    source_pieces: list[str],
-    weights: Float[Tensor, "T S"] | None,
-    replace_unknown: bool,
-) -> Hypothesis:
-    """The text of a search's result.
-
-    Args:
-        result: what was found.
-        target: codec of the target side.
-        source_pieces: what was read, with a name for EOS at the end.
-        weights: where the model looked for each piece; None where that is not known.
-        replace_unknown: write for each ``<unk>`` the source piece it looked at most.
-    """
-    pieces = target.pieces(result.ids)
-    if weights is not None and replace_unknown:
-        looked = weights[:, :-1].argmax(dim=1).tolist()  # the end of the sentence is no word
-        for place, piece in enumerate(result.ids):
-            if piece == UNK:
-                pieces[place] = source_pieces[looked[place]]
-    # A vocabulary may hold pieces with line ends in them; a hypothesis is one line to anyone.
-    text = " ".join(target.tokenizer.detokenize(pieces).splitlines())
-    return Hypothesis(
-        text,
-        result.score,
-        result.log_probability,
-        pieces,
-        result.capped,
-        [] if weights is None else source_pieces,
-        weights,
-    )
-
-
+@dataclass(eq=False)
 class Translator:
     """A trained model that translates text.
 
@@ -101,22 +62,14 @@ class Translator:
     ``max_pieces`` pieces are cut there, with a warning.
     """
 
-    def __init__(
-        self,
-        model: TranslationModel | Ensemble,
-        source: TextCodec,
-        target: TextCodec,
-        device: torch.device,
-        precision: torch.dtype,
-        max_pieces: int,
-    ) -> None:
-        """Use ``model``, which is on ``device``; ``precision`` is that of its products."""
-        self.model = model
-        self.source = source
-        self.target = target
-        self.device = device
-        self.precision = precision
-        self.max_pieces = max_pieces
+    model: TranslationModel | Ensemble
+    source: TextCodec
+    target: TextCodec
+    device: torch.device
+    """Where ``model`` is."""
+    precision: torch.dtype
+    """Of matrix products."""
+    max_pieces: int
 
     @classmethod
     def load(
@@ -129,8 +82,7 @@ class Translator:
         """Load a checkpoint folder, or the best checkpoint of a run folder.
 
         Args:
-            checkpoint: one, or several that become one translator, see
-                :func:`combine`.
+            checkpoint: one, or several that become one translator, see :func:`combine`.
             device: auto | cpu | cuda.
             precision: auto | fp32 | bf16.
             average: of several, average the weights, not the probabilities.
@@ -194,7 +146,7 @@ class Translator:
         Args:
             text: a sentence, or sentences; the model reads each by itself.
             config: how to search; None for ``DecodingConfig()``, a beam of 5.
-            attention: tell, too, where each piece looked. Takes one more pass over the results.
+            attention: add the attention weights, by one more pass over the results.
             progress: show a bar on a terminal.
             first_line: the line number of the first sentence, for warnings and for sampling.
         """
@@ -215,101 +167,76 @@ class Translator:
     ) -> Iterator[Hypothesis]:
         """Translate a text of any length: one hypothesis for each line, in order, as they come.
 
-        What is in memory at a time is a chunk, however long the text. Where the text refuses a line
-        by a :class:`UserError`, the lines before it are translated first.
+        Memory holds one chunk of the text at a time.
 
         Args:
-            lines: the text.
-            config: as for :meth:`translate`.
-            attention: as for :meth:`translate`.
+            lines, config, attention: as for :meth:`translate`.
             chunk: lines that are read before they are translated. In a large one more sentences of
                 like length meet in a batch; 1 answers each line before the next one is read.
             progress: show a bar on a terminal.
-            total: how many lines there are, for the bar; None where nobody knows.
+            total: how many lines there are, for the bar; None where it is not known.
         """
         require_range("chunk", chunk, 1)
-        reader, done = iter(lines), 0
+        reader, line = iter(lines), 1
         with _bar(total, progress) as bar:
-            refusal = None
-            while refusal is None:
-                part, refusal = _read(reader, chunk)
-                if not part:
-                    break
-                yield from self._translate(
-                    part, config or DecodingConfig(), attention, done + 1, bar
-                )
-                done += len(part)
-            if refusal is not None:
-                raise refusal
+            while part := list(islice(reader, chunk)):
+                yield from self._translate(part, config or DecodingConfig(), attention, line, bar)
+                line += len(part)
 
     def _translate(
         self, text: list[str], config: DecodingConfig, attention: bool, first_line: int, bar: tqdm
     ) -> list[Hypothesis]:
-        encoded = [self._encode(sentence, line) for line, sentence in enumerate(text, first_line)]
-        hypotheses = [NOTHING] * len(text)
+        read = [self._read(sentence, line) for line, sentence in enumerate(text, first_line)]
+        hypotheses = [Hypothesis("", 0.0, 0.0, [], False)] * len(text)
         # Sentences of like length share a batch; the longest first, to run out of memory early.
-        order = sorted((i for i, ids in enumerate(encoded) if ids), key=lambda i: -len(encoded[i]))
-        batches = [
-            order[start : start + config.batch_size]
-            for start in range(0, len(order), config.batch_size)
-        ]
+        order = sorted((i for i, pieces in enumerate(read) if pieces), key=lambda i: -len(read[i]))
         bar.update(len(text) - len(order))  # blank lines are done
         with self._evaluating():
-            for batch in batches:
-                found = self._translate_batch(
-                    [text[i] for i in batch],
-                    [encoded[i] for i in batch],
-                    [first_line + i for i in batch],
-                    config,
-                    attention,
-                )
+            for start in range(0, len(order), config.batch_size):
+                batch = order[start : start + config.batch_size]
+                lines = [first_line + i for i in batch]
+                found = self._translate_batch([read[i] for i in batch], lines, config, attention)
                 for i, hypothesis in zip(batch, found, strict=True):
                     hypotheses[i] = hypothesis
                 bar.update(len(batch))
         return hypotheses
 
-    def _pieces(self, sentence: str) -> list[str]:
+    def _read(self, sentence: str, line: int) -> list[str]:
         # Half of a surrogate pair, which a Python string may hold, is no text.
-        return self.source.tokenizer.tokenize(sentence.encode("utf-8", "replace").decode("utf-8"))
-
-    def _encode(self, sentence: str, line: int) -> list[int]:
-        ids = self.source.vocabulary.encode(self._pieces(sentence))
-        if len(ids) > self.max_pieces:
+        pieces = self.source.tokenizer.tokenize(sentence.encode("utf-8", "replace").decode("utf-8"))
+        if len(pieces) > self.max_pieces:
             logger.warning(
                 "Line %d has %d pieces; only the first %d are translated "
                 "(tokenization.max_pieces of the trained model).",
                 line,
-                len(ids),
+                len(pieces),
                 self.max_pieces,
             )
-        return ids[: self.max_pieces]
+        return pieces[: self.max_pieces]
 
     def _translate_batch(
-        self,
-        sentences: list[str],
-        encoded: list[list[int]],
-        numbers: list[int],
-        config: DecodingConfig,
-        attention: bool,
+        self, read: list[list[str]], lines: list[int], config: DecodingConfig, attention: bool
     ) -> list[Hypothesis]:
-        lengths = torch.tensor([len(ids) + 1 for ids in encoded], device=self.device)
-        source = padded([[*ids, EOS] for ids in encoded]).to(self.device)
+        lengths = torch.tensor([len(pieces) + 1 for pieces in read], device=self.device)
+        ids = [[*self.source.vocabulary.encode(pieces), EOS] for pieces in read]
+        source = padded(ids).to(self.device)
         if config.sample:
-            results = sample(self.model, source, lengths, config, numbers)
+            results = sample(self.model, source, lengths, config, lines)
         else:
             results = beam_search(self.model, source, lengths, config)
-        unknown = any(UNK in result.ids for found in results for result in found)
-        weights: Sequence[Sequence[Tensor | None]]
-        if self.model.attends and (attention or (config.replace_unknown and unknown)):
+        unknown = config.replace_unknown and any(
+            UNK in one.ids for found in results for one in found
+        )
+        weights: Sequence[Sequence[Tensor | None]] = [[None] * len(found) for found in results]
+        if self.model.attends and (attention or unknown):
             weights = self._weights(source, lengths, results)
-        else:
-            weights = [[None] * len(found) for found in results]
         hypotheses = []
-        for sentence, found, looks in zip(sentences, results, weights, strict=True):
-            read = self._pieces(sentence)[: self.max_pieces] if looks[0] is not None else []
+        for pieces, found, looked in zip(read, results, weights, strict=True):
             best, *others = [
-                make_hypothesis(result, self.target, [*read, END], look, config.replace_unknown)
-                for result, look in zip(found, looks, strict=True)
+                make_hypothesis(
+                    result, self.target, [*pieces, SPECIALS[EOS]], one, config.replace_unknown
+                )
+                for result, one in zip(found, looked, strict=True)
             ]
             hypotheses.append(replace(best, alternatives=others))
         return hypotheses
@@ -319,28 +246,22 @@ class Translator:
         source: Int[Tensor, "N S"],
         lengths: Int[Tensor, "N"],
         results: list[list[SearchResult]],
-    ) -> list[list[Float[Tensor, "..."]]]:
-        """Where each result looked, by a forced pass."""
-        each = max(len(found) for found in results)
+    ) -> list[list[Tensor]]:
+        """The attention weights of each result, T x S, by a forced pass."""
+        each = max(map(len, results))
         rows = [
-            found[which].ids if which < len(found) else []
-            for found in results
-            for which in range(each)
+            result.ids for found in results for result in [*found, *found[:1] * (each - len(found))]
         ]
-        weights = forced_decode(
-            self.model, source, lengths, padded(rows).to(self.device)
-        ).weights.cpu()
+        forced = forced_decode(self.model, source, lengths, padded(rows).to(self.device))
+        weights = forced.weights.cpu().unflatten(0, (len(results), each))
         return [
-            [
-                weights[each * n + which, : len(result.ids), :length].clone()
-                for which, result in enumerate(found)
-            ]
-            for n, (found, length) in enumerate(zip(results, lengths.tolist(), strict=True))
+            [of_sentence[n, : len(result.ids), :length].clone() for n, result in enumerate(found)]
+            for found, of_sentence, length in zip(results, weights, lengths.tolist(), strict=True)
         ]
 
     @contextlib.contextmanager
     def _evaluating(self) -> Iterator[None]:
-        """No dropout, and products in the chosen precision; training goes on as before."""
+        """No dropout, and products in the chosen precision; then the former mode."""
         was_training = self.model.training
         self.model.eval()
         try:
@@ -355,9 +276,9 @@ def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationMode
 
     Args:
         checkpoints: at least one; they share both vocabularies and both tokenizers.
-        average: one model whose weights are the mean of all, which must be of one architecture: as
-            fast as one, and good for checkpoints of one training. Else an ensemble, which averages
-            the models' probabilities at each step.
+        average: one model with the mean of all weights, which must be of one architecture: as fast
+            as one, and good for checkpoints of one training. Else an ensemble, which averages the
+            models' probabilities at each step.
 
     Raises:
         UserError: the checkpoints do not go together.
@@ -369,14 +290,13 @@ def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationMode
             same_pieces = ours.vocabulary.pieces == theirs.vocabulary.pieces
             if not same_pieces or ours.tokenizer.kind != theirs.tokenizer.kind:
                 raise UserError(
-                    f"{first.directory} and {other.directory} do not cut the {side} text into the "
-                    "same pieces, so they cannot translate together; give checkpoints trained on "
-                    "one corpus with one tokenization."
+                    f"{first.directory} and {other.directory} cut the {side} text into different "
+                    "pieces; give checkpoints trained on one corpus with one tokenization."
                 )
         if average and first.config.model != other.config.model:
             raise UserError(
-                f"{first.directory} and {other.directory} are models of different settings, whose "
-                "weights have no mean; set average=false for an ensemble of them."
+                f"average=true needs models of one architecture, and {first.directory} and "
+                f"{other.directory} differ; set average=false for an ensemble of them."
             )
     models = [checkpoint.model for checkpoint in checkpoints]
     if not others:
@@ -384,15 +304,30 @@ def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationMode
     return average_weights(models) if average else Ensemble(models)
 
 
-def _read(lines: Iterator[str], most: int) -> tuple[list[str], UserError | None]:
-    """Up to so many lines, and what ended them early where one cannot be read."""
-    part: list[str] = []
-    try:
-        for line in islice(lines, most):
-            part.append(line)
-    except UserError as refusal:
-        return part, refusal
-    return part, None
+def make_hypothesis(
+    result: SearchResult,
+    target: TextCodec,
+    source_pieces: list[str],
+    weights: Float[Tensor, "T S"] | None,
+    replace_unknown: bool,
+) -> Hypothesis:
+    """The text of a search's result.
+
+    ``source_pieces`` is what was read, ``</s>`` at its end; ``weights`` are None where they are not
+    known. With ``replace_unknown``, the source piece of the largest weight replaces each ``<unk>``.
+    """
+    pieces = target.pieces(result.ids)
+    if weights is not None and replace_unknown:
+        strongest = weights[:, :-1].argmax(dim=1).tolist()  # the end of the sentence is no word
+        for position, piece in enumerate(result.ids):
+            if piece == UNK:
+                pieces[position] = source_pieces[strongest[position]]
+    # A vocabulary may hold pieces with line ends in them; a hypothesis is always one line.
+    text = " ".join(target.tokenizer.detokenize(pieces).splitlines())
+    read = [] if weights is None else source_pieces
+    return Hypothesis(
+        text, result.score, result.log_probability, pieces, result.capped, read, weights
+    )
 
 
 def padded(rows: list[list[int]]) -> Int[Tensor, "N S"]:

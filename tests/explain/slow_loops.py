@@ -1,8 +1,18 @@
-"""Sums written out, one number at a time: what the walk-throughs are checked against."""
+"""Sums written out, one number at a time: what the examples are checked against."""
 
 import math
 
+import numpy as np
+
 Rows = list[list[float]]
+
+
+def assert_steps(example, expected):
+    """Each step named has these numbers, in one order: of rows, or of a row or a column."""
+    for name, numbers in expected.items():
+        shape = example[name].shape
+        wanted = np.reshape(numbers, shape)
+        np.testing.assert_allclose(example[name], wanted, rtol=1e-12, atol=1e-15, err_msg=name)
 
 
 def product(left: Rows, right: Rows) -> Rows:
@@ -28,23 +38,31 @@ def against_the_largest(weights: list[float]) -> list[float]:
     return [weight / max(weights) for weight in weights]
 
 
+def weighted(weights: list[float], values: Rows) -> Rows:
+    """weights[j] times values[j]."""
+    return [
+        [weight * number for number in row] for weight, row in zip(weights, values, strict=True)
+    ]
+
+
 def attend(weights: list[float], values: Rows) -> list[float]:
     """The sum over j of weights[j] times values[j]."""
-    mean = [0.0] * len(values[0])
-    for weight, value in zip(weights, values, strict=True):
-        for place, number in enumerate(value):
-            mean[place] += weight * number
-    return mean
+    return [sum(column) for column in zip(*weighted(weights, values), strict=True)]
 
 
-def self_attention(queries: Rows, keys: Rows, values: Rows) -> tuple[Rows, Rows]:
-    """Weights and outputs of scaled dot-product attention, one query at a time."""
-    weights, outputs = [], []
-    for query in queries:
-        scores = []
-        for key in keys:
-            total = sum(a * b for a, b in zip(query, key, strict=True))
-            scores.append(total / math.sqrt(len(key)))
-        weights.append(softmax(scores))
-        outputs.append(attend(weights[-1], values))
-    return weights, outputs
+def scaled_scores(queries: Rows, keys: Rows) -> Rows:
+    """query . key / sqrt(width), a row for each query."""
+    return [
+        [sum(a * b for a, b in zip(query, key, strict=True)) / math.sqrt(len(key)) for key in keys]
+        for query in queries
+    ]
+
+
+def self_attention(queries: Rows, keys: Rows, values: Rows, prefix: str = "") -> dict[str, Rows]:
+    """The steps of scaled dot-product attention, by name, one query at a time."""
+    weights = [softmax(scores) for scores in scaled_scores(queries, keys)]
+    return {
+        f"{prefix}exponentials": [against_the_largest(row) for row in weights],
+        f"{prefix}weights": weights,
+        f"{prefix}outputs": [attend(row, values) for row in weights],
+    }

@@ -1,4 +1,4 @@
-"""Additive alignment and dot scoring: known numbers, slow loops, the trainer's own attention."""
+"""Additive, dot and local attention: slow loops, the trainer's own attention."""
 
 import math
 import warnings
@@ -6,151 +6,157 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from slow_loops import against_the_largest, attend, softmax
+from slow_loops import against_the_largest, assert_steps, attend, product, softmax, weighted
 
 from seq2seq.config import AttentionConfig
-from seq2seq.explain.decoder_attention import additive, dot, draw
+from seq2seq.explain.decoder_attention import additive, dot, draw, local
 from seq2seq.model.attention.additive import AdditiveAttention
 from seq2seq.model.attention.dot_product import DotAttention
+from seq2seq.model.attention.local import PredictiveLocalAttention
 from seq2seq.model.encoder import Source
 
-DIGITS = {"rtol": 0, "atol": 0.51e-8}
-"""Agreement in all of 8 decimals."""
 STATE = [5.0, 1.0, 20.0]
 ANNOTATIONS = [[3.0, 12.0, 45.0], [59.0, 2.0, 5.0], [1.0, 43.0, 5.0], [4.0, 3.0, 45.3]]
 
 
-def test_the_inputs_are_the_stream_of_seed_42():
-    before = np.random.get_state()
-    np.random.seed(42)
-    shapes = [(5, 16), (1, 16), (32, 10), (10, 1), (16, 10), (10, 1)]
-    expected = [np.random.randn(*shape) for shape in shapes]
-    np.random.set_state(before)
-    for ours, theirs in zip(draw(), expected, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    walkthrough = additive()
-    for name, theirs in zip(
-        ("annotations", "state", "layer_1", "layer_2"), expected[:4], strict=True
-    ):
-        np.testing.assert_array_equal(walkthrough[name], theirs)
-
-
-def test_additive_has_the_known_numbers():
-    walkthrough = additive()
-    scores = [4.35790943, 5.92373433, 4.18673175, 2.11437202, 0.95767155]
-    np.testing.assert_allclose(walkthrough["scores"][:, 0], scores, **DIGITS)
-    context = walkthrough["context"][0]
-    np.testing.assert_allclose(context[:3], [-0.63514569, 0.04917298, -0.43930867], **DIGITS)
-    np.testing.assert_allclose(context[-2:], [-0.75457577, 1.32985756], **DIGITS)
+def look(attention, annotations, state):
+    """Context and weights of the trainer's attention, in the dtype of ``state``."""
+    annotations, mask = annotations[None], torch.ones(1, len(annotations), dtype=torch.bool)
+    attention = attention.to(state.dtype)
+    source = Source(annotations, mask, annotations[:, 0], attention.keys(annotations))
+    context, weights = attention(state, source, attention.init_state(source))
+    return context.detach().numpy(), weights.detach().numpy()
 
 
 def test_additive_equals_the_slow_loop():
-    walkthrough = additive()
-    annotations, state, layer_1, layer_2, _, _ = (array.tolist() for array in draw())
-    scores = []
-    for place, annotation in enumerate(annotations):
-        pair = annotation + state[0]
-        score = 0.0
-        for unit in range(10):
-            hidden = math.tanh(sum(pair[k] * layer_1[k][unit] for k in range(32)))
-            assert walkthrough["hidden"][place, unit] == pytest.approx(hidden, abs=1e-12)
-            score += hidden * layer_2[unit][0]
-        scores.append(score)
+    h, s, layer_1, layer_2, _, _ = (array.tolist() for array in draw())
+    pairs = [annotation + s[0] for annotation in h]
+    hidden = [[math.tanh(number) for number in row] for row in product(pairs, layer_1)]
+    scores = [row[0] for row in product(hidden, layer_2)]
     weights = softmax(scores)
-    context = attend(weights, annotations)
-    np.testing.assert_allclose(walkthrough["scores"][:, 0], scores, rtol=1e-12)
-    np.testing.assert_allclose(walkthrough["weights"][:, 0], weights, rtol=1e-12)
-    np.testing.assert_allclose(walkthrough["context"][0], context, rtol=1e-12)
-    for place, (weight, annotation) in enumerate(zip(weights, annotations, strict=True)):
-        weighted = [weight * number for number in annotation]
-        np.testing.assert_allclose(walkthrough["weighted annotations"][place], weighted, rtol=1e-12)
-    exponentials = walkthrough["exponentials"][:, 0]
-    np.testing.assert_allclose(exponentials, against_the_largest(weights), rtol=1e-12)
+    expected = {
+        "keys": product(h, layer_1[:16]),
+        "query": product(s, layer_1[16:]),
+        "hidden": hidden,
+        "scores": scores,
+        "exponentials": against_the_largest(weights),
+        "weights": weights,
+        "weighted annotations": weighted(weights, h),
+        "context": attend(weights, h),
+    }
+    assert_steps(additive(), expected)
 
 
-def test_keys_and_query_are_the_two_halves_of_the_first_layer():
-    walkthrough = additive()
-    pairs = np.hstack([walkthrough["annotations"], np.repeat(walkthrough["state"], 5, axis=0)])
-    halves = walkthrough["keys"] + walkthrough["query"]
-    np.testing.assert_allclose(halves, pairs @ walkthrough["layer_1"], rtol=1e-12)
-
-
-@pytest.mark.parametrize("learning", [True, False])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_additive_is_what_the_trainer_computes(learning, dtype):
-    walkthrough = additive()
-    annotations, state, layer_1, layer_2, _, _ = (torch.tensor(x, dtype=dtype) for x in draw())
+def test_additive_is_what_the_trainer_computes(dtype):
+    example = additive()
+    h, s, layer_1, layer_2, _, _ = (torch.tensor(array, dtype=dtype) for array in draw())
     attention = AdditiveAttention(16, 16, AttentionConfig(size=10)).to(dtype)
     attention.load_state_dict(
         {"key.weight": layer_1[:16].T, "query.weight": layer_1[16:].T, "vector": layer_2[:, 0]}
     )
-    memory = annotations[None]
-    mask = torch.ones(1, 5, dtype=torch.bool)
-    with torch.set_grad_enabled(learning):
-        keys = attention.keys(memory)
-        source = Source(memory, mask, torch.zeros(1, 16, dtype=dtype), keys)
-        context, weights = attention(state, source, attention.init_state(source))
+    context, weights = look(attention, h, s)
     close = {"rtol": 0, "atol": 1e-6 if dtype == torch.float64 else 1e-5}
-    np.testing.assert_allclose(keys[0].detach().numpy(), walkthrough["keys"], **close)
-    np.testing.assert_allclose(weights.detach().numpy().T, walkthrough["weights"], **close)
-    np.testing.assert_allclose(context.detach().numpy(), walkthrough["context"], **close)
+    np.testing.assert_allclose(
+        attention.keys(h[None])[0].detach().numpy(), example["keys"], **close
+    )
+    np.testing.assert_allclose(weights.T, example["weights"], **close)
+    np.testing.assert_allclose(context, example["context"], **close)
 
 
-def test_dot_has_the_known_numbers():
-    walkthrough = dot()
-    assert walkthrough["products"][:, 0].tolist() == [15.0, 12.0, 900.0]
-    assert walkthrough["first score"].tolist() == [[927.0]]
-    assert walkthrough["scores"].tolist() == [[927.0, 397.0, 148.0, 929.0]]
-    # 927 and 929 are two apart: 1 / (1 + e^2) and the rest.
-    weights = walkthrough["weights"][0]
-    assert weights[0] == pytest.approx(1 / (1 + math.exp(2)), abs=1e-15)
-    assert weights[3] == pytest.approx(1 / (1 + math.exp(-2)), abs=1e-15)
-    assert weights[1] == pytest.approx(math.exp(-532) / (1 + math.exp(-2)))
-    assert f"{weights[1]:.0e}" == "8e-232"
-
-
-def test_dot_equals_the_slow_loop():
-    walkthrough = dot()
-    assert walkthrough["annotations"].T.tolist() == ANNOTATIONS
-    assert walkthrough["state"].tolist() == [STATE]
-    scores = [sum(a * b for a, b in zip(STATE, h, strict=True)) for h in ANNOTATIONS]
+def test_dot_equals_the_slow_loop_and_the_trainer():
+    example = dot()
+    scores = [927.0, 397.0, 148.0, 929.0]
     weights = softmax(scores)
-    context = attend(weights, ANNOTATIONS)
-    np.testing.assert_allclose(walkthrough["scores"][0], scores, rtol=1e-12)
-    np.testing.assert_allclose(walkthrough["weights"][0], weights, rtol=1e-12)
-    exponentials = walkthrough["exponentials"][0]
-    np.testing.assert_allclose(exponentials, against_the_largest(weights), rtol=1e-12)
-    np.testing.assert_allclose(walkthrough["context"][:, 0], context, rtol=1e-12)
-    for place, (weight, annotation) in enumerate(zip(weights, ANNOTATIONS, strict=True)):
-        weighted = [weight * number for number in annotation]
-        np.testing.assert_allclose(
-            walkthrough["weighted annotations"][:, place], weighted, rtol=1e-12
-        )
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_dot_is_what_the_trainer_computes(dtype):
-    memory = torch.tensor([ANNOTATIONS], dtype=dtype)
-    mask = torch.ones(1, memory.shape[1], dtype=torch.bool)
-    source = Source(memory, mask, memory[:, 0], memory)
-    attention = DotAttention(memory.shape[2], memory.shape[2], AttentionConfig(kind="dot"))
-    state = torch.tensor([STATE], dtype=dtype)
-    context, weights = attention(state, source, attention.init_state(source))
-    walkthrough = dot()
-    np.testing.assert_allclose(walkthrough["weights"], weights, rtol=0, atol=1e-6)
-    np.testing.assert_allclose(walkthrough["context"].T, context, rtol=1e-6)
+    assert f"{weights[1]:.0e}" == "8e-232"  # what the text says
+    expected = {
+        "state": STATE,
+        "annotations": np.transpose(ANNOTATIONS),
+        "products": [15.0, 12.0, 900.0],
+        "first score": 927.0,
+        "scores": scores,
+        "shifted scores": [score - 929.0 for score in scores],
+        "exponentials": against_the_largest(weights),
+        "weights": weights,
+        "weighted annotations": np.transpose(weighted(weights, ANNOTATIONS)),
+        "context": attend(weights, ANNOTATIONS),
+    }
+    assert_steps(example, expected)
+    attention = DotAttention(3, 3, AttentionConfig(kind="dot"))
+    context, weights = look(attention, torch.tensor(ANNOTATIONS), torch.tensor([STATE]))
+    np.testing.assert_allclose(weights, example["weights"], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(context, example["context"].T, rtol=1e-6)
 
 
 def test_the_naive_softmax_overflows_in_silence_and_the_shifted_one_does_not():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        walkthrough = dot()
-    assert walkthrough["naive exponentials"].dtype == np.float32
-    assert np.isposinf(walkthrough["naive exponentials"]).all()
-    assert np.isnan(walkthrough["naive weights"]).all()
-    assert walkthrough["shifted scores"].tolist() == [[-2.0, -532.0, -781.0, 0.0]]
-    assert walkthrough["exponentials"].max() == 1
-    assert walkthrough["weights"].sum() == pytest.approx(1, abs=1e-15)
+        example = dot()
+    wrong = {step.name for step in example.steps.values() if step.values.dtype != np.float64}
+    assert wrong == {"naive exponentials", "naive weights"}
+    assert np.isposinf(example["naive exponentials"]).all()
+    assert np.isnan(example["naive weights"]).all()
     # The two limits that the text names.
     for dtype, limit in ((np.float32, 88.7), (np.float64, 709.8)):
         assert math.log(float(np.finfo(dtype).max)) == pytest.approx(limit, abs=0.05)
+
+
+def test_local_equals_the_slow_loop():
+    h, s, _, _, layer_1, layer_2 = (array.tolist() for array in draw())
+    hidden = [[math.tanh(number) for number in row] for row in product(s, layer_1)]
+    [[logit]] = product(hidden, layer_2)
+    predicted = 5 / (1 + math.exp(-logit))
+    scores = additive()["scores"][:, 0].tolist()
+    inside = [j for j in range(1, 6) if predicted - 2 <= j <= predicted + 2]
+    found = dict(zip(inside, softmax([scores[j - 1] for j in inside]), strict=True))
+    aligned = [found.get(j, 0.0) for j in range(1, 6)]
+    gaussian = [math.exp(-((j - predicted) ** 2) / (2 * 1**2)) for j in range(1, 6)]
+    weights = [share * near for share, near in zip(aligned, gaussian, strict=True)]
+    expected = {
+        "annotations": h,
+        "state": s,
+        "position hidden": hidden,
+        "position logit": logit,
+        "predicted position": predicted,
+        "scores": scores,
+        "global weights": softmax(scores),
+        "distance": [j - predicted for j in range(1, 6)],
+        "window": [float(j in inside) for j in range(1, 6)],
+        "exponentials": against_the_largest(aligned),
+        "window weights": aligned,
+        "Gaussian": gaussian,
+        "local weights": weights,
+        "sum of local weights": sum(weights),
+        "weighted annotations": weighted(weights, h),
+        "context": attend(weights, h),
+    }
+    assert_steps(local(), expected)
+
+
+def test_window_and_gaussian_are_what_the_trainer_computes():
+    """Its scores are those of "general", and it predicts p from the first word to the last.
+
+    So it is given weights by which scores and p are those of the example.
+    """
+    example = local()
+    h, s = torch.tensor(example["annotations"]), torch.tensor(example["state"])
+    attention = PredictiveLocalAttention(16, 16, AttentionConfig(window=2)).double()
+    # Some W with s W h_j = e_j for the five j: there are 16 unknowns in W's shadow of s.
+    shadow = torch.linalg.lstsq(h, torch.tensor(example["scores"])).solution
+    share = (example["predicted position"].item() - 1) / 4
+    with torch.no_grad():
+        attention.query.weight.copy_(shadow @ s / s.square().sum())
+        asked = torch.tanh(s @ attention.inner.weight.T)
+        wanted = math.log(share / (1 - share))
+        attention.position.weight.copy_(wanted * asked / asked.square().sum())
+    context, weights = look(attention, h, s)
+    np.testing.assert_allclose(weights.T, example["local weights"], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(context, example["context"], rtol=0, atol=1e-6)
+
+
+def test_what_the_text_says_of_the_local_numbers():
+    example = local()
+    assert f"{example['predicted position'].item():.2f}" == "3.17"
+    assert f"{-example['distance'][0, 0]:.2f}" == "2.17"
+    assert example["window"][:, 0].tolist() == [0, 1, 1, 1, 1]
+    assert f"{example['sum of local weights'].item():.2f}" == "0.58"

@@ -239,6 +239,8 @@ def test_the_trial_before_first_use_passes(faster):
     """Else a fault of its own would send every machine to plain PyTorch, with a log line alone."""
     operations, device, _ = faster
     try_out(operations, torch.device(device))
+    with torch.autocast(device, torch.bfloat16):  # as where a translation comes first
+        try_out(operations, torch.device(device))
 
 
 def test_the_compiled_are_chosen_for_float32_alone():

@@ -4,7 +4,6 @@ import pytest
 import torch
 from table_model import TableModel, next_step, pad, random_sentences
 
-from seq2seq.data.vocabulary import EOS, PAD
 from seq2seq.decoding.decoder_session import forced_decode
 
 
@@ -25,11 +24,3 @@ def test_scores_and_weights_are_those_of_the_steps(each):
             before = torch.tensor(looked)
             torch.testing.assert_close(found.weights[row, step, : len(sentence)], weights)
         assert (found.log_probabilities[row, len(target) :] == 0).all()
-
-
-def test_padding_on_the_right_changes_nothing():
-    model, source = TableModel(), pad([[4, 5, EOS]])
-    short = forced_decode(model, *source, torch.tensor([[6, EOS]]))
-    long = forced_decode(model, *source, torch.tensor([[6, EOS, PAD, PAD]]))
-    torch.testing.assert_close(long.log_probabilities[:, :2], short.log_probabilities)
-    assert long.log_probabilities.sum() == short.log_probabilities.sum()

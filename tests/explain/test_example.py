@@ -1,4 +1,4 @@
-"""The text of every walk-through, read back."""
+"""The text of every example, read back."""
 
 import re
 
@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from seq2seq.config import EXAMPLES
-from seq2seq.explain.explain import walk_through
-from seq2seq.explain.printing import step_text, walkthrough_text
-from seq2seq.explain.walkthrough import Labels, Step, numbered
+from seq2seq.explain.example import Step
+from seq2seq.explain.explain import COMPUTE
+
+COLUMNS = [str(number) for number in range(1, 13)]
 
 
-def read(text: str) -> dict[str, tuple[str, list[list[float]], list[str]]]:
-    """Name -> meaning, numbers and labels of rows, from nothing but the text."""
+def read(text):
+    """Name -> formula, numbers and labels of rows, from nothing but the text."""
     found = {}
     for part in text.split("\n\n"):
         head, *lines = part.split("\n")
@@ -32,40 +33,39 @@ def read(text: str) -> dict[str, tuple[str, list[list[float]], list[str]]]:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_array_is_printed_with_its_name_labels_and_numbers(name):
-    walkthrough = walk_through(name)
-    found = read(walkthrough_text(walkthrough))
-    assert list(found) == [step.name for step in walkthrough.steps]
-    for step in walkthrough.steps:
-        meaning, numbers, labels = found[step.name]
-        assert meaning == step.meaning
-        assert labels == list(step.labels.rows)
+    example = COMPUTE[name]()
+    text = example.text()
+    assert text.isascii()
+    assert max(map(len, text.split("\n"))) <= 100
+    assert text.startswith(f"{name}: {example.heading}\n=")
+    assert text.endswith(example.lesson.split()[-1])
+    found = read(text)
+    assert list(found) == list(example.steps)
+    for step in example.steps.values():
+        formula, numbers, labels = found[step.name]
+        assert (formula, labels) == (step.formula, step.rows)
         half_a_digit = 0.5001 * 10.0**-step.decimals
         np.testing.assert_allclose(numbers, step.values, rtol=0, atol=half_a_digit)
 
 
-def test_known_numbers_stand_in_the_text():
-    text = walkthrough_text(walk_through("additive"))
-    assert text.startswith("additive: Additive alignment\n============================\nBahdanau")
+def test_known_numbers_are_in_the_text():
+    text = COMPUTE["additive"]().text()
     assert "\n8. scores (5 x 1): e_j = hidden layer_2\n               e\n  h1  4.35790943\n" in text
-    assert "1.32985756" in text
-    softmaxes = walkthrough_text(walk_through("softmax_axis"))
+    softmaxes = COMPUTE["softmax_axis"]().text()
     assert "\n  w1  0.99290188  1.62883281  0.63593093\n" in softmaxes
     assert "\n  w1  0.99996933  1.64042681  0.64045748\n" in softmaxes
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_lines_fit_a_terminal_and_are_plain(name):
-    walkthrough = walk_through(name)
-    text = walkthrough_text(walkthrough)
-    assert text.isascii()
-    assert max(map(len, text.split("\n"))) <= 100
-    assert text.endswith(walkthrough.lesson.split()[-1])
-
-
-def test_a_wide_array_goes_on_below():
+def test_a_wide_array_continues_below():
     values = np.arange(24.0).reshape(2, 12) * 1000
-    step = Step("e", "scores", values, Labels(["h1", "h2"], numbered("", 12)))
-    lines = step_text(step).split("\n")
+    step = Step("e", "scores", values, ["h1", "h2"], COLUMNS, 8, (0.0, 1.0))
+    lines = step.text().split("\n")
     assert lines[0] == "e (2 x 12): scores"
     assert [line.split()[0] for line in lines[1:]] == ["1", "h1", "h2", "7", "h1", "h2"]
     assert lines[5].split() == ["h1", *(f"{1000 * n}.00000000" for n in range(6, 12))]
+
+
+def test_numbers_have_their_decimals_and_zero_has_no_sign():
+    values = np.array([[-0.0004, 1.23456789, -2.0], [np.inf, np.nan, 0.00049]])
+    step = Step("e", "scores", values, ["h1", "h2"], COLUMNS[:3], 8, (0.0, 1.0))
+    assert step.numbers(3) == [["0.000", "1.235", "-2.000"], ["inf", "nan", "0.000"]]
