@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from seq2seq.model.attention.additive import AdditiveAttention
 from seq2seq.model.attention import Attention
+from seq2seq.model.attention.additive import AdditiveAttention
 from seq2seq.model.decoder import Decoder
 
 READOUT_GAIN = 3.0
