@@ -1,6 +1,6 @@
 """How fast training is, and how much memory it takes, by several paths to the same update.
 
-python benchmarks/training.py sizes=[m,l] paths=[naive,fast]
+python benchmarks/training.py sizes=[m,l] paths=[plain,fast]
 """
 
 import logging
@@ -17,9 +17,7 @@ from harness import main, write_results
 from jaxtyping import Int
 from matplotlib.figure import Figure
 from measure import peak_memory, ratio_by_round, time_in_turns
-from naive import NaiveModel, naive_loss
 from omegaconf import DictConfig
-from torch import nn
 
 from seq2seq.config import (
     AttentionConfig,
@@ -41,10 +39,8 @@ from seq2seq.training.training_step import TrainingStep
 log = logging.getLogger(__name__)
 
 PATHS = {
-    "naive": "packed encoder, then attention, LSTM cell and output layer in one taped loop",
-    "hoisted": "a taped loop, without what can be computed for all steps at once "
-    "(`model.decoder.recurrence=reference`), in float32",
-    "hoisted-bf16": "hoisted, with bfloat16 products",
+    "plain": "a taped loop over the target (`model.decoder.recurrence=reference`), in float32",
+    "plain-bf16": "plain, with bfloat16 products",
     "fast-fp32": "the default settings, but in float32 (`training.precision=fp32`)",
     "fast-torch": "the default settings without compiled kernels",
     "fast": "the default settings",
@@ -125,7 +121,7 @@ class Workload(NamedTuple):
 class Training(NamedTuple):
     """A model, and what makes one update of it."""
 
-    model: nn.Module
+    model: TranslationModel
     update: Callable[[], None]
     products: str
     """Precision of matrix products: fp32 | bf16."""
@@ -133,36 +129,17 @@ class Training(NamedTuple):
     """native (compiled) | triton | torch."""
 
 
-def _naive(workload: Workload) -> Training:
-    """The naive model under PyTorch's own Adam, in float32."""
-    settings, vocabulary = TrainingConfig(), workload.size.vocabulary
-    model = NaiveModel(workload.config("reference"), vocabulary, vocabulary)
-    model.load_from(workload.model("reference"))
-    model.to(workload.device)
-    optimizer = torch.optim.Adam(model.parameters())
-    on_host = workload.batch()
-
-    def update() -> None:
-        batch = on_host.to(workload.device)
-        logits = model(batch.source, batch.source_lengths, batch.target_input)
-        loss = naive_loss(logits, batch.target_output, settings.label_smoothing)
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm)
-        optimizer.step()
-
-    return Training(model, update, "fp32", "torch")
-
-
-def _project(workload: Workload, recurrence: str, precision: str, compiled: bool) -> Training:
-    """The project's model, updated as the trainer does it, with the default settings."""
+def start(path: str, workload: Workload) -> Training:
+    """The training by ``path``, one of :data:`PATHS`, ready for its first update."""
     settings, device = TrainingConfig(), workload.device
-    model = workload.model(recurrence).to(device)
+    model = workload.model("reference" if path.startswith("plain") else "fast").to(device)
+    precision = {"plain": "fp32", "plain-bf16": "bf16", "fast-fp32": "fp32"}.get(path, "auto")
     products = choose_precision(precision, device)
-    optimizer = build_optimizer(model, settings.optimizer)
-    step = TrainingStep(model, optimizer, settings, device, products)
+    step = TrainingStep(
+        model, build_optimizer(model, settings.optimizer), settings, device, products
+    )
     batch = workload.batch()
-    choosing = nullcontext if compiled else plain_operations
+    choosing = plain_operations if path == "fast-torch" else nullcontext
 
     def update() -> None:
         with choosing(), freed_memory_kept():
@@ -171,15 +148,6 @@ def _project(workload: Workload, recurrence: str, precision: str, compiled: bool
     with choosing():
         kernels = choose_operations(device, torch.float32, products).name
     return Training(model, update, "bf16" if products == torch.bfloat16 else "fp32", kernels)
-
-
-def start(path: str, workload: Workload) -> Training:
-    """The training by ``path``, one of :data:`PATHS`, ready for its first update."""
-    if path == "naive":
-        return _naive(workload)
-    recurrence = "reference" if path.startswith("hoisted") else "fast"
-    precision = {"hoisted": "fp32", "hoisted-bf16": "bf16", "fast-fp32": "fp32"}.get(path, "auto")
-    return _project(workload, recurrence, precision, compiled=path != "fast-torch")
 
 
 def train(path: str, workload: Workload) -> None:
