@@ -19,7 +19,7 @@ from seq2seq.decoding.hypotheses import (
     length_divisors,
 )
 from seq2seq.model.encoder import length_mask
-from seq2seq.model.ensemble import Ensemble
+from seq2seq.decoding.decoder_session import Ensemble
 from seq2seq.model.fast.operations import choose_operations
 from seq2seq.model.translation import TranslationModel
 

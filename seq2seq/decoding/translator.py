@@ -24,7 +24,7 @@ from seq2seq.decoding.hypotheses import SearchResult
 from seq2seq.decoding.sampling import sample
 from seq2seq.device import choose_device, choose_precision, mixed_precision
 from seq2seq.errors import UserError
-from seq2seq.model.ensemble import Ensemble, average_weights
+from seq2seq.decoding.decoder_session import Ensemble, average_weights
 from seq2seq.model.translation import TranslationModel
 
 logger = logging.getLogger(__name__)
