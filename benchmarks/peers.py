@@ -35,13 +35,13 @@ Record = dict[str, Any]
 Measured = tuple[list[Record], list[dict[str, str]], str]
 """Raw records, rows of the table, and what was measured."""
 NOTES = [
-    f"{OURS} over it: how many times as fast within a round, median and range.",
     "The models are of one kind, not equal: in the peers attention follows the decoder's step "
-    "(Luong's order), and their output layer reads as many units as the decoder has; here "
-    "attention comes first (Bahdanau's), and the output layer reads as many as an embedding.",
+    "(Luong's order), here it comes first (Bahdanau's) unless the order above is luong; their "
+    "output layer reads as many units as the decoder has, ours as many as an embedding.",
     "Batches are each program's own: JoeyNMT's are random, ours hold sentences of like length.",
     "bf16 is no setting of JoeyNMT and OpenNMT-py on a processor: an autocast forces it on them.",
 ]
+OVER = f"{OURS} over it: how many times as fast within a round, median and range."
 
 
 def benchmark_peers(config: DictConfig) -> Path:
@@ -150,7 +150,7 @@ def time_training(comparison: Comparison) -> Measured:
     note = (
         f"Target tokens per second of the whole program: the sentences of {config.updates} updates "
         f"after {REPORT_EVERY} of warm-up, times their mean length, ends of sentence included, by "
-        f"one clock for all; median of {config.rounds} rounds in turns."
+        f"one clock for all; median of {config.rounds} rounds in turns. {OVER}"
     )
     return runs, speed_rows(runs, "target tokens/s", {"parameters": ",.0f"}), note
 
@@ -185,7 +185,8 @@ def time_translation(comparison: Comparison) -> Measured:
         f"model's loading; at most {config.max_length} words; median of {config.rounds} rounds in "
         f"turns. Each model was trained for {config.train_updates:,} updates. BLEU on the tokens; "
         "words: mean length of a translation. What ends a search and ranks its results is each "
-        "program's default, but for JoeyNMT's length penalty of 1."
+        "program's default, but for JoeyNMT's length penalty of 1. "
+        + OVER
     )
     return runs, speed_rows(runs, "sentences/s", {"BLEU": ".1f", "words": ".1f"}), note
 
