@@ -16,6 +16,7 @@ from seq2seq.record import WHEREABOUTS
 from seq2seq.report.numbers import or_dash
 from seq2seq.report.provenance import describe_environments, describe_machine
 from seq2seq.report.tables import Table
+from seq2seq.training.metrics import JsonlLog
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,7 @@ def read_training_run(folder: Path) -> TrainingRun:
 
 
 def _training_run(record: dict[str, Any], folder: Path | None) -> TrainingRun:
-    log = folder / "metrics.jsonl" if folder else None
-    lines = log.read_bytes().split(b"\n")[:-1] if log and log.exists() else []
-    entries = [parse_object(line) for line in lines]
+    entries = JsonlLog(folder / "metrics.jsonl").read() if folder else []
     validations = [entry for entry in entries if entry["kind"] == "validation"]
     seed = "" if record.get("seed") is None else f", seed {record['seed']}"
     return TrainingRun(

@@ -51,7 +51,8 @@ def write_run(folder: Path, losses: list[float], **record: object) -> Path:
     ]
     folder.mkdir(parents=True)
     (folder / "run.json").write_text(json.dumps(RECORD | record))
-    (folder / "metrics.jsonl").write_text("".join(json.dumps(e) + "\n" for e in entries) + "{cut")
+    lines = "".join(json.dumps(e) + "\n" for e in entries)
+    (folder / "metrics.jsonl").write_bytes(b"\xff damaged\n" + lines.encode() + b"{cut")
     return folder
 
 
