@@ -165,7 +165,7 @@ def _with_arm(
 
 def _to_dataclass(name: str, composed: DictConfig) -> Any:
     plain = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
-    return schema.from_json(SCHEMAS[name], plain, f"The config of {name}")
+    return schema.from_json(SCHEMAS[name], plain)
 
 
 def composition_error(error: Exception, name: str) -> str:
@@ -187,7 +187,7 @@ def composition_error(error: Exception, name: str) -> str:
         if isinstance(cause, MissingMandatoryValue) and key:
             return f"{key} is not set; give {key}=..."
         if isinstance(cause, ConfigKeyError | ConfigAttributeError) and key:
-            return _unknown_key(key, name)
+            return _unknown_key(key, cause.parent_node, name)
         if isinstance(cause, OmegaConfBaseException) and key:
             if "is not a ListConfig" in said:
                 return f"{key} is a list; put brackets around its values: {key}=[...]."
@@ -197,12 +197,14 @@ def composition_error(error: Exception, name: str) -> str:
     return f"{said}." if ours else f"The config cannot be composed: {said}."
 
 
-def _unknown_key(key: str, name: str) -> str:
+def _unknown_key(key: str, group: Any, name: str) -> str:
     if key.partition(".")[0] == "experiment":
         return "The first line of an experiment's file must be # @package _global_; add it."
-    valid = list(schema.dotted_keys(SCHEMAS[name]))
-    if key in valid:
-        return f"{key} is not a setting of this {key.rpartition('.')[0] or name}; leave it out."
+    while (above := group._get_parent()) is not None:
+        group = above
+    settings: Any = OmegaConf.to_container(group)
+    settings.pop("hydra", None)
+    valid = schema.flatten(settings)
     return f"{key} is not a config key of {name}; nearest valid: {schema.nearest(key, valid)}."
 
 

@@ -1,51 +1,19 @@
 """The experiments at toy size: whole, the same after a kill, their controls matched."""
 
 import json
-import os
 import random
-import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from cli import compose_config
+from test_scripts import SMALL, command, run
 
 from seq2seq.config import ATTENTION_KINDS, ModelConfig
 from seq2seq.model.translation import TranslationModel
 
-ROOT = Path(__file__).resolve().parent.parent
-TOY = [
-    "model.embedding_dim=16",
-    "model.attention.size=16",
-    "training.max_epochs=2",
-    "training.batch_size=20",
-    "training.validate_every=5",
-    "training.dev_bleu_sentences=10",
-    "training.device=cpu",
-    "evaluation.bootstrap=100",
-]
-NARROW = ["model.encoder.hidden_size=16", "model.decoder.hidden_size=32"]
-
-
-def started(folder: Path, *arguments: str) -> subprocess.Popen:
-    return subprocess.Popen(
-        [sys.executable, str(ROOT / "scripts" / "reproduce.py"), *arguments],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        env={**os.environ, "PYTHONWARNINGS": "error", "CUDA_VISIBLE_DEVICES": ""},
-    )
-
-
-def reproduce(folder: Path, *arguments: str) -> str:
-    """What the script prints."""
-    with started(folder, *arguments) as script:
-        out, err = script.communicate(timeout=400)
-    assert script.returncode == 0, err
-    return out
+TOY = [*SMALL, "training.max_epochs=2", "training.batch_size=20"]
 
 
 @pytest.fixture(scope="module")
@@ -66,23 +34,20 @@ def europarl(tmp_path_factory) -> list[str]:
 @pytest.mark.slow
 def test_figure2_resumes_after_a_kill_and_ends_with_the_same_report(europarl, tmp_path):
     text = Path(europarl[1].partition("=")[2])
-    command = ["experiment=figure2", *europarl, *TOY, *NARROW]
-    command += ["training.max_updates=12", "beams=[2]"]
+    toy = ["experiment=figure2", *europarl, *TOY, "training.max_updates=12", "beams=[2]"]
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     whole.mkdir()
     cut.mkdir()
-    printed = reproduce(whole, *command)
+    printed = run(whole, "reproduce", *toy).stdout
 
-    run = cut / "outputs" / "figure2-cpu" / "attention-50" / "seed-1"
-    with started(cut, *command) as script:
-        deadline = time.monotonic() + 300
-        while not (run / "checkpoints" / "best").exists() and time.monotonic() < deadline:
+    best = cut / "outputs" / "figure2-cpu" / "attention-50" / "seed-1" / "checkpoints" / "best"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command("reproduce", *toy), cwd=cut, **quiet) as script:
+        while not best.exists():
             assert script.poll() is None
             time.sleep(0.01)
-        script.send_signal(signal.SIGKILL)
-        script.communicate()
-    assert not (cut / "outputs" / "figure2-cpu" / "comparison").exists()
-    assert reproduce(cut, *command) == printed
+        script.kill()
+    assert run(cut, "reproduce", *toy).stdout == printed
     for name in ("test-beam2", "test_all-beam2"):
         folders = [root / "outputs/figure2-cpu/comparison" / name for root in (whole, cut)]
         for file in ("table.md", "figure.svg"):
@@ -106,12 +71,12 @@ def test_figure2_resumes_after_a_kill_and_ends_with_the_same_report(europarl, tm
 @pytest.mark.slow
 def test_every_kind_of_attention_trains_and_translates(europarl, tmp_path):
     text = ["corpus=files", *europarl[1:], "corpus.source=en", "corpus.target=fr"]
-    settings = [*text, *TOY, *NARROW, "model.attention.heads=4", "training.max_updates=3"]
-    printed = reproduce(tmp_path, "experiment=attention_kinds", *settings, "beams=[2]")
+    settings = [*text, *TOY, "model.attention.heads=4", "training.max_updates=3", "beams=[2]"]
+    printed = run(tmp_path, "reproduce", "experiment=attention_kinds", *settings).stdout
     drawn = tmp_path / "outputs" / "attention_kinds" / "comparison" / "test-beam2"
-    runs = compose_config("reproduce", ["experiment=attention_kinds"])
-    assert {run.model.attention.kind for run in runs} == set(ATTENTION_KINDS)
-    for system in (run.system for run in runs):
+    composed = compose_config("reproduce", ["experiment=attention_kinds"])
+    assert {one.model.attention.kind for one in composed} == set(ATTENTION_KINDS)
+    for system in (one.system for one in composed):
         assert f" BLEU {system} " in printed
         attends = system not in ("fixed", "init-only")
         assert (drawn / f"attention-{system}.png").exists() == attends
@@ -119,9 +84,9 @@ def test_every_kind_of_attention_trains_and_translates(europarl, tmp_path):
 
 @pytest.mark.slow
 def test_the_papers_setting_trains_one_system_and_its_baseline(europarl, tmp_path):
-    settings = [europarl[1], "corpus.train_pairs=100", *TOY, *NARROW, "training.max_updates=5"]
-    printed = reproduce(tmp_path, "experiment=paper", *settings, "system=RNNsearch-30", "seeds=[2]")
-    assert " BLEU RNNsearch-30 " in printed
+    settings = [europarl[1], "corpus.train_pairs=100", *TOY, "training.max_updates=5"]
+    settings += ["experiment=paper", "system=RNNsearch-30", "seeds=[2]"]
+    assert " BLEU RNNsearch-30 " in run(tmp_path, "reproduce", *settings).stdout
     outputs = tmp_path / "outputs" / "paper"
     trained = {"RNNsearch-30", "RNNencdec-30"}
     assert {folder.name for folder in outputs.iterdir()} == {*trained, "comparison"}
@@ -131,8 +96,8 @@ def test_the_papers_setting_trains_one_system_and_its_baseline(europarl, tmp_pat
 
 
 def models(experiment: str) -> dict[str, ModelConfig]:
-    runs = compose_config("reproduce", [f"experiment={experiment}", "seeds=[1]"])
-    return {run.system: run.model for run in runs}
+    composed = compose_config("reproduce", [f"experiment={experiment}", "seeds=[1]"])
+    return {one.system: one.model for one in composed}
 
 
 def test_the_matched_control_has_as_many_parameters_as_attention():

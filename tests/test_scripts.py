@@ -9,39 +9,41 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-TOY = [
-    "corpus.train=300",
-    "corpus.valid=40",
-    "corpus.test_per_bucket=6",
-    "corpus.max_words=30",
+SMALL = [
     "model.embedding_dim=16",
     "model.encoder.hidden_size=16",
     "model.attention.size=16",
-    "model.decoder.hidden_size=16",
-    "training.batch_size=30",
+    "model.decoder.hidden_size=32",
     "training.validate_every=5",
     "training.dev_bleu_sentences=10",
     "training.device=cpu",
     "evaluation.bootstrap=100",
 ]
+TOY = [
+    "corpus.train=300",
+    "corpus.valid=40",
+    "corpus.test_per_bucket=6",
+    "corpus.max_words=30",
+    "training.batch_size=30",
+    *SMALL,
+]
+
+
+def command(script: str, *arguments: str) -> list[str]:
+    return [sys.executable, str(ROOT / "scripts" / f"{script}.py"), *arguments]
 
 
 def run(
-    folder: Path,
-    script: str,
-    *arguments: str,
-    stdin: str | None = None,
-    ok: bool = True,
-    warnings: str = "error",
+    folder: Path, script: str, *arguments: str, stdin: str = "", ok: bool = True, warnings="error"
 ):
     """Run a script in ``folder``; its output has no colours and no bars, as in a pipe."""
     done = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / f"{script}.py"), *arguments],
+        command(script, *arguments),
         cwd=folder,
         input=stdin,
         capture_output=True,
         encoding="utf-8",
-        timeout=240,
+        timeout=400,
         env={**os.environ, "PYTHONWARNINGS": warnings, "CUDA_VISIBLE_DEVICES": ""},
     )
     if ok:
@@ -71,7 +73,7 @@ def test_reproduce_leaves_runs_evaluations_and_comparisons(reproduced):
     comparison = reproduced / "outputs" / "quickstart" / "comparison" / "test-beam5"
     names = {path.name for path in comparison.iterdir()}
     assert {"table.md", "figure.png", "scores.json", "page.html"} <= names
-    assert not list(reproduced.glob("multirun")) + list(reproduced.glob(".hydra"))
+    assert {path.name for path in reproduced.iterdir()} == {"data", "outputs"}  # none of Hydra's
 
 
 @pytest.mark.slow
@@ -85,14 +87,9 @@ def test_reproduce_again_does_nothing_twice_and_says_the_same(reproduced):
     assert done.stderr.count("is already trained") == 2
     assert done.stderr.count("is already evaluated") == 4
     assert table.read_bytes() == said
-
-
-@pytest.mark.slow
-def test_an_output_folder_of_another_run_is_refused(reproduced):
-    done = run(reproduced, "train", *TOY, "model.dropout=0.5", ok=False)
-    assert done.returncode == 1
-    assert "model.dropout was 0.0 and is now 0.5" in done.stderr
-    assert "Traceback" not in done.stderr
+    other = run(reproduced, "train", *TOY, "model.dropout=0.5", ok=False)
+    assert other.returncode == 1
+    assert "model.dropout was 0.0 and is now 0.5" in other.stderr
 
 
 @pytest.mark.slow
@@ -155,14 +152,13 @@ def test_prepare_is_found_by_train(tmp_path):
         # Nothing is left behind, or the setting that is right would be refused as another run's.
         ("reproduce", [*TOY, "tokenization=sentencepiece"], "tokenization.vocabulary_size=8000"),
         ("translate", ["checkpoint=nowhere"], "nowhere"),
-        ("evaluate", ["checkpoint=x", "hypotheses=y"], "hypotheses=FILE"),
         ("train", ["--config-dir=nowhere"], "nowhere"),
         ("explain", ["examples=[dot]", "output=file/deeper"], "file/deeper"),
     ],
 )
 def test_bad_input_is_one_sentence_and_a_failure(tmp_path, script, arguments, message):
     (tmp_path / "file").write_text("")
-    done = run(tmp_path, script, *arguments, stdin="", ok=False)
+    done = run(tmp_path, script, *arguments, ok=False)
     assert done.returncode == 1
     (said,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert message in said

@@ -4,78 +4,30 @@ Hydra fills these from ``configs/``; a checkpoint keeps them as JSON. A module i
 group only.
 """
 
-from seq2seq.config.checks import (
-    nearest,
-    require_choice,
-    require_range,
-)
-from seq2seq.config.corpus import (
-    CORPORA,
-    CorpusConfig,
-    EuroparlCorpus,
-    FilesCorpus,
-    GrammarCorpus,
-    Multi30kCorpus,
-    TokenizationConfig,
-)
-from seq2seq.config.evaluation import (
-    DecodingConfig,
-    EvaluationConfig,
-)
-from seq2seq.config.model import (
-    ATTENTION_KINDS,
-    AttentionConfig,
-    DecoderConfig,
-    EncoderConfig,
-    ModelConfig,
-)
-from seq2seq.config.serialization import (
-    dotted_keys,
-    flatten,
-    from_json,
-    to_json,
-)
-from seq2seq.config.stages import (
-    EXAMPLES,
-    CompareConfig,
-    EvaluateConfig,
-    ExperimentConfig,
-    ExplainConfig,
-    TranslateConfig,
-)
-from seq2seq.config.training import (
-    OptimizerConfig,
-    TrainingConfig,
-)
-
-__all__ = [
-    "ATTENTION_KINDS",
-    "CORPORA",
-    "EXAMPLES",
-    "AttentionConfig",
-    "CompareConfig",
-    "CorpusConfig",
-    "DecoderConfig",
-    "DecodingConfig",
-    "EncoderConfig",
-    "EuroparlCorpus",
-    "EvaluateConfig",
-    "EvaluationConfig",
-    "ExperimentConfig",
-    "ExplainConfig",
-    "FilesCorpus",
-    "GrammarCorpus",
-    "ModelConfig",
-    "Multi30kCorpus",
-    "OptimizerConfig",
-    "TokenizationConfig",
-    "TrainingConfig",
-    "TranslateConfig",
-    "dotted_keys",
-    "flatten",
-    "from_json",
-    "nearest",
-    "require_choice",
-    "require_range",
-    "to_json",
-]
+from seq2seq.config.checks import nearest as nearest
+from seq2seq.config.checks import require_choice as require_choice
+from seq2seq.config.corpus import CORPORA as CORPORA
+from seq2seq.config.corpus import CorpusConfig as CorpusConfig
+from seq2seq.config.corpus import EuroparlCorpus as EuroparlCorpus
+from seq2seq.config.corpus import FilesCorpus as FilesCorpus
+from seq2seq.config.corpus import GrammarCorpus as GrammarCorpus
+from seq2seq.config.corpus import Multi30kCorpus as Multi30kCorpus
+from seq2seq.config.corpus import TokenizationConfig as TokenizationConfig
+from seq2seq.config.evaluation import DecodingConfig as DecodingConfig
+from seq2seq.config.evaluation import EvaluationConfig as EvaluationConfig
+from seq2seq.config.model import ATTENTION_KINDS as ATTENTION_KINDS
+from seq2seq.config.model import AttentionConfig as AttentionConfig
+from seq2seq.config.model import DecoderConfig as DecoderConfig
+from seq2seq.config.model import EncoderConfig as EncoderConfig
+from seq2seq.config.model import ModelConfig as ModelConfig
+from seq2seq.config.serialization import flatten as flatten
+from seq2seq.config.serialization import from_json as from_json
+from seq2seq.config.serialization import to_json as to_json
+from seq2seq.config.stages import EXAMPLES as EXAMPLES
+from seq2seq.config.stages import CompareConfig as CompareConfig
+from seq2seq.config.stages import EvaluateConfig as EvaluateConfig
+from seq2seq.config.stages import ExperimentConfig as ExperimentConfig
+from seq2seq.config.stages import ExplainConfig as ExplainConfig
+from seq2seq.config.stages import TranslateConfig as TranslateConfig
+from seq2seq.config.training import OptimizerConfig as OptimizerConfig
+from seq2seq.config.training import TrainingConfig as TrainingConfig

@@ -1,7 +1,11 @@
-"""Checks of single values, whose messages name the key and the nearest valid values."""
+"""What a setting's type says of its values, checked whenever a group of settings is built."""
 
 import difflib
-from collections.abc import Iterable, Sequence
+import types
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from reprlib import repr as shortened
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from seq2seq.errors import UserError
 
@@ -12,30 +16,82 @@ LARGEST = 2**63 - 1
 def nearest(word: str, choices: Iterable[str]) -> str:
     """Name the choices closest to ``word``; all of them when none is close and they are few."""
     names = list(choices)
-    close = difflib.get_close_matches(word, names, n=3, cutoff=0.5)
-    if not close:
-        close = names if len(names) <= 8 else difflib.get_close_matches(word, names, 3, cutoff=0.0)
-    return ", ".join(close)
+    close = difflib.get_close_matches(word, names, cutoff=0.0 if len(names) > 8 else 0.5)
+    return ", ".join(close or names)
 
 
-def require_choice(key: str, value: str, choices: Sequence[str]) -> None:
+def require_choice(key: str, value: str, choices: Collection[str]) -> None:
     """Refuse a ``value`` outside ``choices``, naming the nearest valid ones."""
     if value not in choices:
-        raise UserError(
-            f"{key}={value} is not a valid choice; nearest valid: {nearest(str(value), choices)}."
-        )
+        near = nearest(str(value), choices)
+        raise UserError(f"{key}={value} is not a valid choice; nearest valid: {near}.")
 
 
-def require_range(key: str, value: float | None, low: float, high: float = float("inf")) -> None:
-    """Refuse a ``value`` outside [low, high]; None stands for "not set" and passes."""
-    if value is not None and not low <= value <= min(high, LARGEST):
+def require_range(key: str, value: float, low: float, high: float = float("inf")) -> None:
+    """Refuse a ``value`` outside [low, high]."""
+    if not low <= value <= min(high, LARGEST):
         bounds = f"between {low:g} and {high:g}"
         if high == float("inf"):
             bounds = f"at least {low:g}" if not value > low else "less than 2**63"
         raise UserError(f"{key}={value} is out of range; it must be {bounds}.")
 
 
-def require_distinct(name: str, values: Sequence[object]) -> None:
-    """Refuse an empty list, and one that names a value twice."""
+Rule = Callable[[str, Any], None]
+"""Raises UserError for a key and its value; it stands in ``Annotated``."""
+
+
+def one_of(*choices: str) -> Rule:
+    """The rule that a value is one of ``choices``."""
+    return lambda key, value: require_choice(key, value, choices)
+
+
+def between(low: float, high: float = float("inf")) -> Rule:
+    """The rule that a value is in [low, high]."""
+    return lambda key, value: require_range(key, value, low, high)
+
+
+def distinct(key: str, values: Sequence[object]) -> None:
+    """The rule that a list is not empty and names no value twice."""
     if not values or len(set(values)) < len(values):
-        raise UserError(f"{name}={list(values)} must name at least one value, and none twice.")
+        raise UserError(f"{key}={list(values)} must name at least one value, and none twice.")
+
+
+def rising(key: str, values: Sequence[int]) -> None:
+    """The rule that a list is not empty and rises."""
+    if not values or sorted(set(values)) != list(values):
+        raise UserError(f"{key}={list(values)} must be rising numbers, such as [10, 20, 30].")
+
+
+Natural = Annotated[int, between(0)]
+Count = Annotated[int, between(1)]
+Device = Annotated[str, one_of("auto", "cpu", "cuda")]
+Precision = Annotated[str, one_of("auto", "fp32", "bf16")]
+
+
+def check(key: str, value: Any, hint: Any) -> None:
+    """Refuse a ``value`` that is not of type ``hint``, or breaks a rule in its ``Annotated``."""
+    kind, arguments = get_origin(hint) or hint, get_args(hint)
+    if kind is Annotated:
+        check(key, value, arguments[0])
+        for rule in arguments[1:]:
+            rule(key, value)
+    elif kind in (types.UnionType, Union):  # X | None
+        if value is not None:
+            check(key, value, arguments[0])
+    elif kind is not Any:
+        fits = isinstance(value, (int, float) if kind is float else kind)
+        if not fits or (isinstance(value, bool) and kind is not bool):
+            raise UserError(f"{key}={shortened(value)} is not of type {kind.__name__}.")
+        if kind in (list, dict):
+            for item in value.values() if kind is dict else value:
+                check(key, item, arguments[-1])
+
+
+@dataclass(kw_only=True)
+class Settings:
+    """A group of settings, whose types say which values are valid: ``layers: Count = 1``."""
+
+    def __post_init__(self) -> None:
+        """Raise UserError for a value that is not valid."""
+        for key, hint in get_type_hints(type(self), include_extras=True).items():
+            check(key, getattr(self, key), hint)

@@ -1,15 +1,14 @@
 """Which parallel text, and how it becomes ids."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from seq2seq.config.checks import require_choice, require_range
+from seq2seq.config.checks import Count, Settings, between, one_of
 from seq2seq.errors import UserError
-
-LANGUAGES_OF_MULTI30K = ("en", "de", "fr")
 
 
 @dataclass(kw_only=True)
-class CorpusConfig:
+class CorpusConfig(Settings):
     """Where parallel text comes from; one subclass per kind of corpus."""
 
     kind: str
@@ -22,20 +21,15 @@ class CorpusConfig:
     """Folder that already holds the corpus files (plain, .gz or .xz); nothing is downloaded."""
     mirror: str | None = None
     """Base URL (http, https or file) to download from instead of the public one."""
-    train_pairs: int | None = None
+    train_pairs: Count | None = None
     """Train on the first so many pairs only; null for all."""
-    train_max_words: int | None = None
-    """Leave out training pairs with a side of more words (the paper's -30 and -50 systems).
-
-    Never applied to validation or test text."""
+    train_max_words: Count | None = None
+    """Leave out training pairs, and no others, with a side of more words (-30 in the paper)."""
 
     def __post_init__(self) -> None:
-        require_range("corpus.train_pairs", self.train_pairs, 1)
-        require_range("corpus.train_max_words", self.train_max_words, 1)
+        super().__post_init__()
         if self.source == self.target:
-            raise UserError(
-                f"corpus.source and corpus.target are both {self.source}; name two languages."
-            )
+            raise UserError(f"corpus.source={self.source} is the target, too; name two languages.")
 
 
 @dataclass(kw_only=True)
@@ -43,27 +37,18 @@ class GrammarCorpus(CorpusConfig):
     """The embedded English-German grammar: no download, any size, gold alignments."""
 
     kind: str = "grammar"
-    source: str = "en"
-    target: str = "de"
+    source: Annotated[str, one_of("en", "de")] = "en"
+    target: Annotated[str, one_of("en", "de")] = "de"
     seed: int = 1
     """Seed of the text itself, apart from the seed of the training."""
-    train: int = 160_000
+    train: Count = 160_000
     """Training pairs."""
-    valid: int = 1_000
+    valid: Count = 1_000
     """Validation pairs, of the training distribution of lengths."""
-    test_per_bucket: int = 200
+    test_per_bucket: Count = 200
     """Test pairs in each band of ten source words (1-10, 11-20, ..., up to max_words)."""
-    max_words: int = 70
+    max_words: Annotated[int, between(10, 120)] = 70
     """The longest source sentence written, in words."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_choice("corpus.source", self.source, ("en", "de"))
-        require_choice("corpus.target", self.target, ("en", "de"))
-        require_range("corpus.train", self.train, 1)
-        require_range("corpus.valid", self.valid, 1)
-        require_range("corpus.test_per_bucket", self.test_per_bucket, 1)
-        require_range("corpus.max_words", self.max_words, 10, 120)
 
 
 @dataclass(kw_only=True)
@@ -71,13 +56,8 @@ class Multi30kCorpus(CorpusConfig):
     """Multi30k image captions (Elliott et al. 2016): 29,000 short pairs."""
 
     kind: str = "multi30k"
-    source: str = "de"
-    target: str = "en"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_choice("corpus.source", self.source, LANGUAGES_OF_MULTI30K)
-        require_choice("corpus.target", self.target, LANGUAGES_OF_MULTI30K)
+    source: Annotated[str, one_of("en", "de", "fr")] = "de"
+    target: Annotated[str, one_of("en", "de", "fr")] = "en"
 
 
 @dataclass(kw_only=True)
@@ -85,25 +65,16 @@ class EuroparlCorpus(CorpusConfig):
     """Europarl v7 (Koehn 2005), English-French: the long sentences of the paper's own corpus."""
 
     kind: str = "europarl"
-    source: str = "en"
-    target: str = "fr"
-    max_words: int = 100
+    source: Annotated[str, one_of("en", "fr")] = "en"
+    target: Annotated[str, one_of("en", "fr")] = "fr"
+    max_words: Count = 100
     """Cleaning: drop pairs with a side of more words (from every split of the raw archive)."""
-    max_ratio: float = 3.0
+    max_ratio: Annotated[float, between(1)] = 3.0
     """Cleaning: drop pairs whose word counts differ by more than this factor."""
-    valid_pairs: int = 2_000
+    valid_pairs: Count = 2_000
     """Validation pairs, chosen by content hash."""
-    test_pairs: int = 4_000
+    test_pairs: Count = 4_000
     """Test pairs, chosen by content hash."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_choice("corpus.source", self.source, ("en", "fr"))
-        require_choice("corpus.target", self.target, ("en", "fr"))
-        require_range("corpus.max_words", self.max_words, 1)
-        require_range("corpus.max_ratio", self.max_ratio, 1)
-        require_range("corpus.valid_pairs", self.valid_pairs, 1)
-        require_range("corpus.test_pairs", self.test_pairs, 1)
 
 
 @dataclass(kw_only=True)
@@ -129,43 +100,25 @@ CORPORA: dict[str, type[CorpusConfig]] = {
 
 
 @dataclass(kw_only=True)
-class TokenizationConfig:
+class TokenizationConfig(Settings):
     """How text becomes pieces, and pieces ids."""
 
-    kind: str
+    kind: Annotated[str, one_of("sentencepiece", "moses", "whitespace")]
     """sentencepiece | moses | whitespace."""
-    vocabulary_size: int | None = None
+    vocabulary_size: Annotated[int, between(8)] | None = None
     """Most pieces kept per vocabulary, specials included; null for no limit (not sentencepiece)."""
-    min_frequency: int = 1
-    """Words seen less often in training become <unk> (moses and whitespace)."""
+    min_frequency: Count = 1
+    """Words seen less often in training become ``<unk>`` (moses and whitespace)."""
     joint: bool = False
     """One subword model over both languages instead of one per side (sentencepiece)."""
-    max_pieces: int = 250
-    """Training and dev pairs with more pieces on a side are left out; longer lines to translate are
-    cut with a warning."""
-    workers: int | None = None
+    max_pieces: Count = 250
+    """Pairs with more pieces on a side are not trained on; longer lines to translate are cut."""
+    workers: Count | None = None
     """Processes that tokenise; null for one per core. A small text is cut by one."""
 
     def __post_init__(self) -> None:
-        require_choice("tokenization.kind", self.kind, ("sentencepiece", "moses", "whitespace"))
-        require_range("tokenization.vocabulary_size", self.vocabulary_size, 8)
-        require_range("tokenization.min_frequency", self.min_frequency, 1)
-        require_range("tokenization.max_pieces", self.max_pieces, 1)
-        require_range("tokenization.workers", self.workers, 1)
+        super().__post_init__()
         if self.kind == "sentencepiece" and self.vocabulary_size is None:
-            raise UserError(
-                "tokenization.vocabulary_size is null; sentencepiece needs a size, such as 8000."
-            )
+            raise UserError("tokenization.vocabulary_size is null; sentencepiece needs a number.")
         if self.joint and self.kind != "sentencepiece":
-            raise UserError(
-                f"tokenization.joint=true goes with sentencepiece only, not {self.kind}; "
-                "set it to false."
-            )
-
-    def refuse_idle(self) -> None:
-        """Refuse settings without effect; only on request, since a checkpoint may hold some."""
-        if self.min_frequency > 1 and self.kind == "sentencepiece":
-            raise UserError(
-                f"tokenization.min_frequency={self.min_frequency} goes with words, not with "
-                "sentencepiece; leave it out."
-            )
+            raise UserError("tokenization.joint=true needs tokenization.kind=sentencepiece.")

@@ -1,4 +1,4 @@
-"""``python -m seq2seq.config.reference``: write docs/settings.md, every setting in tables."""
+"""``python -m seq2seq.config.reference``: write docs/settings.md, the list of every setting."""
 
 import ast
 import dataclasses
@@ -7,7 +7,6 @@ import json
 import typing
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from seq2seq import config as schema
 
@@ -28,11 +27,11 @@ SCRIPTS = {
 
 
 def settings_page() -> str:
-    """Markdown: a table of settings for each script and group, from the dataclasses."""
-    tables = [_table(script, owner, "") for script, owner in SCRIPTS.items()]
-    for title, owner in _groups(schema.ExperimentConfig, ""):
-        tables.append(_table(title, owner, title.partition("=")[0] + "."))
-    return "\n".join([HEAD, *tables])
+    """Markdown: the settings of each script and group with defaults and meanings."""
+    parts = [_section(script, owner, "") for script, owner in SCRIPTS.items()]
+    for title, group in _groups(schema.ExperimentConfig, ""):
+        parts.append(_section(title, group, title.partition("=")[0] + "."))
+    return "\n".join([HEAD, *parts])
 
 
 def _groups(owner: type, prefix: str) -> Iterator[tuple[str, type]]:
@@ -44,35 +43,29 @@ def _groups(owner: type, prefix: str) -> Iterator[tuple[str, type]]:
                 yield from _groups(group, f"{prefix}{name}.")
 
 
-def _table(title: str, owner: type, prefix: str) -> str:
-    purpose, said = inspect.cleandoc(owner.__doc__ or ""), _docstrings(owner)
-    lines = [f"## {title}", "", purpose, "", "| setting | default | meaning |", "|---|---|---|"]
+def _section(title: str, owner: type, prefix: str) -> str:
+    lines, hints, meanings = [], typing.get_type_hints(owner), _docstrings(owner)
     for field in dataclasses.fields(owner):
-        if not dataclasses.is_dataclass(typing.get_type_hints(owner)[field.name]):
-            parts = said.get(field.name, "").replace("|", "\\|").split("``")
-            parts[::2] = [part.replace("<", "\\<") for part in parts[::2]]  # not in code
-            meaning = "``".join(parts)
-            lines.append(f"| `{prefix}{field.name}` | {_default(field)} | {meaning} |")
-    return "\n".join(lines).replace("``", "`") + "\n"
-
-
-def _default(field: "dataclasses.Field[Any]") -> str:
-    fresh, missing = field.default_factory, dataclasses.MISSING
-    value = field.default if fresh is missing else fresh()
-    shown = value if isinstance(value, str) else json.dumps(value, default=str)
-    return "" if value is missing else f"`{shown}`"
+        if not dataclasses.is_dataclass(hints[field.name]):
+            default = field.default_factory() if callable(field.default_factory) else field.default
+            shown = default if isinstance(default, str) else json.dumps(default, default=str)
+            value = f" = `{shown}`" * (default is not dataclasses.MISSING)
+            lines.append(f"- `{prefix}{field.name}`{value}: {meanings.get(field.name, '')}")
+    text = "\n".join([f"## {title}", "", str(inspect.getdoc(owner)), "", *lines, ""])
+    return text.replace("``", "`")
 
 
 def _docstrings(owner: type) -> dict[str, str]:
     """Field -> the text below it, of a dataclass and those that it extends."""
-    said = {}
+    meanings = {}
     for base in reversed(owner.__mro__[:-1]):
         (node,) = ast.parse(inspect.getsource(base)).body
         assert isinstance(node, ast.ClassDef)
         for field, text in zip(node.body, node.body[1:], strict=False):
             if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
-                said[ast.unparse(field.target)] = " ".join(ast.literal_eval(text.value).split())
-    return said
+                meaning = " ".join(ast.literal_eval(text.value).split())
+                meanings[ast.unparse(field.target)] = meaning
+    return meanings
 
 
 if __name__ == "__main__":

@@ -1,13 +1,10 @@
 """Config dataclasses as plain JSON, and back, strictly."""
 
 import dataclasses
-import reprlib
-import types
-import typing
-from collections.abc import Iterator
-from typing import Any, TypeVar
+from reprlib import repr as shortened
+from typing import Any, TypeVar, cast, get_type_hints
 
-from seq2seq.config.checks import nearest
+from seq2seq.config.checks import check, nearest, require_choice
 from seq2seq.config.corpus import CORPORA, CorpusConfig
 from seq2seq.errors import UserError
 
@@ -30,65 +27,37 @@ def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def dotted_keys(schema: type, prefix: str = "") -> Iterator[str]:
-    """Every key that a config of ``schema`` may hold, of each kind of corpus."""
-    hints = typing.get_type_hints(schema)
-    for field in dataclasses.fields(schema):
-        hint, key = hints[field.name], prefix + field.name
-        yield key
-        if dataclasses.is_dataclass(hint):
-            kinds = CORPORA.values() if hint is CorpusConfig else [typing.cast(type, hint)]
-            yield from dict.fromkeys(k for kind in kinds for k in dotted_keys(kind, f"{key}."))
-
-
-def from_json(schema: type[T], data: Any, where: str, prefix: str = "") -> T:
+def from_json(schema: type[T], data: Any, where: str = "") -> T:
     """Rebuild a config dataclass from the JSON that :func:`to_json` made, strictly.
 
-    Raises UserError, which names ``where`` the data is from, for a key that is missing, unknown or
-    of another type. ``prefix`` is the group's own key and a dot.
+    Raises UserError, which names ``where`` the data is from, for a key that is missing or unknown
+    and for a value that is not valid.
     """
+    try:
+        return _build(schema, data, "")
+    except UserError as error:
+        raise UserError(f"{where}: {error}" if where else str(error)) from None
+
+
+def _build(schema: type[T], data: Any, prefix: str) -> T:
     if not isinstance(data, dict):
-        raise UserError(f"{where}: {prefix[:-1]}={reprlib.repr(data)} is not a group of settings.")
+        raise UserError(f"{prefix[:-1] or 'config'}={shortened(data)} is not a group of settings.")
     if schema is CorpusConfig:
-        kind = data.get("kind")
-        if not isinstance(kind, str) or kind not in CORPORA:
-            raise UserError(
-                f"{where}: {prefix}kind={reprlib.repr(kind)} is not one of {', '.join(CORPORA)}."
-            )
-        schema = typing.cast(type[T], CORPORA[kind])
-    hints = typing.get_type_hints(schema)
-    fields = {field.name: field for field in dataclasses.fields(schema)}  # type: ignore[arg-type]
-    absent = dataclasses.MISSING
-    for key, field in fields.items():
-        if key not in data and field.default is absent and field.default_factory is absent:
-            raise UserError(f"{where}: {prefix}{key} is missing.")
-    values: dict[str, Any] = {}
-    for key, value in data.items():
-        if key not in fields:
-            raise UserError(
-                f"{where}: {prefix}{key:.40} is not a config key; nearest valid: "
-                f"{nearest(key, fields)}."
-            )
-        hint = hints[key]
-        if dataclasses.is_dataclass(hint):
-            value = from_json(typing.cast(type, hint), value, where, f"{prefix}{key}.")
-        elif not _fits(value, hint):
-            name = getattr(hint, "__name__", hint)
-            raise UserError(f"{where}: {prefix}{key}={reprlib.repr(value)} is not a {name}.")
-        values[key] = value
+        kind = str(data.get("kind"))
+        require_choice(f"{prefix}kind", kind, CORPORA)
+        schema = cast(type[T], CORPORA[kind])
+    values, hints = dict(data), get_type_hints(schema, include_extras=True)
+    for key in values:
+        if key not in hints:
+            near = nearest(str(key), hints)
+            raise UserError(f"{prefix}{key!s:.40} is not a config key; nearest valid: {near}.")
+    for field in dataclasses.fields(cast(Any, schema)):
+        key, hint = field.name, hints[field.name]
+        if key not in values:
+            if field.default is field.default_factory:  # neither is given
+                raise UserError(f"{prefix}{key} is missing.")
+        elif dataclasses.is_dataclass(hint):
+            values[key] = _build(cast(type, hint), values[key], f"{prefix}{key}.")
+        else:
+            check(f"{prefix}{key}", values[key], hint)
     return schema(**values)
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if hint is Any:
-        return True
-    if origin in (types.UnionType, typing.Union):
-        return any(_fits(value, option) for option in arguments)
-    if origin is list:
-        return isinstance(value, list) and all(_fits(item, arguments[0]) for item in value)
-    if origin is dict:  # the keys of JSON are strings
-        return isinstance(value, dict) and all(_fits(v, arguments[1]) for v in value.values())
-    if isinstance(value, bool):
-        return hint is bool
-    return isinstance(value, int | float if hint is float else hint)

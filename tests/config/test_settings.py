@@ -1,0 +1,129 @@
+"""Settings that make no sense are refused; names tell searches apart; JSON comes back strictly."""
+
+from dataclasses import fields
+
+import pytest
+
+from seq2seq.config import (
+    DecodingConfig,
+    EvaluateConfig,
+    EvaluationConfig,
+    ModelConfig,
+    TokenizationConfig,
+    from_json,
+)
+from seq2seq.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("schema", "data", "match"),
+    [
+        (EvaluationConfig, {"seed": -1}, "seed=-1 .* at least 0"),
+        (EvaluationConfig, {"seed": 2**63}, r"seed=.* less than 2\*\*63"),
+        (EvaluationConfig, {"seed": True}, "seed=True is not of type int"),
+        (EvaluationConfig, {"confidence": float("nan")}, "confidence=nan .* 0.5 and 0.999"),
+        (EvaluationConfig, {"tokenize": "14a"}, "tokenize=14a .* 13a"),
+        (EvaluationConfig, {"length_buckets": [20, 10]}, "length_buckets"),
+        (EvaluationConfig, {"length_buckets": ["a"]}, "length_buckets='a'"),
+        (EvaluationConfig, {"boostrap": 100}, "boostrap .* bootstrap"),
+        (TokenizationConfig, {}, "kind is missing"),
+        (TokenizationConfig, {"kind": "moses", "vocabulary_size": 3}, "vocabulary_size=3"),
+        (ModelConfig, {"encoder": {"layers": 0}}, "encoder.layers=0"),
+        (ModelConfig, {"encoder": 3}, "encoder=3"),
+        (ModelConfig, None, "None"),
+    ],
+    ids=str,
+)
+def test_a_value_that_its_type_does_not_allow(schema, data, match):
+    with pytest.raises(UserError, match=f"^the file: .*{match}"):
+        from_json(schema, data, "the file")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"n_best": 6},
+        {"max_length": 5, "min_length": 5},
+        {"length_penalty": -0.1},
+        {"top_p": 1.5, "sample": True},
+        {"top_k": 3},
+    ],
+    ids=str,
+)
+def test_searches_that_contradict_themselves(settings):
+    with pytest.raises(UserError, match=next(iter(settings))):
+        DecodingConfig(**settings)
+    assert DecodingConfig(sample=True, beam=1, n_best=20).n_best == 20  # not bound by the beam
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({"batch_size": 7}, "beam5"),
+        ({"beam": 1}, "greedy"),
+        ({"sample": True, "seed": 2, "top_p": 0.9}, "sample-top-p0.9-seed2"),
+        ({"max_length": 40, "forbid_unknown": True}, "beam5-max40-no-unk"),
+    ],
+)
+def test_the_name_of_a_search(settings, name):
+    assert DecodingConfig(**settings).name == name
+
+
+def test_each_setting_that_may_change_what_is_found_changes_the_name():
+    """And no two of them to the same one, though their values are the same."""
+    flags = dict.fromkeys(("forbid_unknown", "replace_unknown", "sample"), True)
+    numbers = dict.fromkeys(("beam", "max_extra", "max_length", "min_length", "no_repeat_ngram"), 3)
+    shares = dict.fromkeys(("length_penalty", "coverage_penalty", "max_ratio"), 0.5)
+    drawn = {"temperature": 0.5, "top_k": 3, "top_p": 0.5, "seed": 3}
+    found = {**flags, **numbers, **shares, **drawn}
+    assert found.keys() == {f.name for f in fields(DecodingConfig)} - {"n_best", "batch_size"}
+    searches = [
+        DecodingConfig(**{"sample": key in drawn, key: value}) for key, value in found.items()
+    ]
+    searches += [DecodingConfig(sample=True, seed=12345678 + more) for more in (0, 1)]
+    searches += [DecodingConfig(coverage_penalty=0.3 + more) for more in (0, 1e-9)]
+    names = [DecodingConfig().name, *(search.name for search in searches)]
+    assert len(set(names)) == len(names)
+
+
+GIVEN = {"hypotheses": "h", "source": "s", "reference": "r", "system": "x", "output": "o"}
+
+
+def evaluate_config(**settings: object) -> EvaluateConfig:
+    groups = {"decoding": DecodingConfig(), "evaluation": EvaluationConfig()}
+    return EvaluateConfig(**groups | settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({}, "checkpoint"),
+        ({**GIVEN, "checkpoint": "c"}, "checkpoint"),
+        *(({**GIVEN, key: None}, key) for key in ("source", "reference", "system", "output")),
+        ({**GIVEN, "system": "a/b"}, "system=a/b"),
+        ({"checkpoint": "c", "system": "x"}, "system"),
+        ({"checkpoint": "c", "source": "s"}, "reference"),
+        ({"checkpoint": "c", "gold": "g"}, "gold"),
+        ({"checkpoint": "c", "average": True}, "average"),
+        ({"checkpoint": "c", "test_sets": []}, "test_sets"),
+        ({"checkpoint": "c", "beams": [2, 2]}, "beams"),
+        ({"checkpoint": "c", "beams": [1], "decoding": DecodingConfig(sample=True)}, "beams"),
+        ({"checkpoint": "c", "decoding": DecodingConfig(n_best=2)}, "decoding.n_best"),
+        (
+            {"checkpoint": "c", "no_unk": True, "decoding": DecodingConfig(forbid_unknown=True)},
+            "decoding.forbid_unknown",
+        ),
+    ],
+)
+def test_evaluations_that_contradict_themselves(settings, key):
+    with pytest.raises(UserError, match=key):
+        evaluate_config(**settings)
+
+
+def test_searches_are_one_for_each_beam_and_with_no_unk_two():
+    decoding = DecodingConfig(beam=3, batch_size=7)
+    config = evaluate_config(checkpoint="c", decoding=decoding)
+    assert config.searches() == [decoding]
+    config = evaluate_config(checkpoint="c", decoding=decoding, beams=[1, 4], no_unk=True)
+    names = [search.name for search in config.searches()]
+    assert names == ["greedy", "greedy-no-unk", "beam4", "beam4-no-unk"]
