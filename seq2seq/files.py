@@ -1,12 +1,11 @@
 """Files: read within bounds, written whole or not at all."""
 
-import contextlib
 import hashlib
 import json
 import math
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -119,26 +118,23 @@ def flush_to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
-@contextlib.contextmanager
-def new_folder(folder: Path) -> Iterator[Path | None]:
-    """Yield an empty folder to fill, which becomes ``folder`` at the end; None if that is there.
+def make_folder(folder: Path, fill: Callable[[Path], object]) -> Path:
+    """Return ``folder``; if it is not there, make it by ``fill``, which writes into an empty one.
 
     Processes started together wait for the one that came first. Files have reached the disk before
     the name does, so that a power cut leaves no folder of half of them.
     """
-    part = folder.with_name(folder.name + ".part")
     if folder.is_dir():
-        yield None
-        return
+        return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(folder.name + ".lock")):
+    with FileLock(folder.with_name(f"{folder.name}.lock")):
         if folder.is_dir():
-            yield None
-            return
+            return folder
+        part = folder.with_name(f"{folder.name}.part")
         shutil.rmtree(part, ignore_errors=True)  # left by a process that was killed
         part.mkdir()
         try:
-            yield part
+            fill(part)
             for path in (*part.iterdir(), part):
                 flush_to_disk(path)
             part.replace(folder)
@@ -146,3 +142,4 @@ def new_folder(folder: Path) -> Iterator[Path | None]:
         except BaseException:
             shutil.rmtree(part, ignore_errors=True)
             raise
+    return folder

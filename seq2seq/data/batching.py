@@ -7,7 +7,7 @@ of all chunks are shuffled.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -40,14 +40,10 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device | str) -> "Batch":
         """Copy the tensors to ``device``; ``indices`` stay on the host."""
-        return Batch(
-            source=_copied(self.source, device),
-            source_lengths=_copied(self.source_lengths, device),
-            target_input=_copied(self.target_input, device),
-            target_output=_copied(self.target_output, device),
-            target_cells=_copied(self.target_cells, device),
-            indices=self.indices,
-        )
+        copies: dict[str, Any] = {
+            name: _copied(getattr(self, name), device) for name in self._fields[:-1]
+        }
+        return self._replace(**copies)
 
     def at_targets(self, cells: Shaped[Tensor, "B T *rest"]) -> Shaped[Tensor, "N *rest"]:
         """What ``cells`` holds at the real target ids, row by row."""
@@ -139,7 +135,11 @@ class BatchPlan:
         self.shuffle = shuffle
         self._source = pairs.source_lengths
         self._target = pairs.target_lengths
-        self._step = self._typical_batch()
+        # Sentences in a batch; for batches by tokens, in a batch of average length, EOS included.
+        self._step = batch_size
+        if batch_unit == "tokens":
+            steps = int(self._target.sum(dtype=np.int64)) + len(self._target)
+            self._step = max(1, round(batch_size / (steps / len(self._target))))
 
     def epoch(self, number: int) -> list[Int32[np.ndarray, "_"]]:
         """Batches of epoch ``number`` as arrays of pair indices; equal arguments, equal batches.
@@ -162,13 +162,6 @@ class BatchPlan:
             # every epoch.
             batches += self._batches(chunk, fineness=random.uniform(0.75, 1.33))
         return [batches[i] for i in random.permutation(len(batches))]
-
-    def _typical_batch(self) -> int:
-        """Sentences in a batch; for batches by tokens, in a batch of average length."""
-        if self.batch_unit == "sentences":
-            return self.batch_size
-        steps = int(self._target.sum(dtype=np.int64)) + len(self._target)  # EOS included
-        return max(1, round(self.batch_size / (steps / len(self._target))))
 
     def _batches(
         self, chunk: Int32[np.ndarray, "n"], fineness: float

@@ -1,6 +1,7 @@
 """One side's way from text to ids and back: a tokenizer and a vocabulary that belong together."""
 
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from seq2seq.data.tokenization import Tokenizer, load_tokenizer
@@ -25,29 +26,23 @@ class TextCodec:
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Pieces up to the first EOS, without PAD and BOS; an unknown one reads ``<unk>``."""
-        kept = []
-        for i in ids:
-            if i == EOS:
-                break
-            if i not in (PAD, BOS):
-                kept.append(i)
-        return self.vocabulary.decode(kept)
+        text = takewhile(lambda i: i != EOS, ids)
+        return self.vocabulary.decode(i for i in text if i not in (PAD, BOS))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Running text of the ids up to the first EOS."""
         return self.tokenizer.detokenize(self.pieces(ids))
 
     def encodes_like(self, other: "TextCodec") -> bool:
-        """Whether text gets the same ids from ``other``, both made of one training text.
+        """Whether ``other``, made of the same training text, gives text the same ids.
 
-        How often each piece occurs in it is compared, too: rules of cutting that changed may leave
-        the pieces as they were, but hardly their counts.
+        Counts are compared, too: rules of cutting that changed may leave the pieces as they were.
         """
-        ours, theirs = self.vocabulary, other.vocabulary
         return (
-            self.tokenizer.cuts_like(other.tokenizer)
-            and ours.pieces == theirs.pieces
-            and ours.counts == theirs.counts
+            type(self.tokenizer) is type(other.tokenizer)
+            and self.language == other.language
+            and self.vocabulary.pieces == other.vocabulary.pieces
+            and self.vocabulary.counts == other.vocabulary.counts
         )
 
     def save(self, directory: Path, side: str) -> None:

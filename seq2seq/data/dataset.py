@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from jaxtyping import Int32, Int64, Integer
+from jaxtyping import Int64, Integer
 
 from seq2seq.data.codec import TextCodec
 from seq2seq.data.parallel_text import Corpus
@@ -36,20 +35,16 @@ class EncodedPairs:
         self.target_ids = np.asarray(target_ids)
         self.target_offsets = np.asarray(target_offsets)
         self.line_numbers = np.asarray(line_numbers)
-        self.source_lengths = _lengths(self.source_offsets)
+        self.source_lengths = np.diff(self.source_offsets).astype(np.int32)
         """Source pieces per pair, EOS included."""
-        self.target_lengths = _lengths(self.target_offsets)
+        self.target_lengths = np.diff(self.target_offsets).astype(np.int32)
         """Target pieces per pair, without BOS and EOS."""
 
     @classmethod
     def load(cls, directory: Path, name: str) -> "EncodedPairs":
         """Map the arrays of "train" or "valid" in a prepared folder."""
-
-        def mapped(part: str) -> Any:
-            return np.load(directory / f"{name}.{part}.npy", mmap_mode="r")
-
         parts = ("source", "source.offsets", "target", "target.offsets", "lines")
-        return cls(*map(mapped, parts))
+        return cls(*(np.load(directory / f"{name}.{part}.npy", mmap_mode="r") for part in parts))
 
     def __len__(self) -> int:
         """Count the pairs."""
@@ -62,11 +57,6 @@ class EncodedPairs:
     def target(self, i: int) -> Integer[np.ndarray, "T"]:
         """Target ids of pair ``i``, without BOS and EOS."""
         return self.target_ids[self.target_offsets[i] : self.target_offsets[i + 1]]
-
-
-def _lengths(offsets: Int64[np.ndarray, "N1"]) -> Int32[np.ndarray, "N"]:
-    lengths = np.empty(len(offsets) - 1, np.int32)
-    return np.subtract(offsets[1:], offsets[:-1], out=lengths, casting="same_kind")
 
 
 @dataclass(frozen=True)

@@ -8,27 +8,25 @@ ever in memory. This module stays free of torch, so that a worker starts quickly
 
 import multiprocessing
 import os
-import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int, Int32, Integer
-from numpy.lib import format as npy
+from jaxtyping import Int, Int32
 from tqdm import tqdm
 
-from seq2seq.data.parallel_text import ParallelText
-from seq2seq.data.text import read_lines, word_count
+from seq2seq.data.parallel_text import ParallelText, read_pairs
+from seq2seq.data.text import word_count
 from seq2seq.data.tokenization import Tokenizer
-from seq2seq.errors import UserError
 
 CHUNK = 1_000
 """Pairs a worker tokenises at a time."""
+WORTH_SHARING = 100_000
+"""Pairs from which worker processes, which take seconds to start, repay their start."""
 BLOCK = 1 << 18
 """Ids renumbered at a time."""
 PROVISIONAL_END = -1
@@ -44,30 +42,16 @@ class Pair(NamedTuple):
     target: str
 
 
-def read_pairs(
+def choose_pairs(
     text: ParallelText, limit: int | None, max_words: int | None, skipped: Counter[str]
 ) -> Iterator[Pair]:
     """Yield the pairs worth tokenising among the first ``limit`` of ``text``.
 
     Pairs with a blank side, or with more than ``max_words`` words on a side, are left out and
     counted in ``skipped`` as ``empty`` and ``max_words``.
-
-    Raises:
-        UserError: one file has fewer lines than the other.
     """
-    pairs = zip(read_lines(text.source), read_lines(text.target), strict=True)
-    number = 0
-    while limit is None or number < limit:
-        try:
-            source, target = next(pairs)
-        except StopIteration:
-            return
-        except ValueError:
-            raise UserError(
-                f"{text.source} and {text.target} differ in length: one ends after line {number}; "
-                "they must be translations line by line."
-            ) from None
-        number += 1
+    lines = islice(read_pairs(text.source, text.target), limit)
+    for number, (source, target) in enumerate(lines, start=1):
         words = word_count(source), word_count(target)
         if min(words) == 0:
             skipped["empty"] += 1
@@ -78,10 +62,7 @@ def read_pairs(
 
 
 def sample(pairs: Iterable[Pair], total: int, limit: int) -> Iterator[Pair]:
-    """Yield ``limit`` of ``total`` pairs, evenly spaced; all of them when there are fewer.
-
-    Of fewer pairs than the ``total`` that was expected, their share is taken.
-    """
+    """Yield ``limit`` of ``total`` pairs, evenly spaced; all of them when there are fewer."""
     for i, pair in enumerate(pairs):
         if total <= limit or (i + 1) * limit // total > i * limit // total:
             yield pair
@@ -105,10 +86,8 @@ class Chunk(NamedTuple):
     """Line numbers of the pairs kept."""
     source: Side
     target: Side
-    empty: int
-    """Pairs left out because a side had no pieces."""
-    too_long: int
-    """Pairs left out because a side had more than ``max_pieces`` pieces."""
+    skipped: Counter[str]
+    """Pairs left out because a side has no pieces (``empty``) or too many (``max_pieces``)."""
 
 
 def tokenize_chunk(
@@ -116,19 +95,19 @@ def tokenize_chunk(
 ) -> Chunk:
     """Cut ``pairs`` into pieces and leave out those without any or with too many on a side."""
     lines, sources, targets = [], [], []
-    empty = too_long = 0
+    skipped: Counter[str] = Counter()
     for pair in pairs:
         sides = source.tokenize(pair.source), target.tokenize(pair.target)
         lengths = len(sides[0]), len(sides[1])
         if min(lengths) == 0:
-            empty += 1
+            skipped["empty"] += 1
         elif max(lengths) > max_pieces:
-            too_long += 1
+            skipped["max_pieces"] += 1
         else:
             lines.append(pair.line)
             sources.append(sides[0])
             targets.append(sides[1])
-    return Chunk(np.array(lines, np.int64), _number(sources), _number(targets), empty, too_long)
+    return Chunk(np.array(lines, np.int64), _number(sources), _number(targets), skipped)
 
 
 def _number(sentences: list[list[str]]) -> Side:
@@ -143,54 +122,34 @@ def tokenize_pairs(
     source: Tokenizer,
     target: Tokenizer,
     max_pieces: int,
-    workers: int,
+    workers: int | None,
     total: int,
     name: str,
 ) -> Iterator[Chunk]:
-    """Tokenise ``pairs`` in order, in ``workers`` processes when more than one.
+    """Tokenise ``pairs`` in order, in ``workers`` processes (None: one per core).
 
-    ``total`` pairs at most are expected, for the progress bar called ``name``. Only a few chunks
-    per worker are under way at any time, however long the text.
+    ``total`` pairs at most are expected, for the progress bar called ``name``; a short text is cut
+    by this process. Only a few chunks per worker are under way at any time, however long the text.
     """
-    stream = iter(pairs)
+    stream = iter(tqdm(pairs, name, total, unit=" pairs", unit_scale=True, disable=None))
     chunks = iter(lambda: list(islice(stream, CHUNK)), [])
-    with tqdm(total=total, desc=name, unit=" pairs", unit_scale=True, disable=None) as bar:
-        if workers == 1:
-            for chunk in chunks:
-                yield tokenize_chunk(chunk, source, target, max_pieces)
-                bar.update(len(chunk))
-            return
-        # "spawn": a forked child could inherit the locks of torch's and tqdm's threads.
-        context = multiprocessing.get_context("spawn")
-        given = source, target, max_pieces  # sent once to each worker, not with each chunk
-        with ProcessPoolExecutor(workers, context, _start_worker, given) as pool:
-            under_way: deque[tuple[int, Future[Chunk]]] = deque()
-            for chunk in chunks:
-                with _script_hidden():  # workers start at a submission
-                    under_way.append((len(chunk), pool.submit(_work, chunk)))
-                if len(under_way) > 3 * workers:
-                    count, job = under_way.popleft()
-                    yield job.result()
-                    bar.update(count)
-            for count, job in under_way:
-                yield job.result()
-                bar.update(count)
-
-
-@contextmanager
-def _script_hidden() -> Iterator[None]:
-    """Keep processes that start meanwhile from importing the script that runs.
-
-    A spawned process imports its parent's main module, and with a script of this project torch:
-    200 MB and seconds for each worker. Nothing that is sent to a worker is defined there.
-    """
-    script = vars(sys.modules["__main__"])
-    kept: dict[str, Any] = {name: script[name] for name in {"__file__", "__spec__"} & script.keys()}
-    script.update(dict.fromkeys(kept))
-    try:
-        yield
-    finally:
-        script.update(kept)
+    given = source, target, max_pieces
+    # In a container, there may be fewer cores than cpu_count() tells.
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    workers = workers or cores or 1
+    if workers == 1 or total < WORTH_SHARING:
+        yield from (tokenize_chunk(chunk, *given) for chunk in chunks)
+        return
+    # "spawn": a forked child could inherit the locks of torch's and tqdm's threads.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, _start_worker, given) as pool:
+        under_way: deque[Future[Chunk]] = deque()
+        for chunk in chunks:
+            under_way.append(pool.submit(_work, chunk))
+            if len(under_way) > 3 * workers:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
 
 
 _given: tuple[Tokenizer, Tokenizer, int]  # set in worker processes only
@@ -205,56 +164,10 @@ def _work(pairs: list[Pair]) -> Chunk:
     return tokenize_chunk(pairs, *_given)
 
 
-def worker_count(configured: int | None, pairs: int, *tokenizers: Tokenizer) -> int:
-    """Processes to tokenise with: one, unless there are pairs enough to repay starting more."""
-    if pairs < min(tokenizer.worth_sharing for tokenizer in tokenizers):
-        return 1
-    if configured is not None:
-        return configured
-    if hasattr(os, "sched_getaffinity"):  # in a container, fewer than cpu_count() tells
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-class GrowingArray:
-    """A .npy file to append to; nothing of it stays in memory.
-
-    The file can be loaded once :meth:`finish` has put the length into its header. NumPy pads the
-    header, so that the longer one takes the place of the one that was there.
-    """
-
-    def __init__(self, path: Path, dtype: type[np.integer]) -> None:
-        self._path = path
-        self._dtype = np.dtype(dtype)
-        self._length = 0
-        with path.open("wb") as stream:
-            self._write_header(stream)
-
-    def __len__(self) -> int:
-        """Count the elements so far."""
-        return self._length
-
-    def append(self, part: Integer[np.ndarray, "_"]) -> None:
-        """Write ``part`` behind what is there."""
-        with self._path.open("ab") as stream:
-            part.astype(self._dtype, copy=False).tofile(stream)
-        self._length += len(part)
-
-    def finish(self) -> None:
-        """Write the length down."""
-        with self._path.open("r+b") as stream:
-            self._write_header(stream)
-
-    def _write_header(self, stream: BinaryIO) -> None:
-        descr, shape = npy.dtype_to_descr(self._dtype), (self._length,)
-        header = {"descr": descr, "fortran_order": False, "shape": shape}
-        npy.write_array_header_1_0(stream, header)
-
-
 class TokenIdWriter:
     """One side of a corpus on disk, first in provisional ids, then renumbered to a .npy file.
 
-    In memory are the distinct pieces and a block of ids, whatever the length of the text.
+    In memory are the distinct pieces, a block of ids and the length of each sentence.
     """
 
     def __init__(self, path: Path, end: int | None) -> None:
@@ -266,42 +179,25 @@ class TokenIdWriter:
         """
         self.pieces: dict[str, int] = {}
         """Every piece met so far -> its provisional id, in order of first occurrence."""
-        self.counts: list[int] = []
-        """Occurrences of each of ``pieces``, in their order."""
+        self.counts: Counter[str] = Counter()
+        """Occurrences of each of ``pieces``."""
         self._path = path
         self._end = end
-        self._scratch = path.with_name(path.name + ".ids")
-        self._offsets = GrowingArray(path.with_name(path.name + ".offsets.npy"), np.int64)
-        self._offsets.append(np.zeros(1, np.int64))
-        self._total = 0
+        self._scratch = path.with_name(f"{path.name}.ids")
+        self._lengths = [np.zeros(1, np.int32)]
 
     def append(self, side: Side) -> None:
         """Add a chunk."""
         known = [self.pieces.setdefault(piece, len(self.pieces)) for piece in side.pieces]
-        self.counts += [0] * (len(self.pieces) - len(self.counts))
         occurrences = np.bincount(side.ids, minlength=len(known)).tolist()
-        for number, count in zip(known, occurrences, strict=True):
-            self.counts[number] += count
+        for piece, count in zip(side.pieces, occurrences, strict=True):
+            self.counts[piece] += count
         ids = np.array(known, np.int32)[side.ids]
-        ends = np.cumsum(side.lengths)
         if self._end is not None:
-            ids = np.insert(ids, ends, PROVISIONAL_END)
-            ends += np.arange(1, len(ends) + 1)
+            ids = np.insert(ids, np.cumsum(side.lengths), PROVISIONAL_END)
         with self._scratch.open("ab") as stream:
             ids.tofile(stream)
-        self._offsets.append(self._total + ends)
-        self._total += len(ids)
-
-    def most_frequent(self, size: int, least: int) -> dict[str, int]:
-        """Occurrences of the ``size`` most frequent pieces and of all that equal the last of them.
-
-        Pieces seen less than ``least`` times are left out. A long text has so many distinct words
-        that ranking all of them would take several times the memory of knowing them.
-        """
-        if size < len(self.counts):
-            least = max(least, int(np.partition(np.array(self.counts), -size)[-size]))
-        pairs = zip(self.pieces, self.counts, strict=True)
-        return {piece: count for piece, count in pairs if count >= least}
+        self._lengths.append((side.lengths + (self._end is not None)).astype(np.int32))
 
     def finish(self, final_ids: Sequence[int]) -> None:
         """Renumber block by block and drop the provisional ids.
@@ -311,13 +207,18 @@ class TokenIdWriter:
                 two bytes each, others in four.
         """
         renumber = np.array([*final_ids, 0 if self._end is None else self._end], np.int32)
-        short = renumber.max() <= np.iinfo(np.uint16).max
-        flat = GrowingArray(
-            self._path.with_name(self._path.name + ".npy"), np.uint16 if short else np.int32
+        offsets = np.concatenate(self._lengths).cumsum(dtype=np.int64)
+        np.save(self._path.with_name(f"{self._path.name}.offsets.npy"), offsets)
+        flat = np.lib.format.open_memmap(
+            self._path.with_name(f"{self._path.name}.npy"),
+            mode="w+",
+            dtype=np.uint16 if renumber.max() <= np.iinfo(np.uint16).max else np.int32,
+            shape=(int(offsets[-1]),),
         )
+        start = 0
         with self._scratch.open("rb") as stream:
             while len(block := np.fromfile(stream, np.int32, BLOCK)):
-                flat.append(renumber[block])
-        flat.finish()
-        self._offsets.finish()
+                flat[start : start + len(block)] = renumber[block]
+                start += len(block)
+        flat.flush()
         self._scratch.unlink()

@@ -5,7 +5,6 @@ has one SHA-256 each. A score computed here is a score on the same sentences as 
 """
 
 import gzip
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -49,25 +48,15 @@ def download(config: Multi30kCorpus, folder: Path) -> Path:
         return folder
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name("multi30k.lock")):
-        for name in names:
-            path = folder / name
+        for path in (folder / name for name in names):
             if path.is_file():
                 continue
-            packed = fetch(config.mirror or BASE, f"{name}.gz", folder)
+            packed = fetch(config.mirror or BASE, f"{path.name}.gz", folder)
             try:
+                _verify(path.name, packed)
                 write_whole(path, gzip.decompress(packed.read_bytes()))
-            except (OSError, EOFError, zlib.error) as error:
-                raise UserError(
-                    f"{name}.gz from {config.mirror or BASE} is damaged ({error}); run again, or "
-                    "set corpus.mirror to another base URL."
-                ) from None
             finally:
                 packed.unlink()
-            try:
-                _verify(name, path)
-            except UserError:
-                path.unlink()
-                raise
     return folder
 
 

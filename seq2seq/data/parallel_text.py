@@ -1,10 +1,10 @@
 """Text in two languages, what a corpus has of it, and how its files are found by name."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from seq2seq.data.text import COMPRESSIONS, content_digest, read_lines
+from seq2seq.data.text import COMPRESSIONS, content_digest, count_lines, read_lines
 from seq2seq.errors import UserError
 
 SIDES = ("source", "target")
@@ -41,19 +41,25 @@ class Corpus:
         }
 
 
-def read_aligned(source: Path, target: Path) -> tuple[list[str], list[str]]:
-    """Read the lines of two texts.
+def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """Yield line i of one text with line i of the other.
 
     Raises:
         UserError: a file cannot be read, or they have different numbers of lines.
     """
-    sources, targets = list(read_lines(source)), list(read_lines(target))
-    if len(sources) != len(targets):
+    try:
+        yield from zip(read_lines(source), read_lines(target), strict=True)
+    except ValueError:
         raise UserError(
-            f"{source} has {len(sources)} lines, {target} has {len(targets)}; "
+            f"{source} has {count_lines(source):,} lines, {target} has {count_lines(target):,}; "
             "give files that are aligned line by line."
-        )
-    return sources, targets
+        ) from None
+
+
+def read_aligned(source: Path, target: Path) -> tuple[list[str], list[str]]:
+    """Return the lines of two texts; errors as :func:`read_pairs`."""
+    pairs = list(read_pairs(source, target))
+    return [line for line, _ in pairs], [line for _, line in pairs]
 
 
 def find_file(folder: Path, names: Sequence[str]) -> Path | None:

@@ -29,8 +29,6 @@ class Tokenizer(ABC):
 
     kind: ClassVar[str]
     """The name in ``tokenization.kind``."""
-    worth_sharing: ClassVar[int]
-    """Pairs from which the work repays starting worker processes (each takes seconds to start)."""
 
     def __init__(self, language: str) -> None:
         self.language = language
@@ -47,10 +45,6 @@ class Tokenizer(ABC):
         """For each piece the word that it is a part of, counted from 0: here, each is a word."""
         return list(range(len(pieces)))
 
-    def cuts_like(self, other: "Tokenizer") -> bool:
-        """Whether ``other`` cuts by the same rules for the same language."""
-        return type(self) is type(other) and self.language == other.language
-
     def save(self, directory: Path, side: str) -> None:
         """Write ``tokenizer.<side>.json``; ``side`` is "source" or "target"."""
         description = {"kind": self.kind, "language": self.language}
@@ -62,7 +56,6 @@ class WhitespaceTokenizer(Tokenizer):
     """Words between white space, for text that is tokenised already."""
 
     kind = "whitespace"
-    worth_sharing = 1_000_000
 
     def tokenize(self, text: str) -> list[str]:
         """Split at any Unicode white space."""
@@ -81,7 +74,6 @@ class MosesWordTokenizer(Tokenizer):
     """
 
     kind = "moses"
-    worth_sharing = 50_000
 
     def __init__(self, language: str) -> None:
         super().__init__(language)
@@ -109,7 +101,6 @@ class SentencePieceTokenizer(Tokenizer):
     """
 
     kind = "sentencepiece"
-    worth_sharing = 100_000
 
     def __init__(self, language: str, model: bytes) -> None:
         super().__init__(language)
@@ -155,21 +146,6 @@ class SentencePieceTokenizer(Tokenizer):
         processor = self._processor
         return [processor.id_to_piece(i) for i in range(processor.get_piece_size())]
 
-    def cuts_like(self, other: Tokenizer) -> bool:
-        """Whether ``other`` has equal pieces and scores.
-
-        The bytes of the models may differ: they also hold the options of the training.
-        """
-        return (
-            isinstance(other, SentencePieceTokenizer)
-            and super().cuts_like(other)
-            and self._scored() == other._scored()
-        )
-
-    def _scored(self) -> list[tuple[str, float]]:
-        processor = self._processor
-        return [(piece, processor.get_score(i)) for i, piece in enumerate(self.pieces)]
-
     def tokenize(self, text: str) -> list[str]:
         """Normalise and cut; ``▁`` stands for the space before a word."""
         pieces: list[str] = self._processor.encode(text, out_type=str)
@@ -209,26 +185,20 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
     path = directory / f"tokenizer.{side}.json"
     try:
         description = parse_object(read_plain(path, JSON_BYTES))
-        kind, language = description["kind"], description["language"]
-        if not isinstance(language, str):
-            raise ValueError("the language is no text")
-        if kind == WhitespaceTokenizer.kind:
-            return WhitespaceTokenizer(language)
-        if kind == MosesWordTokenizer.kind:
-            return MosesWordTokenizer(language)
-        if kind == SentencePieceTokenizer.kind:
-            path = directory / f"tokenizer.{side}.model"
-            model = read_plain(path, TEXT_BYTES)
-            if not model:  # SentencePiece would take it for none at all
-                raise ValueError("it is empty")
-            tokenizer = SentencePieceTokenizer(language, model)
-            tokenizer.tokenize(" ".join(tokenizer.pieces))  # an altered model may hold no text
-            return tokenizer
+        kind, language = description["kind"], str(description["language"])
+        if kind != SentencePieceTokenizer.kind:
+            return {"whitespace": WhitespaceTokenizer, "moses": MosesWordTokenizer}[kind](language)
+        path = directory / f"tokenizer.{side}.model"
+        model = read_plain(path, TEXT_BYTES)
+        if not model:  # SentencePiece would take it for none at all
+            raise ValueError("it is empty")
+        tokenizer = SentencePieceTokenizer(language, model)
+        tokenizer.tokenize(" ".join(tokenizer.pieces))  # an altered model may hold no text
+        return tokenizer
     except FileNotFoundError:
         raise UserError(f"{path} is missing; make or copy the folder again.") from None
-    except (ValueError, KeyError, RuntimeError):
+    except (ValueError, TypeError, KeyError, RuntimeError):
         raise UserError(f"{path} is damaged; make or copy the folder again.") from None
-    raise UserError(f"{path} names the unknown tokenizer {kind!r}; make or copy the folder again.")
 
 
 def _learnable(sentences: Iterable[str]) -> Iterator[str]:

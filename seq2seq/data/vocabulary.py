@@ -25,13 +25,10 @@ class Vocabulary:
 
         ``counts`` says how often each occurs in the training text; it is kept for the reader.
         """
-        if len(pieces) != len(counts):
-            raise ValueError(f"{len(pieces)} pieces, but {len(counts)} counts")
         # Vocab would rank pieces by count; given as its specials they keep the order they have.
         self._vocab = Vocab(Counter(), specials=[*SPECIALS, *pieces])
         if len(self._vocab.stoi) != len(self._vocab.itos):
-            (repeated, _), *_ = Counter(self._vocab.itos).most_common(1)
-            raise ValueError(f"the piece {repeated!r} occurs twice")
+            raise ValueError("a piece occurs twice")
         self._vocab.freqs.update(dict(zip(pieces, counts, strict=True)))
 
     @classmethod
@@ -46,9 +43,7 @@ class Vocabulary:
             min_frequency: pieces seen less often are left out.
         """
         limit = None if size is None else max(size - len(SPECIALS), 0)
-        ranked = Vocab(
-            Counter(counts), max_size=limit, min_freq=min_frequency, specials=list(SPECIALS)
-        )
+        ranked = Vocab(Counter(counts), limit, min_frequency, specials=list(SPECIALS))
         pieces = ranked.itos[len(SPECIALS) :]
         return cls(pieces, [counts[piece] for piece in pieces])
 

@@ -33,13 +33,6 @@ class Remote:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,))
-        self.thread.start()
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
 
 
 @pytest.fixture
@@ -47,6 +40,10 @@ def remote(monkeypatch):
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.setenv(name, "*")
     monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
-    server = Remote()
-    yield server
-    server.close()
+    remote = Remote()
+    thread = threading.Thread(target=remote.server.serve_forever, args=(0.02,))
+    thread.start()
+    yield remote
+    remote.server.shutdown()
+    remote.server.server_close()
+    thread.join()

@@ -14,7 +14,6 @@ from seq2seq.errors import UserError
 
 LINE = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\ufeff"))
 PACK = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
-UNPACK = {"": bytes, ".gz": gzip.decompress, ".xz": lzma.decompress}
 
 
 @pytest.mark.parametrize("ending", PACK)
@@ -29,51 +28,33 @@ def test_what_is_written_is_read_back(ending, lines):
         assert [p.name for p in Path(folder).iterdir()] == [path.name]
 
 
-@settings(max_examples=60, deadline=None)
-@given(content=st.text(st.characters(exclude_categories=["Cs"])), block=st.integers(1, 5))
-def test_counting_agrees_with_reading_wherever_the_blocks_break(content, block):
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        path = Path(folder) / "a.txt"
-        path.write_bytes(content.encode())
-        patch.setattr(text, "BLOCK", block)
-        assert text.count_lines(path) == len(list(text.read_lines(path)))
-
-
-def test_only_newline_ends_a_line(tmp_path):
+def test_only_newline_ends_a_line_and_marks_of_windows_are_dropped(tmp_path):
     path = tmp_path / "a.txt"
     line = "one\u2028two\u2029three\x85four\x0bfive\x0csix\x1cseven\x1deight\rnine"
-    path.write_bytes(f"{line}\nsecond\n".encode())
-    assert list(text.read_lines(path)) == [line, "second"]
-
-
-def test_windows_line_ends_and_byte_order_mark_are_dropped(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_bytes("\ufeffone\r\n\ufefftwo\r\r\n\r\nlast\r".encode())
+    path.write_bytes(f"\ufeff{line}\r\n\ufefftwo\r\r\n\r\nlast\r".encode())
     # Only at the start of the file is U+FEFF a mark; only before "\n" is "\r" a line end.
-    assert list(text.read_lines(path)) == ["one", "\ufefftwo\r", "", "last\r"]
+    assert list(text.read_lines(path)) == [line, "\ufefftwo\r", "", "last\r"]
 
 
 READERS = [lambda path: list(text.read_lines(path)), text.count_lines]
 
 
-@pytest.mark.parametrize("ending", PACK)
 @pytest.mark.parametrize("read", READERS)
-def test_other_encodings_are_refused_with_line_and_byte(tmp_path, ending, read):
-    path = tmp_path / f"latin{ending}"
+def test_other_encodings_are_refused_with_line_and_byte(tmp_path, read):
     for content in ("gut\nd\xe9j\xe0\n".encode("latin-1"), b"fine\nd\xc3"):
-        path.write_bytes(PACK[ending](content))
-        with pytest.raises(UserError, match=rf"latin{ending}, line 2, byte 2"):
-            read(path)
+        (tmp_path / "latin").write_bytes(content)
+        with pytest.raises(UserError, match="latin, line 2, byte 2"):
+            read(tmp_path / "latin")
 
 
 @pytest.mark.parametrize("ending", [".gz", ".xz"])
-@pytest.mark.parametrize("damage", [lambda d: d[:-9], lambda d: b"<html>no</html>"])
-def test_damaged_compressed_files_are_refused(tmp_path, ending, damage):
+def test_damaged_compressed_files_are_refused(tmp_path, ending):
     path = tmp_path / f"a{ending}"
-    path.write_bytes(damage(PACK[ending](b"line\n" * 1000)))
-    for read in (*READERS, text.content_digest):
-        with pytest.raises(UserError, match=f"a{ending}"):
-            read(path)
+    for content in (PACK[ending](b"line\n" * 1000)[:-9], b"<html>no</html>"):
+        path.write_bytes(content)
+        for read in (*READERS, text.content_digest):
+            with pytest.raises(UserError, match=f"a{ending}"):
+                read(path)
 
 
 @pytest.mark.parametrize("name", ["no.txt", "no.gz"])
@@ -85,25 +66,22 @@ def test_missing_files_and_folders_are_refused(tmp_path, name):
         list(text.read_lines(tmp_path / name))
 
 
-@pytest.mark.parametrize("ending", PACK)
-@pytest.mark.parametrize("failure", [KeyboardInterrupt, RuntimeError])
 @pytest.mark.parametrize("keep", [True, False])
-def test_only_a_writer_that_is_told_to_keeps_what_a_failure_left(tmp_path, ending, failure, keep):
-    path = tmp_path / f"a{ending}"
+def test_only_a_writer_that_is_told_to_keeps_what_a_failure_left(tmp_path, keep):
+    path = tmp_path / "a.gz"
     text.write_lines(path, ["old"])
     writer = text.LineWriter(path, keep_unfinished=keep)
 
     def fail_after_a_line():
         with writer:
             writer.write("new")
-            raise failure
+            raise KeyboardInterrupt
 
-    with pytest.raises(failure):
+    with pytest.raises(KeyboardInterrupt):
         fail_after_a_line()
     assert list(text.read_lines(path)) == ["old"]
     assert writer.part.exists() == keep
-    if writer.part.exists():
-        assert UNPACK[ending](writer.part.read_bytes()) == b"new\n"
+    assert not keep or gzip.decompress(writer.part.read_bytes()) == b"new\n"
 
 
 def test_a_place_that_cannot_be_written_is_named_before_the_work(tmp_path):
@@ -146,14 +124,11 @@ def test_equal_lines_make_equal_files_and_equal_digests(tmp_path, ending):
     assert text.content_digest(plain) == text.content_digest(one)
 
 
-@pytest.mark.parametrize("ending", PACK)
-def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, ending, monkeypatch):
+def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(text, "LONGEST_LINE", 1000)
-    path = tmp_path / f"train.en{ending}"
-    path.write_bytes(PACK[ending](b"a\n" + b"b" * 999 + b"\n" + b"c" * 10**6))
-    with pytest.raises(UserError, match=r"line 3 .*1,000"):
-        text.count_lines(path)
+    path = tmp_path / "train.en.gz"
+    path.write_bytes(gzip.compress(b"a\n" + b"b" * 999 + b"\n" + b"c" * 10**6))
     lines = text.read_lines(path)
     assert [next(lines), next(lines)] == ["a", "b" * 999]
-    with pytest.raises(UserError, match=r"line 3 has more than 1,000 bytes; put one sentence on"):
+    with pytest.raises(UserError, match=r"line 3 .*1,000"):
         next(lines)

@@ -9,27 +9,33 @@ in number, and the verb decides.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import combinations, count
 from typing import NamedTuple, TypeVar
 
 from seq2seq.data.grammar import lexicon
 from seq2seq.data.grammar.lexicon import (
-    Case,
+    ACCUSATIVE,
+    ANIMAL,
+    DATIVE,
+    DETERMINERS,
+    NOMINATIVE,
+    PERSON,
+    PLACE,
+    PLURAL,
+    PREPOSITIONS,
+    SINGULAR,
+    THING,
+    VERBS,
     Determiner,
-    Kind,
-    Linked,
     Modal,
     Noun,
-    Number,
     Preposition,
     Verb,
     Words,
 )
 
 T = TypeVar("T")
-PERSON, ANIMAL, THING, PLACE = Kind
-SINGULAR, PLURAL = Number
-
 Tokens = list[tuple[str, int]]
 """Words with their links: tokens of the two sides with one number translate each other; 0: none."""
 
@@ -39,7 +45,7 @@ class Phrase(NamedTuple):
 
     english: Tokens
     german: Tokens
-    number: Number = SINGULAR
+    number: int = SINGULAR
 
 
 NOTHING = Phrase([], [])
@@ -59,18 +65,18 @@ def set_off(phrase: Phrase) -> Phrase:
 
 
 class Tense(NamedTuple):
-    """How a verb is put, and the times that go with it; ``words`` English ones are added."""
+    """How a verb is put, and the class of adverbs of time that go with it, if any."""
 
     modal: Modal | None
-    times: tuple[Linked, ...]
+    times: str
     words: int = 0
+    """English words added to the verb."""
 
 
-PRESENT = Tense(None, lexicon.PRESENT_TIMES)
-PAST = Tense(None, lexicon.PAST_TIMES)
-INFINITIVE = Tense(None, (), 1)
-MODALS = tuple(Tense(m, lexicon.FUTURE_TIMES, len(m.english[0])) for m in lexicon.MODALS)
-FUTURE_OR_MODAL = (*(Tense(lexicon.FUTURE, lexicon.FUTURE_TIMES, 1),) * 3, *MODALS)
+PRESENT, PAST = Tense(None, "time present"), Tense(None, "time past")
+INFINITIVE = Tense(None, "", 1)
+MODAL = [Tense(modal, "time future", len(modal.english[0])) for modal in lexicon.MODALS[""]]
+FUTURE_OR_MODAL = [Tense(lexicon.MODALS["future"][0], "time future", 1)] * 3 + MODAL
 
 
 class VerbGroup(NamedTuple):
@@ -83,38 +89,44 @@ class VerbGroup(NamedTuple):
 
 
 class Complement(NamedTuple):
-    """A verb and what it governs; ``after`` are the German clauses behind the verb bracket."""
+    """A verb and what it governs; German puts ``clause`` behind the verb bracket."""
 
     verb: Verb
-    english: Tokens
-    middle: Tokens
-    after: Tokens
+    objects: Phrase
+    clause: Phrase = NOTHING
 
 
 class Predicate(NamedTuple):
-    """A clause without its subject."""
+    """A clause without its subject: of a main clause, German in two parts, or a subordinate one."""
 
     english: Tokens
-    verb: VerbGroup
-    middle: Tokens
-    after: Tokens
-
-    @property
-    def subordinate(self) -> Phrase:
-        """The predicate of a subordinate clause, which German ends with the verb."""
-        return Phrase(self.english, self.middle + self.verb.final + self.after)
+    finite: Tokens
+    rest: Tokens
+    subordinate: Phrase
 
 
 class Setting(NamedTuple):
     """What a complement must heed."""
 
-    subject: Kind
+    subject: str
     clause: bool
     """Nouns may have relative clauses."""
     simple: bool
     """Clauses may not have adverbial clauses."""
-    object_number: Number | None
+    object_number: int | None
     """The number that an animate accusative object must have."""
+
+
+class Slot(NamedTuple):
+    """What decides the form of a noun phrase."""
+
+    kind: str
+    case: int
+    number: int | None = None
+    """None for any."""
+    preposition: Preposition | None = None
+    clause: bool = True
+    """The noun may have a relative clause."""
 
 
 # Frames (methods of Composer) by the kind of the subject; then by the words to fill after the
@@ -138,14 +150,7 @@ _FRAMES = {
         "object object object dative place motion",
         "object object dative",
     ),
-    THING: (
-        "alone",
-        "state",
-        "state place dative",
-        "place dative dative",
-        "place dative dative",
-        "dative",
-    ),
+    THING: ("alone", "state", "state place dative", *["place dative dative"] * 2, "dative"),
 }
 FRAMES = {kind: tuple(row.split() for row in rows) for kind, rows in _FRAMES.items()}
 CLAUSAL_FRAMES = ("attempt", "report", "question")
@@ -160,7 +165,7 @@ class Composer:
 
     def __init__(self, rng: random.Random) -> None:
         self._random = rng.random
-        self._links = 0
+        self._links = count(1)
 
     # Draws
 
@@ -170,38 +175,33 @@ class Composer:
     def _between(self, low: int, high: int) -> int:
         return low + int(self._random() * (high - low + 1))
 
-    def _pick(self, items: Sequence[T]) -> T:
-        return items[int(self._random() * len(items))]
+    def _pick(self, items: Sequence[T], fits: Callable[[T], bool] | None = None) -> T:
+        while True:
+            item = items[int(self._random() * len(items))]
+            if fits is None or fits(item):
+                return item
 
     def _link(self, english: Words, german: Words) -> Phrase:
         """Words that translate each other as a group."""
-        self._links += 1
-        link = self._links
+        link = next(self._links)
         return Phrase([(word, link) for word in english], [(word, link) for word in german])
 
-    def _linked(self, groups: Linked) -> Phrase:
+    def _fixed(self, name: str, room: int = 9) -> Phrase:
+        """A phrase of the lexicon, of at most ``room`` words."""
+        phrases = lexicon.PHRASES[name]
+        groups = self._pick(phrases, lambda groups: sum(len(e) for e, _ in groups) <= room)
         return join(*(self._link(*group) for group in groups))
 
-    def _fitting(self, phrases: Sequence[Linked], room: int) -> Linked:
-        """One of the phrases of at most ``room`` English words."""
-        while True:
-            phrase = self._pick(phrases)
-            if sum(len(english) for english, _ in phrase) <= room:
-                return phrase
-
-    def _verb_of(self, verbs: Sequence[Verb], room: int) -> Verb:
-        """A verb of at most ``room`` words; ``verbs`` has some of one word."""
-        while True:
-            verb = self._pick(verbs)
-            if len(verb.english) <= max(room, 1):
-                return verb
+    def _verb(self, name: str, room: int) -> Verb:
+        """A verb of at most ``room`` words, or of one."""
+        return self._pick(VERBS[name], lambda verb: len(verb.english) <= max(room, 1))
 
     # Sentences and clauses
 
     def sentence(self, room: int) -> Phrase:
         """One main clause, or several in co-ordination; no full stop; ``room`` is at least 2."""
         if room >= 9 and self._random() * 30 < room - 8:
-            coordinator = self._linked(self._pick(lexicon.COORDINATORS))
+            coordinator = self._fixed("coordinator")
             rest = room - len(coordinator.english)
             left = self._between(4, rest - 3)
             return join(self.sentence(left), coordinator, self.sentence(rest - left))
@@ -219,7 +219,7 @@ class Composer:
             comma = self._link((",",), (",",))
             front = Phrase(clause.english + comma.english, clause.german[1:-1] + comma.german)
         elif room >= 5 and choice > 0.85:
-            front = self._linked(self._fitting(tense.times, room - 2 - tense.words))
+            front = self._fixed(tense.times, room - 2 - tense.words)
             timed = True
         elif room >= 7 and choice > 0.75:
             front = self._place(self._between(2, min(room - 4, 5)), clause=False)
@@ -227,11 +227,10 @@ class Composer:
         subject = self._subject(self._between(1, min(room - 1 - tense.words, 7)), kind)
         room -= len(subject.english)
         predicate = self._predicate(room, subject.number, kind, tense, timed=timed)
-        verb = predicate.verb
         first, second = (front.german, subject.german) if front.german else (subject.german, [])
         return Phrase(
             front.english + subject.english + predicate.english,
-            first + verb.finite + second + predicate.middle + verb.closing + predicate.after,
+            first + predicate.finite + second + predicate.rest,
         )
 
     def _dependent_clause(self, room: int, simple: bool, like: Tense | None = None) -> Phrase:
@@ -239,7 +238,8 @@ class Composer:
         kind = self._subject_kind()
         subject = self._subject(self._between(1, min(room - 1, 6)), kind)
         room -= len(subject.english)
-        predicate = self._predicate(room, subject.number, kind, simple=simple, like=like)
+        tense = self._tense(room - 1, kind, like)
+        predicate = self._predicate(room, subject.number, kind, tense, simple=simple)
         return join(subject, predicate.subordinate)
 
     def _adverbial_clause(self, room: int, tense: Tense, purpose: bool) -> Phrase:
@@ -248,39 +248,41 @@ class Composer:
             opening = self._link(("in", "order"), ("um",))
             predicate = self._predicate(room - 2, SINGULAR, PERSON, INFINITIVE)
             return set_off(join(opening, predicate.subordinate))
-        opening = self._linked(self._fitting(lexicon.CONJUNCTIONS, room - 2))
+        opening = self._fixed("conjunction", room - 2)
         clause = self._dependent_clause(room - len(opening.english), simple=False, like=tense)
         return set_off(join(opening, clause))
 
-    def _relative_clause(self, room: int, head: Noun, number: Number) -> Phrase:
-        """The pronoun has the head's gender and number, and a case of its own."""
-        animate = head.kind in (PERSON, ANIMAL)
-        column = head.column(number)
-        contrast = None
-        if animate and column != 0:  # "die" and "das" may be subject or object
-            contrast = SINGULAR if number is PLURAL else PLURAL
+    def _relative_clause(self, room: int, kind: str, noun: Noun, number: int) -> Phrase:
+        """The pronoun has the gender and number of the noun, and a case of its own."""
+        animate = kind in (PERSON, ANIMAL)
+        column = noun.column(number)
+        # "die" and "das" may be subject or object
+        contrast = 1 - number if animate and column != 0 else None
 
         def pronoun(of_person: str, of_others: str, case: int) -> Phrase:
-            english = of_person if head.kind is PERSON else of_others
+            english = of_person if kind == PERSON else of_others
             return self._link((english,), (lexicon.RELATIVE_PRONOUNS[case][column],))
 
         choice = self._random()
         if room == 2 or room > 10 or choice < (0.5 if animate else 0.2):
-            opening = pronoun("who", "that", Case.NOMINATIVE)
-            kind = head.kind if animate else THING
-            predicate = self._predicate(room - 1, number, kind, simple=True, object_number=contrast)
+            opening = pronoun("who", "that", NOMINATIVE)
+            subject = kind if animate else THING
+            tense = self._tense(room - 2, subject)
+            predicate = self._predicate(
+                room - 1, number, subject, tense, simple=True, object_number=contrast
+            )
             return set_off(join(opening, predicate.subordinate))
-        verb, preposition = self._verb_without_object(room, head.kind, choice > 0.75)
+        verb, preposition = self._verb_without_object(room, kind, choice > 0.75)
         if preposition:
             opening = self._link(preposition.english, (preposition.german,))
             opening = join(opening, pronoun("whom", "which", preposition.case))
         else:
             opening = pronoun("whom", "that", verb.case)
-        if preposition or verb.case is Case.DATIVE:
+        if preposition or verb.case == DATIVE:
             contrast = None
         return set_off(join(opening, self._gap(room - len(opening.english), verb, contrast)))
 
-    def _gap(self, room: int, verb: Verb, number: Number | None) -> Phrase:
+    def _gap(self, room: int, verb: Verb, number: int | None) -> Phrase:
         """The rest of a relative clause whose pronoun is the object: subject and verb."""
         room -= len(verb.english)
         kind = PERSON if self._chance(0.75) else ANIMAL
@@ -288,82 +290,80 @@ class Composer:
         room -= tense.words
         adverb = NOTHING
         if room > 1 and self._chance(0.2):
-            adverb = self._linked(self._pick(lexicon.ADVERBS))
+            adverb = self._fixed("adverb person")
             room -= 1
         subject = self._subject(room, kind, number)
         group = self._verb_group(verb, subject.number, tense, adverb.english)
         return Phrase(subject.english + group.english, subject.german + adverb.german + group.final)
 
     def _verb_without_object(
-        self, room: int, head: Kind, prepositional: bool
+        self, room: int, kind: str, prepositional: bool
     ) -> tuple[Verb, Preposition | None]:
         """A verb whose object, or prepositional object, the head of a relative clause can be."""
         if prepositional and room >= 4:
-            if head is PLACE:
-                return self._pick(lexicon.INTRANSITIVE_SIMPLE), self._pick(lexicon.IN_WHICH)
-            verb = self._pick(
-                lexicon.PREPOSITIONAL_OF_THINGS if head is THING else lexicon.PREPOSITIONAL
-            )
+            if kind == PLACE:
+                verb = self._pick(VERBS["intransitive simple"])
+                return verb, self._pick(PREPOSITIONS["place"][:4])  # those of one word
+            verb = self._pick(VERBS["prepositional thing" if kind == THING else "prepositional"])
             return verb, verb.preposition
-        verbs = lexicon.TRANSITIVE
-        if head is THING and self._chance(0.4):
-            verbs = lexicon.TRANSITIVE_OF_THINGS
-        elif head is PERSON and self._chance(0.4):
-            verbs = lexicon.TRANSITIVE_OF_PERSONS
-        elif head in (PERSON, ANIMAL) and self._chance(0.3):
-            verbs = lexicon.DATIVE_VERBS
-        return self._verb_of(verbs, room - 2), None
+        name = "transitive"
+        if kind == THING and self._chance(0.4):
+            name = "transitive thing"
+        elif kind == PERSON and self._chance(0.4):
+            name = "transitive person"
+        elif kind in (PERSON, ANIMAL) and self._chance(0.3):
+            name = "dative"
+        return self._verb(name, room - 2), None
 
     # Predicates
 
     def _predicate(
         self,
         room: int,
-        number: Number,
-        kind: Kind,
-        tense: Tense | None = None,
+        number: int,
+        kind: str,
+        tense: Tense,
         *,
         timed: bool = False,
         simple: bool = False,
-        like: Tense | None = None,
-        object_number: Number | None = None,
+        object_number: int | None = None,
     ) -> Predicate:
         """A verb with all that depends on it, for a subject of this number and kind.
 
         German order behind the finite verb or subject: time, adverb, dative, accusative,
         prepositional phrase, rest of the verb, clauses. ``timed``: an adverb of time stands in
-        front already. For ``like`` see :meth:`_tense`, for the others :class:`Setting`.
+        front already. For the others see :class:`Setting`.
         """
-        if tense is None:
-            tense = self._tense(room - 1, kind, like)
         room -= tense.words
         adverb = time = clause = NOTHING
         if not simple and room >= 5 and self._chance(0.6 if room > 11 else 0.12):
             size = self._between(4, min(room - 1, 16))
-            clause = self._adverbial_clause(size, tense, purpose=kind is PERSON)
+            clause = self._adverbial_clause(size, tense, purpose=kind == PERSON)
             room -= len(clause.english)
         if room > 1 and self._chance(0.2):
-            adverbs = lexicon.ADVERBS_OF_THINGS if kind is THING else lexicon.ADVERBS
-            adverb = self._linked(self._pick(adverbs))
+            adverb = self._fixed("adverb" if kind == THING else "adverb person")
             room -= 1
         if tense.times and not timed and 1 < room < 10 and self._chance(0.2):
-            time = self._linked(self._fitting(tense.times, room - 1))
+            time = self._fixed(tense.times, room - 1)
             room -= len(time.english)
-        frames = FRAMES[kind][min(room - 1, 4) if room < 10 else 5]
-        frame = self._pick(frames)
-        while time.english and frame in CLAUSAL_FRAMES:
-            frame = self._pick(frames)
+        frame = self._pick(
+            FRAMES[kind][min(room - 1, 4) if room < 10 else 5],
+            lambda frame: not time.english or frame not in CLAUSAL_FRAMES,
+        )
         setting = Setting(kind, not time.english, simple, object_number)
-        complement: Complement = getattr(self, f"_frame_{frame}")(room - 1, setting)
-        group = self._verb_group(complement.verb, number, tense, adverb.english)
+        verb, objects, inner = getattr(self, f"_frame_{frame}")(room - 1, setting)
+        group = self._verb_group(verb, number, tense, adverb.english)
+        english = join(objects, inner, time, clause).english
+        middle = time.german + adverb.german + objects.german
+        after = inner.german + clause.german
         return Predicate(
-            group.english + complement.english + time.english + clause.english,
-            group,
-            time.german + adverb.german + complement.middle,
-            complement.after + clause.german,
+            group.english + english,
+            group.finite,
+            middle + group.closing + after,
+            Phrase(group.english + english, middle + group.final + after),
         )
 
-    def _tense(self, room: int, kind: Kind, like: Tense | None = None) -> Tense:
+    def _tense(self, room: int, kind: str, like: Tense | None = None) -> Tense:
         """A tense that adds at most ``room`` words to the verb of a subject of this kind.
 
         Next to a clause in the tense ``like`` it is past only if that is, and no future.
@@ -372,29 +372,27 @@ class Composer:
         if like is PAST:
             return PAST
         if room > 0 and choice > 0.7:
-            tenses = FUTURE_OR_MODAL if like is None else MODALS
-            tense = self._pick(tenses)
-            while tense.words > room or (tense.words > 1 and kind is THING):  # things want nothing
-                tense = self._pick(tenses)
-            return tense
+            tenses = FUTURE_OR_MODAL if like is None else MODAL
+            most = 1 if kind == THING else room  # things want nothing
+            return self._pick(tenses, lambda tense: tense.words <= most)
         return PRESENT if like or choice < 0.35 or choice > 0.85 else PAST
 
-    def _verb_group(self, verb: Verb, number: Number, tense: Tense, adverb: Tokens) -> VerbGroup:
+    def _verb_group(self, verb: Verb, number: int, tense: Tense, adverb: Tokens) -> VerbGroup:
         """The verb in its tense; English puts the adverb before it, after an auxiliary."""
         if tense.modal:
             modal = self._link(tense.modal.english[number], (tense.modal.german[number],))
-            main = self._link(verb.english, (verb.infinitive,))
+            main = self._link(verb.english, (verb.prefix + verb.stem,))
             if len(modal.english) > 1:  # "often wants to see", but "can often see"
                 english = adverb + modal.english + main.english
             else:
                 english = modal.english + adverb + main.english
             return VerbGroup(english, modal.german, main.german, main.german + modal.german)
         if tense is INFINITIVE:
-            if len(verb.to_infinitive) == 1:
-                whole = self._link(("to", *verb.english), verb.to_infinitive)
+            if verb.prefix:
+                whole = self._link(("to", *verb.english), (f"{verb.prefix}zu{verb.stem}",))
             else:
-                to = self._link(("to",), verb.to_infinitive[:1])
-                whole = join(to, self._link(verb.english, verb.to_infinitive[1:]))
+                to = self._link(("to",), ("zu",))
+                whole = join(to, self._link(verb.english, (verb.stem,)))
             english = [whole.english[0], *adverb, *whole.english[1:]]
             return VerbGroup(english, [], [], whole.german)
         if tense is PAST:
@@ -404,186 +402,150 @@ class Composer:
             return VerbGroup(adverb + whole.english, finite, closing, closing + finite)
         prefix = (verb.prefix,) if verb.prefix else ()
         whole = self._link(verb.english_present[number], (verb.finite[number], *prefix))
-        final = [(verb.final[number], whole.german[0][1])]
+        final = [(verb.prefix + verb.finite[number], whole.german[0][1])]
         return VerbGroup(adverb + whole.english, whole.german[:1], whole.german[1:], final)
 
     # Frames: each draws a verb and fills ``room`` words after its first
 
     def _frame_alone(self, room: int, setting: Setting) -> Complement:
-        things = setting.subject is THING
-        verbs = lexicon.INTRANSITIVE_OF_THINGS if things else lexicon.INTRANSITIVE
-        verb = self._pick(verbs)
-        while len(verb.english) != room + 1:  # one word of room is for "wake up"
-            verb = self._pick(verbs)
-        return Complement(verb, [], [], [])
+        verbs = VERBS["intransitive thing" if setting.subject == THING else "intransitive"]
+        verb = self._pick(verbs, lambda verb: len(verb.english) == room + 1)  # or "wake up"
+        return Complement(verb, NOTHING)
 
     def _frame_state(self, room: int, setting: Setting) -> Complement:
-        adjective = self._pick(lexicon.PREDICATIVES[setting.subject])
+        *classes, _ = lexicon.ADJECTIVES[setting.subject]  # the last does not stand after "is"
+        adjective = self._pick(sum(classes, ()))
         state = self._link((adjective.english,), (adjective.german,))
         if room == 2:
-            state = join(self._linked(self._pick(lexicon.INTENSIFIERS)), state)
-        return Complement(lexicon.BE, state.english, state.german, [])
+            state = join(self._fixed("intensifier"), state)
+        return Complement(lexicon.BE, state)
 
     def _frame_object(self, room: int, setting: Setting) -> Complement:
         choice = self._random()
         if choice < 0.4:
-            kind, special = PERSON, lexicon.TRANSITIVE_OF_PERSONS
+            kind, special = PERSON, "transitive person"
         elif choice < 0.6:
-            kind, special = ANIMAL, lexicon.TRANSITIVE
-        elif choice < 0.9 or setting.subject is ANIMAL:
-            kind, special = THING, lexicon.TRANSITIVE_OF_THINGS
+            kind, special = ANIMAL, "transitive"
+        elif choice < 0.9 or setting.subject == ANIMAL:
+            kind, special = THING, "transitive thing"
         else:
-            kind, special = PLACE, lexicon.TRANSITIVE
-        verb = self._verb_of(special if self._chance(0.4) else lexicon.TRANSITIVE, room)
+            kind, special = PLACE, "transitive"
+        verb = self._verb(special if self._chance(0.4) else "transitive", room)
         room -= len(verb.english) - 1
         number = setting.object_number if kind in (PERSON, ANIMAL) else None
-        phrase = self._noun_phrase(room, kind, Case.ACCUSATIVE, number, clause=setting.clause)
-        return Complement(verb, phrase.english, phrase.german, [])
+        slot = Slot(kind, ACCUSATIVE, number, clause=setting.clause)
+        return Complement(verb, self._noun_phrase(room, slot))
 
     def _frame_dative(self, room: int, setting: Setting) -> Complement:
-        things = setting.subject is THING
-        verbs = lexicon.DATIVE_VERBS_OF_THINGS if things else lexicon.DATIVE_VERBS
-        verb = self._pick(verbs) if things else self._verb_of(verbs, room)
+        verb = self._verb("dative thing" if setting.subject == THING else "dative", room)
         room -= len(verb.english) - 1
-        kind = PERSON if things or self._chance(0.8) else ANIMAL
-        phrase = self._noun_phrase(room, kind, Case.DATIVE, clause=setting.clause)
-        return Complement(verb, phrase.english, phrase.german, [])
+        kind = PERSON if setting.subject == THING or self._chance(0.8) else ANIMAL
+        return Complement(verb, self._noun_phrase(room, Slot(kind, DATIVE, clause=setting.clause)))
 
     def _frame_partner(self, room: int, setting: Setting) -> Complement:
         kind = self._pick((PERSON, PERSON, ANIMAL, THING))
-        verb = self._pick(
-            lexicon.PREPOSITIONAL_OF_THINGS if kind is THING else lexicon.PREPOSITIONAL
-        )
+        verb = self._pick(VERBS["prepositional thing" if kind == THING else "prepositional"])
         assert verb.preposition is not None  # in these two tables all have one
         phrase = self._prepositional(room, verb.preposition, kind, setting.clause, chain=True)
-        return Complement(verb, phrase.english, phrase.german, [])
+        return Complement(verb, phrase)
 
     def _frame_ditransitive(self, room: int, setting: Setting) -> Complement:
-        verb = self._verb_of(lexicon.DITRANSITIVE, room - 2)
+        verb = self._verb("ditransitive", room - 2)
         room -= len(verb.english)  # this counts "to", whose place in German is the dative
         size = self._between(1, min(room - 1, 5))
-        thing = self._noun_phrase(size, THING, Case.ACCUSATIVE, clause=False)
-        person = self._noun_phrase(room - size, PERSON, Case.DATIVE, clause=setting.clause)
+        thing = self._noun_phrase(size, Slot(THING, ACCUSATIVE, clause=False))
+        person = self._noun_phrase(room - size, Slot(PERSON, DATIVE, clause=setting.clause))
         english = [*thing.english, ("to", 0), *person.english]
-        return Complement(verb, english, person.german + thing.german, [])
+        return Complement(verb, Phrase(english, person.german + thing.german))
 
     def _frame_place(self, room: int, setting: Setting) -> Complement:
-        things = setting.subject is THING
-        verbs = lexicon.INTRANSITIVE_OF_THINGS if things else lexicon.INTRANSITIVE_SIMPLE
         phrase = self._place(room, setting.clause)
-        return Complement(self._pick(verbs), phrase.english, phrase.german, [])
+        verbs = "intransitive thing" if setting.subject == THING else "intransitive simple"
+        return Complement(self._pick(VERBS[verbs]), phrase)
 
     def _frame_motion(self, room: int, setting: Setting) -> Complement:
-        way = lexicon.TO_CITIES if room == 2 else self._pick(lexicon.TO_PLACES)
+        way = self._pick(PREPOSITIONS["destination"]) if room > 2 else PREPOSITIONS["city"][0]
         phrase = self._prepositional(room, way, PLACE, setting.clause)
-        return Complement(self._pick(lexicon.MOTION), phrase.english, phrase.german, [])
+        return Complement(self._pick(VERBS["motion"]), phrase)
 
     def _frame_attempt(self, room: int, setting: Setting) -> Complement:
-        verb = self._pick(lexicon.TRYING)
+        verb = self._pick(VERBS["trying"])
         inner = self._predicate(room, SINGULAR, PERSON, INFINITIVE, simple=setting.simple)
-        return Complement(verb, inner.english, [], set_off(inner.subordinate).german)
+        return Complement(verb, NOTHING, set_off(inner.subordinate))
 
     def _frame_report(self, room: int, setting: Setting) -> Complement:
-        return self._clausal(lexicon.SAYING, self._link(("that",), ("dass",)), room, setting)
+        return self._clausal("saying", self._link(("that",), ("dass",)), room, setting)
 
     def _frame_question(self, room: int, setting: Setting) -> Complement:
-        return self._clausal(lexicon.ASKING, self._link(("whether",), ("ob",)), room, setting)
+        return self._clausal("asking", self._link(("whether",), ("ob",)), room, setting)
 
-    def _clausal(
-        self, verbs: Sequence[Verb], opening: Phrase, room: int, setting: Setting
-    ) -> Complement:
-        verb = self._verb_of(verbs, room - 2)
-        inner = join(opening, self._dependent_clause(room - len(verb.english), setting.simple))
-        return Complement(verb, inner.english, [], set_off(inner).german)
+    def _clausal(self, verbs: str, opening: Phrase, room: int, setting: Setting) -> Complement:
+        verb = self._verb(verbs, room - 2)
+        clause = self._dependent_clause(room - len(verb.english), setting.simple)
+        return Complement(verb, NOTHING, set_off(join(opening, clause)))
 
-    # Noun phrases: ``clause`` allows relative clauses inside, ``chain`` co-ordination with "and"
+    # Noun phrases
 
-    def _subject_kind(self) -> Kind:
+    def _subject_kind(self) -> str:
         choice = self._random()
         return PERSON if choice < 0.65 else ANIMAL if choice < 0.87 else THING
 
-    def _subject(self, room: int, kind: Kind, number: Number | None = None) -> Phrase:
+    def _subject(self, room: int, kind: str, number: int | None = None) -> Phrase:
         """A noun phrase in the nominative, or a pronoun."""
-        if room == 1 and kind is PERSON and self._chance(0.3):
+        if room == 1 and kind == PERSON and self._chance(0.3):
             english, german, own_number = self._pick(lexicon.PRONOUNS)
             if number in (None, own_number):
                 return self._link((english,), (german,))._replace(number=own_number)
-        return self._noun_phrase(room, kind, Case.NOMINATIVE, number)
+        return self._noun_phrase(room, Slot(kind, NOMINATIVE, number))
 
-    def _noun_phrase(
-        self,
-        room: int,
-        kind: Kind,
-        case: Case,
-        number: Number | None = None,
-        *,
-        preposition: Preposition | None = None,
-        clause: bool = True,
-        chain: bool = True,
-    ) -> Phrase:
-        """A noun phrase of ``room`` words, and before them the preposition, if any.
+    def _noun_phrase(self, room: int, slot: Slot, chain: bool = True) -> Phrase:
+        """A noun phrase of ``room`` words, perhaps (``chain``) two with "and" between them.
 
-        The first part of a co-ordination has no attributes behind it, so that they always belong
-        to the last noun.
+        The first of two has no attributes behind it, so that they always belong to the last noun.
+        A preposition comes before the ``room`` words.
         """
-        if chain and room >= 3 and number is not SINGULAR and self._chance(0.12):
+        if chain and room >= 3 and slot.number != SINGULAR and self._chance(0.12):
             left = self._between(1, min(room - 2, 4))
-            first = self._single(left, 0, kind, case, None, preposition, clause)
-            second = self._noun_phrase(room - left - 1, kind, case, clause=clause, chain=False)
+            first = self._single(left, 0, slot._replace(number=None))
+            other = slot._replace(number=None, preposition=None)
+            second = self._noun_phrase(room - left - 1, other, chain=False)
             return join(first, self._link(("and",), ("und",)), second)._replace(number=PLURAL)
         spare = room - 2
         behind = 0
         if spare > 3 or (spare > 1 and self._chance(0.45)):
             behind = spare - self._between(0, min(2, spare - 2))
-        return self._single(room - behind, behind, kind, case, number, preposition, clause)
+        return self._single(room - behind, behind, slot)
+
+    def _prepositional(
+        self, room: int, preposition: Preposition, kind: str, clause: bool, chain: bool = False
+    ) -> Phrase:
+        """Preposition and noun phrase, together ``room`` words."""
+        slot = Slot(kind, preposition.case, None, preposition, clause)
+        return self._noun_phrase(room - len(preposition.english), slot, chain)
 
     def _place(self, room: int, clause: bool) -> Phrase:
         """Where something is or happens; ``room`` is at least 2."""
-        if room == 2:
-            return self._prepositional(room, self._pick(lexicon.AT_CITIES), PLACE, clause)
-        preposition = self._pick(lexicon.AT_PLACES)
-        while len(preposition.english) > room - 2:
-            preposition = self._pick(lexicon.AT_PLACES)
-        return self._prepositional(room, preposition, PLACE, clause)
+        ways = PREPOSITIONS["place"] if room > 2 else PREPOSITIONS["place"][:2]  # in, near a city
+        way = self._pick(ways, lambda way: len(way.english) <= max(room - 2, 1))
+        return self._prepositional(room, way, PLACE, clause)
 
-    def _prepositional(
-        self, room: int, preposition: Preposition, kind: Kind, clause: bool, chain: bool = False
-    ) -> Phrase:
-        """Preposition and noun phrase, together ``room`` words."""
-        room -= len(preposition.english)
-        case = preposition.case
-        return self._noun_phrase(
-            room, kind, case, preposition=preposition, clause=clause, chain=chain
-        )
-
-    def _single(
-        self,
-        room: int,
-        behind: int,
-        kind: Kind,
-        case: Case,
-        number: Number | None,
-        preposition: Preposition | None,
-        clause: bool,
-    ) -> Phrase:
+    def _single(self, room: int, behind: int, slot: Slot) -> Phrase:
         """One noun, with ``room`` - 1 words before it and ``behind`` words of attributes after."""
-        if room == 1 and number is not PLURAL:  # a bare singular can only be a name
-            names = lexicon.CITIES if kind is PLACE else ()
-            if kind is not PLACE and (
-                number is SINGULAR or (kind is PERSON and self._chance(0.75))
-            ):
-                names = lexicon.NAMES
-            if names:
-                name = self._pick(names)
-                phrase = self._link((name,), (name,))
-                return self._with_preposition(preposition, lexicon.NO_ARTICLE, "", phrase)
+        kind, case, number, preposition, clause = slot
+        bare = room == 1 and number != PLURAL  # and then singular, if a name
+        if bare and (
+            kind == PLACE or number == SINGULAR or (kind == PERSON and self._chance(0.75))
+        ):
+            name = self._pick(lexicon.NAMES[PLACE if kind == PLACE else PERSON])
+            phrase = self._link((name,), (name,))
+            return self._with_preposition(preposition, lexicon.NO_ARTICLE, "", phrase)
         if number is None:
             number = PLURAL if room == 1 or self._chance(0.3) else SINGULAR
         noun = self._pick(lexicon.NOUNS[kind])
         column = noun.column(number)
-        determiner, count, adjectives = self._opening(room - 1, number)
+        determiner, numeral, adjectives = self._opening(room - 1, number)
         phrase = join(
-            count,
+            numeral,
             self._adjectives(adjectives, kind, determiner.endings[case][column]),
             self._link((noun.english[number],), (noun.german[number][case],)),
         )
@@ -591,43 +553,42 @@ class Composer:
         phrase = self._with_preposition(preposition, determiner, form, phrase)
         if behind:
             if clause and self._chance(0.6):
-                phrase = join(phrase, self._relative_clause(behind, noun, number))
+                phrase = join(phrase, self._relative_clause(behind, kind, noun, number))
             else:
                 phrase = join(phrase, self._attribute(behind, kind, clause))
         return phrase._replace(number=number)
 
-    def _attribute(self, room: int, head: Kind, clause: bool) -> Phrase:
+    def _attribute(self, room: int, head: str, clause: bool) -> Phrase:
         """A prepositional phrase behind a noun; ``room`` is at least 2."""
         choice = self._random()
         if head in (PERSON, ANIMAL) and choice < 0.5:
-            return self._prepositional(room, self._pick(lexicon.OF_BELONGINGS), THING, clause)
-        if head is not PLACE and choice > 0.8:
-            return self._prepositional(room, lexicon.OF_ORIGIN, PLACE, clause)
+            return self._prepositional(room, self._pick(PREPOSITIONS["belonging"]), THING, clause)
+        if head != PLACE and choice > 0.8:
+            return self._prepositional(room, PREPOSITIONS["origin"][0], PLACE, clause)
         return self._place(room, clause)
 
-    def _opening(self, room: int, number: Number) -> tuple[Determiner, Phrase, int]:
+    def _opening(self, room: int, number: int) -> tuple[Determiner, Phrase, int]:
         """Determiner, numeral, and how many of the ``room`` words are left for adjectives."""
-        if number is SINGULAR:
-            return self._pick(lexicon.SINGULAR_DETERMINERS), NOTHING, room - 1
+        if number == SINGULAR:
+            return self._pick(DETERMINERS["singular"]), NOTHING, room - 1
         if room == 0 or (room < 3 and self._chance(0.15)):
             return lexicon.NO_ARTICLE, NOTHING, room
         choice = self._random()
         if choice < 0.2:
-            return lexicon.NO_ARTICLE, self._linked(self._pick(lexicon.NUMERALS)), room - 1
+            return lexicon.NO_ARTICLE, self._fixed("numeral"), room - 1
         if choice < 0.4 and room > 1:
-            determiner = self._pick(lexicon.COUNTABLE_DETERMINERS)
-            return determiner, self._linked(self._pick(lexicon.NUMERALS)), room - 2
-        return self._pick(lexicon.PLURAL_DETERMINERS), NOTHING, room - 1
+            return self._pick(DETERMINERS["countable"]), self._fixed("numeral"), room - 2
+        return self._pick(DETERMINERS["plural"]), NOTHING, room - 1
 
-    def _adjectives(self, words: int, kind: Kind, ending: str) -> Phrase:
+    def _adjectives(self, words: int, kind: str, ending: str) -> Phrase:
         """Up to three adjectives in their order, the first perhaps intensified."""
         phrase = NOTHING
-        classes = self._pick(lexicon.ADJECTIVE_CLASSES[kind][words])
+        classes = self._pick(list(combinations(lexicon.ADJECTIVES[kind], words)))
         if words > 1 and self._chance(0.3):
-            phrase = self._linked(self._pick(lexicon.INTENSIFIERS))
+            phrase = self._fixed("intensifier")
             classes = classes[:-1]  # never the last class alone: nobody is "very German"
-        for number in classes:
-            adjective = self._pick(lexicon.ADJECTIVES[kind][number])
+        for adjectives in classes:
+            adjective = self._pick(adjectives)
             phrase = join(phrase, self._link((adjective.english,), (adjective.stem + ending,)))
         return phrase
 
@@ -638,10 +599,8 @@ class Composer:
         article = determiner.english
         if determiner is lexicon.A and rest.english[0][0][0] in "aeiouAEIOU":
             article = "an"
-        if preposition and determiner is lexicon.THE:
-            contracted = lexicon.CONTRACTIONS.get((preposition.german, form))
-            if contracted:
-                return join(self._link((*preposition.english, article), (contracted,)), rest)
+        if preposition and (word := lexicon.CONTRACTIONS.get(f"{preposition.german} {form}")):
+            return join(self._link((*preposition.english, article), (word,)), rest)
         if article:
             rest = join(self._link((article,), (form,)), rest)
         if preposition:

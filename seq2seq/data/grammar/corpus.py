@@ -2,6 +2,7 @@
 
 import random
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import accumulate, islice, repeat
@@ -12,7 +13,7 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from seq2seq.config import GrammarCorpus
-from seq2seq.data.grammar.composer import Composer, Phrase, Tokens
+from seq2seq.data.grammar.composer import Composer, Tokens
 from seq2seq.data.text import LineWriter, word_count
 
 SHORTEST = 4
@@ -49,7 +50,18 @@ def sentence(rng: random.Random, words: int, source: str = "en") -> SentencePair
     ``source`` is the language of the source side, en or de; the German side is a tenth longer on
     average (its commas).
     """
-    pair = _linearize(Composer(rng).sentence(words - 1))
+    phrase = Composer(rng).sentence(words - 1)
+    english = [*phrase.english, (".", -1)]
+    german = _merge_commas([*phrase.german, (".", -1)])
+    positions: dict[int, list[int]] = defaultdict(list)
+    for j, (_, link) in enumerate(german):
+        if link:
+            positions[link].append(j)
+    pair = SentencePair(
+        " ".join(word for word, _ in english),
+        " ".join(word for word, _ in german),
+        tuple((i, j) for i, (_, link) in enumerate(english) for j in positions.get(link, ())),
+    )
     return pair if source == "en" else pair.reversed()
 
 
@@ -77,8 +89,7 @@ def banded_pairs(config: GrammarCorpus) -> list[SentencePair]:
             pair = sentence(rng, words, config.source)
             if shortest <= word_count(pair.source) <= longest:
                 pairs.setdefault(pair.source, pair)
-    keyed = [(rng.random(), pair) for pair in pairs.values()]
-    return [pair for _, pair in sorted(keyed, key=lambda item: item[0])]
+    return sorted(pairs.values(), key=lambda _: rng.random())
 
 
 def write_corpus(config: GrammarCorpus, directory: Path) -> None:
@@ -115,21 +126,6 @@ def _write(
             source.write(pair.source)
             target.write(pair.target)
             align.write(pair.alignment)
-
-
-def _linearize(phrase: Phrase) -> SentencePair:
-    """Text and alignment of a whole sentence, with its full stop."""
-    english = [*phrase.english, (".", -1)]
-    german = _merge_commas([*phrase.german, (".", -1)])
-    positions: dict[int, list[int]] = {}
-    for j, (_, link) in enumerate(german):
-        if link:
-            positions.setdefault(link, []).append(j)
-    return SentencePair(
-        " ".join(word for word, _ in english),
-        " ".join(word for word, _ in german),
-        tuple((i, j) for i, (_, link) in enumerate(english) for j in positions.get(link, ())),
-    )
 
 
 def _merge_commas(tokens: Tokens) -> Tokens:
