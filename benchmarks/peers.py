@@ -185,8 +185,7 @@ def time_translation(comparison: Comparison) -> Measured:
         f"model's loading; at most {config.max_length} words; median of {config.rounds} rounds in "
         f"turns. Each model was trained for {config.train_updates:,} updates. BLEU on the tokens; "
         "words: mean length of a translation. What ends a search and ranks its results is each "
-        "program's default, but for JoeyNMT's length penalty of 1. "
-        + OVER
+        "program's default, but for JoeyNMT's length penalty of 1. " + OVER
     )
     return runs, speed_rows(runs, "sentences/s", {"BLEU": ".1f", "words": ".1f"}), note
 

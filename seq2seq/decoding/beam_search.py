@@ -10,7 +10,7 @@ from torch import Tensor
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, PAD
-from seq2seq.decoding.decoder_session import DecoderSession, sentences_to_keep
+from seq2seq.decoding.decoder_session import DecoderSession, Ensemble, sentences_to_keep
 from seq2seq.decoding.hypotheses import (
     SearchResult,
     ban_pieces,
@@ -19,7 +19,6 @@ from seq2seq.decoding.hypotheses import (
     length_divisors,
 )
 from seq2seq.model.encoder import length_mask
-from seq2seq.decoding.decoder_session import Ensemble
 from seq2seq.model.fast.operations import choose_operations
 from seq2seq.model.translation import TranslationModel
 

@@ -19,12 +19,11 @@ from seq2seq.config.checks import require_range
 from seq2seq.data.codec import TextCodec
 from seq2seq.data.vocabulary import EOS, PAD, SPECIALS, UNK
 from seq2seq.decoding.beam_search import beam_search
-from seq2seq.decoding.decoder_session import forced_decode
+from seq2seq.decoding.decoder_session import Ensemble, average_weights, forced_decode
 from seq2seq.decoding.hypotheses import SearchResult
 from seq2seq.decoding.sampling import sample
 from seq2seq.device import choose_device, choose_precision, mixed_precision
 from seq2seq.errors import UserError
-from seq2seq.decoding.decoder_session import Ensemble, average_weights
 from seq2seq.model.translation import TranslationModel
 
 logger = logging.getLogger(__name__)

@@ -11,10 +11,9 @@ from seq2seq.checkpoint import load_checkpoint, save_checkpoint
 from seq2seq.config import AttentionConfig, DecodingConfig
 from seq2seq.data.vocabulary import EOS
 from seq2seq.decoding.beam_search import beam_search
-from seq2seq.decoding.decoder_session import DecoderSession, forced_decode
+from seq2seq.decoding.decoder_session import DecoderSession, Ensemble, forced_decode
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
-from seq2seq.decoding.decoder_session import Ensemble
 from seq2seq.model.translation import TranslationModel
 
 CONFIG = DecodingConfig(beam=3, n_best=2, max_ratio=1.5, max_extra=2)
