@@ -77,7 +77,7 @@ def test_every_kind_of_attention_trains_and_translates(europarl, tmp_path):
     composed = compose_config("reproduce", ["experiment=attention_kinds"])
     assert {one.model.attention.kind for one in composed} == set(ATTENTION_KINDS)
     for system in (one.system for one in composed):
-        assert f" BLEU {system} " in printed
+        assert f" {system} |" in printed
         attends = system not in ("fixed", "init-only")
         assert (drawn / f"attention-{system}.png").exists() == attends
 
@@ -86,7 +86,7 @@ def test_every_kind_of_attention_trains_and_translates(europarl, tmp_path):
 def test_the_papers_setting_trains_one_system_and_its_baseline(europarl, tmp_path):
     settings = [europarl[1], "corpus.train_pairs=100", *TOY, "training.max_updates=5"]
     settings += ["experiment=paper", "system=RNNsearch-30", "seeds=[2]"]
-    assert " BLEU RNNsearch-30 " in run(tmp_path, "reproduce", *settings).stdout
+    assert " RNNsearch-30 |" in run(tmp_path, "reproduce", *settings).stdout
     outputs = tmp_path / "outputs" / "paper"
     trained = {"RNNsearch-30", "RNNencdec-30"}
     assert {folder.name for folder in outputs.iterdir()} == {*trained, "comparison"}
