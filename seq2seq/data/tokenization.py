@@ -16,7 +16,7 @@ import sentencepiece
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
 from seq2seq.errors import UserError
-from seq2seq.files import JSON_BYTES, TEXT_BYTES, parse_object, read_plain
+from seq2seq.files import parse_object
 
 WORD_START = "▁"  # how SentencePiece writes the space before a word
 RESERVED = "▅"  # SentencePiece does not learn from a sentence with this character
@@ -208,7 +208,7 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
     """
     path = directory / f"tokenizer.{side}.json"
     try:
-        description = parse_object(read_plain(path, JSON_BYTES))
+        description = parse_object(path.read_bytes())
         kind, language = description["kind"], description["language"]
         if not isinstance(language, str):
             raise ValueError("the language is no text")
@@ -218,7 +218,7 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
             return MosesWordTokenizer(language)
         if kind == SentencePieceTokenizer.kind:
             path = directory / f"tokenizer.{side}.model"
-            model = read_plain(path, TEXT_BYTES)
+            model = path.read_bytes()
             if not model:  # SentencePiece would take it for none at all
                 raise ValueError("it is empty")
             tokenizer = SentencePieceTokenizer(language, model)
