@@ -90,9 +90,7 @@ def split_text(config: EuroparlCorpus, raw: Path | None, home: Path) -> Path:
             if not texts:  # downloaded, so it can be again; a user's own file stays
                 archive.unlink()
             raise
-        with archive.open("rb") as stream:
-            digest = file_digest(stream)
-        clean_and_split(config, unpacked, part, digest)
+        clean_and_split(config, unpacked, part, file_digest(archive))
         for path in unpacked.values():
             path.unlink()
     return folder
