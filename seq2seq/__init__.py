@@ -3,6 +3,7 @@
 ``seq2seq.Translator`` translates with what was trained; ``seq2seq.DecodingConfig`` says how.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,12 +15,7 @@ __all__ = ["DecodingConfig", "Translator"]
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for: PyTorch only with the Translator."""
-    if name == "Translator":
-        from seq2seq.decoding.translator import Translator
-
-        return Translator
-    if name == "DecodingConfig":
-        from seq2seq.config import DecodingConfig
-
-        return DecodingConfig
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    modules = {"Translator": "seq2seq.decoding.translator", "DecodingConfig": "seq2seq.config"}
+    if name not in modules:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(modules[name]), name)

@@ -6,14 +6,14 @@
 - ``state.json``: the trainer's progress, such as update, epoch, best metric
 - ``config.json``: the whole :class:`~seq2seq.config.ExperimentConfig`
 - ``tokenizer.*``, ``vocabulary.*``: the text codecs of both sides
-- ``manifest.json``: SHA-256 of each file above (:mod:`~seq2seq.sealed_folder`)
+- ``manifest.json``: SHA-256 of each file above
 
 Loading runs no code from the folder: there is no pickle in it. Files that are missing or altered
 are refused, and so are tensors that do not fit the config.
 """
 
-import hashlib
-from collections.abc import Mapping
+import shutil
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,11 @@ from torch import Tensor
 from seq2seq.config import ExperimentConfig, from_json, to_json
 from seq2seq.data.codec import TextCodec
 from seq2seq.errors import UserError
-from seq2seq.files import write_json
+from seq2seq.files import file_digest, parse_object, replacing_folder, write_json
 from seq2seq.model.translation import TranslationModel
-from seq2seq.sealed_folder import MANIFEST, REMEDY, locate, read_json, replacing, verify
 
+FORMAT = 2
+MANIFEST = "manifest.json"
 MODEL, OPTIMIZER, RNG = "model.safetensors", "optimizer.safetensors", "rng.safetensors"
 REQUIRED = {MODEL, "config.json", "state.json", "tokenizer.source.json", "tokenizer.target.json"}
 REQUIRED |= {"vocabulary.source.tsv", "vocabulary.target.tsv"}
@@ -41,6 +42,7 @@ OPTIMIZER_STATE = {
     torch.optim.SGD: ("momentum_buffer",),
 }
 """What each optimizer keeps of a parameter: tensors of its shape, but for the scalar ``step``."""
+REMEDY = "copy the folder again, or use another one"
 
 
 @dataclass(frozen=True)
@@ -74,22 +76,15 @@ def save_checkpoint(
 ) -> None:
     """Write a checkpoint to ``directory``, replacing the one that is there.
 
-    Args:
-        directory: the checkpoint folder; its parents are created.
-        model: the bare model (not wrapped for distribution), on any device.
-        config: the experiment it was trained by.
-        source: codec of the source side.
-        target: codec of the target side.
-        optimizer_state: ``optimizer.state_dict()``; its settings are in the config, and the rate
-            is set before each update. None for a model only to translate with.
-        state: the trainer's progress, as JSON data.
-        rng: :func:`capture_rng`, or None.
+    ``optimizer_state`` is ``optimizer.state_dict()``, without which a model can only translate; its
+    settings are in the config, and the rate is set before each update. ``state`` is the trainer's
+    progress, as JSON data, and ``rng`` what :func:`capture_rng` returned.
 
     Raises:
         UserError: it cannot be written, most often because the disk is full.
     """
     try:
-        with replacing(directory) as folder:
+        with replacing_folder(directory) as folder:
             save_file(_tensors_of(model), folder / MODEL)
             if optimizer_state is not None:
                 moments = {
@@ -105,11 +100,24 @@ def save_checkpoint(
             write_json(folder / "config.json", to_json(config))
             source.save(folder, "source")
             target.save(folder, "target")
+            files = {path.name: file_digest(path) for path in sorted(folder.iterdir())}
+            write_json(folder / MANIFEST, {"format": FORMAT, "files": files})
     except (OSError, SafetensorError) as error:
         raise UserError(
             f"The checkpoint {directory} cannot be written ({error}); the one before it is kept: "
             "free some space, or check the folder's permissions, and run the same command again."
         ) from error
+
+
+def has_manifest(folder: Path) -> bool:
+    """Whether ``folder`` was written to its end; loading shows whether it is also intact."""
+    return (folder / MANIFEST).is_file()
+
+
+def remove_checkpoint(folder: Path) -> None:
+    """Delete a folder, its manifest first: cut off, that leaves nothing that looks whole."""
+    (folder / MANIFEST).unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def newest_checkpoints(run: Path) -> list[Path]:
@@ -130,8 +138,9 @@ def find_checkpoint(path: Path) -> Path:
     """
     best = path / "checkpoints" / "best"
     for folder in (path, best, *newest_checkpoints(path)):
-        if found := locate(folder):
-            return found
+        for found in (folder, folder.with_name(f"{folder.name}.old")):  # see replacing_folder
+            if has_manifest(found):
+                return found
         if folder == best and best.exists():
             raise UserError(f"{MANIFEST} is missing in {best}; {REMEDY}.")
     raise UserError(
@@ -149,11 +158,11 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
         UserError: there is none, a file is missing or altered, or the parts do not fit together.
     """
     folder = find_checkpoint(path)
-    names = verify(folder, REQUIRED | OPTIONAL)
+    names = _verify(folder, REQUIRED | OPTIONAL)
     if missing := REQUIRED - names:
         raise UserError(f"{min(missing)} is missing in {folder}; {REMEDY}.")
     where = folder / "config.json"
-    config = from_json(ExperimentConfig, read_json(where), str(where))
+    config = from_json(ExperimentConfig, _read_json(where), str(where))
     source, target = TextCodec.load(folder, "source"), TextCodec.load(folder, "target")
     for codec in (source, target):
         if not codec.language.isprintable():  # it reaches the terminal
@@ -163,10 +172,10 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
         _load_model(config, source, target, folder).to(device),
         source,
         target,
-        state=read_json(folder / "state.json"),
+        state=_read_json(folder / "state.json"),
         rng=_read_tensors(folder / RNG) if RNG in names else {},
         directory=folder,
-        sha256=hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest(),
+        sha256=file_digest(folder / MANIFEST),
     )
 
 
@@ -175,11 +184,11 @@ def _load_model(
 ) -> TranslationModel:
     sizes = len(source.vocabulary), len(target.vocabulary)
     tensors = _read_tensors(folder / MODEL)
-    # First without memory: a config that does not fit the file must not allocate what it asks for.
-    with torch.random.fork_rng(devices=[]), torch.device("meta"):
-        expected = _tensors_of(TranslationModel(config.model, *sizes))
-    _require_fit(expected, tensors, f"{MODEL} in {folder} does not fit config.json")
     with torch.random.fork_rng(devices=[]):
+        # First without memory: a config that does not fit the file must not allocate what it asks.
+        with torch.device("meta"):
+            expected = _tensors_of(TranslationModel(config.model, *sizes))
+        _require_fit(expected, tensors, f"{MODEL} in {folder} does not fit config.json")
         model = TranslationModel(config.model, *sizes)
     for name, tensor in _tensors_of(model).items():
         tensor.copy_(tensors[name])
@@ -187,15 +196,13 @@ def _load_model(
 
 
 def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
-    """Give ``optimizer`` the moments saved at ``path``, exactly; its settings stay as they are.
-
-    ``optimizer`` must be new, of the same kind, and over the parameters of the loaded model.
+    """Give a new ``optimizer`` the moments saved at ``path``; its settings stay as they are.
 
     Raises:
-        UserError: the checkpoint has no such state, or that of another optimizer or model.
+        UserError: the checkpoint has no such state, or that of another kind or model.
     """
     folder = find_checkpoint(path)
-    if not verify(folder, {OPTIMIZER}):
+    if not _verify(folder, {OPTIMIZER}):
         raise UserError(
             f"The checkpoint {folder} was saved without its optimizer: it can translate, but not "
             "be trained further; give the last checkpoint of a run."
@@ -228,23 +235,38 @@ def capture_rng() -> dict[str, UInt8[Tensor, "_"]]:
 
 
 def restore_rng(states: Mapping[str, Tensor]) -> None:
-    """Set PyTorch's generators to what :func:`capture_rng` returned; absent GPUs are left out.
+    """Set PyTorch's generators to what :func:`capture_rng` returned; absent GPUs are left out."""
+    for name, state in states.items():
+        index = name.removeprefix("cuda.")
+        if name == "cpu":
+            torch.set_rng_state(state)
+        elif int(index) < torch.cuda.device_count():
+            torch.cuda.set_rng_state(state, int(index))
 
-    Raises:
-        UserError: the states are those of another version of PyTorch.
-    """
-    try:
-        for name, state in states.items():
-            index = name.removeprefix("cuda.")
-            if name == "cpu":
-                torch.set_rng_state(state)
-            elif int(index) < torch.cuda.device_count():
-                torch.cuda.set_rng_state(state, int(index))
-    except (RuntimeError, TypeError, ValueError) as error:
+
+def _verify(folder: Path, names: Collection[str]) -> set[str]:
+    """Check these files by the manifest; return those that it lists."""
+    manifest = _read_json(folder / MANIFEST)
+    if manifest.get("format") != FORMAT or not isinstance(files := manifest.get("files"), dict):
         raise UserError(
-            f"The random state in the checkpoint does not fit PyTorch {torch.__version__} "
-            f"({error}); resume with the version that saved it."
-        ) from error
+            f"{MANIFEST} in {folder} is not of format {FORMAT}; use the version of seq2seq that "
+            f"wrote it, or {REMEDY}."
+        )
+    for name in sorted(listed := files.keys() & set(names)):
+        if not (folder / name).is_file():
+            raise UserError(f"{name} is missing in {folder}; {REMEDY}.")
+        if file_digest(folder / name) != files[name]:
+            raise UserError(
+                f"{name} in {folder} is altered: its SHA-256 is not that in {MANIFEST}; {REMEDY}."
+            )
+    return listed
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        return parse_object(path.read_bytes())
+    except ValueError:  # what both broken JSON and broken UTF-8 raise
+        raise UserError(f"{path.name} in {path.parent} is not JSON; {REMEDY}.") from None
 
 
 def _tensors_of(model: TranslationModel) -> dict[str, Tensor]:

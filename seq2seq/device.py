@@ -14,10 +14,7 @@ def choose_device(name: str) -> torch.device:
     """The device called ``name``: ``auto`` (cuda when there is one), ``cpu`` or ``cuda``.
 
     On CUDA, cuDNN's LSTM then does not round float32 to TF32, sums of bfloat16 products are in
-    float32, and cuBLAS is ready for :func:`deterministic`.
-
-    Raises:
-        UserError: ``name`` is none of the three, or asks for cuda where there is none.
+    float32, and cuBLAS is ready for :func:`deterministic`. UserError where there is no such device.
     """
     require_choice("device", name, ("auto", "cpu", "cuda"))
     if name == "cpu":
@@ -41,14 +38,11 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
     Under bf16 the weights stay in float32, and so do softmax, loss and accumulations; only the
     products are rounded (autocast). It is fast on CUDA from compute capability 8 (Ampere) on, and
     on processors with AMX tiles or AVX512-BF16; elsewhere it is emulated, and slower than fp32.
-
-    Raises:
-        UserError: ``name`` is none of the three.
+    UserError where ``name`` is none of the three.
     """
     require_choice("precision", name, ("auto", "fp32", "bf16"))
-    if name == "auto":
-        return torch.bfloat16 if _has_fast_bfloat16(device) else torch.float32
-    return torch.bfloat16 if name == "bf16" else torch.float32
+    fast = name == "auto" and _has_fast_bfloat16(device)
+    return torch.bfloat16 if fast or name == "bf16" else torch.float32
 
 
 def mixed_precision(device: torch.device, precision: torch.dtype) -> torch.autocast:
@@ -60,8 +54,7 @@ def mixed_precision(device: torch.device, precision: torch.dtype) -> torch.autoc
 def deterministic(wanted: bool) -> Iterator[None]:
     """A context in which PyTorch refuses operations that may give other bits when repeated."""
     before = torch.are_deterministic_algorithms_enabled()
-    if wanted:
-        torch.use_deterministic_algorithms(True)
+    torch.use_deterministic_algorithms(wanted or before)
     try:
         yield
     finally:

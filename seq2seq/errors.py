@@ -2,12 +2,9 @@
 
 import unicodedata
 
-LONGEST = 2_000
-"""Characters of a sentence shown; what a file holds may be quoted in it."""
-
 
 class UserError(Exception):
-    """Something the user gave is wrong: one sentence that says what, where and how to mend it.
+    """Something the user gave is wrong: one sentence that says what, where and how to correct it.
 
     Scripts print the sentence alone and exit with status 1; everything else that is raised is a
     defect of this package and keeps its traceback.
@@ -15,8 +12,5 @@ class UserError(Exception):
 
     def __str__(self) -> str:
         """The sentence on one line: quoted line breaks and terminal commands are spelt out."""
-        sentence = super().__str__()
-        if len(sentence) > LONGEST:
-            sentence = f"{sentence[: LONGEST // 2]} [...] {sentence[-LONGEST // 2 :]}"
-        unseen = ("Cc", "Cf", "Cs", "Zl", "Zp")
-        return "".join(ascii(c)[1:-1] if unicodedata.category(c) in unseen else c for c in sentence)
+        text, unseen = super().__str__(), ("Cc", "Cf", "Cs", "Zl", "Zp")
+        return "".join(ascii(c)[1:-1] if unicodedata.category(c) in unseen else c for c in text)

@@ -43,15 +43,11 @@ def earlier_commits(earlier: dict[str, Any], now: dict[str, Any]) -> list[str]:
 def _git(*arguments: str) -> str | None:
     """The answer of git about this package's repository; None where it lies in none of its own."""
     root = Path(__file__).resolve().parents[1]
-
-    def ask(*words: str) -> str:
-        settings: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 10}
-        return subprocess.run(["git", *words], cwd=root, check=True, **settings).stdout.strip()
-
+    if not (root / ".git").exists():  # an installed package may lie in another's repository
+        return None
+    settings: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 10, "check": True}
     try:
-        # An installed package may lie in the repository of something else.
-        own = Path(ask("rev-parse", "--show-toplevel")).resolve() == root
-        return ask(*arguments) if own else None
+        return subprocess.run(["git", *arguments], cwd=root, **settings).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return None
 
@@ -64,26 +60,20 @@ def _version(package: str) -> str:
 
 
 def _hardware(device: torch.device) -> dict[str, str]:
-    has_affinity = hasattr(os, "sched_getaffinity")
-    record = {
-        "device": str(device),
-        "processor": _processor_name(),
-        # A container or a batch system may lend fewer cores than the machine has.
-        "cores": str(len(os.sched_getaffinity(0) if has_affinity else range(os.cpu_count() or 1))),
-        "threads": str(torch.get_num_threads()),
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "system": platform.platform(),
-    }
-    if device.type == "cuda":
-        record["gpu"] = torch.cuda.get_device_name(device)
-        record["cuda"] = str(torch.version.cuda)
-    return record
-
-
-def _processor_name() -> str:
     # platform.processor() is empty or a mere "x86_64" on Linux; the kernel knows the name.
     cpuinfo = Path("/proc/cpuinfo")
     text = cpuinfo.read_text(encoding="utf-8", errors="replace") if cpuinfo.is_file() else ""
-    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    return found[1].strip() if found else platform.processor() or platform.machine()
+    named = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    # A container or a batch system may lend fewer cores than the machine has.
+    lent = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    record = {
+        "device": str(device),
+        "processor": named[1].strip() if named else platform.processor() or platform.machine(),
+        "cores": str(lent),
+        "threads": str(torch.get_num_threads()),
+        "torch": torch.__version__,
+        "system": platform.platform(),
+    }
+    if device.type == "cuda":
+        record |= {"gpu": torch.cuda.get_device_name(device), "cuda": str(torch.version.cuda)}
+    return record

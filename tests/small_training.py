@@ -1,12 +1,16 @@
 """A training in a few seconds, and what came of it, for tests."""
 
+import itertools
 import json
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import torch
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.preparation import prepare
+from seq2seq.training.optimization import TrainingStep
 from seq2seq.training.trainer import Trainer
 
 CPU = torch.device("cpu")
@@ -15,6 +19,19 @@ CPU = torch.device("cpu")
 def train(config):
     data = prepare(config.corpus, config.tokenization, Path(config.data))
     return Trainer(config, data).run()
+
+
+def before_update(which: int, event: Callable[[], object]) -> pytest.MonkeyPatch:
+    """Let something happen when update ``which`` of this process is about to be made."""
+    run, made, patch = TrainingStep.run, itertools.count(1), pytest.MonkeyPatch()
+
+    def disturbed(self, batches, tokens, sentences):
+        if next(made) == which:
+            event()
+        return run(self, batches, tokens, sentences)
+
+    patch.setattr(TrainingStep, "run", disturbed)
+    return patch
 
 
 def weights(run) -> dict[str, torch.Tensor]:

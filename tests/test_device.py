@@ -58,31 +58,19 @@ def test_what_is_not_repeatable_is_refused_inside_and_only_where_that_is_wanted(
         assert not torch.are_deterministic_algorithms_enabled()
 
 
-@pytest.mark.parametrize(
-    ("amx", "avx512_bf16", "expected"),
-    [
-        (True, False, torch.bfloat16),
-        (False, True, torch.bfloat16),
-        (False, False, torch.float32),
-        (None, None, torch.float32),  # a version of PyTorch without these private names
-    ],
-)
-def test_auto_precision_on_cpu_follows_the_instruction_set(monkeypatch, amx, avx512_bf16, expected):
-    probes = {"_is_amx_tile_supported": amx, "_is_avx512_bf16_supported": avx512_bf16}
-    for name, supported in probes.items():
-        if supported is None:
-            monkeypatch.delattr(torch.cpu, name, raising=False)
-        else:
-            monkeypatch.setattr(torch.cpu, name, lambda found=supported: found, raising=False)
-    assert choose_precision("auto", CPU) is expected
-    assert choose_precision("bf16", CPU) is torch.bfloat16
-    assert choose_precision("fp32", CPU) is torch.float32
-
-
-@pytest.mark.parametrize(
-    ("capability", "expected"),
-    [((7, 5), torch.float32), ((8, 0), torch.bfloat16), ((9, 0), torch.bfloat16)],
-)
-def test_auto_precision_on_cuda_follows_the_compute_capability(monkeypatch, capability, expected):
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
-    assert choose_precision("auto", torch.device("cuda", 0)) is expected
+def test_auto_precision_follows_the_instruction_set_and_the_compute_capability(monkeypatch):
+    names = "_is_amx_tile_supported", "_is_avx512_bf16_supported"
+    for probes in ((True, False), (False, True), (False, False)):
+        for name, found in zip(names, probes, strict=True):
+            monkeypatch.setattr(torch.cpu, name, lambda found=found: found, raising=False)
+        expected = torch.bfloat16 if any(probes) else torch.float32
+        assert choose_precision("auto", CPU) is expected
+        assert choose_precision("bf16", CPU) is torch.bfloat16
+        assert choose_precision("fp32", CPU) is torch.float32
+    for name in names:  # a version of PyTorch without these private names
+        monkeypatch.delattr(torch.cpu, name)
+    assert choose_precision("auto", CPU) is torch.float32
+    for capability in ((7, 5), (8, 0), (9, 0)):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _, has=capability: has)
+        expected = torch.float32 if capability < (8, 0) else torch.bfloat16
+        assert choose_precision("auto", torch.device("cuda", 0)) is expected

@@ -1,8 +1,8 @@
 """The experiments at toy size: whole, the same after a kill, their controls matched."""
 
 import json
-import re
 import random
+import re
 import subprocess
 import time
 from pathlib import Path

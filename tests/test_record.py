@@ -17,7 +17,6 @@ def test_code_that_worked_at_it_before_is_remembered():
     assert second["earlier_commits"] == ["a" * 40]
     assert earlier_commits(second, c) == ["a" * 40, "b" * 40]
     assert earlier_commits(second, a) == ["b" * 40]
-    assert earlier_commits({"git_commit": None}, a) == []
 
 
 @pytest.mark.parametrize("package", ["seq2seq", "venv/site-packages/seq2seq"])

@@ -69,8 +69,7 @@ def split_corpus(config: EuroparlCorpus, raw: Path | None, home: Path) -> Path:
             if raw is None:
                 archive.unlink()  # to be downloaded again; the user's own file stays
             raise
-        with archive.open("rb") as stream:
-            clean_and_split(config, texts, folder, file_digest(stream))
+        clean_and_split(config, texts, folder, file_digest(archive))
         for path in texts.values():
             path.unlink()
 

@@ -16,7 +16,7 @@ import sentencepiece
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
 from seq2seq.errors import UserError
-from seq2seq.files import JSON_BYTES, TEXT_BYTES, parse_object, read_plain
+from seq2seq.files import parse_object
 
 WORD_START = "▁"  # how SentencePiece writes the space before a word
 RESERVED = "▅"  # SentencePiece does not learn from a sentence with this character
@@ -184,12 +184,12 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
     """
     path = directory / f"tokenizer.{side}.json"
     try:
-        description = parse_object(read_plain(path, JSON_BYTES))
+        description = parse_object(path.read_bytes())
         kind, language = description["kind"], str(description["language"])
         if kind != SentencePieceTokenizer.kind:
             return {"whitespace": WhitespaceTokenizer, "moses": MosesWordTokenizer}[kind](language)
         path = directory / f"tokenizer.{side}.model"
-        model = read_plain(path, TEXT_BYTES)
+        model = path.read_bytes()
         if not model:  # SentencePiece would take it for none at all
             raise ValueError("it is empty")
         tokenizer = SentencePieceTokenizer(language, model)

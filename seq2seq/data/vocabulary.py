@@ -7,7 +7,6 @@ from pathlib import Path
 from torchtext.vocab import Vocab
 
 from seq2seq.errors import UserError
-from seq2seq.files import TEXT_BYTES, read_plain
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
@@ -82,11 +81,11 @@ class Vocabulary:
         """Read back what :meth:`save` wrote, exactly.
 
         Raises:
-            UserError: the file is missing, too large, or not such a list.
+            UserError: the file is missing or not such a list.
         """
         try:
             # Bytes, not text mode: pieces may hold "\r" or U+2028, which are no line ends here.
-            lines = read_plain(path, TEXT_BYTES).decode("utf-8").split("\n")
+            lines = path.read_bytes().decode("utf-8").split("\n")
             rows = [line.rpartition("\t") for line in lines[:-1]]
             pieces, counts = [piece for piece, _, _ in rows], [int(count) for _, _, count in rows]
             if lines[-1] or tuple(pieces[: len(SPECIALS)]) != SPECIALS or not all(pieces):

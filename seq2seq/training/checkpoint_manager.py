@@ -1,17 +1,16 @@
 """The checkpoints of one training: written, pruned, and resumed from."""
 
 import logging
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from seq2seq.checkpoint import (
     capture_rng,
     load_checkpoint,
     load_optimizer,
+    remove_checkpoint,
     restore_rng,
     save_checkpoint,
 )
@@ -19,11 +18,10 @@ from seq2seq.config import ExperimentConfig, from_json
 from seq2seq.data.dataset import PreparedData
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
-from seq2seq.sealed_folder import remove
-from seq2seq.training.distributed import SINGLE, ProcessGroup
+from seq2seq.training.distributed import ProcessGroup
 from seq2seq.training.metrics import IntervalMetrics
 from seq2seq.training.optimization import LearningRate
-from seq2seq.training.run_folder import RunFolder
+from seq2seq.training.run_folder import OTHERWISE, RunFolder
 
 log = logging.getLogger(__name__)
 
@@ -69,17 +67,12 @@ class CheckpointManager:
     learning_rate: LearningRate
     conditions: dict[str, str]
     """What the last bits depend on, such as the number of threads."""
-    group: ProcessGroup = SINGLE
+    group: ProcessGroup
 
-    def save(
-        self, directory: Path, progress: Progress, metrics: IntervalMetrics | None = None
-    ) -> None:
-        """Write a checkpoint and delete those that are no longer needed.
-
-        ``metrics`` are those of updates that are not logged yet; None where all are.
-        """
+    def save(self, directory: Path, progress: Progress, metrics: IntervalMetrics) -> None:
+        """Write a checkpoint, with what is not logged yet, and delete those no longer needed."""
         generators = {
-            _prefix(rank) + name: state
+            _generator(rank, name): state
             for rank, states in enumerate(self.group.gather(capture_rng()))
             for name, state in states.items()
         }
@@ -88,7 +81,7 @@ class CheckpointManager:
         state = {
             "progress": asdict(progress),
             "learning_rate": self.learning_rate.state(),
-            "metrics": (metrics or IntervalMetrics()).state(),
+            "metrics": metrics.state(),
             "conditions": self.conditions,
         }
         save_checkpoint(
@@ -115,8 +108,9 @@ class CheckpointManager:
                 continue
             self.group.maximum(0)  # all have read what is renamed now
             for damaged in errors if self.group.is_first else ():
-                remove(damaged.with_name(f"{damaged.name}.damaged"))
-                damaged.rename(damaged.with_name(f"{damaged.name}.damaged"))
+                aside = damaged.with_name(f"{damaged.name}.damaged")
+                remove_checkpoint(aside)
+                damaged.rename(aside)
             return restored
         for refusal in errors.values():
             raise refusal
@@ -129,34 +123,33 @@ class CheckpointManager:
             progress = from_json(Progress, state["progress"], str(folder / "state.json"))
             metrics.restore(state["metrics"])
             self.learning_rate.restore(state["learning_rate"])
-            conditions = dict(state["conditions"])
+            before = dict(state["conditions"])
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(
                 f"state.json in {folder} is not the state of a training ({error!r}); it was saved "
                 "by another version of seq2seq, or altered."
             ) from None
+        # Other versions of a tokenizer may cut equal text into other pieces.
+        codecs = (checkpoint.source, self.data.source), (checkpoint.target, self.data.target)
+        if not all(saved.encodes_like(prepared) for saved, prepared in codecs):
+            raise UserError(
+                f"{folder} has other vocabularies than the prepared text {self.data.directory}; "
+                f"{OTHERWISE}."
+            )
         load_optimizer(folder, self.optimizer)
         self.model.load_state_dict(checkpoint.model.state_dict())
-        restore_rng(_rng_of_rank(checkpoint.rng, self.group.rank))
-        if changed := [
-            f"{name} {now} (was {conditions.get(name)})"
+        own = {_generator(self.group.rank, name): name for name in capture_rng()}
+        restore_rng({own[key]: value for key, value in checkpoint.rng.items() if key in own})
+        changed = [
+            f"{name} {now} (was {before.get(name)})"
             for name, now in self.conditions.items()
-            if conditions.get(name) != now
-        ]:
+            if before.get(name) != now
+        ]
+        if changed:
             log.warning("Resuming with %s: results will not be bit-identical.", ", ".join(changed))
         return progress, metrics
 
 
-def _prefix(rank: int) -> str:
-    """What a checkpoint puts before the generators' names of each process but the first."""
-    return f"rank-{rank}/" if rank else ""
-
-
-def _rng_of_rank(states: Mapping[str, Tensor], rank: int) -> dict[str, Tensor]:
-    """The generators of one process, under their own names; none where it is a new one."""
-    names = {name: name.removeprefix(_prefix(rank)) for name in states}
-    return {
-        own: states[name]
-        for name, own in names.items()
-        if name == _prefix(rank) + own and "/" not in own
-    }
+def _generator(rank: int, name: str) -> str:
+    """The name in a checkpoint of a process's random generator, such as cpu or rank-1/cpu."""
+    return f"rank-{rank}/{name}" if rank else name

@@ -6,14 +6,13 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
 import torch.distributed as dist
 from jaxtyping import Float
-from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
+from torch import Tensor
 
 from seq2seq.device import choose_device
 from seq2seq.errors import UserError
@@ -33,16 +32,10 @@ class ProcessGroup:
         """Process number ``rank``, from 0, of ``size``; several need :func:`process_group`."""
         self.rank = rank
         self.size = size
-
-    @property
-    def is_first(self) -> bool:
+        self.is_first = rank == 0
         """Whether this is the process that writes files and the log."""
-        return self.rank == 0
-
-    @property
-    def share(self) -> slice:
+        self.share = slice(rank, None, size)
         """Which of some items are for this process; shares differ by one item at most."""
-        return slice(self.rank, None, self.size)
 
     def gather(self, value: Item) -> list[Item]:
         """The value of every process, in the order of ranks."""
@@ -73,7 +66,7 @@ class ProcessGroup:
 
     def require_equal(self, facts: Mapping[str, object]) -> None:
         """Refuse processes that differ in one of these facts; UserError names it."""
-        for rank, others in enumerate(everyone := self.gather(dict(facts))):
+        for rank, others in enumerate(everyone := self.gather(facts)):
             for name, mine in everyone[0].items():
                 if others.get(name) != mine:
                     raise UserError(
@@ -87,18 +80,6 @@ class ProcessGroup:
             drawn = np.random.SeedSequence([seed, self.rank]).generate_state(1, np.uint64)
             torch.manual_seed(int(drawn[0]))
 
-    def wrap(self, module: nn.Module) -> nn.Module:
-        """The module with gradients that are means over all processes; it starts as rank 0's."""
-        if self.size == 1:
-            return module
-        return DistributedDataParallel(module, gradient_as_bucket_view=True)
-
-    def sync(self, wrapped: nn.Module, last: bool) -> contextlib.AbstractContextManager[None]:
-        """A context for one forward and backward pass; only the last of an update exchanges."""
-        if isinstance(wrapped, DistributedDataParallel) and not last:
-            return wrapped.no_sync()
-        return contextlib.nullcontext()
-
 
 SINGLE = ProcessGroup()
 
@@ -107,11 +88,8 @@ SINGLE = ProcessGroup()
 def process_group(device: str) -> Iterator[ProcessGroup]:
     """A context in which this process trains with those that torchrun has started with it.
 
-    Each process of a machine takes a GPU of its own, where there are GPUs. Only the first logs
-    anything but errors.
-
-    Args:
-        device: auto | cpu | cuda.
+    Each process of a machine takes a GPU of its own, where there are GPUs, unless ``device`` is
+    cpu. Only the first logs anything but errors.
 
     Raises:
         UserError: the machine has fewer GPUs than processes, or another process has ended.
@@ -127,9 +105,10 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
     # All processes leave NCCL together: one that fails alone would wait for the others and say
     # nothing. So it just ends, and torchrun ends them.
     leaves = backend == "gloo"
-    settings: dict[str, Any] = {"rank": group.rank, "world_size": size, "timeout": TIMEOUT}
     try:
-        dist.init_process_group(backend, store=_store(), **settings)
+        dist.init_process_group(
+            backend, store=_store(), rank=group.rank, world_size=size, timeout=TIMEOUT
+        )
         yield group
         leaves = True
     except UserError:

@@ -2,9 +2,7 @@
 
 import logging
 import signal
-import threading
 from types import FrameType
-from typing import Any
 
 log = logging.getLogger(__name__)
 
@@ -21,18 +19,15 @@ class Interrupted(BaseException):
 class Interruption:
     """A context that records Ctrl-C (SIGINT) and SIGTERM in :attr:`received`.
 
-    A second Ctrl-C raises KeyboardInterrupt at once. Signals reach the main thread only; in
-    another one this does nothing.
+    A second Ctrl-C raises KeyboardInterrupt at once.
     """
 
     def __init__(self) -> None:
         self.received: int | None = None
-        self._previous: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> "Interruption":
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._previous[number] = signal.signal(number, self._receive)
+        signals = signal.SIGINT, signal.SIGTERM
+        self._previous = {number: signal.signal(number, self._receive) for number in signals}
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -38,15 +38,9 @@ def batch_loss(
     To accumulate several batches, give as ``scale`` one over the tokens (or sentences) of all of
     them: the loss then does not depend on how they were divided.
     """
-    outputs = model(batch.source, batch.source_lengths, batch.target_input)
-    return output_loss(
-        batch.at_targets(outputs),
-        model.output.weight,
-        model.output.bias,
-        batch.at_targets(batch.target_output),
-        smoothing,
-        scale,
-    )
+    outputs = batch.at_targets(model(batch.source, batch.source_lengths, batch.target_input))
+    targets = batch.at_targets(batch.target_output)
+    return output_loss(outputs, model.output.weight, model.output.bias, targets, smoothing, scale)
 
 
 def output_loss(

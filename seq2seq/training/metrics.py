@@ -1,71 +1,43 @@
 """What a training measures, and the files that keep it: JSON lines, and TensorBoard's events."""
 
+import contextlib
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
 from jaxtyping import Int
 from numpy import ndarray
 
 from seq2seq.errors import UserError
-from seq2seq.files import write_whole
-from seq2seq.training.training_step import Update
+from seq2seq.files import parse_object, write_whole
+from seq2seq.training.optimization import Update
 
 
 class JsonlLog:
-    """A file of JSON objects, one a line; each has ``update``."""
+    """A file of JSON objects, one a line, each of an ``update``; TensorBoard's events if wanted."""
 
-    def __init__(self, path: Path, writes: bool = True) -> None:
+    def __init__(self, path: Path, writes: bool = True, tensorboard: bool = False) -> None:
         """Use ``path``, created with the first line; several processes leave writing to one."""
         self.path = path
         self.writes = writes
-
-    def read(self) -> list[dict[str, Any]]:
-        """All entries; a line that a crash cut short, or damage made no JSON, is left out."""
-        entries = []
-        for line in self.path.read_bytes().split(b"\n") if self.path.exists() else ():
-            try:
-                entry = json.loads(line)
-            except ValueError:  # what is not UTF-8 raises one, too
-                continue
-            if isinstance(entry, dict) and isinstance(entry.get("update"), int):
-                entries.append(entry)
-        return entries
-
-    def add(self, entry: dict[str, Any]) -> None:
-        """Append one entry."""
-        if self.writes:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(entry) + "\n")
-
-    def keep(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
-        """Drop the entries that are not ``wanted``."""
-        if self.writes and self.path.exists():
-            lines = [json.dumps(entry) + "\n" for entry in self.read() if wanted(entry)]
-            write_whole(self.path, "".join(lines).encode())
-
-
-class Metrics(JsonlLog):
-    """``metrics.jsonl`` of a run folder, and TensorBoard's events next to it if wanted.
-
-    An entry has ``kind`` (train | validation) and ``update``.
-    """
-
-    def __init__(self, folder: Path, tensorboard: bool = False, writes: bool = True) -> None:
-        super().__init__(folder / "metrics.jsonl", writes)
         self.tensorboard = tensorboard and writes
         self.writer: Any = None
 
     def rewind(self, update: int, validated: int) -> None:
-        """Drop what was measured after ``update``, and validations after ``validated``.
+        """Drop entries after ``update``, validations after ``validated``, and damaged lines.
 
         The last validation may have been cut off after the updates before it were saved.
         """
-        last = {"train": update, "validation": validated}
-        self.keep(lambda entry: entry["update"] <= last.get(entry.get("kind", ""), -1))
+        kept = []
+        for line in self.path.read_bytes().split(b"\n") if self.path.exists() else ():
+            # Half a line after a crash, or damage.
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                entry = parse_object(line)
+                if entry["update"] <= (validated if entry.get("kind") == "validation" else update):
+                    kept.append(line + b"\n")
+        if self.writes and self.path.exists():
+            write_whole(self.path, b"".join(kept))
         if self.tensorboard:
             try:
                 from torch.utils.tensorboard import SummaryWriter
@@ -78,12 +50,13 @@ class Metrics(JsonlLog):
             self.writer = SummaryWriter(str(folder), purge_step=update + 1)
 
     def add(self, entry: dict[str, Any]) -> None:
-        """Append one entry, to TensorBoard too."""
-        super().add(entry)
-        if self.writer is not None:
-            for name, value in entry.items():
-                if isinstance(value, int | float) and name != "update":
-                    self.writer.add_scalar(f"{entry['kind']}/{name}", value, entry["update"])
+        """Append one entry."""
+        if self.writes:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(entry) + "\n")
+        for name, value in entry.items() if self.writer is not None else ():
+            if isinstance(value, int | float) and name != "update":
+                self.writer.add_scalar(f"{entry['kind']}/{name}", value, entry["update"])
 
     def close(self) -> None:
         """Flush TensorBoard's events."""
@@ -110,20 +83,13 @@ class IntervalMetrics:
 
     def fetch(self) -> list[tuple[int, Int[ndarray, "_"]]]:
         """Fetch the numbers from the device; return number and pairs of each skipped update."""
-        if not self._pending:
-            return []
-        pending, self._pending = self._pending, []
-        columns = [
-            torch.stack([getattr(update, name).double() for _, update, _ in pending])
-            for name in ("negative_log_likelihood", "gradient_norm", "taken")
-        ]
         skipped = []
-        rows = torch.stack(columns, dim=1).tolist()
-        for (number, update, pairs), (likelihood, norm, taken) in zip(pending, rows, strict=True):
+        for number, (likelihood, norm, taken, tokens), pairs in self._pending:
             if taken:
-                self._finite.append([likelihood, norm, update.tokens])
+                self._finite.append([likelihood.item(), norm.item(), tokens])
             else:
                 skipped.append((number, pairs))
+        self._pending = []
         self.nonfinite += len(skipped)
         return skipped
 

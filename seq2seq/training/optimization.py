@@ -1,20 +1,102 @@
-"""The update rule and the learning rate over time."""
+"""One update: forward, backward, clipping, the optimizer's step, the learning rate over time."""
 
 import inspect
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
-from seq2seq.config import OptimizerConfig
+from seq2seq.config import OptimizerConfig, TrainingConfig
+from seq2seq.data.batching import Batch, blank_batch
+from seq2seq.device import mixed_precision
+from seq2seq.model.translation import TranslationModel
+from seq2seq.training.allocator import return_idle_memory
+from seq2seq.training.distributed import SINGLE, ProcessGroup
+from seq2seq.training.loss import BatchLoss, batch_loss
+
+
+class Update(NamedTuple):
+    """What an update leaves to report; tensors stay on the device."""
+
+    negative_log_likelihood: Float[Tensor, ""]
+    """Summed over the target tokens, in nats."""
+    gradient_norm: Float[Tensor, ""]
+    """Before clipping."""
+    taken: Bool[Tensor, ""]
+    """False where loss or gradient was not finite, and the update was skipped."""
+    tokens: int
+    """Target tokens of all processes, ends of sentence included."""
+
+
+@dataclass
+class TrainingStep:
+    """Updates a model from micro-batches, of which each process has its share."""
+
+    model: TranslationModel
+    optimizer: torch.optim.Optimizer
+    config: TrainingConfig
+    device: torch.device
+    precision: torch.dtype
+    group: ProcessGroup = SINGLE
+
+    def __post_init__(self) -> None:
+        self.objective: Any = _Objective(self.model)
+        if self.group.size > 1:
+            self.objective = DistributedDataParallel(self.objective, gradient_as_bucket_view=True)
+            # After its first backward pass DDP regroups the gradients that it sums together, which
+            # with three processes or more decides the last bits. That must not happen in the first
+            # update: a resumed training would end otherwise than an uninterrupted one.
+            self._loss(blank_batch(), 1.0).smoothed.backward()
+            self.optimizer.zero_grad(set_to_none=True)
+
+    def run(
+        self, batches: list[Batch], tokens: int | None = None, sentences: int | None = None
+    ) -> Update:
+        """One update; its loss is the mean per token of all micro-batches, or per sentence.
+
+        ``batches`` are this process's shares of the micro-batches, ``tokens`` and ``sentences``
+        what all processes have together (None: one process has all).
+        """
+        self.model.train()
+        if tokens is None or sentences is None:
+            tokens = sum(len(batch.target_cells) for batch in batches)
+            sentences = sum(len(batch.indices) for batch in batches)
+        count = tokens if self.config.loss_normalization == "token" else sentences
+        scale = self.group.size / count  # DDP's gradient is a mean over the processes, not a sum
+        likelihood = torch.zeros((), device=self.device)
+        for i, batch in enumerate(batches, start=1):
+            # Processes exchange gradients in the last pass of an update only.
+            self.objective.require_backward_grad_sync = i == len(batches)
+            loss = self._loss(batch, scale)
+            loss.smoothed.backward()
+            likelihood += loss.negative_log_likelihood
+        self.group.sum(likelihood)
+        norm, taken = clipped_step(self.optimizer, self.config.clip_norm, likelihood)
+        self.optimizer.zero_grad(set_to_none=True)
+        return_idle_memory()
+        return Update(likelihood, norm, taken, tokens)
+
+    def _loss(self, batch: Batch, scale: float) -> BatchLoss:
+        with mixed_precision(self.device, self.precision):
+            return self.objective(batch.to(self.device), self.config.label_smoothing, scale)
+
+
+class _Objective(nn.Module):
+    """The model and its loss as one module, for DDP."""
+
+    def __init__(self, model: TranslationModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: Batch, smoothing: float, scale: float) -> BatchLoss:
+        return batch_loss(self.model, batch, smoothing, scale)
 
 
 class _Adam(torch.optim.Adam):
-    """Adam without the decorators that hide its methods from torch.compile.
-
-    Nothing is compiled here, and they would import that compiler: two seconds and 150 MB.
-    """
+    """Adam without decorators that import torch.compile, unused here: two seconds and 150 MB."""
 
     add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)
     state_dict = inspect.unwrap(torch.optim.Adam.state_dict)
@@ -35,23 +117,15 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
     return torch.optim.SGD(parameters, momentum=config.momentum, **common)
 
 
-class ClippedStep(NamedTuple):
-    """What a step was like; the tensors stay on the device."""
-
-    norm: Float[Tensor, ""]
-    """Of the gradient, before clipping."""
-    taken: Bool[Tensor, ""]
-    """False where the loss or the gradient was not finite: parameters and moments are as before."""
-
-
 def clipped_step(
     optimizer: torch.optim.Optimizer, limit: float, loss: Float[Tensor, ""]
-) -> ClippedStep:
+) -> tuple[Float[Tensor, ""], Bool[Tensor, ""]]:
     """One step along the gradient of ``loss``, scaled down to a norm of ``limit`` (0: as it is).
 
-    Clipping is by norm (Pascanu et al. 2013). The fused Adam divides by a ``grad_scale`` as it
-    reads the gradient, and does nothing where ``found_inf`` is set, so nothing waits for a GPU; the
-    others need a pass over all gradients, and wait.
+    Returns the gradient's norm before clipping (Pascanu et al. 2013), and whether the step was
+    taken: where loss or gradient is not finite, parameters and moments stay as they are. The fused
+    Adam divides by a ``grad_scale`` as it reads the gradient, and does nothing where ``found_inf``
+    is set, so nothing waits for a GPU; the others need a pass over all gradients, and wait.
     """
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     norm = torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
@@ -69,7 +143,7 @@ def clipped_step(
         if limit:
             torch.nn.utils.clip_grads_with_norm_(parameters, limit, norm)
         optimizer.step()
-    return ClippedStep(norm, taken)
+    return norm, taken
 
 
 class LearningRate:
@@ -121,7 +195,7 @@ class LearningRate:
             self.stale = 0
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint must keep."""
+        """What a checkpoint keeps."""
         return {"plateau_factor": self.plateau_factor, "stale": self.stale}
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -7,12 +7,11 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from seq2seq.checkpoint import newest_checkpoints
+from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoint
 from seq2seq.config import ExperimentConfig, flatten, to_json
 from seq2seq.data.parallel_text import SIDES
 from seq2seq.errors import UserError
 from seq2seq.files import parse_object, write_json
-from seq2seq.sealed_folder import is_sealed, remove
 
 NOT_PART_OF_A_RUN = (
     *("data", "output", "systems", "baseline", "baselines", "seeds", "beams", "test_texts"),
@@ -22,6 +21,7 @@ NOT_PART_OF_A_RUN = (
     *("training.max_nonfinite_updates", "training.save_minutes"),
 )
 """Where files lie (the text itself is compared by its hashes) and how results are shown."""
+OTHERWISE = "choose another name=, seed= or output=, or move that folder away"
 
 
 def identity(config: dict[str, Any]) -> dict[str, Any]:
@@ -52,11 +52,11 @@ class RunFolder:
 
     def prune(self, keep: int) -> None:
         """Delete all but the best checkpoint, the newest and the ``keep`` newest of validations."""
-        sealed = [folder for folder in self.newest() if is_sealed(folder)]
-        needed = {*sealed[:1], *[f for f in sealed if f.name.startswith("update-")][:keep]}
+        whole = [folder for folder in self.newest() if has_manifest(folder)]
+        needed = {*whole[:1], *[f for f in whole if f.name.startswith("update-")][:keep]}
         cut_off = (self.path / "checkpoints").glob("*-*.part")
         for folder in {*self.newest(), *cut_off} - needed:
-            remove(folder)
+            remove_checkpoint(folder)
 
     def lock(self) -> contextlib.AbstractContextManager[object]:
         """A context that keeps other processes from training in this folder.
@@ -80,25 +80,21 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             write_json(path, mine)
             return
-        old = identity(_read_object(path, f"move the folder {self.path} away"))
-        new = identity(mine)
+        old, new = identity(_read_object(path, "move its folder away")), identity(mine)
         for key in sorted(old.keys() | new.keys()):
             if old.get(key) != new.get(key):
                 raise UserError(
                     f"{self.path} holds a run of another config: {key} was {old.get(key)} and is "
-                    f"now {new.get(key)}; choose another name=, seed= or output=, or move that "
-                    "folder away."
+                    f"now {new.get(key)}; {OTHERWISE}."
                 )
 
     def require_text(self, hashes: dict[str, str]) -> None:
-        """Refuse to resume with text or vocabularies other than these, by their SHA-256."""
-        record = self.record()
-        earlier = {**record.get("data_sha256", {}), **record.get("vocabulary_sha256", {})}
-        for name, digest in hashes.items() if earlier else ():
-            if earlier.get(name) != digest:
+        """Refuse to resume with text other than this, by the SHA-256 of each file."""
+        for name, digest in self.record().get("data_sha256", hashes).items():
+            if hashes.get(name) != digest:
                 raise UserError(
                     f"{self.path} was trained on another text: {name} has changed since; restore "
-                    "it, choose another name=, seed= or output=, or move that folder away."
+                    f"it, {OTHERWISE}."
                 )
 
     @property
@@ -121,8 +117,8 @@ class RunFolder:
         write_json(self.path / "run.json", record)
 
 
-def _read_object(path: Path, fix: str) -> dict[str, Any]:
+def _read_object(path: Path, remedy: str) -> dict[str, Any]:
     try:
         return parse_object(path.read_bytes())
     except ValueError:
-        raise UserError(f"{path} is not JSON; {fix}.") from None
+        raise UserError(f"{path} is not JSON; {remedy}.") from None

@@ -51,9 +51,7 @@ class Threads:
     def _clocks(self) -> tuple[float, float, float]:
         """Seconds: of the wall clock, busy of all usable cores, and used by this process."""
         usable = {f"cpu{core}" for core in os.sched_getaffinity(0)}
-        ticks = 0
-        for line in self.statistics.read_text().split("\n"):
-            name, *counts = line.split() or [""]
-            if name in usable:  # user, nice, system; then idle, waiting for a disk, interrupts, ...
-                ticks += sum(int(count) for count in counts[:3])
+        rows = (line.split() for line in self.statistics.read_text().split("\n") if line)
+        # User, nice, system; then idle, waiting for a disk, interrupts, ...
+        ticks = sum(sum(map(int, counts[:3])) for name, *counts in rows if name in usable)
         return time.monotonic(), ticks / os.sysconf("SC_CLK_TCK"), time.process_time()

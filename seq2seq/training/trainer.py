@@ -1,13 +1,12 @@
 """The training loop: updates, validations, checkpoints, early stopping."""
 
 import contextlib
-import hashlib
 import logging
 import math
 import sys
 import time
 from dataclasses import asdict
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import torch
@@ -15,7 +14,7 @@ from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from seq2seq.config import ExperimentConfig, to_json
-from seq2seq.data.batching import Batch, BatchPlan, blank_batch, collate
+from seq2seq.data.batching import BatchPlan, blank_batch, collate
 from seq2seq.data.dataset import PreparedData
 from seq2seq.device import choose_device, choose_precision, deterministic
 from seq2seq.errors import UserError
@@ -26,14 +25,18 @@ from seq2seq.training.allocator import freed_memory_kept
 from seq2seq.training.checkpoint_manager import CheckpointManager, Progress
 from seq2seq.training.distributed import SINGLE, ProcessGroup
 from seq2seq.training.interruption import Interrupted, Interruption
-from seq2seq.training.metrics import IntervalMetrics, JsonlLog, Metrics
-from seq2seq.training.optimization import LearningRate, build_optimizer
+from seq2seq.training.metrics import IntervalMetrics, JsonlLog
+from seq2seq.training.optimization import LearningRate, TrainingStep, build_optimizer
 from seq2seq.training.run_folder import RunFolder, identity
 from seq2seq.training.threads import Threads
-from seq2seq.training.training_step import TrainingStep
 from seq2seq.training.validation import Validator
 
 log = logging.getLogger(__name__)
+
+LOWER_THE_RATE = (
+    "train again under another name= with a lower training.optimizer.learning_rate or more "
+    "training.optimizer.warmup_updates."
+)
 
 
 class Trainer:
@@ -80,11 +83,6 @@ class Trainer:
             *(self.folder, config, data, self.model, self.optimizer, self.rate),
             *(self.conditions, group),
         )
-        # Other versions of a tokenizer may cut equal text into other pieces.
-        self.vocabularies = {
-            f"{side}.vocabulary": hashlib.sha256(repr((v.pieces, v.counts)).encode()).hexdigest()
-            for side, v in (("source", data.source.vocabulary), ("target", data.target.vocabulary))
-        }
         self.progress = Progress()
         self.interval = IntervalMetrics()
         group.seed(config.seed)
@@ -99,7 +97,7 @@ class Trainer:
         """
         if self.group.is_first:
             self.folder.claim()
-            self.folder.require_text({**self.data.hashes, **self.vocabularies})
+            self.folder.require_text(self.data.hashes)
         (finished,) = self.group.maximum(self.group.is_first and self.folder.finished)
         if finished:
             log.info("%s is already trained.", self.folder.path)
@@ -111,26 +109,48 @@ class Trainer:
         return self.folder
 
     def _train(self, interruption: Interruption) -> None:
-        training, writes = self.config.training, self.group.is_first
-        self.metrics = Metrics(self.folder.path, training.tensorboard, writes)
-        self.nonfinite = JsonlLog(self.folder.path / "nonfinite.jsonl", writes)
-        self.environment = environment_record(self.device)
+        training, path, writes = self.config.training, self.folder.path, self.group.is_first
+        self.metrics = JsonlLog(path / "metrics.jsonl", writes, training.tensorboard)
+        self.nonfinite = JsonlLog(path / "nonfinite.jsonl", writes)
         self._resume()
+        environment = environment_record(self.device)
         before = self.folder.record() if self.progress.update else {}
-        self.environment["earlier_commits"] = earlier_commits(before, self.environment)
+        self.facts = {
+            "experiment": self.config.name,
+            "system": self.config.system,
+            "seed": self.config.seed,
+            "parameters": self.model.parameter_counts(),
+            "precision": self.conditions["precision"],
+            "kernels": self.conditions["kernels"],
+            "processes": self.group.size,
+            "training_pairs": len(self.data.train),
+            "skipped_pairs": self.data.skipped,
+            "data_sha256": self.data.hashes,
+            **environment,
+            "earlier_commits": earlier_commits(before, environment),
+        }
         self._write_record("running")
         log.info(
             "%s: %s parameters, %s training pairs, %d updates an epoch, %s on %s, into %s",
             *(self.config.system, f"{self.model.parameter_counts()['total']:,}"),
             *(f"{len(self.data.train):,}", self._epoch_length, self.conditions["precision"]),
-            *(self.device, self.folder.path),
+            *(self.device, path),
         )
         self._threads = Threads(
             fixed=not training.adapt_threads or training.deterministic or self.group.size > 1
         )
         self._clock = time.monotonic() - self.progress.seconds
         self._saved = time.monotonic()
-        with logging_redirect_tqdm(), self._bar() as bar, freed_memory_kept():
+        bar = tqdm(
+            total=self._most_updates,
+            initial=self.progress.update,
+            unit="update",
+            desc=f"{self.config.system} seed {self.config.seed}",
+            # None: no bar when the output is not a terminal; the log has plain lines then.
+            disable=None if writes else True,
+            dynamic_ncols=True,
+        )
+        with logging_redirect_tqdm(), bar, freed_memory_kept():
             while not (reason := self._end()):
                 self._epoch(bar, interruption)
         if self.progress.validated_update < self.progress.update:
@@ -143,7 +163,7 @@ class Trainer:
         )
         (number,) = self.group.maximum(interruption.received or 0)
         if number:  # too late to stop this training, but what follows must not begin
-            raise Interrupted(number, f"Stopped; training into {self.folder.path} has finished.")
+            raise Interrupted(number, f"Stopped; training into {path} has finished.")
 
     def _resume(self) -> None:
         """Restore the newest checkpoint of this run, when there is one."""
@@ -152,13 +172,8 @@ class Trainer:
             log.info("Resuming %s from update %d.", self.folder.path, self.progress.update)
         progress = self.progress
         self.group.require_equal({"the newest checkpoint's update": progress.update})
-        if progress.position and progress.position >= len(self._groups(progress.epoch)):
-            raise UserError(
-                f"The checkpoint of update {progress.update} in {self.folder.path} has position="
-                f"{progress.position}, beyond epoch {progress.epoch}; it was altered: delete it."
-            )
-        self.metrics.rewind(progress.update, progress.validated_update)
-        self.nonfinite.keep(lambda entry: entry["update"] <= progress.update)
+        for entries in (self.metrics, self.nonfinite):
+            entries.rewind(progress.update, progress.validated_update)
 
     def _end(self) -> str | None:
         """Why training is over; None while it is not."""
@@ -177,6 +192,7 @@ class Trainer:
         """Make the remaining updates of the current epoch."""
         training, progress = self.config.training, self.progress
         groups = self._groups(progress.epoch)
+        progress.position %= len(groups)  # one that was altered might not end
         for group in groups[progress.position :]:
             rate = self.rate.apply(progress.update + 1)
             self._update(group)
@@ -204,9 +220,10 @@ class Trainer:
                 return
 
     def _update(self, group: list[np.ndarray]) -> None:
-        """Make one update from these batches of pairs."""
+        """Make one update from these batches of pairs, of which this process takes its share."""
         clock = time.monotonic()
-        batches = [self._share(pairs) for pairs in group]
+        shares = [pairs[self.group.share] for pairs in group]
+        batches = [collate(self.data.train, own) if len(own) else blank_batch() for own in shares]
         together = np.concatenate(group)
         tokens = int((self.data.train.target_lengths[together] + 1).sum())
         self.interval.waited += time.monotonic() - clock
@@ -215,11 +232,6 @@ class Trainer:
         self.progress.position += 1
         self.progress.target_tokens += update.tokens
         self.interval.add(self.progress.update, update, together)
-
-    def _share(self, pairs: np.ndarray) -> Batch:
-        """This process's part of a batch."""
-        mine = pairs[self.group.share]
-        return collate(self.data.train, mine) if len(mine) else blank_batch()
 
     def _groups(self, epoch: int) -> list[list[np.ndarray]]:
         """The epoch's batches, grouped into updates."""
@@ -233,7 +245,11 @@ class Trainer:
         """Measure the dev set and save the newest checkpoint, and the best one if it is."""
         progress, metric = self.progress, self.config.training.early_stopping_metric
         validation = self.validator.run()
-        validation.require_finite(progress.update)
+        if not math.isfinite(validation.loss):  # such weights must not become a checkpoint
+            raise UserError(
+                f"The dev loss became {validation.loss} by update {progress.update}; "
+                f"{LOWER_THE_RATE}"
+            )
         progress.validated_update = progress.update
         value, best = getattr(validation, metric), progress.best_metric
         improved = best is None or (value < best if metric == "loss" else value > best)
@@ -245,13 +261,12 @@ class Trainer:
         entry = {"kind": "validation", "update": progress.update, "epoch": self._epochs()}
         self.metrics.add({**entry, **asdict(validation), "seconds": progress.seconds})
         log.info(
-            "update %d, epoch %.2f: dev loss %.4f, perplexity %.2f%s%s",
-            *(progress.update, self._epochs(), validation.loss, validation.perplexity or math.inf),
-            *(validation.describe_bleu(), " (best)" if improved else ""),
+            "update %d, epoch %.2f: %s%s",
+            *(progress.update, self._epochs(), validation, " (best)" if improved else ""),
         )
         if improved:
-            self.checkpoints.save(self.folder.best, progress)
-        self.checkpoints.save(self.folder.checkpoint(progress.update), progress)
+            self.checkpoints.save(self.folder.best, progress, self.interval)
+        self.checkpoints.save(self.folder.checkpoint(progress.update), progress, self.interval)
         self._saved = time.monotonic()
         self._write_record("running")
         self.interval = IntervalMetrics()  # so that validation does not count as training time
@@ -292,9 +307,8 @@ class Trainer:
         if self.progress.nonfinite > limit:
             raise UserError(
                 f"{self.progress.nonfinite} updates had no finite loss or gradient, more than "
-                f"training.max_nonfinite_updates={limit}; {self.nonfinite.path} lists their lines. "
-                "Train again under another name= with a lower training.optimizer.learning_rate or "
-                "more training.optimizer.warmup_updates."
+                f"training.max_nonfinite_updates={limit}; {self.nonfinite.path} lists their lines: "
+                f"{LOWER_THE_RATE}"
             )
 
     def _log_updates(self, rate: float, bar: tqdm) -> None:
@@ -316,35 +330,7 @@ class Trainer:
         """Epochs completed, with the fraction of the current one."""
         return round(self.progress.epoch + self.progress.position / self._epoch_length, 3)
 
-    def _bar(self) -> tqdm:
-        return tqdm(
-            total=self._most_updates,
-            initial=self.progress.update,
-            unit="update",
-            desc=f"{self.config.system} seed {self.config.seed}",
-            # None: no bar when the output is not a terminal; the log has plain lines then.
-            disable=None if self.group.is_first else True,
-            dynamic_ncols=True,
-        )
-
     def _write_record(self, status: str, reason: str | None = None) -> None:
-        if not self.group.is_first:
-            return
-        record: dict[str, Any] = {
-            "status": status,
-            "reason": reason,
-            "experiment": self.config.name,
-            "system": self.config.system,
-            "seed": self.config.seed,
-            "parameters": self.model.parameter_counts(),
-            "precision": self.conditions["precision"],
-            "kernels": self.conditions["kernels"],
-            "processes": self.group.size,
-            "training_pairs": len(self.data.train),
-            "skipped_pairs": self.data.skipped,
-            "data_sha256": self.data.hashes,
-            "vocabulary_sha256": self.vocabularies,
-            "progress": asdict(self.progress),
-            **self.environment,
-        }
-        self.folder.write_record(record)
+        if self.group.is_first:
+            now = {"status": status, "reason": reason, "progress": asdict(self.progress)}
+            self.folder.write_record(now | self.facts)

@@ -15,7 +15,6 @@ from seq2seq.data.dataset import PreparedData
 from seq2seq.data.text import read_lines
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import mixed_precision
-from seq2seq.errors import UserError
 from seq2seq.evaluation.lengths import bucket_members, perplexity, source_words
 from seq2seq.evaluation.scores import bleu, bleu_counts
 from seq2seq.model.translation import TranslationModel
@@ -40,21 +39,13 @@ class Validation:
     bleu_by_length: dict[str, float]
     """The same by bucket of source words; empty buckets are left out."""
 
-    def require_finite(self, update: int) -> None:
-        """End a training that has diverged, before its weights are saved as validated ones."""
-        if not math.isfinite(self.loss):
-            raise UserError(
-                f"The dev loss became {self.loss} by update {update}; train again under "
-                "another name= with a lower training.optimizer.learning_rate or more "
-                "training.optimizer.warmup_updates."
-            )
-
-    def describe_bleu(self) -> str:
-        """BLEU and BLEU by length as a part of a log line; empty when not measured."""
+    def __str__(self) -> str:
+        """A part of a log line."""
+        text = f"dev loss {self.loss:.4f}, perplexity {self.perplexity or math.inf:.2f}"
         if self.bleu is None:
-            return ""
+            return text
         buckets = " ".join(f"{words}: {score:.1f}" for words, score in self.bleu_by_length.items())
-        return f", BLEU {self.bleu:.2f} ({buckets})"
+        return f"{text}, BLEU {self.bleu:.2f} ({buckets})"
 
 
 @dataclass
@@ -74,11 +65,9 @@ class Validator:
         self.plan = BatchPlan(data.valid, BATCH, "sentences", seed=0, shuffle=False)
         self.sources = list(islice(read_lines(data.corpus.valid.source), count))
         self.references = list(islice(read_lines(data.corpus.valid.target), count))
-        words = source_words(self.sources)
-        self.members = bucket_members(words, self.length_buckets) if count else {}
-        codecs = data.source, data.target
+        self.members = bucket_members(source_words(self.sources), self.length_buckets)
         self.translator = Translator(
-            self.model, *codecs, self.device, self.precision, data.max_pieces
+            *(self.model, data.source, data.target, self.device, self.precision, data.max_pieces)
         )
 
     def run(self) -> Validation:

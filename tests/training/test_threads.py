@@ -42,23 +42,23 @@ def machine(monkeypatch, tmp_path):
     torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize(
-    ("others", "expected"),
-    [
+def test_threads_follow_the_load_and_come_back(machine):
+    adapting = Threads(fixed=False, statistics=machine.file)
+    for others, expected in (
         ([], 4),
         ([0.1, 0.1], 4),  # what a system does by itself
         ([1.0], 3),
         ([0.5, 0.5, 0.5, 0.5], 2),
         ([1.0, 1.0, 1.0, 1.0], 1),
         ([0.0, 0.0, 0.0, 0.0, 1.0, 1.0], 4),  # cores that this process may not use
-    ],
-)
-def test_threads_follow_the_load_and_come_back(machine, others, expected):
-    adapting = Threads(fixed=False, statistics=machine.file)
-    for load, threads_then in ((others, expected), ([], 4)):
-        machine.pass_time(5, own=2, others=load)
+    ):
+        machine.pass_time(5, own=2, others=others)
         adapting.adapt()
-        assert torch.get_num_threads() == threads_then
+        assert torch.get_num_threads() == expected
+    for expected in (4, 2):  # less than a second decides nothing, and is not lost
+        machine.pass_time(0.6, own=2, others=[1.0, 1.0])
+        adapting.adapt()
+        assert torch.get_num_threads() == expected
 
 
 def test_a_fixed_number_stays_and_so_does_a_system_without_these_statistics(machine):
@@ -68,11 +68,3 @@ def test_a_fixed_number_stays_and_so_does_a_system_without_these_statistics(mach
     for threads_ in (fixed, unknown):
         threads_.adapt()
         assert torch.get_num_threads() == 4
-
-
-def test_less_than_a_second_decides_nothing_and_is_not_lost(machine):
-    adapting = Threads(fixed=False, statistics=machine.file)
-    for _ in range(2):
-        machine.pass_time(0.6, own=2, others=[1.0, 1.0])
-        adapting.adapt()
-    assert torch.get_num_threads() == 2

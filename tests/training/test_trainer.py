@@ -17,20 +17,18 @@ from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
 from seq2seq.model.fast.operations import plain_operations
 from seq2seq.model.translation import TranslationModel
-from seq2seq.training.distributed import SINGLE, ProcessGroup
 from seq2seq.training.loss import batch_loss
+from seq2seq.training.optimization import TrainingStep
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
-from seq2seq.training.training_step import TrainingStep
 from seq2seq.training.validation import Validator
 
 CPU = torch.device("cpu")
 
 
-def trainer_of(config, group: ProcessGroup = SINGLE) -> Trainer:
+def trainer_of(config) -> Trainer:
     """A training before its first update."""
-    data = prepare(config.corpus, config.tokenization, Path(config.data))
-    return Trainer(config, data, group)
+    return Trainer(config, prepare(config.corpus, config.tokenization, Path(config.data)))
 
 
 def trained(run) -> list[dict]:
@@ -54,42 +52,26 @@ def test_the_seed_decides_weights_order_and_dropout(folder):
     one, again, other = drawn(1), drawn(1), drawn(2)
     assert one == again
     assert all(mine != theirs for mine, theirs in zip(one, other, strict=True))
-    given = []
-    group = ProcessGroup()
-    group.seed = given.append
-    trainer_of(dataclasses.replace(reversal_experiment(folder), seed=7), group)
-    assert given == [7]
 
 
-def test_accumulated_micro_batches_make_the_update_of_the_whole_batch(folder):
-    """Loss and gradient are per token of the whole update, not per micro-batch.
-
-    SGD, whose step is the gradient: Adam's first step makes rounding as large as the rest.
-    """
-    config = without_dropout(with_optimizer(reversal_experiment(folder), kind="sgd"))
-    whole, parts = trainer_of(config), trainer_of(config)
-    indices = whole.plan.epoch(0)[0]
-    cuts = [indices[:3], indices[3:11], indices[11:]]
-    found = whole.step.run([collate(whole.data.train, indices)])
-    split = parts.step.run([collate(whole.data.train, part) for part in cuts])
-    torch.testing.assert_close(found[:2], split[:2])
-    assert found.tokens == split.tokens
-    for mine, theirs in zip(whole.model.parameters(), parts.model.parameters(), strict=True):
-        torch.testing.assert_close(mine, theirs, atol=1e-6, rtol=1e-4)
-
-
-def test_an_epoch_is_every_pair_once_however_many_batches_make_an_update(folder, monkeypatch):
-    config = reversal_experiment(folder, gradient_accumulation=3, max_epochs=1)
-    run, pairs = TrainingStep.run, []
+@pytest.mark.parametrize(("unit", "size"), [("sentences", 20), ("tokens", 100)])
+def test_an_epoch_is_every_pair_once_in_batches_of_the_unit(folder, monkeypatch, unit, size):
+    settings = {"batch_unit": unit, "batch_size": size, "gradient_accumulation": 3}
+    config = reversal_experiment(folder, max_epochs=1, **settings)
+    run, updates = TrainingStep.run, []
 
     def noting(self, batches, tokens, sentences):
-        pairs.extend(index for batch in batches for index in batch.indices.tolist())
+        updates.append([(batch.indices.tolist(), batch.target_output.numel()) for batch in batches])
         return run(self, batches, tokens, sentences)
 
     monkeypatch.setattr(TrainingStep, "run", noting)
     progress = train(config).record()["progress"]
-    assert progress["update"] == 4  # the last has one batch
-    assert sorted(pairs) == list(range(200))
+    assert progress["update"] == len(updates)
+    assert {len(batches) for batches in updates[:-1]} == {3}
+    batches = [batch for batches in updates for batch in batches]
+    assert sorted(index for pairs, _ in batches for index in pairs) == list(range(200))
+    sizes = [cells if unit == "tokens" else len(pairs) for pairs, cells in batches]
+    assert 0.8 * size < max(sizes) <= size
     lengths = prepare(config.corpus, config.tokenization, Path(config.data)).train.target_lengths
     assert progress["target_tokens"] == (lengths + 1).sum()
 
@@ -120,16 +102,6 @@ def test_an_update_goes_along_the_clipped_gradient_of_the_mean_loss(folder, per,
     torch.testing.assert_close([p.detach() for p in parameters], expected, atol=1e-6, rtol=1e-4)
 
 
-def test_batches_are_counted_in_the_unit_asked_for(folder):
-    by_sentences = trainer_of(reversal_experiment(folder, batch_size=60)).plan.epoch(0)
-    assert sorted(map(len, by_sentences)) == [20, 60, 60, 60]
-    by_tokens = trainer_of(reversal_experiment(folder, batch_size=60, batch_unit="tokens"))
-    lengths = by_tokens.data.train.target_lengths + 1
-    batches = by_tokens.plan.epoch(0)
-    assert all(len(pairs) * lengths[pairs].max() <= 60 for pairs in batches)
-    assert len(batches) > 2 * len(by_sentences)
-
-
 def test_all_is_in_the_precision_and_as_repeatable_as_asked_for(folder, monkeypatch):
     encode, seen = TranslationModel.encode, set()
 
@@ -151,21 +123,15 @@ def test_all_is_in_the_precision_and_as_repeatable_as_asked_for(folder, monkeypa
     assert (exact.record()["precision"], mixed.record()["precision"]) == ("float32", "bfloat16")
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_trains_on_a_gpu(folder):
-    run = train(reversal_experiment(folder, device="cuda", precision="auto"))
-    assert run.record()["status"] == "finished"
-
-
 # -- what is left behind ---------------------------------------------------------------------------
 
 
 def test_a_run_leaves_config_record_metrics_and_checkpoints(folder):
     config = reversal_experiment(folder)
     corpus = dataclasses.replace(config.corpus, train_max_words=5)
+    config = dataclasses.replace(config, corpus=corpus)
     with plain_operations():
-        run = train(dataclasses.replace(config, corpus=corpus))
+        returned, run = script.main(config), RunFolder(config)
     record = json.loads((run.path / "run.json").read_text())
     assert (record["status"], record["reason"]) == ("finished", "max_epochs=2")
     assert record["progress"]["epoch"] == 2
@@ -179,15 +145,10 @@ def test_a_run_leaves_config_record_metrics_and_checkpoints(folder):
     best = min(validated(run), key=lambda entry: entry["loss"])
     assert set(best["bleu_by_length"]) <= {"1-2", "3-4", "5+"}
     assert record["progress"]["best_update"] == best["update"]
-    assert run.best_metric == best["loss"]
+    assert run.best_metric == returned == best["loss"]
     before = {p: p.stat().st_mtime_ns for p in run.path.rglob("*") if p.is_file()}
-    train(dataclasses.replace(config, corpus=corpus))  # a finished run is left alone
+    train(config)  # a finished run is left alone
     assert {p: p.stat().st_mtime_ns for p in run.path.rglob("*") if p.is_file()} == before
-
-
-def test_the_script_returns_the_best_metric(folder):
-    config = reversal_experiment(folder, max_updates=3)
-    assert script.main(config) == RunFolder(config).best_metric > 0
 
 
 @pytest.mark.parametrize(
@@ -238,7 +199,7 @@ def test_patience_ends_training(folder):
 
 
 @pytest.mark.parametrize(
-    ("limits", "updates"), [({}, 20), ({"max_updates": 9}, 9), ({"gradient_accumulation": 2}, 10)]
+    ("limits", "updates"), [({"max_updates": 9}, 9), ({"gradient_accumulation": 2}, 10)]
 )
 def test_a_linear_rate_ends_with_whichever_limit_comes_first(folder, limits, updates):
     config = reversal_experiment(folder, log_every=1, **limits)
@@ -268,7 +229,7 @@ def test_updates_that_are_not_finite_are_skipped_and_too_many_end_training(folde
             negative_log_likelihood=loss.negative_log_likelihood * worse,
         )
 
-    monkeypatch.setattr("seq2seq.training.training_step.batch_loss", spoiled)
+    monkeypatch.setattr("seq2seq.training.optimization.batch_loss", spoiled)
     config = reversal_experiment(folder)
     run = train(config)
     assert run.record()["progress"]["nonfinite"] == 2  # once an epoch

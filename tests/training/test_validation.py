@@ -46,10 +46,9 @@ def test_bleu_is_that_of_greedy_translations_of_the_first_sentences(trainer):
     texts = trainer.data.corpus.valid
     sources = list(read_lines(texts.source))[:20]
     references = list(read_lines(texts.target))[:20]
-    data = trainer.data
-    translator = Translator(
-        trainer.model, data.source, data.target, trainer.device, trainer.precision, 250
-    )
+    data, machine = trainer.data, (trainer.device, trainer.precision)
+    translator = Translator(trainer.model, data.source, data.target, *machine, data.max_pieces)
+    assert trainer.validator.translator.max_pieces == data.max_pieces
     hypotheses = [h.text for h in translator.translate(sources, DecodingConfig(beam=1))]
     assert found.bleu == pytest.approx(BLEU().corpus_score(hypotheses, [references]).score)
     short = [i for i, source in enumerate(sources) if len(source.split()) <= 2]
@@ -67,10 +66,3 @@ def test_a_perplexity_beyond_all_numbers_is_still_a_line_of_json(trainer, monkey
     assert 1e3 < found.loss < 1e6
     assert found.perplexity is None
     json.dumps(dataclasses.asdict(found), allow_nan=False)
-
-
-def test_dev_translations_are_cut_where_the_training_text_is(folder):
-    config = reversal_experiment(folder)
-    tokenization = dataclasses.replace(config.tokenization, max_pieces=7)
-    data = prepare(config.corpus, tokenization, Path(config.data))
-    assert Trainer(config, data).validator.translator.max_pieces == 7
