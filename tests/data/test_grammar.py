@@ -1,7 +1,4 @@
-"""The embedded grammar: are its sentences German, are they aligned; then the files made of them.
-
-They are parallel, of the lengths asked for, the same each time.
-"""
+"""The embedded grammar: are its sentences German and aligned, and its files as asked for?"""
 
 import dataclasses
 import random
@@ -200,26 +197,20 @@ def test_english_articles_heed_the_next_sound(pairs):
                 assert (article == "an") == (word[0].lower() in "aeiou"), pair.source
 
 
-@pytest.fixture
-def tiny_lexicon(monkeypatch):
-    """A few words of each class, so that the same sentence is drawn again and again."""
+def test_each_side_determines_the_other(monkeypatch):
+    """With few words of each class, so that the same sentence is drawn again and again."""
 
     def shorten(table, most, *keep):
         for name in table.keys() - set(keep):
             monkeypatch.setitem(table, name, table[name][:most])
 
-    shorten(lexicon.NAMES, 1)
-    shorten(lexicon.DETERMINERS, 1)
-    shorten(lexicon.PREPOSITIONS, 1)
+    for table in (lexicon.NAMES, lexicon.DETERMINERS, lexicon.PREPOSITIONS):
+        shorten(table, 1)
     shorten(lexicon.PHRASES, 1, *(name for name in lexicon.PHRASES if name.startswith("time")))
     shorten(lexicon.VERBS, 1, "intransitive")
     shorten(lexicon.NOUNS, 2)
     for kind, classes in lexicon.ADJECTIVES.items():
         monkeypatch.setitem(lexicon.ADJECTIVES, kind, tuple(c[:1] for c in classes))
-
-
-@pytest.mark.usefixtures("tiny_lexicon")
-def test_each_side_determines_the_other():
     german, english = defaultdict(set), defaultdict(set)
     drawn = draw(11, 5_000, 4, 7)
     for pair in drawn:

@@ -61,25 +61,18 @@ def test_an_altered_or_damaged_download_is_named_and_not_kept(captions, tmp_path
     load_corpus(Multi30kCorpus(), tmp_path)
 
 
-def test_multi30k_from_a_folder(captions, tmp_path):
+def test_multi30k_from_a_folder_is_the_pinned_text(captions, tmp_path):
     texts = {name.replace("val.", "valid."): text for name, text in TEXTS.items()}
     texts["test_other.en"] = texts["test_other.de"] = b"x\n"  # without a pin: not Multi30k's
-    folder = put(tmp_path / "mine", texts, ".gz", gzip.compress)
-    corpus = load_corpus(Multi30kCorpus(directory=folder), tmp_path / "data")
-    assert corpus.valid.source == tmp_path / "mine" / "valid.de.gz"
+    config = Multi30kCorpus(directory=put(tmp_path / "mine", texts, ".xz", lzma.compress))
+    corpus = load_corpus(config, tmp_path / "data")
+    assert corpus.valid.source == tmp_path / "mine" / "valid.de.xz"
     assert list(corpus.tests) == ["test_2016_flickr", "test_2017_flickr"]
     assert captions.requests == []
     assert not (tmp_path / "data").exists()
-
-
-def test_an_altered_file_is_named(captions, tmp_path):
-    folder = put(tmp_path / "mine", TEXTS | {"val.en": b"altered\n" * 3}, ".xz", lzma.compress)
-    with pytest.raises(UserError, match=r"val\.en\.xz"):
-        load_corpus(Multi30kCorpus(directory=folder), tmp_path)
-    corpus = load_corpus(Multi30kCorpus(), tmp_path)
-    write_lines(corpus.train.target, ["altered"] * 9)
-    with pytest.raises(UserError, match=r"train\.en"):
-        load_corpus(Multi30kCorpus(), tmp_path)
+    write_lines(corpus.valid.target, ["altered"] * 3)
+    with pytest.raises(UserError, match=r"valid\.en\.xz"):
+        load_corpus(config, tmp_path / "data")
 
 
 @pytest.mark.skipif(not (REAL / "multi30k").is_dir(), reason=f"no corpora in {REAL}")

@@ -84,14 +84,6 @@ def test_only_a_writer_that_is_told_to_keeps_what_a_failure_left(tmp_path, keep)
     assert not keep or gzip.decompress(writer.part.read_bytes()) == b"new\n"
 
 
-def test_a_place_that_cannot_be_written_is_named_before_the_work(tmp_path):
-    (tmp_path / "file").write_text("")
-    (tmp_path / "out").mkdir()
-    for place in (tmp_path / "file" / "b", tmp_path / "out"):
-        with pytest.raises(UserError, match=str(place)):
-            text.LineWriter(place).__enter__()
-
-
 def test_a_link_stays_one_and_its_target_is_replaced(tmp_path):
     target, link = tmp_path / "deep" / "a.txt", tmp_path / "link"
     text.write_lines(target, ["old"])
