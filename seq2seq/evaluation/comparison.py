@@ -12,13 +12,12 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 
 from seq2seq.config import EvaluationConfig, flatten, nearest
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import (
-    ALL,
     KNOWN,
     ScoreRow,
     bucket_members,
@@ -149,26 +148,35 @@ def compare_systems(
     words = source_words(evaluations[0].texts.sources)
     members = bucket_members(words, config.length_buckets)
     counts = {name: {seed: one.counts.bleu for seed, one in groups[name].items()} for name in names}
+    stacked = {name: np.stack(list(of_seed.values())) for name, of_seed in counts.items()}
     systems = []
     for name in names:
         seeds = list(groups[name].values())
         rows = score_rows([(seed.texts, seed.counts) for seed in seeds], config)
         rows = [row for row in rows if row.words != KNOWN]
-        course = trend(np.stack(list(counts[name].values())), members, config)
+        course = trend(stacked[name], members, config)
         systems.append(System(name, list(groups[name]), seeds, rows, course))
-    everything = {**members, ALL: np.ones(len(words), dtype=bool)}
+    gaps = []
+    for name in (name for name in names if name in against):
+        ours, theirs = stacked[name], stacked[against[name]]
+        paired = [
+            compare_paired(theirs[:, chosen], ours[:, chosen], config) if chosen.any() else None
+            for chosen in (*members.values(), np.ones(len(words), dtype=bool))
+        ]
+        growth = difference_in_differences(counts[against[name]], counts[name], words, config)
+        gaps.append(Gap(name, against[name], paired, growth))
     voters = [one for one in evaluations if not one.given] or evaluations
+    corpus, test_set, search = (
+        said.pop() if len(said := {one.record.get(key) for one in voters}) == 1 else None
+        for key in ("corpus", "test_set", "search")
+    )
     return Comparison(
-        corpus=_agreed(voters, "corpus"),
-        test_set=_agreed(voters, "test_set"),
-        search=_agreed(voters, "search"),
+        corpus=corpus,
+        test_set=test_set,
+        search=search,
         empty_sources=int(np.count_nonzero(words == 0)),
         systems=systems,
-        gaps=[
-            _gap(name, against[name], counts, words, list(everything.values()), config)
-            for name in names
-            if name in against
-        ],
+        gaps=gaps,
         config_differences=_config_differences({name: groups[name] for name in names}),
         signatures=signatures(config.tokenize, config.ter),
         settings=config,
@@ -237,7 +245,7 @@ def arrange(
     itself measured only if ``baselines`` names it.
 
     Raises:
-        UserError: a baseline is no system, or ``baselines`` leads from a system back to itself.
+        UserError: a baseline is no system.
     """
     first = names[0] if baseline is None else baseline
     for name in (first, *baselines, *baselines.values()):
@@ -251,18 +259,11 @@ def arrange(
     against = {name: baselines.get(name, first) for name in ordered if name not in alone}
 
     def root(name: str) -> str:
-        chain = [name]
-        while chain[-1] in against:
-            chain.append(against[chain[-1]])
-            if chain[-1] in chain[:-1]:
-                raise UserError(
-                    f"baselines leads round in a circle ({' -> '.join(chain)}); measure one of "
-                    "them against none."
-                )
-        return chain[-1]
+        for _ in against:
+            name = against.get(name, name)
+        return name
 
-    index = {name: place for place, name in enumerate(ordered)}
-    return sorted(ordered, key=lambda name: (index[root(name)], name in against)), against
+    return sorted(ordered, key=lambda n: (ordered.index(root(n)), n in against)), against
 
 
 def _by_number(name: str) -> list[tuple[int, str]]:
@@ -270,46 +271,31 @@ def _by_number(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (0, part) for part in parts]
 
 
-def _agreed(evaluations: Iterable[Evaluation], key: str) -> str | None:
-    said = {one.record.get(key) for one in evaluations}
-    return said.pop() if len(said) == 1 else None
-
-
-def _gap(
-    name: str,
-    baseline: str,
-    counts: Mapping[str, dict[int | None, Int[np.ndarray, "N 10"]]],
-    words: Int[np.ndarray, "N"],
-    members: Sequence[Bool[np.ndarray, "N"]],
-    config: EvaluationConfig,
-) -> Gap:
-    theirs, ours = (np.stack(list(counts[one].values())) for one in (baseline, name))
-    rows = [
-        compare_paired(theirs[:, chosen], ours[:, chosen], config) if chosen.any() else None
-        for chosen in members
-    ]
-    growth = difference_in_differences(counts[baseline], counts[name], words, config)
-    return Gap(name, baseline, rows, growth)
-
-
 def _config_differences(
     groups: Mapping[str, Mapping[int | None, Evaluation]],
 ) -> dict[str, dict[str, list[Any]]]:
     """See :class:`Comparison`; systems without a config in their records are left out."""
-    flat = {
-        name: [_settings(one.record) for one in group.values() if one.record.get("config")]
+    settings = {
+        name: found
         for name, group in groups.items()
+        if (found := [_settings(one.record) for one in group.values() if one.record.get("config")])
     }
-    configs = [config for of_system in flat.values() for config in of_system]
+    keys = {key for found in settings.values() for config in found for key in config}
     differences = {}
-    for key in sorted({key for config in configs for key in config}):
-        if any(config.get(key) != configs[0].get(key) for config in configs):
-            differences[key] = {
-                name: [value for place, value in enumerate(values) if value not in values[:place]]
-                for name, of_system in flat.items()
-                if (values := [config.get(key) for config in of_system])
-            }
+    for key in sorted(keys):
+        values = {name: _distinct(one.get(key) for one in own) for name, own in settings.items()}
+        if len(_distinct(value for found in values.values() for value in found)) > 1:
+            differences[key] = values
     return differences
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    """Each value once, in order; they need not be hashable."""
+    found: list[Any] = []
+    for value in values:
+        if value not in found:
+            found.append(value)
+    return found
 
 
 def _settings(record: Mapping[str, Any]) -> dict[str, Any]:

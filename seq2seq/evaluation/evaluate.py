@@ -1,9 +1,11 @@
 """The stage ``evaluate``: translations of test sets, scored by source length."""
 
 import logging
+import math
 import os
 import time
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from seq2seq.evaluation.folder import (
 from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.references import draw_maps, reference_links, score_references
 from seq2seq.evaluation.test_sets import find_test_sets
-from seq2seq.evaluation.translations import Translations
+from seq2seq.evaluation.translations import ReferenceScores, Translations
 from seq2seq.files import parse_object, write_json
 from seq2seq.record import environment_record
 
@@ -63,38 +65,36 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
     output = Path(config.output) if config.output else system.runs[0] / "evaluations"
     test_sets = find_test_sets(config, system.checkpoints[0].config.corpus)
     lines = {name: read_aligned(text.source, text.target) for name, text in test_sets.items()}
+    maps = {name: lines_to_draw(config, name, sources) for name, (sources, _) in lines.items()}
     plan = []
     for name, text in test_sets.items():
-        maps = lines_to_draw(config, name, lines[name][0])
         for search in config.searches():
             directory = output / "-".join([name, search.name, *system.suffix])
             identity = system.identity(search, text, output)
-            plan.append((directory, identity, name, search, maps))
             require_same_subject(directory, identity)  # before the work
+            plan.append((directory, identity, name, search))
+
+    @cache
+    def references(name: str) -> ReferenceScores:
+        return score_references(system.translator, *lines[name], config.decoding.batch_size)
+
     evaluations = []
-    references: dict[str, Any] = {}
-    for directory, identity, name, search, maps in plan:
+    for directory, identity, name, search in plan:
         record = {**system.record(search), "test_set": name, "identity": identity}
         found = _finished(directory, identity)
         if found is None:
-            if name not in references:
-                batch_size = config.decoding.batch_size
-                references[name] = score_references(system.translator, *lines[name], batch_size)
             texts, speed = _translate(system.translator, lines[name], search)
-            texts = replace(texts, reference_scores=references[name])
+            texts = replace(texts, reference_scores=references(name))
+            record |= speed
         else:
             log.info("%s is already evaluated.", directory)
-            texts, speed = found.texts, {}
+            texts = found.texts
             # The run may have gone on without a better checkpoint, or have been moved away.
             record = {**found.record, "training": record["training"] or found.record["training"]}
-        missing = sorted(set(maps) - {one.line for one in texts.maps})
-        drawn = draw_maps(
-            system.translator,
-            {line: (texts.sources[line], texts.hypotheses[line]) for line in missing},
-            config.decoding.batch_size,
-        )
+        missing = {*maps[name]} - {one.line for one in texts.maps}
+        drawn = draw_maps(system.translator, texts, missing, config.decoding.batch_size)
         texts = replace(texts, maps=sorted([*texts.maps, *drawn], key=lambda one: one.line))
-        record |= {**speed, "maps": config.maps or record.get("maps", [])}
+        record["maps"] = config.maps or record.get("maps", [])
         counts = found.counts if found else None
         evaluation = write_evaluation(directory, texts, config.evaluation, record, counts)
         log.info("%s: BLEU %.2f", directory, evaluation.overall.bleu or 0.0)
@@ -132,10 +132,7 @@ class _System:
         settings = asdict(search)
         del settings["batch_size"]
         return {
-            "system": [
-                {"path": os.path.relpath(one.directory, output), "sha256": one.sha256}
-                for one in self.checkpoints
-            ],
+            "system": [_version_of(one.directory, one.sha256, output) for one in self.checkpoints],
             "together": self.suffix,
             "source": content_digest(text.source),
             "reference": content_digest(text.target),
@@ -194,7 +191,7 @@ def _translate(
         *lines,
         [one.text for one in found],
         [one.capped for one in found],
-        [one.log_probability for one in found],
+        [one.log_probability if math.isfinite(one.log_probability) else None for one in found],
     )
     speed = round(len(found) / max(seconds, 1e-9), 1)
     return texts, {"seconds": round(seconds, 2), "sentences_per_second": speed}
@@ -222,13 +219,9 @@ def _evaluate_given(config: EvaluateConfig) -> Evaluation:
         Path(str(path))
         for path in (config.source, config.reference, config.hypotheses, config.output)
     )
-    texts = Translations(
-        *read_aligned(source, reference), read_aligned(source, hypotheses)[1], capped=[]
-    )
+    lines = *read_aligned(source, reference), read_aligned(source, hypotheses)[1]
     identity = {
-        "system": [
-            {"path": os.path.relpath(hypotheses, output), "sha256": content_digest(hypotheses)}
-        ],
+        "system": [_version_of(hypotheses, content_digest(hypotheses), output)],
         "source": content_digest(source),
         "reference": content_digest(reference),
     }
@@ -243,7 +236,11 @@ def _evaluate_given(config: EvaluateConfig) -> Evaluation:
     }
     directory = output / f"{source.name}-{config.system}"
     require_same_subject(directory, identity)
-    return write_evaluation(directory, texts, config.evaluation, record)
+    return write_evaluation(directory, Translations(*lines, capped=[]), config.evaluation, record)
+
+
+def _version_of(path: Path, sha256: str, output: Path) -> dict[str, str]:
+    return {"path": os.path.relpath(path, output), "sha256": sha256}
 
 
 def require_same_subject(directory: Path, identity: dict[str, Any]) -> None:
@@ -254,34 +251,21 @@ def require_same_subject(directory: Path, identity: dict[str, Any]) -> None:
     Raises:
         UserError: the folder holds the evaluation of another system, text, search or precision.
     """
-    found = _identity_in(directory)
-    if found is None:
-        return
-    different = sorted(
-        key
-        for key in (identity.keys() | found.keys()) - {"system"}
-        if identity.get(key) != found.get(key)
-    )
-    systems = identity["system"], found.get("system", [])
-    same = len(systems[0]) == len(systems[1]) and all(
-        ours["path"] == theirs["path"] or ours["sha256"] == theirs["sha256"]
-        for ours, theirs in zip(*systems, strict=True)
-    )
-    if different or not same:
-        what = ", ".join([*([] if same else ["system"]), *different])
-        raise UserError(
-            f"{directory} holds the evaluation of something else ({what} differs), which is not "
-            "replaced; give output=ANOTHER_FOLDER, or move that folder away."
-        )
-
-
-def _identity_in(directory: Path) -> dict[str, Any] | None:
-    """What the evaluation in a folder is of; None where there is none, or a damaged one."""
     try:
         found = parse_object((directory / SCORES).read_bytes())["record"]["identity"]
+        ours, theirs = (
+            {**one, "system": [part["path"] for part in one["system"]]} for one in (identity, found)
+        )
     except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return found if isinstance(found, dict) else None
+        return  # there is none, or a damaged one
+    different = sorted(
+        key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key)
+    )
+    if different:
+        raise UserError(
+            f"{directory} holds the evaluation of something else ({', '.join(different)} differs), "
+            "which is not replaced; give output=ANOTHER_FOLDER, or move that folder away."
+        )
 
 
 def _finished(directory: Path, identity: dict[str, Any]) -> Evaluation | None:
@@ -293,11 +277,7 @@ def _finished(directory: Path, identity: dict[str, Any]) -> Evaluation | None:
     except UserError as error:
         log.warning("%s Evaluating again.", error)
         return None
-
-    def hashes(one: dict[str, Any]) -> dict[str, Any]:
-        return {**one, "system": [part["sha256"] for part in one["system"]]}
-
-    return found if hashes(found.record["identity"]) == hashes(identity) else None
+    return found if found.record["identity"] == identity else None
 
 
 def _write_alignment(

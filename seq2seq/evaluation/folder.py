@@ -12,8 +12,6 @@ scores.json
     the SHA-256 of the files above; it is written last
 """
 
-import io
-import math
 import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,10 +24,11 @@ from seq2seq.data.text import content_digest, read_lines, write_lines
 from seq2seq.errors import UserError
 from seq2seq.evaluation.lengths import ALL, ScoreRow, score_rows
 from seq2seq.evaluation.translations import AttentionMap, Counts, ReferenceScores, Translations
-from seq2seq.files import encode_json, parse_object, write_json, write_whole
+from seq2seq.files import parse_object, write_json
 
 TEXTS = ("sources.txt", "references.txt", "hypotheses.txt")
 COUNTS, SENTENCES, SCORES = "counts.npz", "sentences.json", "scores.json"
+FILES = (*TEXTS, COUNTS, SENTENCES)
 FORMAT = 2
 GIVEN = "given"
 """The ``search`` in records of text that another program translated."""
@@ -84,44 +83,30 @@ def write_evaluation(
 
     Raises:
         UserError: the test set is empty.
-        ValueError, TypeError: a text holds a line break, or the record is not plain JSON.
+        ValueError: a text holds a line break.
     """
     if not len(texts):
         raise UserError(f"The test set of {directory} is empty; give at least one sentence.")
     if counts is None or not counts.serve(config):
         counts = Counts.of(texts, config)
     rows = score_rows([(texts, counts)], config)
+    directory.mkdir(parents=True, exist_ok=True)
+    sentences = asdict(texts)
+    for name in TEXTS:
+        write_lines(directory / name, sentences.pop(Path(name).stem))
+    write_json(directory / SENTENCES, sentences)
+    arrays = {"bleu": counts.bleu, "chrf": counts.chrf}
+    if counts.ter is not None:
+        arrays["ter"] = counts.ter
+    np.savez_compressed(directory / COUNTS, **arrays)  # type: ignore[arg-type]
     content = {
         "format": FORMAT,
         "rows": [asdict(row) for row in rows],
         "settings": asdict(config),
         "signatures": counts.signatures,
         "record": record,
+        "sha256": {name: content_digest(directory / name) for name in FILES},
     }
-    encode_json(content)  # fails before the old files go
-    arrays = {"bleu": counts.bleu, "chrf": counts.chrf}
-    if counts.ter is not None:
-        arrays["ter"] = counts.ter
-    packed = io.BytesIO()
-    np.savez_compressed(packed, **arrays)  # type: ignore[arg-type]
-    sentences = {
-        "capped": texts.capped,
-        "log_probabilities": [
-            None if value is None or not math.isfinite(value) else value
-            for value in texts.log_probabilities
-        ],
-        "reference_scores": texts.reference_scores and asdict(texts.reference_scores),
-        "maps": [asdict(one) for one in texts.maps],
-    }
-
-    directory.mkdir(parents=True, exist_ok=True)
-    columns = texts.sources, texts.references, texts.hypotheses
-    for name, lines in zip(TEXTS, columns, strict=True):
-        write_lines(directory / name, lines)
-    write_whole(directory / COUNTS, packed.getvalue())
-    write_json(directory / SENTENCES, sentences)
-    files = (*TEXTS, COUNTS, SENTENCES)
-    content["sha256"] = {name: content_digest(directory / name) for name in files}
     write_json(directory / SCORES, content)
     return Evaluation(directory, texts, counts, rows, config, record)
 
@@ -141,31 +126,24 @@ def read_evaluation(directory: Path) -> Evaluation:
                 f"{directory} is an evaluation of another version (format {content['format']}, "
                 f"here {FORMAT}); evaluate again into a new folder, or delete this one."
             )
-        for name in (*TEXTS, COUNTS, SENTENCES):
+        for name in FILES:
             if content_digest(directory / name) != content["sha256"][name]:
                 raise UserError(
                     f"{directory / name} has changed since it was scored; restore it, or delete "
                     "the folder and evaluate again."
                 )
-        sources, references, hypotheses = (list(read_lines(directory / name)) for name in TEXTS)
         sentences = parse_object((directory / SENTENCES).read_bytes())
-        said = sentences["reference_scores"]
+        said = sentences.pop("reference_scores")
+        maps = [AttentionMap(**one) for one in sentences.pop("maps")]
         texts = Translations(
-            sources,
-            references,
-            hypotheses,
-            sentences["capped"],
-            sentences["log_probabilities"],
-            None if said is None else ReferenceScores(**said),
-            [AttentionMap(**one) for one in sentences["maps"]],
+            *(list(read_lines(directory / name)) for name in TEXTS),
+            **sentences,
+            reference_scores=None if said is None else ReferenceScores(**said),
+            maps=maps,
         )
         with np.load(directory / COUNTS, allow_pickle=False) as arrays:
-            counts = Counts(
-                arrays["bleu"],
-                arrays["chrf"],
-                arrays.get("ter"),
-                dict(content["signatures"]),
-            )
+            signatures = dict(content["signatures"])
+            counts = Counts(arrays["bleu"], arrays["chrf"], arrays.get("ter"), signatures)
         rows = [ScoreRow(**row) for row in content["rows"]]
         settings = from_json(EvaluationConfig, content["settings"], str(directory / SCORES))
         return Evaluation(directory, texts, counts, rows, settings, dict(content["record"]))

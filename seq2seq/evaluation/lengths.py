@@ -1,7 +1,7 @@
 """Scores by source length, as in Bahdanau, Cho & Bengio 2014, Figure 2, with intervals."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
@@ -105,7 +105,7 @@ def score_rows(
     texts, counts = zip(*seeds, strict=True)
     stacked = np.stack([one.bleu for one in counts])
 
-    def mean(values: Sequence[float | None]) -> float | None:
+    def mean(values: Iterable[float | None]) -> float | None:
         known = [value for value in values if value is not None]
         return fmean(known) if len(known) == len(seeds) else None
 
@@ -114,27 +114,24 @@ def score_rows(
         if not len(chosen):
             return ScoreRow(label, 0)
         sums = stacked[:, chosen].sum(axis=1)
-        by_seed = bleu(sums)
-        low, high = bleu_interval(stacked[:, chosen], config)
-        loss = mean([reference_loss(one.reference_scores, chosen) for one in texts])
+        interval = bleu_interval(stacked[:, chosen], config)
+        loss = mean(reference_loss(one.reference_scores, chosen) for one in texts)
         return ScoreRow(
             words=label,
             sentences=len(chosen),
-            bleu=float(by_seed.mean()),
-            bleu_low=low,
-            bleu_high=high,
-            by_seed=by_seed.tolist(),
+            bleu=interval.value,
+            bleu_low=interval.low,
+            bleu_high=interval.high,
+            by_seed=bleu(sums).tolist(),
             chrf=fmean(chrf(one.chrf[chosen].sum(axis=0)) for one in counts),
             brevity_ratio=float(brevity_ratio(sums).mean()),
             unpenalised=float(unpenalised_bleu(sums).mean()),
             capped=mean(
-                [sum(one.capped[i] for i in chosen) if one.capped else None for one in texts]
+                sum(one.capped[i] for i in chosen) if one.capped else None for one in texts
             ),
             ter=mean(
-                [
-                    ter(one.ter[chosen].sum(axis=0)) if config.ter and one.ter is not None else None
-                    for one in counts
-                ]
+                ter(one.ter[chosen].sum(axis=0)) if config.ter and one.ter is not None else None
+                for one in counts
             ),
             loss=loss,
             perplexity=None if loss is None else perplexity(loss),

@@ -5,7 +5,7 @@ set, here on any test set and by source length: unlike BLEU it does not depend o
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -15,7 +15,6 @@ from jaxtyping import Float
 from torch import Tensor
 from tqdm import tqdm
 
-from seq2seq.data.codec import TextCodec
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.data.vocabulary import EOS, UNK
 from seq2seq.decoding.decoder_session import forced_decode
@@ -23,7 +22,7 @@ from seq2seq.decoding.translator import Translator, padded
 from seq2seq.decoding.word_links import Link, strongest_links, word_weights
 from seq2seq.device import mixed_precision
 from seq2seq.errors import UserError
-from seq2seq.evaluation.translations import AttentionMap, ReferenceScores
+from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
 from seq2seq.model.layers import to_float32
 
 
@@ -140,60 +139,59 @@ def reference_links(
         UserError: the model's words are not those between spaces.
     """
     links: list[list[Link]] = [[] for _ in sources]
-    codecs = translator.source, translator.target
     for forced in force_references(translator, sources, references, batch_size):
         texts = sources[forced.line], references[forced.line]
-        for codec, text in zip(codecs, texts, strict=True):
-            words = len(_words(codec, text))
-            if words != len(text.split()):
+        found = _by_word(translator, forced, *texts)
+        for words, text in zip((found.source, found.target), texts, strict=True):
+            if len(words) != len(text.split()):
                 raise UserError(
-                    f'The model cuts line {forced.line + 1}, "{text[:40]}", into {words} words, '
-                    f"but links count the {len(text.split())} between spaces; evaluate the links "
-                    "with tokenization=sentencepiece or whitespace."
+                    f'The model cuts line {forced.line + 1}, "{text[:40]}", into {len(words)} '
+                    f"words, but links count the {len(text.split())} between spaces; evaluate the "
+                    "links with tokenization=sentencepiece or whitespace."
                 )
-        links[forced.line] = strongest_links(_between_words(translator, forced, *texts))
+        links[forced.line] = strongest_links(found.weights)
     return links
 
 
 def draw_maps(
-    translator: Translator, lines: Mapping[int, tuple[str, str]], batch_size: int
+    translator: Translator, texts: Translations, lines: Iterable[int], batch_size: int
 ) -> list[AttentionMap]:
     """Attention of each word of the translations of a few lines; none for other models.
 
-    ``lines`` has source and hypothesis by line number from 0; one with a blank side has no map.
+    A line with a blank side has no map.
     """
     if not translator.model.attends:
         return []
-    numbers, texts = list(lines), list(lines.values())
-    sources, hypotheses = [text[0] for text in texts], [text[1] for text in texts]
+    numbers = sorted(lines)
+    sources, hypotheses = (
+        [side[line] for line in numbers] for side in (texts.sources, texts.hypotheses)
+    )
     maps = []
     for forced in force_references(translator, sources, hypotheses, batch_size):
-        source, hypothesis = texts[forced.line]
-        weights = _between_words(translator, forced, source, hypothesis)
-        maps.append(
-            AttentionMap(
-                numbers[forced.line],
-                _words(translator.source, source)[: weights.shape[1]],
-                _words(translator.target, hypothesis),
-                [[round(weight, 4) for weight in row] for row in weights.tolist()],
-            )
-        )
-    return sorted(maps, key=lambda one: one.line)
+        found = _by_word(translator, forced, sources[forced.line], hypotheses[forced.line])
+        weights = [[round(weight, 4) for weight in row] for row in found.weights.tolist()]
+        source = found.source[: found.weights.shape[1]]
+        maps.append(AttentionMap(numbers[forced.line], source, found.target, weights))
+    return maps
 
 
-def _words(codec: TextCodec, text: str) -> list[str]:
-    """The words of ``text`` as the model counts them: those between spaces, or Moses's."""
-    pieces = codec.tokenizer.tokenize(text)
-    groups = groupby(zip(codec.tokenizer.words(pieces), pieces, strict=True), key=itemgetter(0))
-    return [codec.tokenizer.detokenize([piece for _, piece in group]) for _, group in groups]
+class _ByWord(NamedTuple):
+    """The attention of a forced reference merged to words, without the ends of the sentences."""
+
+    source: list[str]
+    """As the model counts words: those between spaces, or Moses's."""
+    target: list[str]
+    weights: Float[Tensor, "J I"]
+    """Without the words of the source that were cut off."""
 
 
-def _between_words(
-    translator: Translator, forced: ForcedReference, source: str, target: str
-) -> Float[Tensor, "J I"]:
-    """The attention of ``forced`` merged to words, without the ends of the sentences."""
-    source_words, target_words = (
-        codec.tokenizer.words(codec.tokenizer.tokenize(text))
-        for codec, text in ((translator.source, source), (translator.target, target))
-    )
-    return word_weights(forced.weights[:-1], source_words[: translator.max_pieces], target_words)
+def _by_word(translator: Translator, forced: ForcedReference, source: str, target: str) -> _ByWord:
+    numbers, words = [], []
+    for codec, text in ((translator.source, source), (translator.target, target)):
+        pieces = codec.tokenizer.tokenize(text)
+        numbers.append(codec.tokenizer.words(pieces))
+        groups = groupby(zip(numbers[-1], pieces, strict=True), key=itemgetter(0))
+        of_word = [[piece for _, piece in group] for _, group in groups]
+        words.append([codec.tokenizer.detokenize(pieces) for pieces in of_word])
+    read = numbers[0][: translator.max_pieces]
+    return _ByWord(words[0], words[1], word_weights(forced.weights[:-1], read, numbers[1]))

@@ -5,7 +5,6 @@ counts of each sentence, the score of any subset or resample is one sum away: sc
 significance tests are built on that.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,10 +14,6 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 ORDER = 4
 """Longest n-gram of BLEU. Columns of its counts: hypothesis tokens, reference tokens, matched
 n-grams of 1 to 4 tokens, hypothesis n-grams of 1 to 4 tokens."""
-CHRF_ORDER = 6
-"""Longest n-gram of chrF, in characters."""
-CHRF_BETA = 2
-"""Weight of recall in chrF."""
 
 
 def signatures(tokenize: str = "13a", ter: bool = False) -> dict[str, str]:
@@ -30,6 +25,13 @@ def signatures(tokenize: str = "13a", ter: bool = False) -> dict[str, str]:
     return {name: str(metric.get_signature()) for name, metric in metrics.items()}
 
 
+def _counts(
+    metric: BLEU | CHRF | TER, hypotheses: Sequence[str], references: Sequence[str]
+) -> Num[np.ndarray, "N columns"]:
+    """What sacreBLEU sums over sentences."""
+    return np.array(metric._extract_corpus_statistics(hypotheses, [references]))
+
+
 def bleu_counts(
     hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
 ) -> Int[np.ndarray, "N 10"]:
@@ -37,12 +39,7 @@ def bleu_counts(
 
     ``tokenize`` is sacreBLEU's, see ``EvaluationConfig.tokenize``.
     """
-    metric = BLEU(tokenize=tokenize)
-    counts = np.zeros((len(hypotheses), 2 + 2 * ORDER), dtype=np.int64)
-    for row, hypothesis, reference in zip(counts, hypotheses, references, strict=True):
-        score = metric.corpus_score([hypothesis], [[reference]])
-        row[:] = [score.sys_len, score.ref_len, *score.counts, *score.totals]
-    return counts
+    return _counts(BLEU(tokenize=tokenize, force=True), hypotheses, references)
 
 
 def bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
@@ -99,31 +96,12 @@ def chrf_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Int[np.
     Columns, for n-grams of 1 to 6 characters each: those of the hypothesis, of the reference, of
     both. Spaces are no characters.
     """
-    counts = np.zeros((len(hypotheses), 3 * CHRF_ORDER), dtype=np.int64)
-    for row, *pair in zip(counts, hypotheses, references, strict=True):
-        said, meant = ("".join(text.split()) for text in pair)
-        for order in range(1, CHRF_ORDER + 1):
-            ours, theirs = _ngrams(said, order), _ngrams(meant, order)
-            # As in sacreBLEU, a reference without n-grams of an order leaves the order out.
-            total = ours.total() if theirs else 0
-            row[3 * order - 3 : 3 * order] = total, theirs.total(), (ours & theirs).total()
-    return counts
-
-
-def _ngrams(text: str, order: int) -> Counter[str]:
-    return Counter(text[start : start + order] for start in range(len(text) - order + 1))
+    return _counts(CHRF(), hypotheses, references)
 
 
 def chrf(sums: Num[np.ndarray, "18"]) -> float:
-    """Corpus chrF2 (0 to 100) from the sums of its counts: the F-score of the mean precision and
-    recall over the orders that both sides have."""
-    said, meant, both = sums.reshape(CHRF_ORDER, 3).T.astype(np.float64)
-    used = (said > 0) & (meant > 0)
-    if not both[used].any():
-        return 0.0
-    precision, recall = (both[used] / said[used]).mean(), (both[used] / meant[used]).mean()
-    weight = CHRF_BETA**2
-    return float(100 * (1 + weight) * precision * recall / (weight * precision + recall))
+    """Corpus chrF2 (0 to 100) from the sums of its counts."""
+    return float(CHRF()._compute_score_from_stats(sums.tolist()).score)
 
 
 def ter_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Float[np.ndarray, "N 2"]:
@@ -131,17 +109,9 @@ def ter_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Float[np
 
     Slow for long sentences; see ``EvaluationConfig.ter``.
     """
-    metric = TER()
-    counts = np.zeros((len(hypotheses), 2))
-    for row, hypothesis, reference in zip(counts, hypotheses, references, strict=True):
-        score = metric.corpus_score([hypothesis], [[reference]])
-        row[:] = [score.num_edits, score.ref_length]
-    return counts
+    return _counts(TER(), hypotheses, references)
 
 
 def ter(sums: Float[np.ndarray, "2"]) -> float:
     """Corpus TER, in edits per 100 reference words (so 0 is best), from the sums of its counts."""
-    edits, words = sums.tolist()
-    if not words:
-        return 100.0 if edits else 0.0
-    return 100.0 * edits / words
+    return float(TER()._compute_score_from_stats(sums.tolist()).score)

@@ -25,12 +25,11 @@ LONG_WORDS = 30
 """... and of more words than this as long. Fixed in advance, for any buckets."""
 
 TIE = 1e-9  # BLEU points: equal up to rounding
-CHUNK = 4_000_000  # resample weights held at a time (32 MB)
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A difference in BLEU with its bootstrap interval."""
+    """A BLEU, or a difference in it, with its bootstrap interval."""
 
     value: float
     low: float
@@ -41,7 +40,9 @@ class Interval:
         cls, value: float, samples: Float[np.ndarray, "R"], config: EvaluationConfig
     ) -> "Interval":
         """The central interval that holds the share ``config.confidence`` of the samples."""
-        return cls(value, *percentile_interval(samples, config.confidence))
+        tail = (1 - config.confidence) / 2
+        low, high = np.quantile(samples, [tail, 1 - tail])
+        return cls(value, float(low), float(high))
 
 
 @dataclass(frozen=True)
@@ -88,48 +89,32 @@ class Trend:
     """The interval of ``half``; None for beyond the last bucket."""
 
 
-def resampled_sums(
-    counts: Num[np.ndarray, "K N 10"], rounds: int, generator: np.random.Generator
-) -> Float[np.ndarray, "R K 10"]:
-    """Sums of counts over ``rounds`` draws of N sentences with replacement, same for all K."""
-    kinds, sentences, columns = counts.shape
-    flat = counts.transpose(1, 0, 2).reshape(sentences, kinds * columns).astype(np.float64)
-    sums = np.empty((rounds, kinds * columns))
-    step = max(1, CHUNK // sentences)
-    for start in range(0, rounds, step):
-        rows = min(step, rounds - start)
-        draws = generator.integers(sentences, size=(rows, sentences))
-        draws += sentences * np.arange(rows)[:, None]
-        times = np.bincount(draws.ravel(), minlength=rows * sentences)
-        sums[start : start + rows] = times.reshape(rows, sentences).astype(np.float64) @ flat
-    return sums.reshape(rounds, kinds, columns)
-
-
 def mean_bleu(counts: Num[np.ndarray, "K N 10"]) -> float:
     """Corpus BLEU over all N sentences, averaged over the K seeds."""
     return float(bleu(counts.sum(axis=1)).mean())
 
 
 def bootstrap_bleu(
-    counts: Num[np.ndarray, "K N 10"], rounds: int, generator: np.random.Generator
+    counts: Num[np.ndarray, "K N 10"], config: EvaluationConfig, seed: int | list[int]
 ) -> Float[np.ndarray, "R"]:
-    """The mean BLEU over seeds of each bootstrap resample of the sentences."""
-    return bleu(resampled_sums(counts, rounds, generator)).mean(axis=-1)
+    """The mean BLEU over the K seeds of N sentences drawn with replacement, R times."""
+    generator = np.random.default_rng(seed)
+    sentences, rows = counts.shape[1], _by_sentence(counts)
+    sums = []
+    for _ in range(config.bootstrap):
+        drawn = generator.integers(sentences, size=sentences)
+        sums.append(np.bincount(drawn, minlength=sentences) @ rows)
+    return bleu(np.reshape(sums, (config.bootstrap, *counts[:, 0].shape))).mean(axis=-1)
 
 
-def percentile_interval(samples: Float[np.ndarray, "R"], confidence: float) -> tuple[float, float]:
-    """The central interval that holds the share ``confidence`` of the samples."""
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(samples, [tail, 1 - tail])
-    return float(low), float(high)
+def _by_sentence(counts: Num[np.ndarray, "K N 10"]) -> Float[np.ndarray, "N K*10"]:
+    """A row for each sentence; sums of rows are exact, as counts are whole numbers."""
+    return counts.swapaxes(0, 1).reshape(counts.shape[1], -1).astype(np.float64)
 
 
-def bleu_interval(
-    counts: Num[np.ndarray, "K N 10"], config: EvaluationConfig
-) -> tuple[float, float]:
-    """Bootstrap interval of the mean BLEU over seeds."""
-    samples = bootstrap_bleu(counts, config.bootstrap, np.random.default_rng(config.seed))
-    return percentile_interval(samples, config.confidence)
+def bleu_interval(counts: Num[np.ndarray, "K N 10"], config: EvaluationConfig) -> Interval:
+    """The mean BLEU over seeds, with its bootstrap interval."""
+    return Interval.of(mean_bleu(counts), bootstrap_bleu(counts, config, config.seed), config)
 
 
 def compare_paired(
@@ -141,19 +126,25 @@ def compare_paired(
     trials, except that a trial as far apart as the systems themselves counts against them: the
     same system twice has p = 1 here.
     """
-    # Generators of the same seed draw the same sentences for both: that is the pairing.
-    samples = [
-        bootstrap_bleu(counts, config.bootstrap, np.random.default_rng(config.seed))
-        for counts in (system, baseline)
-    ]
-    gaps = samples[0] - samples[1]
-    gap = mean_bleu(system) - mean_bleu(baseline)
-    spread = np.abs(gaps) - np.abs(gaps).mean()
+    gap, samples = _gap(baseline, system, config.seed, config)
+    spread = np.abs(samples) - np.abs(samples).mean()
     return PairedComparison(
-        gap=Interval.of(gap, gaps, config),
+        gap=Interval.of(gap, samples, config),
         p_bootstrap=p_value(spread, abs(gap)),
         p_randomization=randomization_test(baseline, system, config),
     )
+
+
+def _gap(
+    baseline: Int[np.ndarray, "K N 10"],
+    system: Int[np.ndarray, "L N 10"],
+    seed: int | list[int],
+    config: EvaluationConfig,
+) -> tuple[float, Float[np.ndarray, "R"]]:
+    """The gap in BLEU, and that of each resample of the sentences."""
+    # The same seed draws the same sentences for both: that is the pairing.
+    ours, theirs = (bootstrap_bleu(counts, config, seed) for counts in (system, baseline))
+    return mean_bleu(system) - mean_bleu(baseline), ours - theirs
 
 
 def randomization_test(
@@ -168,23 +159,17 @@ def randomization_test(
     pairs = np.lcm(len(baseline), len(system))
     first = np.tile(baseline, (pairs // len(baseline), 1, 1))
     second = np.tile(system, (pairs // len(system), 1, 1))
-    _, sentences, columns = first.shape
-    difference = (second - first).transpose(1, 0, 2).reshape(sentences, pairs * columns)
-    difference = difference.astype(np.float64)  # whole numbers, so that sums are exact
-
     generator = np.random.default_rng(config.seed)
-    swap = generator.integers(2, size=(config.bootstrap, sentences), dtype=bool)
-    swapped = np.empty((config.bootstrap, pairs * columns))
-    step = max(1, CHUNK // sentences)
-    for start in range(0, config.bootstrap, step):
-        swapped[start : start + step] = swap[start : start + step].astype(np.float64) @ difference
+    swap = generator.integers(2, size=(config.bootstrap, first.shape[1]), dtype=bool)
+    difference = _by_sentence(second - first)
+    moved = np.reshape([chosen @ difference for chosen in swap], (len(swap), pairs, -1))
 
     def distance(moved: Float[np.ndarray, "R L 10"]) -> Float[np.ndarray, "R"]:
         ours, theirs = first.sum(axis=1) + moved, second.sum(axis=1) - moved
         return np.abs(bleu(ours).mean(axis=-1) - bleu(theirs).mean(axis=-1))
 
-    observed = float(distance(np.zeros((1, pairs, columns)))[0])
-    return p_value(distance(swapped.reshape(-1, pairs, columns)), observed)
+    observed = float(distance(np.zeros((1, *moved.shape[1:])))[0])
+    return p_value(distance(moved), observed)
 
 
 def p_value(trials: Float[np.ndarray, "R"], observed: float) -> float:
@@ -201,39 +186,29 @@ def difference_in_differences(
 ) -> DifferenceInDifferences | None:
     """By how much the gain of a system grows with source length; None without short or long ones.
 
-    Args:
-        baseline: counts of the baseline, by seed.
-        system: counts of the system, by seed.
-        words: source length of each sentence.
-        config: resamples, their seed and the coverage.
+    Counts are by seed; ``words`` is the source length of each sentence.
     """
     pools = words > LONG_WORDS, words <= SHORT_WORDS
     if not all(members.any() for members in pools):
         return None
     ours, theirs = np.stack(list(system.values())), np.stack(list(baseline.values()))
-    gaps, samples = [], []
-    for part, members in enumerate(pools):
-        gaps.append(mean_bleu(ours[:, members]) - mean_bleu(theirs[:, members]))
-        # A stream of random numbers for each pool: the pools must not move together.
-        system_samples, baseline_samples = (
-            bootstrap_bleu(
-                counts[:, members], config.bootstrap, np.random.default_rng([config.seed, part])
-            )
-            for counts in (ours, theirs)
-        )
-        samples.append(system_samples - baseline_samples)
+    # A stream of random numbers for each pool: the pools must not move together.
+    (long, long_samples), (short, short_samples) = (
+        _gap(theirs[:, members], ours[:, members], [config.seed, part], config)
+        for part, members in enumerate(pools)
+    )
 
     def growth(seed: int | None) -> float:
-        long, short = (
-            float(bleu(system[seed][chosen].sum(axis=0)) - bleu(baseline[seed][chosen].sum(axis=0)))
-            for chosen in pools
-        )
-        return long - short
+        gaps = [
+            mean_bleu(system[seed][None, members]) - mean_bleu(baseline[seed][None, members])
+            for members in pools
+        ]
+        return gaps[0] - gaps[1]
 
     return DifferenceInDifferences(
-        difference=Interval.of(gaps[0] - gaps[1], samples[0] - samples[1], config),
-        long=Interval.of(gaps[0], samples[0], config),
-        short=Interval.of(gaps[1], samples[1], config),
+        difference=Interval.of(long - short, long_samples - short_samples, config),
+        long=Interval.of(long, long_samples, config),
+        short=Interval.of(short, short_samples, config),
         long_sentences=int(pools[0].sum()),
         short_sentences=int(pools[1].sum()),
         by_seed={str(seed): growth(seed) for seed in system if seed in baseline},
@@ -248,24 +223,15 @@ def trend(
     """The trend over the buckets of at least ``FEW`` sentences; None without two of them.
 
     Buckets hold different sentences, so each is resampled with random numbers of its own.
-
-    Args:
-        counts: a slice for each seed.
-        members: which sentences are in which bucket, from short to long.
-        config: resamples, their seed and the coverage.
+    ``members`` says which sentences are in which bucket, from short to long.
     """
     enough = {words: chosen for words, chosen in members.items() if chosen.sum() >= FEW}
     if len(enough) < 2:
         return None
-    names = list(enough)
-    values = np.array([[mean_bleu(counts[:, chosen])] for chosen in enough.values()])
-    samples = np.stack(
-        [
-            bootstrap_bleu(
-                counts[:, chosen], config.bootstrap, np.random.default_rng([config.seed, place])
-            )
-            for place, chosen in enumerate(enough.values())
-        ]
+    names, pools = list(enough), [counts[:, chosen] for chosen in enough.values()]
+    values = np.array([[mean_bleu(pool)] for pool in pools])
+    samples = np.array(
+        [bootstrap_bleu(pool, config, [config.seed, n]) for n, pool in enumerate(pools)]
     )
     tail = (1 - config.confidence) / 2
     ends = np.quantile(_half(samples), [tail, 1 - tail], method="inverted_cdf")

@@ -17,12 +17,8 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
         UserError: a test set or a file is missing.
     """
     if config.source is not None and config.reference is not None:
-        gold = None if config.gold is None else Path(config.gold)
-        return {
-            Path(config.source).name: ParallelText(
-                Path(config.source), Path(config.reference), gold
-            )
-        }
+        source, gold = Path(config.source), Path(config.gold) if config.gold else None
+        return {source.name: ParallelText(source, Path(config.reference), gold)}
     texts = find_test_texts(config.test_texts, corpus)
     if config.test_sets == []:
         return texts

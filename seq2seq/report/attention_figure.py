@@ -1,7 +1,7 @@
 """Attention as pictures: maps word by word, and how sharp and how monotone it is by length."""
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores
-from seq2seq.report.length_figure import label_lengths, look
-from seq2seq.report.style import DPI, FAINT, GRID, WIDTH, render
+from seq2seq.report.length_figure import label_lengths
+from seq2seq.report.style import FAINT, GRID, WIDTH, draw_line, name_lines, new_figure
 from seq2seq.report.tables import heading
 
 MAPS = 4
@@ -20,8 +20,8 @@ LONGEST = 24
 """Words a side of such a map: more would be too small to read."""
 LETTERS = 16
 """Of a word on an axis; the rest of it is left out."""
-TITLE, TOP, BOTTOM, RIGHT, LEFT = 0.75, 1.05, 0.35, 0.15, 1.15
-"""Inches: the title; above a map, for the source words; below, right and left of it."""
+WORDS = 1.2
+"""Inches left of and above a map, for the words."""
 
 MEASURES: dict[str, tuple[str, str, Callable[[ReferenceScores], list[float | None] | None]]] = {
     "Entropy (nats)": (
@@ -40,14 +40,6 @@ MEASURES: dict[str, tuple[str, str, Callable[[ReferenceScores], list[float | Non
 """Label of an axis -> title, explanation, and the values of a model, None without attention."""
 
 
-def render_attention(evaluation: Evaluation) -> dict[str, bytes]:
-    """Attention maps of a few lines (Bahdanau et al. 2014, Figure 3): {"png": ..., "svg": ...}."""
-    record = evaluation.record
-    seed = "" if record.get("seed") is None else f", seed {record['seed']}"
-    title = f"{record.get('system')}{seed} on {record.get('test_set')}, {record.get('search')}"
-    return render(lambda: attention_figure(choose_maps(evaluation), title))
-
-
 def choose_maps(evaluation: Evaluation) -> list[AttentionMap]:
     """The maps asked for with ``maps=[...]``; else a few of readable size, from short to long."""
     maps, asked = evaluation.texts.maps, evaluation.record.get("maps")
@@ -63,61 +55,43 @@ def _size(one: AttentionMap) -> int:
     return max(len(one.source), len(one.hypothesis))
 
 
-def attention_figure(maps: Sequence[AttentionMap], title: str) -> Figure:
-    """Lay out the maps in two columns, all with words of one size, rows as high as they need."""
-    columns = min(2, len(maps))
-    width = WIDTH if columns == 2 else WIDTH * 0.62
-    room = width / columns - LEFT - RIGHT
-    rows = [maps[start : start + columns] for start in range(0, len(maps), columns)]
+def attention_figure(evaluation: Evaluation) -> Figure:
+    """Attention maps of a few lines (Bahdanau et al. 2014, Figure 3), two in a row."""
+    record, maps = evaluation.record, choose_maps(evaluation)
+    seed = "" if record.get("seed") is None else f", seed {record['seed']}"
+    title = f"{record.get('system')}{seed} on {record.get('test_set')}, {record.get('search')}"
+    room = WIDTH / 2 - WORDS
+    rows = [maps[start : start + 2] for start in range(0, len(maps), 2)]
     heights = [
         min(1.4 * room, max(room * len(one.hypothesis) / max(len(one.source), 1) for one in row))
         for row in rows
     ]
-    height = TITLE + sum(heights) + (TOP + BOTTOM) * len(rows)
-    figure = Figure(figsize=(width, height), dpi=DPI)
-    top = height - TITLE
-    for row, tall in zip(rows, heights, strict=True):
-        top -= TOP
-        for column, one in enumerate(row):
-            cell = min(room / len(one.source), tall / len(one.hypothesis))
-            wide, high = cell * len(one.source), cell * len(one.hypothesis)
-            left = column * width / columns + LEFT
-            box = (left / width, (top - high) / height, wide / width, high / height)
-            _draw_map(figure.add_axes(box), one, cell)
-        top -= tall + BOTTOM
-    figure.text(0.02, 1 - 0.36 / height, "Attention", fontsize=15, fontweight="bold")
-    figure.text(0.02, 1 - 0.62 / height, title, fontsize=10.5)
+    height = sum(heights) + WORDS * len(rows) + 1.3
     note = "Across: the source; down: the translation. Black: a weight of 0, white: of 1."
-    figure.text(0.02, 0.1 / height, note, fontsize=8.5, color=FAINT)
+    figure = new_figure(height, "Attention", title, note)
+    ratios = [tall + WORDS for tall in heights]
+    grid = figure.add_gridspec(len(rows), 2, height_ratios=ratios)
+    for place, one in enumerate(maps):
+        row, column = divmod(place, 2)
+        cell = min(room / len(one.source), heights[row] / len(one.hypothesis))
+        _draw_map(figure.add_subplot(grid[row, column]), one, cell)
     return figure
 
 
 def _draw_map(axes: Axes, one: AttentionMap, cell: float) -> None:
-    """One square, or oblong, of weights with its words; a cell is ``cell`` inches wide."""
-    axes.imshow(np.array(one.weights), cmap="gray", vmin=0, vmax=1, aspect="auto")
-    points = max(3.5, min(9.0, 72 * cell * 0.8))  # no larger than a cell
+    """A square for each weight, and the words; a cell is about ``cell`` inches wide."""
+    axes.imshow(np.array(one.weights), cmap="gray", vmin=0, vmax=1)
     axes.set_xticks(range(len(one.source)), [_short(word) for word in one.source], rotation=90)
     axes.set_yticks(range(len(one.hypothesis)), [_short(word) for word in one.hypothesis])
     axes.xaxis.tick_top()
+    points = max(3.5, min(9.0, 72 * cell * 0.8))  # no larger than a cell
     axes.tick_params(length=0, pad=2, labelsize=points)
-    axes.text(
-        1.0, -0.03, f"line {one.line + 1}", transform=axes.transAxes, ha="right", va="top",
-        fontsize=7.5, color=FAINT,
-    )  # fmt: skip
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.set_xlabel(f"line {one.line + 1}", fontsize=7.5, color=FAINT)
+    axes.spines[:].set_visible(False)
 
 
 def _short(word: str) -> str:
     return word if len(word) <= LETTERS else word[: LETTERS - 1] + "…"
-
-
-def render_focus(comparison: Comparison) -> dict[str, bytes]:
-    """Entropy and distance from the diagonal by length; {} where no system attends."""
-    attends = any(
-        mean_by_bucket(comparison, s, lambda said: said.entropy) for s in comparison.systems
-    )
-    return render(lambda: focus_figure(comparison)) if attends else {}
 
 
 def mean_by_bucket(
@@ -138,42 +112,25 @@ def mean_by_bucket(
     return means
 
 
-def focus_figure(comparison: Comparison) -> Figure:
-    """Lay out a panel for each measure, with a line for each system that attends."""
-    legend = 0.3 * -(-len(comparison.systems) // 4)
-    height = 4.95 + legend
-    figure = Figure(figsize=(WIDTH, height), dpi=DPI)
+def focus_figure(comparison: Comparison) -> Figure | None:
+    """Entropy and distance from the diagonal by source length; None where no system attends."""
+    figure = new_figure(4.9, "Attention by source length", heading(comparison))
     rows = comparison.systems[0].buckets
-    for panel, (label, (title, explanation, measure)) in enumerate(MEASURES.items()):
-        left = 0.075 + 0.49 * panel
-        axes = figure.add_axes((left, 1.25 / height, 0.4, 2.7 / height))
+    panels = figure.subplots(1, 2)
+    for axes, (label, (title, explanation, measure)) in zip(panels, MEASURES.items(), strict=True):
         for number, system in enumerate(comparison.systems):
             means = mean_by_bucket(comparison, system, measure)
-            known = [(place, mean) for place, mean in enumerate(means) if mean is not None]
-            if not known:
-                continue
-            colour, line, marker = look(number)
-            axes.plot(*zip(*known, strict=True), color=colour, linestyle=line, label=system.name)
-            for place, value in known:
-                fill = "white" if rows[place].few else colour
-                axes.plot(place, value, marker, color=colour, markerfacecolor=fill, zorder=3)
+            if means:
+                draw_line(axes, number, system.name, means, [row.few for row in rows])
         label_lengths(axes, rows)
+        axes.tick_params(axis="x", labelsize=9)
         axes.set_ylim(bottom=0)
-        axes.set_xlabel("Source length (words)")
         axes.set_ylabel(label)
         axes.set_title(title, fontsize=11)
         axes.grid(axis="y", color=GRID, linewidth=0.8)
-        said = textwrap.fill(explanation, 66)
-        figure.text(left, 0.5 / height, said, fontsize=8, color=FAINT, verticalalignment="top")
-    figure.legend(
-        *figure.axes[0].get_legend_handles_labels(),
-        loc="upper left",
-        bbox_to_anchor=(0.02, 1 - 0.85 / height),
-        ncols=4,
-        fontsize=10,
-        frameon=False,
-    )
-    top = 1 - 0.42 / height
-    figure.text(0.03, top, "Attention by source length", fontsize=16, fontweight="bold")
-    figure.text(0.03, top - 0.34 / height, heading(comparison), fontsize=11.5)
-    return figure
+        axes.annotate(
+            textwrap.fill(explanation, 58), (0, 0), (0, -42), "axes fraction", "offset points",
+            va="top", fontsize=8, color=FAINT,
+        )  # fmt: skip
+    name_lines(figure, panels[0])
+    return figure if panels[0].lines else None

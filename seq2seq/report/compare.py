@@ -2,11 +2,14 @@
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from glob import glob
 from pathlib import Path
 from typing import Any
+
+from matplotlib.figure import Figure
 
 from seq2seq.config import CompareConfig
 from seq2seq.errors import UserError
@@ -14,12 +17,13 @@ from seq2seq.evaluation.comparison import Comparison, compare_systems
 from seq2seq.evaluation.evaluate import ALIGNMENT
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.files import parse_object, write_json, write_whole
-from seq2seq.report.attention_figure import render_attention, render_focus
+from seq2seq.report.attention_figure import attention_figure, focus_figure
 from seq2seq.report.findings import findings, growth_in_words
-from seq2seq.report.length_figure import MANY_SYSTEMS, render_heatmap, render_length_figure
-from seq2seq.report.loss_figure import render_curves, render_positions
+from seq2seq.report.length_figure import heatmap, length_figure
+from seq2seq.report.loss_figure import learning_curves, position_figure
 from seq2seq.report.page import render_page
 from seq2seq.report.sentences import examples
+from seq2seq.report.style import render
 from seq2seq.report.tables import (
     Table,
     bleu_table,
@@ -41,6 +45,8 @@ from seq2seq.report.training_runs import (
 logger = logging.getLogger(__name__)
 
 SCORES = "scores.json"
+MANY_SYSTEMS = 4
+"""With more, whose lines cover each other, a comparison has a heatmap too."""
 
 
 @dataclass(frozen=True)
@@ -132,19 +138,25 @@ def _figures(
     comparison: Comparison, runs: Sequence[TrainingRun]
 ) -> dict[str, tuple[str, Mapping[str, bytes]]]:
     """File name -> title and pictures of each figure that there is something to show in."""
-    drawn = {"figure": ("BLEU by source length", render_length_figure(comparison))}
+    caveat = losses_caveat(comparison)
+    drawn: dict[str, tuple[str, Callable[[], Figure | None]]] = {}
+    drawn["figure"] = "BLEU by source length", partial(length_figure, comparison)
     if len(comparison.systems) > MANY_SYSTEMS:
-        drawn["heatmap"] = "BLEU by system and source length", render_heatmap(comparison)
+        drawn["heatmap"] = "BLEU by system and source length", partial(heatmap, comparison)
     for system in comparison.systems:
         if system.first.texts.maps:
             name = re.sub(r"[^\w.+-]", "_", system.name)
-            maps = render_attention(system.first)
+            maps = partial(attention_figure, system.first)
             drawn[f"attention-{name}"] = f"Attention maps of {system.name}", maps
-    drawn["focus"] = "Attention by source length", render_focus(comparison)
-    positions = render_positions(comparison, losses_caveat(comparison))
+    drawn["focus"] = "Attention by source length", partial(focus_figure, comparison)
+    positions = partial(position_figure, comparison, caveat)
     drawn["loss-by-position"] = "Loss by position in the reference", positions
-    drawn["curves"] = "Learning curves", render_curves(runs)
-    return {name: figure for name, figure in drawn.items() if figure[1]}
+    drawn["curves"] = "Learning curves", partial(learning_curves, runs)
+    return {
+        name: (title, forms)
+        for name, (title, lay_out) in drawn.items()
+        if (forms := render(lay_out))
+    }
 
 
 def alignment_tables(comparison: Comparison) -> list[Table]:

@@ -1,6 +1,5 @@
 """Losses as pictures: of references by position and source length, and of the dev set by update."""
 
-import math
 from bisect import bisect_left
 from collections.abc import Sequence
 
@@ -11,14 +10,11 @@ from matplotlib.figure import Figure
 
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW, bucket_labels
-from seq2seq.report.length_figure import look
-from seq2seq.report.style import DPI, FAINT, GRID, WIDTH, ink_on, render
+from seq2seq.report.style import GRID, ink_on, look, name_lines, new_figure
 from seq2seq.report.training_runs import TrainingRun
 
 POSITIONS = (5, 10, 20, 30, 40, 50)
 """Last piece of each range of positions in the reference."""
-HEAD, CAVEAT, TITLE, ROW, FOOT = 0.95, 0.24, 0.42, 0.34, 0.75
-"""Inches: the title; a line more below it; above each map; a row of it; below a row of maps."""
 
 
 def position_losses(
@@ -39,34 +35,25 @@ def position_losses(
         return total / count, count
 
 
-def render_positions(comparison: Comparison, caveat: str) -> dict[str, bytes]:
-    """The loss by position, a map for each system; {} where no model was asked.
+def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
+    """The loss by position, a map for each system, all in the same shades; None without models.
 
-    ``caveat`` is printed below the title.
+    ``caveat`` is printed below the maps.
     """
     losses = {
         s.name: position_losses(comparison, s) for s in comparison.systems if s.reference_scores
     }
-    return render(lambda: position_figure(comparison, losses, caveat)) if losses else {}
-
-
-def position_figure(
-    comparison: Comparison,
-    losses: dict[str, tuple[Float[np.ndarray, "L P"], Int[np.ndarray, "L P"]]],
-    caveat: str,
-) -> Figure:
-    """Lay out the maps, two in a row and all in the same shades."""
+    if not losses:
+        return None
     lengths = [row.words.replace("-", "–") for row in comparison.systems[0].buckets]
-    panel = ROW * len(lengths)
-    head = HEAD + (CAVEAT if caveat else 0)
-    height = head + -(-len(losses) // 2) * (TITLE + panel + FOOT)
-    figure = Figure(figsize=(WIDTH, height), dpi=DPI)
+    rows = -(-len(losses) // 2)
+    known = [part for part in (comparison.corpus, comparison.test_set) if part]
+    said = f"{' · '.join(known) or 'test set'}; nats per piece; italic: fewer than {FEW} pieces"
+    height = 1.3 + rows * (1.2 + 0.34 * len(lengths))
+    figure = new_figure(height, "Loss by position in the reference", said, caveat)
     highest = max(float(np.nanmax(means)) for means, _ in losses.values()) or 1.0
-    for place, (name, (means, count)) in enumerate(losses.items()):
-        row, column = divmod(place, 2)
-        bottom = height - head - (row + 1) * (TITLE + panel) - row * FOOT
-        box = (0.085 + 0.49 * column, bottom / height, 0.395, panel / height)
-        axes = figure.add_axes(box)
+    for place, (name, (means, count)) in enumerate(losses.items(), start=1):
+        axes = figure.add_subplot(rows, 2, place)
         # Dark is bad; read alike by colour-blind eyes, and in grey.
         image = axes.imshow(means, cmap="magma_r", vmin=0, vmax=highest, aspect="auto")
         for (i, j), loss in np.ndenumerate(means):
@@ -83,29 +70,18 @@ def position_figure(
         axes.tick_params(length=0, labelsize=9)
         axes.set_xlabel("Position of the piece in the reference", fontsize=10)
         axes.set_ylabel("Source words", fontsize=10)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-    top = 1 - 0.42 / height
-    figure.text(0.03, top, "Loss by position in the reference", fontsize=16, fontweight="bold")
-    known = [part for part in (comparison.corpus, comparison.test_set) if part]
-    said = f"{' · '.join(known) or 'test set'}; nats per piece; italic: fewer than {FEW} pieces"
-    figure.text(0.03, top - 0.32 / height, said, fontsize=10.5)
-    figure.text(0.03, top - (0.32 + CAVEAT) / height, caveat, fontsize=10.5)
+        axes.spines[:].set_visible(False)
     return figure
 
 
-def render_curves(runs: Sequence[TrainingRun]) -> dict[str, bytes]:
-    """Dev loss and dev BLEU against updates: {"png": ..., "svg": ...}; {} without a validation."""
-    shown = [run for run in runs if run.updates]
-    return render(lambda: learning_curves(shown)) if shown else {}
-
-
-def learning_curves(runs: Sequence[TrainingRun]) -> Figure:
-    """Lay out the figure: the loss on the left, BLEU, where it was measured, on the right."""
-    height = 4.25 + 0.3 * math.ceil(len(runs) / 3)
-    figure = Figure(figsize=(WIDTH, height), dpi=DPI)
-    loss = figure.add_axes((0.075, 0.95 / height, 0.4, 2.6 / height))
-    bleu = figure.add_axes((0.565, 0.95 / height, 0.4, 2.6 / height))
+def learning_curves(runs: Sequence[TrainingRun]) -> Figure | None:
+    """Dev loss, and dev BLEU where it was measured, by updates; None without a validation."""
+    runs = [run for run in runs if run.updates]
+    if not runs:
+        return None
+    note = "Marks: the best checkpoint by the training's own measure, the one that is tested."
+    figure = new_figure(4.5, "Learning curves", "by updates", note)
+    loss, bleu = figure.subplots(1, 2)
     for index, run in enumerate(runs):
         _draw_curve(loss, run, run.losses, index)
         _draw_curve(bleu, run, run.bleus, index)
@@ -122,17 +98,7 @@ def learning_curves(runs: Sequence[TrainingRun]) -> Figure:
     room = (high - low) or 1.0
     loss.set_ylim(low - 0.05 * room, high + 0.1 * room)
     bleu.set_ylim(bottom=0)
-    figure.legend(
-        *loss.get_legend_handles_labels(),
-        loc="upper left",
-        bbox_to_anchor=(0.02, 1 - 0.58 / height),
-        ncols=3,
-        fontsize=10,
-        frameon=False,
-    )
-    figure.text(0.03, 1 - 0.42 / height, "Learning curves", fontsize=16, fontweight="bold")
-    note = "Marks: the best checkpoint by the training's own measure, the one that is tested."
-    figure.text(0.03, 0.03, note, fontsize=9, color=FAINT)
+    name_lines(figure, loss)
     return figure
 
 

@@ -25,11 +25,6 @@ def with_interval(found: Interval) -> str:
     return f"{signed(found.value)} [{signed(found.low)}, {signed(found.high)}]"
 
 
-def between(low: float, high: float) -> str:
-    """The interval of a difference in a sentence: ``-0.3 to +1.2``."""
-    return f"{signed(low)} to {signed(high)}"
-
-
 def p_text(p: float, trials: int) -> str:
     """A p-value; with "at most", and rounded up, where no trial was as extreme: the least of all.
 
@@ -45,8 +40,3 @@ def p_text(p: float, trials: int) -> str:
 def or_dash(value: float | None, digits: int) -> str:
     """So many digits after the point; a dash for None."""
     return "–" if value is None else f"{value:,.{digits}f}"
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 update``, ``2,000 updates``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

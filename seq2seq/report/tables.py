@@ -6,13 +6,8 @@ from dataclasses import dataclass
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import FEW, ScoreRow
-from seq2seq.evaluation.significance import (
-    LONG_WORDS,
-    SHORT_WORDS,
-    DifferenceInDifferences,
-    PairedComparison,
-)
-from seq2seq.report.numbers import DAGGER, between, or_dash, p_text, percent, with_interval
+from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, PairedComparison
+from seq2seq.report.numbers import DAGGER, or_dash, p_text, percent, signed, with_interval
 
 MOST_GAPS = 2
 """As many are columns of the table of BLEU; more have a table each."""
@@ -92,14 +87,11 @@ def unknown_words_table(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> Table
     """
     rows = []
     for search, without_unknown in pairs:
-        overall, known = search.overall, without_unknown.rows[-1]  # all, where each word is known
-        rows.append(
-            [
-                f"{search.record['test_set']}, {search.record['search']}",
-                *(f"{overall.sentences:,}", interval_text(overall)),
-                *(f"{known.sentences:,}", interval_text(known)),
-            ]
-        )
+        row = [f"{search.record['test_set']}, {search.record['search']}"]
+        # The last row is that of known words, or of all where each word is known.
+        for shown in (search.overall, without_unknown.rows[-1]):
+            row += [f"{shown.sentences:,}", interval_text(shown)]
+        rows.append(row)
     caption = "BLEU of all sentences; and, searched without <unk>, of those without unknown words"
     return Table(caption, ["test set, search", "n", "All", "n known", "No UNK"], rows)
 
@@ -153,14 +145,23 @@ def gap_tables(comparison: Comparison) -> list[Table]:
 
 def growth_table(comparison: Comparison) -> Table:
     """Each gap over all sentences, on short and long sources, and their difference."""
-    rows = []
-    for gap in comparison.gaps:
-        cells = [f"{gap.system} - {gap.baseline}"]
-        cells += gap_cells(gap.rows[-1], comparison.settings.bootstrap)
-        growth = gap.difference_in_differences
-        rows.append([*cells, *(["–"] * 4 if growth is None else growth_cells(growth))])
     header = ["gap", "all", "p bootstrap", "p randomisation", f"up to {SHORT_WORDS} words"]
     header += [f"above {LONG_WORDS}", "difference in differences", "over seeds"]
+    rows = []
+    for gap in comparison.gaps:
+        name = f"{gap.system} - {gap.baseline}"
+        cells = [name, *gap_cells(gap.rows[-1], comparison.settings.bootstrap), *["–"] * 4]
+        if growth := gap.difference_in_differences:
+            short = f" {DAGGER}" if growth.short_sentences < FEW else ""
+            long = f" {DAGGER}" if growth.long_sentences < FEW else ""
+            cells[4:7] = [
+                with_interval(growth.short) + short,
+                with_interval(growth.long) + long,
+                with_interval(growth.difference) + (short or long),
+            ]
+            if len(seeds := growth.by_seed.values()) > 1:
+                cells[7] = f"{signed(min(seeds))} to {signed(max(seeds))}"
+        rows.append(cells)
     return Table("Does the gap grow with source length?", header, rows)
 
 
@@ -187,19 +188,6 @@ def gap_cells(paired: PairedComparison | None, trials: int) -> list[str]:
         with_interval(paired.gap),
         p_text(paired.p_bootstrap, trials),
         p_text(paired.p_randomization, trials),
-    ]
-
-
-def growth_cells(growth: DifferenceInDifferences) -> list[str]:
-    """The gap on short sources, on long ones, the difference, and its range over seeds."""
-    short = f" {DAGGER}" if growth.short_sentences < FEW else ""
-    long = f" {DAGGER}" if growth.long_sentences < FEW else ""
-    seeds = growth.by_seed.values()
-    return [
-        with_interval(growth.short) + short,
-        with_interval(growth.long) + long,
-        with_interval(growth.difference) + (short or long),
-        between(min(seeds), max(seeds)) if len(seeds) > 1 else "–",
     ]
 
 

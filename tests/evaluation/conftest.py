@@ -1,3 +1,4 @@
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -5,21 +6,30 @@ import torch
 from reversal import reversal_experiment, write_reversal_corpus
 
 from seq2seq.checkpoint import load_checkpoint, save_checkpoint
+from seq2seq.config import ExperimentConfig
+from seq2seq.data.dataset import PreparedData
 from seq2seq.data.preparation import prepare
 from seq2seq.training.trainer import Trainer
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory) -> Path:
-    """The folder of a toy run."""
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory) -> tuple[ExperimentConfig, PreparedData, list[Path]]:
+    """A toy experiment, its data, and the run folders of two seeds."""
     folder = tmp_path_factory.mktemp("evaluate")
     write_reversal_corpus(folder / "corpus")
     config = reversal_experiment(folder, learning_rate=0.01, max_updates=3)
     data = prepare(config.corpus, config.tokenization, Path(config.data))
-    return Trainer(config, data).run().path
+    seeds = [dataclasses.replace(config, seed=seed) for seed in (1, 2)]
+    return config, data, [Trainer(seed, data).run().path for seed in seeds]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+def run(trained) -> Path:
+    """The folder of the first run."""
+    return trained[2][0]
+
+
+@pytest.fixture(scope="session")
 def other_checkpoint(run, tmp_path_factory) -> Path:
     """A checkpoint of the run with other weights."""
     trained = load_checkpoint(run, torch.device("cpu"))

@@ -18,7 +18,6 @@ from seq2seq.config import (
     DecodingConfig,
     EvaluateConfig,
     EvaluationConfig,
-    GrammarCorpus,
     Multi30kCorpus,
 )
 from seq2seq.data.tokenization import WhitespaceTokenizer
@@ -32,21 +31,16 @@ from seq2seq.evaluation.references import reference_links
 
 
 @pytest.fixture
-def untranslated_twice(monkeypatch):
-    """No search of the same lines by the same models is done twice."""
-    translate, done = Translator.translate, set()
+def searches(monkeypatch) -> list[DecodingConfig]:
+    """The searches made in a test."""
+    translate, made = Translator.translate, []
 
-    def once(translator, lines, search, **keys):
-        key = (
-            sum(float(p.detach().sum()) for p in translator.model.parameters()),
-            repr(search),
-            len(lines),
-        )
-        assert key not in done
-        done.add(key)
+    def recorded(translator, lines, search, **keys):
+        made.append(search)
         return translate(translator, lines, search, **keys)
 
-    monkeypatch.setattr(Translator, "translate", once)
+    monkeypatch.setattr(Translator, "translate", recorded)
+    return made
 
 
 def test_the_corpus_test_set_is_scored_into_the_run_folder(run):
@@ -73,9 +67,9 @@ def test_what_the_search_said_of_each_line_is_kept(run, tmp_path, monkeypatch):
     assert set(found.texts.capped) == {True, False}
 
 
-def test_several_checkpoints_are_one_system_of_another_name(run, tmp_path, untranslated_twice):
+def test_several_checkpoints_are_one_system_of_another_name(run, tmp_path, searches):
     last = str(newest_checkpoints(run)[0])
-    (alone,) = evaluate(settings(run))
+    (alone,) = evaluate(settings(run, output=str(tmp_path)))
     for average, name in ((False, "ensemble2"), (True, "average2")):
         config = settings(run, more_checkpoints=[last], average=average, output=str(tmp_path))
         (together,) = evaluate(config)
@@ -92,6 +86,7 @@ def test_several_checkpoints_are_one_system_of_another_name(run, tmp_path, untra
             state = load_checkpoint(Path(place), torch.device("cpu")).state
             assert member["update"] == state["progress"]["update"]
         assert evaluate(config)[0].record == together.record
+    assert len(searches) == 3
 
 
 def test_greedy_and_beam_are_one_call_and_one_model(run, monkeypatch, tmp_path):
@@ -100,16 +95,18 @@ def test_greedy_and_beam_are_one_call_and_one_model(run, monkeypatch, tmp_path):
     monkeypatch.setattr(stage, "load_checkpoint", lambda *args: loaded.append(args) or load(*args))
     together = evaluate(settings(run, beams=[1, 3], output=str(tmp_path / "both")))
     assert len(loaded) == 1
-    assert [e.record["search"] for e in together] == ["greedy", "beam3"]
-    for evaluation, beam in zip(together, (1, 3), strict=True):
+    for evaluation, (name, beam) in zip(together, {"greedy": 1, "beam3": 3}.items(), strict=True):
         search = DecodingConfig(beam=beam)
         (alone,) = evaluate(settings(run, decoding=search, output=str(tmp_path / "alone")))
-        assert alone.directory.name == evaluation.directory.name
+        assert alone.directory.name == evaluation.directory.name == f"test-{name}"
+        assert evaluation.record["search"] == name
         assert (alone.texts, alone.rows) == (evaluation.texts, evaluation.rows)
 
 
-def test_an_evaluation_is_scored_again_but_not_translated(run, untranslated_twice):
+def test_an_evaluation_is_scored_again_but_not_translated(run, tmp_path, searches):
+    run = shutil.copytree(run, tmp_path / "run")
     (first,) = evaluate(settings(run))
+    searched = len(searches)
     again = evaluate(settings(run, decoding=DecodingConfig(beam=1, batch_size=7)))[0]
     assert (again.texts, again.record) == (first.texts, first.record)
     other = EvaluationConfig(length_buckets=[3], bootstrap=100, ter=True)
@@ -117,27 +114,30 @@ def test_an_evaluation_is_scored_again_but_not_translated(run, untranslated_twic
     assert [row.words for row in scored.rows] == ["1-3", "4+", "all"]
     assert scored.overall.ter > 0
     assert read_evaluation(scored.directory).rows == scored.rows
-
-
-def test_what_the_run_says_of_itself_is_brought_up_to_date(run, tmp_path, untranslated_twice):
-    run = shutil.copytree(run, tmp_path / "run")
-    evaluate(settings(run))
+    # What the run says of itself is brought up to date; without its run, it is kept.
     path = run / "run.json"
     said = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**said, "reason": "max_epochs=99"}), encoding="utf-8")
     (again,) = evaluate(settings(run))
     assert again.record["training"]["reason"] == "max_epochs=99"
-    path.unlink()  # a checkpoint without its run keeps what was known of it
+    path.unlink()
     assert evaluate(settings(run))[0].record == again.record
+    assert len(searches) == searched
 
 
-def test_a_damaged_evaluation_is_made_again(run, tmp_path):
+def test_what_has_changed_or_is_damaged_is_translated_again(run, other_checkpoint, tmp_path):
+    run = shutil.copytree(run, tmp_path / "run")
+    (first,) = evaluate(settings(run))
     for name in ("hypotheses.txt", "scores.json"):
-        (first,) = evaluate(settings(run, output=str(tmp_path)))
         (first.directory / name).write_text("{", encoding="utf-8")
-        (again,) = evaluate(settings(run, output=str(tmp_path)))
+        (again,) = evaluate(settings(run))
         assert again.texts.hypotheses == first.texts.hypotheses
         assert read_evaluation(first.directory).rows == first.rows
+    shutil.rmtree(run / "checkpoints" / "best")
+    shutil.copytree(other_checkpoint, run / "checkpoints" / "best")
+    (second,) = evaluate(settings(run))
+    assert second.directory == first.directory
+    assert second.texts.hypotheses != first.texts.hypotheses
 
 
 def own_text(folder: Path, name: str = "own", source: str = "a b\n\nc d e\n") -> dict[str, str]:
@@ -152,22 +152,19 @@ def test_a_result_is_never_replaced_by_one_of_something_else(run, other_checkpoi
     output = {"output": str(tmp_path / "out")}
     last = str(newest_checkpoints(run)[0])
     here, there = own_text(tmp_path / "a"), own_text(tmp_path / "b", source="b a\n\nc d e\n")
-    pairs = {
-        "source": (settings(run, **here, **output), settings(run, **there, **output)),
-        "system": (settings(run, **here, **output), settings(other_checkpoint, **here, **output)),
-        "precision": (
-            settings(run, **here, **output),
-            settings(run, **here, **output, precision="bf16"),
-        ),
-        "system differs": (
-            settings(run, **here, **output, more_checkpoints=[last]),
-            settings(run, **here, **output, more_checkpoints=[str(other_checkpoint)]),
-        ),
-    }
-    for what, (first, second) in pairs.items():
+    ours = settings(run, **here, **output)
+    pair = dataclasses.replace(ours, more_checkpoints=[last])
+    other_pair = dataclasses.replace(ours, more_checkpoints=[str(other_checkpoint)])
+    cases = (
+        ("source", ours, settings(run, **there, **output)),
+        ("system", ours, settings(other_checkpoint, **here, **output)),
+        ("precision", ours, dataclasses.replace(ours, precision="bf16")),
+        ("system", pair, other_pair),
+    )
+    for what, first, second in cases:
         (made,) = evaluate(first)
         before = {path: path.read_bytes() for path in made.directory.iterdir()}
-        with pytest.raises(UserError, match=rf"{what}.*output="):
+        with pytest.raises(UserError, match=rf"{what} differs.*output="):
             evaluate(second)
         assert {path: path.read_bytes() for path in made.directory.iterdir()} == before
     named_test = own_text(tmp_path / "c", "test")
@@ -177,16 +174,6 @@ def test_a_result_is_never_replaced_by_one_of_something_else(run, other_checkpoi
     # Elsewhere each of them has its place.
     (elsewhere,) = evaluate(settings(run, **named_test, output=str(tmp_path / "other")))
     assert elsewhere.texts.sources == ["a b", "", "c d e"]
-
-
-def test_a_checkpoint_that_was_trained_further_is_evaluated_again(run, other_checkpoint, tmp_path):
-    run = shutil.copytree(run, tmp_path / "run")
-    (first,) = evaluate(settings(run))
-    shutil.rmtree(run / "checkpoints" / "best")
-    shutil.copytree(other_checkpoint, run / "checkpoints" / "best")
-    (second,) = evaluate(settings(run))
-    assert second.directory == first.directory
-    assert second.texts.hypotheses != first.texts.hypotheses
 
 
 def test_both_columns_of_table_1_come_from_two_searches(run, tmp_path, monkeypatch):
@@ -227,15 +214,12 @@ def test_the_training_text_is_neither_read_nor_needed(run, tmp_path):
         evaluate(settings(run, test_sets=["dev"]))
 
 
-def test_where_a_checkpoint_finds_its_test_sets(run, tmp_path, monkeypatch):
-    grammar = GrammarCorpus(train=200, valid=20, test_per_bucket=5)
-    config = settings(run, data=str(tmp_path))
-    tests = test_sets.find_test_sets(config, grammar)
-    assert list(tests) == list(test_sets.load_test_sets(grammar, tmp_path))
+def test_a_checkpoint_does_not_choose_where_to_download_from(run, monkeypatch):
     asked = []
     monkeypatch.setattr(test_sets, "load_test_sets", lambda corpus, _: asked.append(corpus) or {})
-    test_sets.find_test_sets(config, Multi30kCorpus(mirror="http://untrusted.example/"))
-    assert asked[0].mirror is None  # a checkpoint does not choose where to download from
+    corpus = Multi30kCorpus(mirror="http://untrusted.example/")
+    test_sets.find_test_sets(settings(run), corpus)
+    assert asked == [Multi30kCorpus()]
 
 
 def test_more_texts_are_test_sets_of_their_own(run, tmp_path):
@@ -252,7 +236,7 @@ def test_more_texts_are_test_sets_of_their_own(run, tmp_path):
             evaluate(settings(run, test_texts={name: str(tmp_path / path)}))
 
 
-def test_attention_is_kept_for_a_few_lines_of_every_length(run, tmp_path, untranslated_twice):
+def test_attention_is_kept_for_a_few_lines_of_every_length(run, tmp_path, searches):
     config = settings(run, output=str(tmp_path))
     (found,) = evaluate(config)
     lengths = [len(found.texts.sources[one.line].split()) for one in found.texts.maps]
@@ -267,16 +251,16 @@ def test_attention_is_kept_for_a_few_lines_of_every_length(run, tmp_path, untran
     assert {one.line for one in more.texts.maps} == drawn | {other}
     assert more.record["maps"] == [other + 1]
     assert read_evaluation(more.directory).texts == more.texts
+    assert len(searches) == 1
     with pytest.raises(UserError, match="maps=101"):
         evaluate(settings(run, maps=[101], output=str(tmp_path / "new")))
     assert not (tmp_path / "new").exists()
 
 
-def test_attention_is_scored_against_gold_links(run, other_checkpoint, tmp_path, caplog):
+def test_attention_is_scored_against_gold_links(run, tmp_path, caplog):
     gold = tmp_path / "gold"
     gold.write_text("1-2 2-1\n\n1-3 2p2 3-1\n", encoding="utf-8")
-    texts = own_text(tmp_path)
-    config = settings(run, **texts, gold=str(gold), output=str(tmp_path))
+    config = settings(run, **own_text(tmp_path), gold=str(gold), output=str(tmp_path))
     links = reference_links(
         Translator.load(run, "cpu", "fp32"), ["a b", "", "c d e"], ["B A", "", "E D C"], 3
     )
@@ -284,23 +268,20 @@ def test_attention_is_scored_against_gold_links(run, other_checkpoint, tmp_path,
     sure = {(0, 0, 1), (0, 1, 0), (2, 0, 2), (2, 2, 0)}
     (evaluation,) = evaluate(config)
     path = evaluation.directory / "alignment.json"
-
-    def content():
-        return json.loads(path.read_text(encoding="utf-8"))
-
+    said = json.loads(path.read_text(encoding="utf-8"))
     hits = len(found & sure) + len(found & (sure | {(2, 1, 1)}))
-    assert content()["shifts"]["0"]["aer"] == pytest.approx(1 - hits / (len(found) + len(sure)))
+    assert said["shifts"]["0"]["aer"] == pytest.approx(1 - hits / (len(found) + len(sure)))
     moved = {(line, s, t + 1) for line, s, t in found if t + 1 < (2 if line == 0 else 3)}
-    assert content()["shifts"]["1"]["recall"] == pytest.approx(len(moved & sure) / len(sure))
+    assert said["shifts"]["1"]["recall"] == pytest.approx(len(moved & sure) / len(sure))
     # 0-0, 1-1 and 0-0, 1-1, 2-2, of which 1-1 alone is a link, a possible one.
-    assert content()["diagonal"]["aer"] == pytest.approx(1 - 1 / (5 + 4))
+    assert said["diagonal"]["aer"] == pytest.approx(1 - 1 / (5 + 4))
     # The same links leave it alone, others replace it, none remove it.
     before = path.stat().st_mtime_ns
     evaluate(config)
     assert path.stat().st_mtime_ns == before
     gold.write_text("1-1\n\n1-1\n", encoding="utf-8")
     evaluate(config)
-    assert content()["shifts"]["0"]["sure"] == 2
+    assert json.loads(path.read_text(encoding="utf-8"))["shifts"]["0"]["sure"] == 2
     evaluate(dataclasses.replace(config, gold=None))
     assert not path.exists()
     # Links that do not fit are an error where they are asked for, else a warning.
@@ -315,45 +296,39 @@ def test_attention_is_scored_against_gold_links(run, other_checkpoint, tmp_path,
     assert not (evaluation.directory / "alignment.json").exists()
 
 
-def given(folder: Path, texts, **changes: object) -> EvaluateConfig:
-    """Translations of another program as three files."""
-    columns = {"test.en": texts.sources, "test.de": texts.references, "out.de": texts.hypotheses}
-    for name, lines in columns.items():
-        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+def test_given_translations_are_scored_without_a_model(tmp_path):
+    texts = translated({4: 6, 15: 5, 35: 4}, lambda length: 0.8)
+    files = {"source": "test.en", "reference": "test.de", "hypotheses": "out.de"}
+    columns = zip(files.values(), (texts.sources, texts.references, texts.hypotheses), strict=True)
+    for name, lines in columns:
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     config = EvaluateConfig(
         decoding=DecodingConfig(),
         evaluation=EvaluationConfig(bootstrap=100),
-        hypotheses=str(folder / "out.de"),
-        source=str(folder / "test.en"),
-        reference=str(folder / "test.de"),
+        **{key: str(tmp_path / name) for key, name in files.items()},
         system="moses",
-        output=str(folder / "others"),
+        output=str(tmp_path / "others"),
     )
-    return dataclasses.replace(config, **changes)
-
-
-def test_given_translations_are_scored_without_a_model(tmp_path):
-    texts = translated({4: 6, 15: 5, 35: 4}, lambda length: 0.8)
-    (evaluation,) = evaluate(given(tmp_path, texts))
+    (evaluation,) = evaluate(config)
     assert evaluation.directory == tmp_path / "others" / "test.en-moses"
     assert evaluation.texts.hypotheses == texts.hypotheses
     assert evaluation.overall.loss is evaluation.overall.capped is None
     record = evaluation.record
     assert (record["system"], record["test_set"], record["search"]) == ("moses", "test.en", "given")
     assert record["experiment"] is record["seed"] is None
-    (other,) = evaluate(given(tmp_path, texts, system="marian"))
+    (other,) = evaluate(dataclasses.replace(config, system="marian"))
     assert other.directory.name == "test.en-marian"
     # A file that was improved replaces its own scores, another file does not.
-    better = dataclasses.replace(texts, hypotheses=texts.references)
-    assert evaluate(given(tmp_path, better))[0].overall.bleu == pytest.approx(100)
-    (tmp_path / "out2.de").write_text("x\n" * 15)
-    with pytest.raises(UserError, match="output="):
-        evaluate(given(tmp_path, better, hypotheses=str(tmp_path / "out2.de")))
-    with pytest.raises(UserError, match="nowhere"):
-        evaluate(given(tmp_path, texts, hypotheses="nowhere"))
-    (tmp_path / "out2.de").write_text("one line\n")
-    with pytest.raises(UserError, match=r"test\.en has 15 lines, .*out2\.de has 1;"):
-        evaluate(given(tmp_path, texts, hypotheses=str(tmp_path / "out2.de")))
+    (tmp_path / "out.de").write_bytes((tmp_path / "test.de").read_bytes())
+    assert evaluate(config)[0].overall.bleu == pytest.approx(100)
+    another = dataclasses.replace(config, hypotheses=str(tmp_path / "out2.de"))
+    for content, said in (
+        ("x\n" * 15, "output="),
+        ("one line\n", r"test\.en .* 15 .*out2\.de .* 1;"),
+    ):
+        (tmp_path / "out2.de").write_text(content)
+        with pytest.raises(UserError, match=said):
+            evaluate(another)
 
 
 @pytest.mark.parametrize(

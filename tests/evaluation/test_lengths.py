@@ -9,7 +9,6 @@ from synthetic_translations import translated
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.lengths import (
     ScoreRow,
-    bucket_labels,
     bucket_members,
     lines_by_length,
     score_rows,
@@ -28,14 +27,10 @@ def scored(
     return {row.words: row for row in score_rows(seeds, config)}
 
 
-def test_labels_follow_the_edges():
-    assert bucket_labels([10, 20, 30, 40, 50, 60]) == [
-        "1-10", "11-20", "21-30", "31-40", "41-50", "51-60", "61+",
-    ]  # fmt: skip
-    assert bucket_labels([5]) == ["1-5", "6+"]
-
-
 def test_each_sentence_falls_in_exactly_one_bucket_by_its_words():
+    assert source_words(["", "  ", "one", " two  words ", "It's, three!"]).tolist() == [
+        0, 0, 1, 2, 2,
+    ]  # fmt: skip
     words = np.array([0, 1, 10, 11, 20, 21, 99])
     members = bucket_members(words, [10, 20])
     assert {label: words[mask].tolist() for label, mask in members.items()} == {
@@ -43,12 +38,6 @@ def test_each_sentence_falls_in_exactly_one_bucket_by_its_words():
         "11-20": [11, 20],
         "21+": [21, 99],
     }
-
-
-def test_length_is_words_between_spaces():
-    assert source_words(["", "  ", "one", " two  words ", "It's, three!"]).tolist() == [
-        0, 0, 1, 2, 2,
-    ]  # fmt: skip
 
 
 def test_lines_to_look_at_are_of_every_length_that_is_there():
@@ -109,11 +98,7 @@ def test_buckets_add_up_to_the_test_set_with_empty_sources_in_the_first():
     assert rows[0].bleu == 0.0
     assert rows[6] == ScoreRow("61+", 0)
     assert scored(replace(texts, capped=[]))["all"].capped is None
-
-
-def test_fewer_than_a_hundred_sentences_are_few():
-    rows = scored(translated({4: 100, 15: 99}, lambda length: 1.0))
-    assert [row.few for row in list(rows.values())[:2]] == [False, True]
+    assert [ScoreRow("1-10", count).few for count in (99, 100)] == [True, False]
 
 
 def scored_references(**changes: object) -> Translations:

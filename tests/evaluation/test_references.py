@@ -3,16 +3,12 @@
 import dataclasses
 import logging
 import math
-from pathlib import Path
 
 import pytest
 import torch
-from reversal import reversal_experiment, write_reversal_corpus
 
 from seq2seq.checkpoint import load_checkpoint
-from seq2seq.config import EvaluateConfig, ExperimentConfig
-from seq2seq.data.dataset import PreparedData
-from seq2seq.data.preparation import prepare
+from seq2seq.config import EvaluateConfig
 from seq2seq.data.vocabulary import BOS, EOS
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
@@ -24,24 +20,13 @@ from seq2seq.evaluation.references import (
     reference_links,
     score_references,
 )
+from seq2seq.evaluation.translations import AttentionMap, Translations
 from seq2seq.model.translation import TranslationModel
-from seq2seq.training.trainer import Trainer
 from seq2seq.training.validation import Validator
 
 CPU = torch.device("cpu")
 SOURCES = ["a b c", "", "h", "b b a c d e f", "g"]
 REFERENCES = ["C B A", "A", "H H", "", "G"]
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory) -> tuple[ExperimentConfig, PreparedData, list[Path]]:
-    """A toy experiment, its data, and two checkpoints of two trainings."""
-    folder = tmp_path_factory.mktemp("references")
-    write_reversal_corpus(folder / "corpus")
-    config = reversal_experiment(folder, max_updates=3)
-    data = prepare(config.corpus, config.tokenization, Path(config.data))
-    seeds = [dataclasses.replace(config, seed=seed) for seed in (1, 2)]
-    return config, data, [Trainer(seed, data).run().best for seed in seeds]
 
 
 @pytest.fixture
@@ -88,6 +73,10 @@ def test_words_out_of_the_vocabulary_are_marked_on_either_side(translator):
     assert found.pieces == [3, 2, 3, 0, 2]
 
 
+def map_of(translator: Translator, source: str, hypothesis: str) -> list[AttentionMap]:
+    return draw_maps(translator, Translations([source], [""], [hypothesis], []), [0], 1)
+
+
 def test_a_source_is_cut_where_translating_cuts_it(translator, caplog):
     translator.max_pieces = 3
     reference, long, short = "E D C B A", "a b c d e", "a b c"
@@ -95,7 +84,7 @@ def test_a_source_is_cut_where_translating_cuts_it(translator, caplog):
         for ask in (
             lambda source: score_references(translator, [source], [reference], 64),
             lambda source: reference_links(translator, [source], [reference], 1),
-            lambda source: draw_maps(translator, {0: (source, reference)}, 1),
+            lambda source: map_of(translator, source, reference),
         ):
             assert ask(long) == ask(short)
     assert not caplog.records  # translating has warned
@@ -130,30 +119,6 @@ def test_the_loss_of_the_dev_set_is_that_of_training(trained, tmp_path):
     assert evaluation.overall.perplexity == pytest.approx(expected.perplexity, rel=1e-4)
 
 
-def test_each_word_is_linked_to_where_the_model_looked_most(trained, translator):
-    links = reference_links(translator, SOURCES, REFERENCES, 2)
-    assert links[1] == links[3] == []  # a blank side
-    model = translator.model.eval()
-    for line in (0, 2, 4):
-        read = torch.tensor([[*translator.source.encode(SOURCES[line]), EOS]])
-        said = translator.target.encode(REFERENCES[line])
-        with torch.no_grad():
-            encoded = model.encode(read, torch.tensor([read.shape[1]]))
-            embedded = model.target_embedding(torch.tensor([[BOS, *said[:-1]]]))
-            _, weights = model.decoder(embedded, encoded)
-        looked = weights[0, :, :-1].argmax(dim=1).tolist()
-        assert links[line] == [(source, target) for target, source in enumerate(looked)]
-
-
-def test_links_need_words_between_spaces(translator, monkeypatch):
-    tokenizer = type(translator.source.tokenizer)
-    monkeypatch.setattr(tokenizer, "tokenize", lambda self, text: list(text))
-    with pytest.raises(
-        UserError, match=r'cuts line 1, "a b c", into 5 words, but links count the 3'
-    ):
-        reference_links(translator, ["a b c"], ["A B C"], 1)
-
-
 def looks(translator: Translator, source: str, target: str) -> torch.Tensor:
     """Where the model looks for each piece of ``target``, its end included, by the unroll."""
     model = translator.model.eval()
@@ -163,6 +128,23 @@ def looks(translator: Translator, source: str, target: str) -> torch.Tensor:
         encoded = model.encode(read, torch.tensor([read.shape[1]]))
         embedded = model.target_embedding(torch.tensor([[BOS, *said]]))
         return model.decoder(embedded, encoded)[1][0]
+
+
+def test_each_word_is_linked_to_where_the_model_looked_most(translator):
+    links = reference_links(translator, SOURCES, REFERENCES, 2)
+    assert links[1] == links[3] == []  # a blank side
+    for line in (0, 2, 4):
+        looked = looks(translator, SOURCES[line], REFERENCES[line])[:-1, :-1].argmax(dim=1)
+        assert links[line] == [(source, target) for target, source in enumerate(looked.tolist())]
+
+
+def test_links_need_words_between_spaces(translator, monkeypatch):
+    tokenizer = type(translator.source.tokenizer)
+    monkeypatch.setattr(tokenizer, "tokenize", lambda self, text: list(text))
+    with pytest.raises(
+        UserError, match=r'cuts line 1, "a b c", into 5 words, but links count the 3'
+    ):
+        reference_links(translator, ["a b c"], ["A B C"], 1)
 
 
 def test_attention_is_as_wide_and_as_far_from_the_diagonal_as_counted_by_hand(translator):
@@ -203,19 +185,21 @@ def test_the_two_measures_know_their_extremes():
 
 
 def test_a_map_shows_where_the_model_looked_for_each_word_of_a_hypothesis(translator):
-    lines = {7: ("a b c", "C B"), 2: ("", ""), 4: ("g", "G G"), 5: ("a", "")}
-    maps = draw_maps(translator, lines, 2)
-    assert [one.line for one in maps] == [4, 7]
-    assert (maps[1].source, maps[1].hypothesis) == (["a", "b", "c"], ["C", "B"])
+    hypotheses = ["C B", "A", "", "E", "G G"]
+    maps = draw_maps(translator, Translations(SOURCES, REFERENCES, hypotheses, []), {4, 2, 1, 0}, 2)
+    assert sorted(one.line for one in maps) == [0, 4]
     for one in maps:
-        expected = looks(translator, *lines[one.line])[:-1, :-1]
+        assert (one.source, one.hypothesis) == (
+            SOURCES[one.line].split(), hypotheses[one.line].split(),
+        )  # fmt: skip
+        expected = looks(translator, SOURCES[one.line], hypotheses[one.line])[:-1, :-1]
         torch.testing.assert_close(torch.tensor(one.weights), expected, atol=1e-4, rtol=0)
 
 
 def test_a_map_merges_the_pieces_of_a_word(translator, monkeypatch):
     tokenizer = type(translator.source.tokenizer)
     monkeypatch.setattr(tokenizer, "words", lambda self, pieces: [0, 0, 1][: len(pieces)])
-    (one,) = draw_maps(translator, {0: ("a b c", "C B A")}, 1)
+    (one,) = map_of(translator, "a b c", "C B A")
     assert (one.source, one.hypothesis) == (["a b", "c"], ["C B", "A"])
     pieces = looks(translator, "a b c", "C B A")[:-1, :-1]
     by_source = torch.stack([pieces[:, :2].sum(dim=1), pieces[:, 2]], dim=1)
@@ -228,4 +212,4 @@ def test_a_model_that_does_not_attend_has_neither_maps_nor_measures(translator, 
     found = score_references(translator, SOURCES, REFERENCES, 2)
     assert found.entropy is found.off_diagonal is None
     assert any(found.piece_losses)
-    assert draw_maps(translator, {0: ("a", "A")}, 1) == []
+    assert map_of(translator, "a", "A") == []

@@ -6,7 +6,6 @@ import pytest
 from synthetic_translations import evaluated, translated
 
 from seq2seq.config import EvaluationConfig
-from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.translations import ReferenceScores
 from seq2seq.report.numbers import p_text, with_interval
 from seq2seq.report.tables import (
@@ -38,20 +37,14 @@ def test_the_table_of_bleu_and_gaps(comparison):
     for cells, ours, theirs, paired in zip(
         table.rows, additive.rows, fixed.rows, gap.rows, strict=True
     ):
-        assert cells[1] == str(ours.sentences)
-        if not ours.sentences:
+        assert cells[1:4] == [str(ours.sentences), interval_text(theirs), interval_text(ours)]
+        if ours.sentences:
+            assert f"{ours.bleu:.1f} [{ours.bleu_low:.1f}, {ours.bleu_high:.1f}] (" in cells[3]
+            assert cells[4] == with_interval(paired.gap)
+            p = paired.p_bootstrap, paired.p_randomization
+            assert cells[5:] == [p_text(one, 100) for one in p]
+        else:
             assert cells[2:] == ["–"] * 5
-            continue
-        for cell, row in ((cells[2], theirs), (cells[3], ours)):
-            assert cell == (
-                f"{row.bleu:.1f} [{row.bleu_low:.1f}, {row.bleu_high:.1f}] "
-                f"({min(row.by_seed):.1f} to {max(row.by_seed):.1f})"
-            )
-        assert cells[4:] == [
-            with_interval(paired.gap),
-            p_text(paired.p_bootstrap, 100),
-            p_text(paired.p_randomization, 100),
-        ]
     alone = replace(comparison, systems=comparison.systems[:1], gaps=[])
     assert bleu_table(alone).columns == ["source words", "n", "fixed"]
     assert len(summary_table(comparison).split("\n")[0]) < 80
@@ -67,13 +60,8 @@ def test_many_gaps_have_tables_of_their_own(widths, comparison):
         assert table.rows[1][1:] == ["–"] * 3
     for cells, gap in zip(growth_table(widths).rows, widths.gaps, strict=True):
         growth = gap.difference_in_differences
-        assert cells[0] == f"{gap.system} - width-32"
-        assert cells[4:] == [
-            with_interval(growth.short),
-            with_interval(growth.long),
-            with_interval(growth.difference),
-            "–",
-        ]
+        found = [with_interval(one) for one in (growth.short, growth.long, growth.difference)]
+        assert [cells[0], *cells[4:]] == [f"{gap.system} - width-32", *found, "–"]
     seeds = comparison.gaps[0].difference_in_differences.by_seed.values()
     assert growth_table(comparison).rows[0][-1] == f"{min(seeds):+.1f} to {max(seeds):+.1f}"
     gaps = [replace(gap, difference_in_differences=None) for gap in widths.gaps]
@@ -102,8 +90,16 @@ def test_each_other_score_has_a_table(comparison):
     assert [{cell for row in table.rows for cell in row[1:]} for table in tables] == [
         {"11.0"}, {"22.0"}, {"3.00"}, {"44.0"}, {"5.0"}, {"1.250"},
     ]  # fmt: skip
-    known = [table.caption.split()[0] for table in detail_tables(comparison)]
-    assert known == ["chrF", "Brevity:", "BLEU", "Hypotheses"]
+    known = detail_tables(comparison)
+    assert [table.caption.split()[0] for table in known] == [
+        "chrF",
+        "Brevity:",
+        "BLEU",
+        "Hypotheses",
+    ]
+    rows = [replace(row, capped=None) for row in systems[1].rows]
+    given = replace(comparison, systems=[systems[0], replace(systems[1], rows=rows)])
+    assert detail_tables(given)[4].rows[0][1:] == ["5.0", "–"]
 
 
 def test_notes_say_what_applies(comparison):
@@ -164,11 +160,3 @@ def test_the_table_of_one_evaluation_has_columns_that_hold_something(tmp_path):
     )
     (row,) = unknown_words_table([(known, known)]).rows
     assert row[1:3] == row[3:]
-
-
-def test_given_text_has_no_cap_hits(tmp_path):
-    texts = translated({5: 4, 15: 3}, lambda n: 0.9)
-    ours = evaluated(tmp_path / "ours", texts, "ours")
-    given = evaluated(tmp_path / "given", replace(texts, capped=[]), "given", None, search="given")
-    tables = detail_tables(compare_systems([ours, given], "ours", ours.settings))
-    assert tables[-1].rows[0][1:] == ["0.0", "–"]
