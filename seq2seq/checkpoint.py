@@ -25,7 +25,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from seq2seq.config import ExperimentConfig, from_json, to_json
-from seq2seq.data.codec import TextCodec
+from seq2seq.data.tokenization import TextCodec
 from seq2seq.errors import UserError
 from seq2seq.files import file_digest, parse_object, replacing_folder, write_json
 from seq2seq.model.translation import TranslationModel

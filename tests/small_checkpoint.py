@@ -18,8 +18,7 @@ from seq2seq.config import (
     TokenizationConfig,
     TrainingConfig,
 )
-from seq2seq.data.codec import TextCodec
-from seq2seq.data.tokenization import WhitespaceTokenizer
+from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer
 from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.model.translation import TranslationModel
 

@@ -8,8 +8,7 @@ from test_checkpoint import CPU, experiment
 
 from seq2seq.checkpoint import save_checkpoint
 from seq2seq.config import AttentionConfig, ExperimentConfig
-from seq2seq.data.codec import TextCodec
-from seq2seq.data.tokenization import SentencePieceTokenizer
+from seq2seq.data.tokenization import SentencePieceTokenizer, TextCodec
 from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.decoding.translator import Translator
 from seq2seq.model.translation import TranslationModel

@@ -18,7 +18,6 @@ from seq2seq.config import (
     GrammarCorpus,
     Multi30kCorpus,
 )
-from seq2seq.data import europarl, grammar, multi30k
 from seq2seq.data.parallel_text import SIDES, Corpus, ParallelText, find_file, find_pair
 from seq2seq.data.text import COMPRESSIONS, count_lines
 from seq2seq.errors import UserError
@@ -57,11 +56,14 @@ def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, Par
             texts = _paths(config, (*splits, "test"))
         else:
             folder = _folder(config, data / "corpora")
-            pinned = isinstance(config, Multi30kCorpus)
-            tests = multi30k.TESTS if pinned else _test_names(config, folder) or ["test"]
-            texts = _named_texts(config, folder, (*splits, *tests))
-        if isinstance(config, Multi30kCorpus):
-            multi30k.verify(config, texts)
+            if isinstance(config, Multi30kCorpus):
+                from seq2seq.data import multi30k
+
+                texts = _named_texts(config, folder, (*splits, *multi30k.TESTS))
+                multi30k.verify(config, texts)
+            else:
+                tests = _test_names(config, folder) or ["test"]
+                texts = _named_texts(config, folder, (*splits, *tests))
         for name, text in texts.items():
             _check(name, text)
     except OSError as error:
@@ -75,6 +77,8 @@ def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, Par
 def _folder(config: CorpusConfig, corpora: Path) -> Path:
     """The folder with the texts of a corpus, made or filled below ``corpora`` if need be."""
     if isinstance(config, GrammarCorpus):
+        from seq2seq.data import grammar
+
         if config.directory is not None:
             raise UserError(
                 "corpus.directory is set but corpus=grammar writes its own text; remove it, or use "
@@ -86,8 +90,12 @@ def _folder(config: CorpusConfig, corpora: Path) -> Path:
     if own is not None and not own.is_dir():
         raise UserError(f"corpus.directory={config.directory} is not a folder; check the path.")
     if isinstance(config, EuroparlCorpus) and not (own and _test_names(config, own)):
+        from seq2seq.data import europarl
+
         return europarl.split_corpus(config, own, corpora / "europarl")
     if isinstance(config, Multi30kCorpus) and own is None:
+        from seq2seq.data import multi30k
+
         return multi30k.download(config, corpora / "multi30k")
     assert own is not None
     return own
@@ -98,7 +106,7 @@ def _grammar_hash(config: GrammarCorpus) -> str:
     settings = dataclasses.asdict(config)
     for key in ("directory", "mirror", "train_pairs", "train_max_words"):
         del settings[key]
-    code = sorted(Path(grammar.__file__).parent.glob("*.*"))
+    code = sorted(Path(__file__).with_name("grammar").glob("*.*"))
     return digest([json.dumps(settings, sort_keys=True).encode(), *map(Path.read_bytes, code)])[:12]
 
 

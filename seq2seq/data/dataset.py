@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int64, Integer
 
-from seq2seq.data.codec import TextCodec
 from seq2seq.data.parallel_text import Corpus
+from seq2seq.data.tokenization import TextCodec
 
 
 class EncodedPairs:

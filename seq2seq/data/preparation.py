@@ -18,7 +18,6 @@ import numpy as np
 from filelock import FileLock
 
 from seq2seq.config import CorpusConfig, TokenizationConfig, to_json
-from seq2seq.data.codec import TextCodec
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.dataset import EncodedPairs, PreparedData
 from seq2seq.data.encoding import Pair, TokenIdWriter, choose_pairs, sample, tokenize_pairs
@@ -27,6 +26,7 @@ from seq2seq.data.text import content_digest, count_lines
 from seq2seq.data.tokenization import (
     MosesWordTokenizer,
     SentencePieceTokenizer,
+    TextCodec,
     Tokenizer,
     WhitespaceTokenizer,
 )

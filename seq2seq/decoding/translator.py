@@ -16,7 +16,7 @@ from tqdm import tqdm
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import DecodingConfig
 from seq2seq.config.checks import require_range
-from seq2seq.data.codec import TextCodec
+from seq2seq.data.tokenization import TextCodec
 from seq2seq.data.vocabulary import EOS, PAD, SPECIALS, UNK
 from seq2seq.decoding.beam_search import beam_search
 from seq2seq.decoding.decoder_session import Ensemble, average_weights, forced_decode

@@ -17,14 +17,8 @@ from jaxtyping import Bool
 from seq2seq.config import EvaluationConfig, flatten, nearest
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.lengths import (
-    KNOWN,
-    ScoreRow,
-    bucket_members,
-    score_rows,
-    source_words,
-)
-from seq2seq.evaluation.scores import signatures
+from seq2seq.evaluation.lengths import KNOWN, ScoreRow, score_rows
+from seq2seq.evaluation.scores import bucket_members, signatures, source_words
 from seq2seq.evaluation.significance import (
     DifferenceInDifferences,
     PairedComparison,

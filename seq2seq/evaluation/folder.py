@@ -135,11 +135,10 @@ def read_evaluation(directory: Path) -> Evaluation:
         sentences = parse_object((directory / SENTENCES).read_bytes())
         said = sentences.pop("reference_scores")
         maps = [AttentionMap(**one) for one in sentences.pop("maps")]
+        sources, references, hypotheses = (list(read_lines(directory / name)) for name in TEXTS)
+        scores = None if said is None else ReferenceScores(**said)
         texts = Translations(
-            *(list(read_lines(directory / name)) for name in TEXTS),
-            **sentences,
-            reference_scores=None if said is None else ReferenceScores(**said),
-            maps=maps,
+            sources, references, hypotheses, reference_scores=scores, maps=maps, **sentences
         )
         with np.load(directory / COUNTS, allow_pickle=False) as arrays:
             signatures = dict(content["signatures"])

@@ -9,8 +9,16 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from seq2seq.config import EvaluationConfig
-from seq2seq.data.text import word_count
-from seq2seq.evaluation.scores import bleu, brevity_ratio, chrf, ter, unpenalised_bleu
+from seq2seq.evaluation.scores import (
+    bleu,
+    brevity_ratio,
+    bucket_members,
+    chrf,
+    perplexity,
+    source_words,
+    ter,
+    unpenalised_bleu,
+)
 from seq2seq.evaluation.significance import FEW, bleu_interval
 from seq2seq.evaluation.translations import Counts, ReferenceScores, Translations
 
@@ -54,29 +62,6 @@ class ScoreRow:
     def few(self) -> bool:
         """Whether there are fewer than 100 sentences."""
         return self.sentences < FEW
-
-
-def bucket_labels(edges: Sequence[int]) -> list[str]:
-    """Name the buckets that end at ``edges``: [10, 20] makes 1-10, 11-20 and 21+."""
-    starts = [1, *(edge + 1 for edge in edges)]
-    closed = [f"{start}-{end}" for start, end in zip(starts, edges, strict=False)]
-    return [*closed, f"{starts[-1]}+"]
-
-
-def source_words(sources: Sequence[str]) -> Int[np.ndarray, "N"]:
-    """Length of each source in words: the one measure behind every bucket and limit."""
-    return np.array([word_count(source) for source in sources], dtype=np.int64)
-
-
-def bucket_members(
-    words: Int[np.ndarray, "N"], edges: Sequence[int]
-) -> dict[str, Bool[np.ndarray, "N"]]:
-    """Which sentences fall in which bucket, each in exactly one.
-
-    An empty source (0 words) counts in the first, so that the buckets add up to the test set.
-    """
-    number = np.searchsorted(np.asarray(edges), words, side="left")
-    return {label: number == index for index, label in enumerate(bucket_labels(edges))}
 
 
 def lines_by_length(sources: Sequence[str], edges: Sequence[int], each: int) -> list[int]:
@@ -155,11 +140,3 @@ def reference_loss(said: ReferenceScores | None, chosen: Int[np.ndarray, "M"]) -
     if not scored or len(finite) < len(scored):
         return None
     return -math.fsum(finite) / sum(said.pieces[i] for i in scored)
-
-
-def perplexity(loss: float) -> float | None:
-    """exp(loss); None where it is more than a number of 64 bits can hold."""
-    try:
-        return math.exp(loss)
-    except OverflowError:
-        return None

@@ -5,11 +5,14 @@ counts of each sentence, the score of any subset or resample is one sum away: sc
 significance tests are built on that.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Int, Num
+from jaxtyping import Bool, Float, Int, Num
 from sacrebleu.metrics import BLEU, CHRF, TER
+
+from seq2seq.data.text import word_count
 
 ORDER = 4
 """Longest n-gram of BLEU. Columns of its counts: hypothesis tokens, reference tokens, matched
@@ -115,3 +118,34 @@ def ter_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Float[np
 def ter(sums: Float[np.ndarray, "2"]) -> float:
     """Corpus TER, in edits per 100 reference words (so 0 is best), from the sums of its counts."""
     return float(TER()._compute_score_from_stats(sums.tolist()).score)
+
+
+def perplexity(loss: float) -> float | None:
+    """exp(loss); None where it is more than a number of 64 bits can hold."""
+    try:
+        return math.exp(loss)
+    except OverflowError:
+        return None
+
+
+def bucket_labels(edges: Sequence[int]) -> list[str]:
+    """Name the buckets that end at ``edges``: [10, 20] makes 1-10, 11-20 and 21+."""
+    starts = [1, *(edge + 1 for edge in edges)]
+    closed = [f"{start}-{end}" for start, end in zip(starts, edges, strict=False)]
+    return [*closed, f"{starts[-1]}+"]
+
+
+def source_words(sources: Sequence[str]) -> Int[np.ndarray, "N"]:
+    """Length of each source in words: the one measure behind every bucket and limit."""
+    return np.array([word_count(source) for source in sources], dtype=np.int64)
+
+
+def bucket_members(
+    words: Int[np.ndarray, "N"], edges: Sequence[int]
+) -> dict[str, Bool[np.ndarray, "N"]]:
+    """Which sentences fall in which bucket, each in exactly one.
+
+    An empty source (0 words) counts in the first, so that the buckets add up to the test set.
+    """
+    number = np.searchsorted(np.asarray(edges), words, side="left")
+    return {label: number == index for index, label in enumerate(bucket_labels(edges))}

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from seq2seq.evaluation.comparison import Comparison, System
-from seq2seq.evaluation.lengths import FEW, bucket_labels
+from seq2seq.evaluation.lengths import FEW
+from seq2seq.evaluation.scores import bucket_labels
 from seq2seq.report.style import GRID, ink_on, look, name_lines, new_figure
 from seq2seq.report.training_runs import TrainingRun
 

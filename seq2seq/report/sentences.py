@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from seq2seq.evaluation.comparison import Comparison
-from seq2seq.evaluation.lengths import lines_by_length, source_words
-from seq2seq.evaluation.scores import sentence_bleu
+from seq2seq.evaluation.lengths import lines_by_length
+from seq2seq.evaluation.scores import sentence_bleu, source_words
 
 EACH = 3
 """Sentences of a bucket for each reason to show them."""

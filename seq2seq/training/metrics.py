@@ -24,20 +24,28 @@ class JsonlLog:
         self.tensorboard = tensorboard and writes
         self.writer: Any = None
 
+    def read(self) -> list[dict[str, Any]]:
+        """The entries; half a line after a crash, or a damaged one, is left out."""
+        entries = []
+        for line in self.path.read_bytes().split(b"\n") if self.path.exists() else ():
+            with contextlib.suppress(ValueError):
+                entry = parse_object(line)
+                if isinstance(entry.get("update"), int):
+                    entries.append(entry)
+        return entries
+
     def rewind(self, update: int, validated: int) -> None:
         """Drop entries after ``update``, validations after ``validated``, and damaged lines.
 
         The last validation may have been cut off after the updates before it were saved.
         """
-        kept = []
-        for line in self.path.read_bytes().split(b"\n") if self.path.exists() else ():
-            # Half a line after a crash, or damage.
-            with contextlib.suppress(ValueError, KeyError, TypeError):
-                entry = parse_object(line)
-                if entry["update"] <= (validated if entry.get("kind") == "validation" else update):
-                    kept.append(line + b"\n")
         if self.writes and self.path.exists():
-            write_whole(self.path, b"".join(kept))
+            kept = [
+                entry
+                for entry in self.read()
+                if entry["update"] <= (validated if entry.get("kind") == "validation" else update)
+            ]
+            write_whole(self.path, "".join(json.dumps(entry) + "\n" for entry in kept).encode())
         if self.tensorboard:
             try:
                 from torch.utils.tensorboard import SummaryWriter

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seq2seq.data.codec import TextCodec
 from seq2seq.data.tokenization import (
     MosesWordTokenizer,
     SentencePieceTokenizer,
+    TextCodec,
     Tokenizer,
     WhitespaceTokenizer,
     load_tokenizer,

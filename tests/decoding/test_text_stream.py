@@ -15,8 +15,7 @@ from test_translator import GREEDY, echo
 from tiny_translator import tiny_codec, tiny_translator
 
 from seq2seq.config import DecodingConfig, TranslateConfig
-from seq2seq.data.codec import TextCodec
-from seq2seq.data.tokenization import MosesWordTokenizer
+from seq2seq.data.tokenization import MosesWordTokenizer, TextCodec
 from seq2seq.decoding.text_stream import answer_prompt, is_typed, translate_text
 from seq2seq.decoding.word_links import link_words, pharaoh
 from seq2seq.errors import UserError

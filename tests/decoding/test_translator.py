@@ -8,8 +8,7 @@ from table_model import TableModel
 from torch import nn
 
 from seq2seq.config import DecodingConfig
-from seq2seq.data.codec import TextCodec
-from seq2seq.data.tokenization import WhitespaceTokenizer
+from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer
 from seq2seq.data.vocabulary import EOS, UNK, Vocabulary
 from seq2seq.decoding.decoder_session import forced_decode
 from seq2seq.decoding.hypotheses import SearchResult

@@ -7,13 +7,8 @@ import sacrebleu
 from synthetic_translations import translated
 
 from seq2seq.config import EvaluationConfig
-from seq2seq.evaluation.lengths import (
-    ScoreRow,
-    bucket_members,
-    lines_by_length,
-    score_rows,
-    source_words,
-)
+from seq2seq.evaluation.lengths import ScoreRow, lines_by_length, score_rows
+from seq2seq.evaluation.scores import bucket_members, source_words
 from seq2seq.evaluation.translations import Counts, ReferenceScores, Translations
 
 SETTINGS = EvaluationConfig(bootstrap=200)

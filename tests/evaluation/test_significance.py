@@ -7,8 +7,7 @@ from sacrebleu.significance import PairedTest
 from synthetic_translations import translated
 
 from seq2seq.config import EvaluationConfig
-from seq2seq.evaluation.lengths import bucket_members, source_words
-from seq2seq.evaluation.scores import bleu, bleu_counts
+from seq2seq.evaluation.scores import bleu, bleu_counts, bucket_members, source_words
 from seq2seq.evaluation.significance import (
     Interval,
     PairedComparison,

@@ -20,8 +20,8 @@ from small_training import before_update, metrics, train
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import ExperimentConfig
-from seq2seq.data.codec import TextCodec
 from seq2seq.data.preparation import prepare
+from seq2seq.data.tokenization import TextCodec
 from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.errors import UserError
 from seq2seq.training import trainer as trainer_module

@@ -4,13 +4,147 @@ word alignments, deterministic from a seed and of any size.
 The text comes tokenised, one space between tokens, punctuation apart, and without sentence case
 (only names and what English or German always capitalise), so that each word has one form and
 white space is all the tokenizer it needs. ``lexicon`` holds the words, ``composer`` makes phrases
-of them in both languages at once, ``corpus`` writes the files.
+of them in both languages at once.
 
 Each side determines the other, up to rare ambiguities, so a perfect translator would come close
 to 100 BLEU; and words are drawn near-uniformly from large classes, so that the content of a
 sentence grows with its length while the state of a recurrent network does not.
 """
 
-from seq2seq.data.grammar.corpus import SentencePair, sentence, training_pairs, write_corpus
+import random
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from itertools import accumulate, islice, repeat
+from operator import mul
+from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["SentencePair", "sentence", "training_pairs", "write_corpus"]
+from tqdm import tqdm
+
+from seq2seq.config import GrammarCorpus
+from seq2seq.data.grammar.composer import Composer, Tokens
+from seq2seq.data.text import LineWriter, word_count
+
+SHORTEST = 4
+"""Words of the shortest sentence, full stop included: "the dog sleeps ."."""
+BAND = 10
+"""Width of the bands of length that the test set fills evenly."""
+DECAY = 0.96
+"""In training, sentences of n + 1 words are drawn this much more rarely than those of n."""
+
+
+class SentencePair(NamedTuple):
+    """A sentence, its translation, and the gold alignment.
+
+    ``links`` are (source position, target position), 0-based in ``text.split()`` units, sorted.
+    """
+
+    source: str
+    target: str
+    links: tuple[tuple[int, int], ...]
+
+    @property
+    def alignment(self) -> str:
+        """The links in Pharaoh format: ``0-0 1-2 2-1``."""
+        return " ".join(f"{i}-{j}" for i, j in self.links)
+
+    def reversed(self) -> "SentencePair":
+        """The same pair with source and target exchanged."""
+        return SentencePair(self.target, self.source, tuple(sorted((j, i) for i, j in self.links)))
+
+
+def sentence(rng: random.Random, words: int, source: str = "en") -> SentencePair:
+    """Draw a pair whose English side has exactly ``words`` words (at least 4).
+
+    ``source`` is the language of the source side, en or de; the German side is a tenth longer on
+    average (its commas).
+    """
+    phrase = Composer(rng).sentence(words - 1)
+    english = [*phrase.english, (".", -1)]
+    german = _merge_commas([*phrase.german, (".", -1)])
+    positions: dict[int, list[int]] = defaultdict(list)
+    for j, (_, link) in enumerate(german):
+        if link:
+            positions[link].append(j)
+    pair = SentencePair(
+        " ".join(word for word, _ in english),
+        " ".join(word for word, _ in german),
+        tuple((i, j) for i, (_, link) in enumerate(english) for j in positions.get(link, ())),
+    )
+    return pair if source == "en" else pair.reversed()
+
+
+def training_pairs(config: GrammarCorpus, split: str) -> Iterator[SentencePair]:
+    """Yield pairs without end, of training lengths, drawn from the seed and the split's name."""
+    rng = random.Random(f"{config.seed} {split}")
+    weights = accumulate(repeat(DECAY, config.max_words - SHORTEST), mul, initial=1.0)
+    bounds = list(accumulate(weights))
+    while True:
+        words = SHORTEST + bisect_right(bounds, rng.random() * bounds[-1])
+        pair = sentence(rng, words, config.source)
+        if SHORTEST <= word_count(pair.source) <= config.max_words:
+            yield pair
+
+
+def banded_pairs(config: GrammarCorpus) -> list[SentencePair]:
+    """Draw different pairs, ``test_per_bucket`` for each band of ten source words, and mix them."""
+    rng = random.Random(f"{config.seed} test")
+    pairs: dict[str, SentencePair] = {}
+    for low in range(1, config.max_words + 1, BAND):
+        shortest, longest = max(low, SHORTEST), min(low + BAND - 1, config.max_words)
+        wanted = len(pairs) + config.test_per_bucket
+        while len(pairs) < wanted:
+            words = shortest + int(rng.random() * (longest - shortest + 1))
+            pair = sentence(rng, words, config.source)
+            if shortest <= word_count(pair.source) <= longest:
+                pairs.setdefault(pair.source, pair)
+    return sorted(pairs.values(), key=lambda _: rng.random())
+
+
+def write_corpus(config: GrammarCorpus, directory: Path) -> None:
+    """Write train, valid and test text into ``directory``, each as .en, .de and .align files.
+
+    The .align files hold one line of Pharaoh links per pair, source position first. No source
+    sentence of test or valid occurs in another split, and none twice in test or valid; training
+    may repeat a short one.
+    """
+    test = banded_pairs(config)
+    _write(config, directory, "test", test, len(test))
+    seen = {pair.source for pair in test}
+    valid: dict[str, SentencePair] = {}
+    for pair in training_pairs(config, "valid"):
+        if len(valid) == config.valid:
+            break
+        if pair.source not in seen:
+            valid.setdefault(pair.source, pair)
+    _write(config, directory, "valid", valid.values(), config.valid)
+    seen |= valid.keys()
+    train = (pair for pair in training_pairs(config, "train") if pair.source not in seen)
+    _write(config, directory, "train", train, config.train)
+
+
+def _write(
+    config: GrammarCorpus, directory: Path, split: str, pairs: Iterable[SentencePair], count: int
+) -> None:
+    with ExitStack() as stack:
+        source, target, align = (
+            stack.enter_context(LineWriter(directory / f"{split}.{ending}"))
+            for ending in (config.source, config.target, "align")
+        )
+        for pair in tqdm(islice(pairs, count), split, count, unit=" pairs", disable=None):
+            source.write(pair.source)
+            target.write(pair.target)
+            align.write(pair.alignment)
+
+
+def _merge_commas(tokens: Tokens) -> Tokens:
+    """One comma where several clauses begin or end, none before another stop."""
+    merged: Tokens = []
+    for word, link in tokens:
+        if merged and merged[-1][0] == "," and word in (",", ";", "."):
+            link = link or (merged[-1][1] if word == "," else 0)
+            merged.pop()
+        merged.append((word, link))
+    return merged
