@@ -21,9 +21,8 @@ from seq2seq.config import CorpusConfig, FilesCorpus, TokenizationConfig
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.dataset import EncodedPairs
-from seq2seq.data.parallel_text import SIDES, Corpus
 from seq2seq.data.preparation import prepare
-from seq2seq.data.text import read_lines, write_lines
+from seq2seq.data.text import SIDES, Corpus, read_lines, write_lines
 
 
 def benchmark_large_corpus(config: DictConfig) -> Path:

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from omegaconf import OmegaConf
 
-from seq2seq.data.parallel_text import Corpus
-from seq2seq.data.text import read_lines, write_lines
+from seq2seq.data.text import Corpus, read_lines, write_lines
 from seq2seq.data.tokenization import MosesWordTokenizer
 from seq2seq.errors import UserError
 from seq2seq.files import write_json

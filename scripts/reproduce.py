@@ -32,7 +32,7 @@ def main(runs: list[ExperimentConfig]) -> None:
 
 def _evaluation(run: ExperimentConfig) -> EvaluateConfig:
     """How ``run`` is evaluated; refuses a missing device or test text."""
-    from seq2seq.data.parallel_text import read_aligned
+    from seq2seq.data.text import read_aligned
     from seq2seq.device import choose_device
     from seq2seq.evaluation.test_sets import find_test_texts
     from seq2seq.training.run_folder import RunFolder

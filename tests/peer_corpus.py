@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from seq2seq.data.parallel_text import Corpus, ParallelText
+from seq2seq.data.text import Corpus, ParallelText
 
 SOURCE = ["Ein Hund läuft.", "Ein  Mann, ein Hund", "", "Zwei Männer laufen."] * 3
 TARGET = ["A dog runs.", "A man, a dog", "Nothing.", "Two men run."] * 3

@@ -19,8 +19,8 @@ from small_checkpoint import CPU, experiment, reseal, save_whole
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import EvaluationConfig, FilesCorpus, TokenizationConfig, to_json
-from seq2seq.data.parallel_text import SIDES
 from seq2seq.data.preparation import prepare
+from seq2seq.data.text import SIDES
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import read_evaluation, write_evaluation
 from seq2seq.evaluation.translations import Translations

@@ -13,8 +13,6 @@ from seq2seq.config.corpus import FilesCorpus as FilesCorpus
 from seq2seq.config.corpus import GrammarCorpus as GrammarCorpus
 from seq2seq.config.corpus import Multi30kCorpus as Multi30kCorpus
 from seq2seq.config.corpus import TokenizationConfig as TokenizationConfig
-from seq2seq.config.evaluation import DecodingConfig as DecodingConfig
-from seq2seq.config.evaluation import EvaluationConfig as EvaluationConfig
 from seq2seq.config.model import ATTENTION_KINDS as ATTENTION_KINDS
 from seq2seq.config.model import AttentionConfig as AttentionConfig
 from seq2seq.config.model import DecoderConfig as DecoderConfig
@@ -25,7 +23,9 @@ from seq2seq.config.serialization import from_json as from_json
 from seq2seq.config.serialization import to_json as to_json
 from seq2seq.config.stages import EXAMPLES as EXAMPLES
 from seq2seq.config.stages import CompareConfig as CompareConfig
+from seq2seq.config.stages import DecodingConfig as DecodingConfig
 from seq2seq.config.stages import EvaluateConfig as EvaluateConfig
+from seq2seq.config.stages import EvaluationConfig as EvaluationConfig
 from seq2seq.config.stages import ExperimentConfig as ExperimentConfig
 from seq2seq.config.stages import ExplainConfig as ExplainConfig
 from seq2seq.config.stages import TranslateConfig as TranslateConfig

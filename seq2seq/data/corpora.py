@@ -18,8 +18,15 @@ from seq2seq.config import (
     GrammarCorpus,
     Multi30kCorpus,
 )
-from seq2seq.data.parallel_text import SIDES, Corpus, ParallelText, find_file, find_pair
-from seq2seq.data.text import COMPRESSIONS, count_lines
+from seq2seq.data.text import (
+    COMPRESSIONS,
+    SIDES,
+    Corpus,
+    ParallelText,
+    count_lines,
+    find_file,
+    find_pair,
+)
 from seq2seq.errors import UserError
 from seq2seq.files import digest, make_folder
 

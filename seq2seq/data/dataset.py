@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int64, Integer
 
-from seq2seq.data.parallel_text import Corpus
+from seq2seq.data.text import Corpus
 from seq2seq.data.tokenization import TextCodec
 
 

@@ -19,8 +19,7 @@ import numpy as np
 from jaxtyping import Int, Int32
 from tqdm import tqdm
 
-from seq2seq.data.parallel_text import ParallelText, read_pairs
-from seq2seq.data.text import word_count
+from seq2seq.data.text import ParallelText, read_pairs, word_count
 from seq2seq.data.tokenization import Tokenizer
 
 CHUNK = 1_000

@@ -23,8 +23,7 @@ from tqdm import tqdm
 
 from seq2seq.config import EuroparlCorpus
 from seq2seq.data.download import fetch
-from seq2seq.data.parallel_text import find_file, read_pairs
-from seq2seq.data.text import LineWriter, word_count
+from seq2seq.data.text import LineWriter, find_file, read_pairs, word_count
 from seq2seq.errors import UserError
 from seq2seq.files import BLOCK, digest, file_digest, make_folder, write_json
 

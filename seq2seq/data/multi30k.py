@@ -12,8 +12,7 @@ from filelock import FileLock
 
 from seq2seq.config import Multi30kCorpus
 from seq2seq.data.download import fetch
-from seq2seq.data.parallel_text import ParallelText
-from seq2seq.data.text import content_digest
+from seq2seq.data.text import ParallelText, content_digest
 from seq2seq.errors import UserError
 from seq2seq.files import write_whole
 

@@ -21,8 +21,7 @@ from seq2seq.config import CorpusConfig, TokenizationConfig, to_json
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.dataset import EncodedPairs, PreparedData
 from seq2seq.data.encoding import Pair, TokenIdWriter, choose_pairs, sample, tokenize_pairs
-from seq2seq.data.parallel_text import SIDES, Corpus, ParallelText
-from seq2seq.data.text import content_digest, count_lines
+from seq2seq.data.text import SIDES, Corpus, ParallelText, content_digest, count_lines
 from seq2seq.data.tokenization import (
     MosesWordTokenizer,
     SentencePieceTokenizer,

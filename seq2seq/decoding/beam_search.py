@@ -10,13 +10,15 @@ from torch import Tensor
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, PAD
-from seq2seq.decoding.decoder_session import DecoderSession, Ensemble, sentences_to_keep
-from seq2seq.decoding.hypotheses import (
+from seq2seq.decoding.decoder_session import (
+    DecoderSession,
+    Ensemble,
     SearchResult,
     ban_pieces,
     coverage_penalty,
     length_caps,
     length_divisors,
+    sentences_to_keep,
 )
 from seq2seq.model.encoder import length_mask
 from seq2seq.model.fast.operations import choose_operations

@@ -9,8 +9,15 @@ from torch import Tensor
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, PAD
-from seq2seq.decoding.decoder_session import DecoderSession, Ensemble, sentences_to_keep
-from seq2seq.decoding.hypotheses import SearchResult, ban_pieces, length_caps, length_divisors
+from seq2seq.decoding.decoder_session import (
+    DecoderSession,
+    Ensemble,
+    SearchResult,
+    ban_pieces,
+    length_caps,
+    length_divisors,
+    sentences_to_keep,
+)
 from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
 

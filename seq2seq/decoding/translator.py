@@ -19,9 +19,7 @@ from seq2seq.config.checks import require_range
 from seq2seq.data.tokenization import TextCodec
 from seq2seq.data.vocabulary import EOS, PAD, SPECIALS, UNK
 from seq2seq.decoding.beam_search import beam_search
-from seq2seq.decoding.decoder_session import Ensemble, average_weights, forced_decode
-from seq2seq.decoding.hypotheses import SearchResult
-from seq2seq.decoding.sampling import sample
+from seq2seq.decoding.decoder_session import Ensemble, SearchResult, average_weights, forced_decode
 from seq2seq.device import choose_device, choose_precision, mixed_precision
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
@@ -220,6 +218,8 @@ class Translator:
         ids = [[*self.source.vocabulary.encode(pieces), EOS] for pieces in read]
         source = padded(ids).to(self.device)
         if config.sample:
+            from seq2seq.decoding.sampling import sample
+
             results = sample(self.model, source, lengths, config, lines)
         else:
             results = beam_search(self.model, source, lengths, config)

@@ -13,8 +13,7 @@ import torch
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import DecodingConfig, EvaluateConfig
-from seq2seq.data.parallel_text import ParallelText, read_aligned
-from seq2seq.data.text import content_digest
+from seq2seq.data.text import ParallelText, content_digest, read_aligned
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device

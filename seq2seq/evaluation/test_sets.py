@@ -6,7 +6,7 @@ from pathlib import Path
 
 from seq2seq.config import CorpusConfig, EvaluateConfig, FilesCorpus
 from seq2seq.data.corpora import load_test_sets
-from seq2seq.data.parallel_text import ParallelText, find_file, find_pair
+from seq2seq.data.text import ParallelText, find_file, find_pair
 from seq2seq.errors import UserError
 
 

@@ -15,7 +15,6 @@ from torch.nn import functional
 
 from seq2seq.config import DecoderConfig
 from seq2seq.model.attention import Attention
-from seq2seq.model.attention.controls import ConstantContext
 from seq2seq.model.encoder import Source
 from seq2seq.model.fast.operations import lstm_cell
 from seq2seq.model.fast.scan import attention_scan, lstm_scan
@@ -249,8 +248,8 @@ class BahdanauDecoder(Decoder):
     ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]] | None:
         """See :class:`Decoder`; for kinds with a score (one layer), and for constant contexts."""
         time_first = embedded.transpose(0, 1)
-        if isinstance(self.attention, ConstantContext):
-            context, weights = self.attention.constant(source)
+        if (constant := self.attention.constant(source)) is not None:
+            context, weights = constant
             # The context's share of the gates is the same at every step.
             share = functional.linear(context, self.state_gates.weight[:, : context.shape[1]])
             hidden = self.known_states(self.input_gates(time_first) + share, state)

@@ -13,9 +13,9 @@ from seq2seq.config import OptimizerConfig, TrainingConfig
 from seq2seq.data.batching import Batch, blank_batch
 from seq2seq.device import mixed_precision
 from seq2seq.model.translation import TranslationModel
-from seq2seq.training.allocator import return_idle_memory
 from seq2seq.training.distributed import SINGLE, ProcessGroup
 from seq2seq.training.loss import BatchLoss, batch_loss
+from seq2seq.training.processor import return_idle_memory
 
 
 class Update(NamedTuple):

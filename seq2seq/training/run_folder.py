@@ -9,7 +9,7 @@ from filelock import FileLock, Timeout
 
 from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoint
 from seq2seq.config import ExperimentConfig, flatten, to_json
-from seq2seq.data.parallel_text import SIDES
+from seq2seq.data.text import SIDES
 from seq2seq.errors import UserError
 from seq2seq.files import parse_object, write_json
 

@@ -21,14 +21,13 @@ from seq2seq.errors import UserError
 from seq2seq.model.fast.operations import choose_operations
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import earlier_commits, environment_record
-from seq2seq.training.allocator import freed_memory_kept
 from seq2seq.training.checkpoint_manager import CheckpointManager, Progress
 from seq2seq.training.distributed import SINGLE, ProcessGroup
 from seq2seq.training.interruption import Interrupted, Interruption
 from seq2seq.training.metrics import IntervalMetrics, JsonlLog
 from seq2seq.training.optimization import LearningRate, TrainingStep, build_optimizer
+from seq2seq.training.processor import Threads, freed_memory_kept
 from seq2seq.training.run_folder import RunFolder, identity
-from seq2seq.training.threads import Threads
 from seq2seq.training.validation import Validator
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from seq2seq.config import EuroparlCorpus, FilesCorpus, GrammarCorpus
 from seq2seq.data import grammar
 from seq2seq.data.corpora import load_corpus, load_test_sets
 from seq2seq.data.download import fetch
-from seq2seq.data.parallel_text import ParallelText, read_aligned
+from seq2seq.data.text import ParallelText, read_aligned
 from seq2seq.errors import UserError
 from seq2seq.files import make_folder
 

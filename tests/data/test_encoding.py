@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from seq2seq.data import encoding
 from seq2seq.data.encoding import Pair, TokenIdWriter, choose_pairs, tokenize_chunk
-from seq2seq.data.parallel_text import ParallelText
+from seq2seq.data.text import ParallelText
 from seq2seq.data.tokenization import MosesWordTokenizer, WhitespaceTokenizer
 
 ENGLISH, GERMAN = WhitespaceTokenizer("en"), WhitespaceTokenizer("de")

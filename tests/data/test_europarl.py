@@ -18,8 +18,7 @@ from samples import SMALL, counts, put
 from seq2seq.config import EuroparlCorpus
 from seq2seq.data.corpora import load_corpus, load_test_sets
 from seq2seq.data.europarl import DUPLICATE, HELD_OUT, TEST, TRAIN, VALID, assign, clean_and_split
-from seq2seq.data.parallel_text import read_aligned
-from seq2seq.data.text import read_lines, write_lines
+from seq2seq.data.text import read_aligned, read_lines, write_lines
 from seq2seq.errors import UserError
 
 

@@ -10,8 +10,7 @@ from samples import REAL, counts, put
 from seq2seq.config import Multi30kCorpus
 from seq2seq.data import multi30k
 from seq2seq.data.corpora import load_corpus, load_test_sets
-from seq2seq.data.parallel_text import ParallelText
-from seq2seq.data.text import write_lines
+from seq2seq.data.text import ParallelText, write_lines
 from seq2seq.errors import UserError
 
 TEXTS = {

@@ -16,8 +16,7 @@ from seq2seq.config import (
 )
 from seq2seq.data.vocabulary import BOS, EOS, PAD, UNK
 from seq2seq.decoding.beam_search import beam_search
-from seq2seq.decoding.decoder_session import forced_decode
-from seq2seq.decoding.hypotheses import length_caps
+from seq2seq.decoding.decoder_session import forced_decode, length_caps
 from seq2seq.model.translation import TranslationModel
 
 

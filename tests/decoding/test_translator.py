@@ -10,8 +10,7 @@ from torch import nn
 from seq2seq.config import DecodingConfig
 from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer
 from seq2seq.data.vocabulary import EOS, UNK, Vocabulary
-from seq2seq.decoding.decoder_session import forced_decode
-from seq2seq.decoding.hypotheses import SearchResult
+from seq2seq.decoding.decoder_session import SearchResult, forced_decode
 from seq2seq.decoding.translator import Hypothesis, Translator, make_hypothesis
 from seq2seq.model.decoder import DecoderState
 from seq2seq.model.encoder import Source

@@ -10,7 +10,7 @@ import pytest
 # The C library's own functions: small objects of Python next to the arrays would pin some in place.
 PROGRAM = """
 import ctypes, re, resource
-from seq2seq.training.allocator import freed_memory_kept, return_idle_memory
+from seq2seq.training.processor import freed_memory_kept, return_idle_memory
 
 library = ctypes.CDLL(None)
 library.malloc.restype = ctypes.c_void_p

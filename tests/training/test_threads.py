@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from seq2seq.training import threads
-from seq2seq.training.threads import Threads
+from seq2seq.training.processor import Threads
 
 TICKS = os.sysconf("SC_CLK_TCK")
 

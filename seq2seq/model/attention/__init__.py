@@ -53,6 +53,10 @@ class Attention(nn.Module, ABC):
         """
         return None
 
+    def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]] | None:
+        """Context and weights of every step of each sentence; None where steps differ."""
+        return None
+
     @abstractmethod
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R P"]

@@ -1,0 +1,108 @@
+"""The processor's threads and memory, as training uses them.
+
+Threads: as many as the machine has free cores. PyTorch divides each operation among its threads,
+and each waits for the last one. Where another program takes a core from one of them, all wait,
+operation by operation: two threads on two busy cores are many times slower than one.
+
+Memory: glibc's allocator is set to keep what tensors give back. A training step frees hundreds of
+megabytes and asks for as many in the next one. By default glibc hands much of that back to the
+system and fetches it again page by page, each zeroed at its first touch; keeping it saves 5 % of an
+update. Other C libraries are left as they are.
+"""
+
+import ctypes
+import logging
+import os
+import platform
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+log = logging.getLogger(__name__)
+
+TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # of mallopt(3)
+MEGABYTE = 1 << 20
+IDLE = 400 * 1000 * 1000
+"""Bytes; more are returned: holes between arrays that live on would go on growing."""
+SECONDS = 3.0
+"""Between two returns, so that fetching the memory again hardly counts."""
+
+_glibc = ctypes.CDLL(None) if platform.libc_ver()[0] == "glibc" else None
+_returned = -SECONDS
+
+
+class Threads:
+    """PyTorch's threads, from the number that the process starts with down to one.
+
+    Another number of threads adds numbers up in another order, so the last bits of a training
+    depend on it. ``fixed`` leaves the number as it is, and so does a system without /proc/stat.
+    """
+
+    def __init__(self, fixed: bool, statistics: Path = Path("/proc/stat")) -> None:
+        self.most = torch.get_num_threads()
+        self.statistics = statistics
+        self.fixed = fixed or self.most == 1 or not statistics.is_file()
+        if not self.fixed:
+            self._last = self._clocks()
+
+    def adapt(self) -> None:
+        """Set the number of threads by the load since the last call; log a change."""
+        if self.fixed:
+            return
+        now = self._clocks()
+        elapsed, busy, own = (after - before for after, before in zip(now, self._last, strict=True))
+        if elapsed < 1:  # /proc/stat counts in hundredths of a second
+            return
+        self._last = now
+        cores = len(os.sched_getaffinity(0))
+        free = cores - max(0.0, busy - own) / elapsed
+        threads = min(self.most, max(1, round(free)))
+        if threads != torch.get_num_threads():
+            log.info(
+                "Other programs leave %.1f of %d cores free: training with %d of %d threads.",
+                *(free, cores, threads, self.most),
+            )
+            torch.set_num_threads(threads)
+
+    def _clocks(self) -> tuple[float, float, float]:
+        """Seconds: of the wall clock, busy of all usable cores, and used by this process."""
+        usable = {f"cpu{core}" for core in os.sched_getaffinity(0)}
+        rows = (line.split() for line in self.statistics.read_text().split("\n") if line)
+        # User, nice, system; then idle, waiting for a disk, interrupts, ...
+        ticks = sum(sum(map(int, counts[:3])) for name, *counts in rows if name in usable)
+        return time.monotonic(), ticks / os.sysconf("SC_CLK_TCK"), time.process_time()
+
+
+@contextmanager
+def freed_memory_kept() -> Iterator[None]:
+    """A context in which the heap grows by 64 MB and keeps 2 GB; then glibc's own numbers again."""
+    _set({MMAP_THRESHOLD: 32 * MEGABYTE, TRIM_THRESHOLD: (1 << 31) - 1, TOP_PAD: 64 * MEGABYTE})
+    try:
+        yield
+    finally:
+        _set({TRIM_THRESHOLD: 64 * MEGABYTE, TOP_PAD: 128 * 1024})
+
+
+def return_idle_memory() -> None:
+    """Give idle memory back to the system if it is more than :data:`IDLE`; needs glibc 2.33."""
+    global _returned
+    if _glibc is None or not hasattr(_glibc, "mallinfo2"):
+        return
+    if time.monotonic() >= _returned + SECONDS:
+        _glibc.mallinfo2.restype = _MallocInfo
+        if _glibc.mallinfo2().sizes[8] > IDLE:  # fordblks
+            _glibc.malloc_trim(ctypes.c_size_t(0))
+            _returned = time.monotonic()
+
+
+class _MallocInfo(ctypes.Structure):
+    _fields_ = [("sizes", ctypes.c_size_t * 10)]
+
+
+def _set(parameters: dict[int, int]) -> None:
+    if _glibc is not None:
+        for parameter, value in parameters.items():
+            _glibc.mallopt(parameter, value)
