@@ -132,14 +132,17 @@ def read_evaluation(directory: Path) -> Evaluation:
                     f"{directory / name} has changed since it was scored; restore it, or delete "
                     "the folder and evaluate again."
                 )
+        sources, references, hypotheses = (list(read_lines(directory / name)) for name in TEXTS)
         sentences = parse_object((directory / SENTENCES).read_bytes())
-        said = sentences.pop("reference_scores")
-        maps = [AttentionMap(**one) for one in sentences.pop("maps")]
+        said = sentences["reference_scores"]
         texts = Translations(
-            *(list(read_lines(directory / name)) for name in TEXTS),
-            **sentences,
-            reference_scores=None if said is None else ReferenceScores(**said),
-            maps=maps,
+            sources,
+            references,
+            hypotheses,
+            sentences["capped"],
+            sentences["log_probabilities"],
+            None if said is None else ReferenceScores(**said),
+            [AttentionMap(**one) for one in sentences["maps"]],
         )
         with np.load(directory / COUNTS, allow_pickle=False) as arrays:
             signatures = dict(content["signatures"])
