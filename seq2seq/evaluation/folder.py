@@ -132,13 +132,17 @@ def read_evaluation(directory: Path) -> Evaluation:
                     f"{directory / name} has changed since it was scored; restore it, or delete "
                     "the folder and evaluate again."
                 )
-        sentences = parse_object((directory / SENTENCES).read_bytes())
-        said = sentences.pop("reference_scores")
-        maps = [AttentionMap(**one) for one in sentences.pop("maps")]
         sources, references, hypotheses = (list(read_lines(directory / name)) for name in TEXTS)
-        scores = None if said is None else ReferenceScores(**said)
+        sentences = parse_object((directory / SENTENCES).read_bytes())
+        said = sentences["reference_scores"]
         texts = Translations(
-            sources, references, hypotheses, reference_scores=scores, maps=maps, **sentences
+            sources,
+            references,
+            hypotheses,
+            sentences["capped"],
+            sentences["log_probabilities"],
+            None if said is None else ReferenceScores(**said),
+            [AttentionMap(**one) for one in sentences["maps"]],
         )
         with np.load(directory / COUNTS, allow_pickle=False) as arrays:
             signatures = dict(content["signatures"])
