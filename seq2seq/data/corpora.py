@@ -4,8 +4,6 @@ Every kind of corpus comes down to a folder with ``train.<language>``, ``valid.<
 or more ``test*.<language>``, line i of one language translating line i of the other.
 """
 
-import dataclasses
-import json
 import logging
 from collections.abc import Sequence
 from functools import partial
@@ -28,7 +26,7 @@ from seq2seq.data.text import (
     find_pair,
 )
 from seq2seq.errors import UserError
-from seq2seq.files import digest, make_folder
+from seq2seq.files import make_folder
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +89,7 @@ def _folder(config: CorpusConfig, corpora: Path) -> Path:
                 "corpus.directory is set but corpus=grammar writes its own text; remove it, or use "
                 "corpus=files for your own text."
             )
-        folder = corpora / f"grammar-{_grammar_hash(config)}"
+        folder = corpora / f"grammar-{grammar.corpus_hash(config)}"
         return make_folder(folder, partial(grammar.write_corpus, config))
     own = None if config.directory is None else Path(config.directory).expanduser()
     if own is not None and not own.is_dir():
@@ -106,15 +104,6 @@ def _folder(config: CorpusConfig, corpora: Path) -> Path:
         return multi30k.download(config, corpora / "multi30k")
     assert own is not None
     return own
-
-
-def _grammar_hash(config: GrammarCorpus) -> str:
-    """Hash of all the written text depends on: the settings, and the code that writes it."""
-    settings = dataclasses.asdict(config)
-    for key in ("directory", "mirror", "train_pairs", "train_max_words"):
-        del settings[key]
-    code = sorted(Path(__file__).with_name("grammar").glob("*.*"))
-    return digest([json.dumps(settings, sort_keys=True).encode(), *map(Path.read_bytes, code)])[:12]
 
 
 def _paths(config: FilesCorpus, splits: Sequence[str]) -> dict[str, ParallelText]:

@@ -83,12 +83,12 @@ def test_shapes_are_checked_at_run_time_in_tests():
 @pytest.mark.parametrize(
     ("attention", "decoder", "said"),
     [
-        ({"kind": "dot"}, {"hidden_size": 10}, "hidden_size=10 .* 12"),
-        ({"kind": "multi_head", "size": 10, "heads": 4}, {}, r"attention\.size=10 .*heads"),
-        ({"kind": "multi_head", "size": 10, "heads": 5}, {}, r"12 .*heads"),
-        ({}, {"order": "cho"}, r"model\.decoder\.order=cho .*bahdanau"),
-        ({}, {"input_feeding": True}, r"input_feeding=true .* model\.decoder\.order=luong"),
-        ({}, {"order": "luong", "readout": "maxout"}, r"readout=maxout .*model\.decoder\.order"),
+        ({"kind": "dot"}, {"hidden_size": 10}, "hidden_size"),
+        ({"kind": "multi_head", "size": 10, "heads": 4}, {}, "heads"),
+        ({"kind": "multi_head", "size": 10, "heads": 5}, {}, "heads"),
+        ({}, {"order": "cho"}, "order=cho"),
+        ({}, {"input_feeding": True}, "input_feeding"),
+        ({}, {"order": "luong", "readout": "maxout"}, "readout"),
     ],
 )
 def test_choices_that_do_not_go_together_are_refused(attention, decoder, said):

@@ -11,6 +11,8 @@ to 100 BLEU; and words are drawn near-uniformly from large classes, so that the 
 sentence grows with its length while the state of a recurrent network does not.
 """
 
+import dataclasses
+import json
 import random
 from bisect import bisect_right
 from collections import defaultdict
@@ -26,6 +28,7 @@ from tqdm import tqdm
 from seq2seq.config import GrammarCorpus
 from seq2seq.data.grammar.composer import Composer, Tokens
 from seq2seq.data.text import LineWriter, word_count
+from seq2seq.files import digest
 
 SHORTEST = 4
 """Words of the shortest sentence, full stop included: "the dog sleeps ."."""
@@ -148,3 +151,12 @@ def _merge_commas(tokens: Tokens) -> Tokens:
             merged.pop()
         merged.append((word, link))
     return merged
+
+
+def corpus_hash(config: GrammarCorpus) -> str:
+    """Hash of all the written text depends on: the settings, and the code that writes it."""
+    settings = dataclasses.asdict(config)
+    for key in ("directory", "mirror", "train_pairs", "train_max_words"):
+        del settings[key]
+    code = sorted(Path(__file__).parent.glob("*.*"))
+    return digest([json.dumps(settings, sort_keys=True).encode(), *map(Path.read_bytes, code)])[:12]
