@@ -39,7 +39,7 @@ lint: $(STAMP) ## Check style, formatting and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(STAMP) ## Mend what style checks can mend
+format: $(STAMP) ## Fix what the style checks can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pooch
-import requests
 
 from seq2seq.errors import UserError
 
@@ -31,7 +30,7 @@ def fetch(base: str, name: str, folder: Path) -> Path:
     )
     try:
         return Path(source.fetch(name, downloader=downloader))
-    except (OSError, ValueError, requests.RequestException) as error:
+    except (OSError, ValueError) as error:  # those of requests are OSErrors
         raise UserError(
             f"{base}{name} could not be downloaded ({error}); set corpus.mirror to another base "
             "URL, or corpus.directory to a folder that holds the files."
