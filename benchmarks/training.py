@@ -30,7 +30,7 @@ from seq2seq.config import (
 from seq2seq.data.batching import Batch
 from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
 from seq2seq.device import choose_device, choose_precision
-from seq2seq.model.fast.operations import choose_operations, plain_operations
+from seq2seq.model.fast import choose_operations, plain_operations
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.optimization import TrainingStep, build_optimizer
 from seq2seq.training.processor import freed_memory_kept

@@ -21,7 +21,7 @@ from seq2seq.decoding.decoder_session import (
     sentences_to_keep,
 )
 from seq2seq.model.encoder import length_mask
-from seq2seq.model.fast.operations import choose_operations
+from seq2seq.model.fast import choose_operations
 from seq2seq.model.translation import TranslationModel
 
 

@@ -16,8 +16,7 @@ from torch.nn import functional
 from seq2seq.config import DecoderConfig
 from seq2seq.model.attention import Attention
 from seq2seq.model.encoder import Source
-from seq2seq.model.fast.operations import lstm_cell
-from seq2seq.model.fast.scan import attention_scan, lstm_scan
+from seq2seq.model.fast.scan import attention_scan, lstm_cell, lstm_scan
 from seq2seq.model.layers import Dropout, matmul_dtype, to_float32
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from seq2seq.data.batching import Batch
-from seq2seq.model.fast.operations import choose_operations
+from seq2seq.model.fast import choose_operations
 from seq2seq.model.layers import matmul_dtype
 from seq2seq.model.translation import TranslationModel
 

@@ -15,7 +15,7 @@ from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.batching import collate
 from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
-from seq2seq.model.fast.operations import plain_operations
+from seq2seq.model.fast import plain_operations
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.optimization import TrainingStep

@@ -8,8 +8,7 @@ from torch.nn import functional
 from seq2seq.config import AttentionConfig
 from seq2seq.model.attention import Attention
 from seq2seq.model.encoder import Source
-from seq2seq.model.fast.operations import attend_additive
-from seq2seq.model.fast.scan import Score
+from seq2seq.model.fast.scan import Score, attend_additive
 from seq2seq.model.layers import to_float32
 
 

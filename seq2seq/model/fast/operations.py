@@ -1,4 +1,4 @@
-"""The operations that take most of the time, in plain PyTorch, and the choice of faster ones.
+"""The operations that take most of the time, in plain PyTorch.
 
 :class:`Operations` runs everywhere; cpp.py and gpu.py compute the same numbers without arrays in
 between. Results go into arrays of the caller: large new ones cost page faults.
@@ -8,22 +8,14 @@ products that read them next, such as bfloat16. In search R = N x W rows: row r 
 to sentence r // W; training has R = N.
 """
 
-import functools
-import logging
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from seq2seq.model.encoder import Source
 from seq2seq.model.layers import to_float32
-
-log = logging.getLogger(__name__)
 
 
 class LossSums(NamedTuple):
@@ -222,97 +214,6 @@ class Operations:
         return to_float32(values), positions
 
 
-_PLAIN = Operations()
-_plain_only = ContextVar("_plain_only", default=False)
-
-
-def choose_operations(device: torch.device, wide: torch.dtype, narrow: torch.dtype) -> Operations:
-    """The fastest operations on ``device`` for arrays of these two types."""
-    known = wide == torch.float32 and narrow in (torch.float32, torch.bfloat16)
-    if not known or _plain_only.get():
-        return _PLAIN
-    return compiled_operations(device.type) or _PLAIN
-
-
-@contextmanager
-def plain_operations() -> Iterator[None]:
-    """While entered, everything runs in plain PyTorch, for comparison."""
-    token = _plain_only.set(True)
-    try:
-        yield
-    finally:
-        _plain_only.reset(token)
-
-
-@functools.cache
-def compiled_operations(device: str) -> Operations | None:
-    """Those in C++ or Triton, if they can be built and give PyTorch's numbers; else a log line."""
-    try:
-        if device == "cpu":
-            from seq2seq.model.fast.cpp import CppOperations
-
-            compiled: Operations = CppOperations()
-        elif device == "cuda":
-            from seq2seq.model.fast.gpu import TritonOperations
-
-            compiled = TritonOperations()
-        else:
-            return None
-        try_out(compiled, torch.device(device))
-    except torch.OutOfMemoryError:
-        raise
-    except Exception as error:  # of many types: no compiler, no Triton, an old driver, a full disk
-        reason = getattr(error, "stderr", None) or str(error) or type(error).__name__
-        log.info(
-            "The compiled operations do not run here, plain PyTorch is used instead: %s",
-            reason.strip().split("\n")[0],
-        )
-        return None
-    return compiled
-
-
-def try_out(compiled: Operations, device: torch.device) -> None:
-    """Run each operation on small arrays; RuntimeError where one differs from plain PyTorch."""
-    generator = torch.Generator().manual_seed(0)
-
-    def draw(*shape: int) -> Tensor:
-        return torch.randn(*shape, generator=generator).to(device)
-
-    def empty(*shape: int) -> Tensor:
-        return torch.zeros(*shape, device=device)
-
-    b, s, a, h, v = 2, 3, 5, 4, 7
-    mask = torch.tensor([[True, True, True], [True, False, False]], device=device)
-    scores = draw(b, s).masked_fill(~mask, float("-inf"))
-    targets = torch.tensor([1, 6], device=device)
-    gates, hidden = draw(b, 4 * h), draw(b, h)
-    keys, query, vector = draw(b, s, a), draw(b, a), draw(a)
-    annotations, context = draw(b, s, h), empty(b, h)
-    weights, d_scores = scores.softmax(dim=1), draw(b, s) * mask
-    cases: dict[str, list[Any]] = {
-        "cell": [gates, draw(b, 4 * h), hidden, empty(b, 4 * h), context, context, context],
-        "cell_backward": [gates.sigmoid(), hidden, draw(b, h), hidden, draw(b, h), gates],
-        "attend": [scores, annotations, context, context],
-        "attend_backward": [hidden, weights, annotations, empty(b, s)],
-        "scores": [keys, query, vector, mask, empty(b, s)],
-        "scores_backward": [keys, query, vector, d_scores, empty(b, a), keys, query],
-        "softmax_loss": [draw(b, v), draw(v), targets, 0.1, 1.0, draw(v)],
-        "log_sums": [draw(b, v)],
-        "largest": [draw(b, v), 2],
-    }
-    for name, arguments in cases.items():
-        results = []
-        for operations in (compiled, _PLAIN):
-            own = [x.clone() if isinstance(x, Tensor) else x for x in arguments]
-            with torch.autocast(device.type, enabled=False):  # PyTorch's would round to bfloat16
-                returned = getattr(operations, name)(*own)
-            results.append((own, returned))
-        try:
-            torch.testing.assert_close(*results, atol=1e-4, rtol=1e-4)
-        except AssertionError as difference:
-            raise RuntimeError(f"{name} differs from plain PyTorch ({difference})") from None
-
-
 def dense(*arrays: Tensor) -> tuple[Tensor, ...]:
     """The arrays, to be read by address; ValueError where the numbers of one lie apart."""
     if not all(array.is_contiguous() for array in arrays):
@@ -325,41 +226,3 @@ def row_stride(array: Float[Tensor, "R X"]) -> int:
     if array.stride(1) != 1:
         raise ValueError("an operation needs dense rows")
     return array.stride(0)
-
-
-def lstm_cell(
-    inputs: Float[Tensor, "R G"] | None, product: Float[Tensor, "R G"], cell: Float[Tensor, "R H"]
-) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
-    """The LSTM's state update (Hochreiter & Schmidhuber 1997; gates ordered i, f, g, o).
-
-    With the forget gate of Gers et al. 2000, gates = inputs + product:
-    c' = sigmoid(f) * c + sigmoid(i) * tanh(g);  h' = sigmoid(o) * tanh(c').  Returns (h', c').
-    Where no gradient is wanted, and with ``inputs``, h' has the type of the products that read it.
-    """
-    if inputs is None or torch.is_grad_enabled():
-        gates = to_float32(product if inputs is None else inputs + product)
-        i, f, g, o = gates.chunk(4, dim=1)
-        after = f.sigmoid() * cell + i.sigmoid() * g.tanh()
-        return o.sigmoid() * after.tanh(), after
-    gates = torch.empty_like(product, dtype=cell.dtype)
-    hidden, after = cell.new_empty(cell.shape), cell.new_empty(cell.shape)
-    narrow = product.new_empty(cell.shape)
-    operations = choose_operations(cell.device, cell.dtype, product.dtype)
-    operations.cell(inputs.contiguous(), product, cell.contiguous(), gates, after, hidden, narrow)
-    return narrow, after
-
-
-def attend_additive(
-    query: Float[Tensor, "R A"], source: Source, vector: Float[Tensor, "A"]
-) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-    """Context and weights of an additive score, without a gradient; the context is narrow."""
-    wide, (_, positions, width) = to_float32(query), source.annotations.shape
-    weights = wide.new_empty(len(wide), positions)
-    context = wide.new_empty(len(wide), width)
-    narrow = wide.new_empty(len(wide), width, dtype=query.dtype)
-    operations = choose_operations(wide.device, wide.dtype, query.dtype)
-    with torch.autocast(wide.device.type, enabled=False):
-        keys, mask = source.keys.contiguous(), source.mask.contiguous()
-        operations.scores(keys, wide.contiguous(), vector, mask, weights)
-        operations.attend(weights, source.annotations.contiguous(), context, narrow)
-    return narrow, weights

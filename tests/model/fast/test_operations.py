@@ -18,18 +18,15 @@ from kernel_arrays import (
 from torch import nn
 from torch.nn import functional
 
-from seq2seq.model.fast.cpp import CppOperations
-from seq2seq.model.fast.operations import (
-    Operations,
+from seq2seq.model.fast import (
     choose_operations,
     compiled_operations,
-    dense,
-    fast_tanh_,
-    lstm_cell,
     plain_operations,
-    row_stride,
     try_out,
 )
+from seq2seq.model.fast.cpp import CppOperations
+from seq2seq.model.fast.operations import Operations, dense, fast_tanh_, row_stride
+from seq2seq.model.fast.scan import lstm_cell
 
 pytestmark = pytest.mark.filterwarnings(  # of NumPy, in which Triton's interpreter computes
     "ignore:overflow encountered:RuntimeWarning", "ignore:invalid value:RuntimeWarning"
