@@ -6,29 +6,26 @@ or more ``test*.<language>``, line i of one language translating line i of the o
 
 import logging
 from collections.abc import Sequence
-from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from seq2seq.config import (
     CorpusConfig,
-    EuroparlCorpus,
     FilesCorpus,
-    GrammarCorpus,
     Multi30kCorpus,
 )
 from seq2seq.data.text import (
-    COMPRESSIONS,
     SIDES,
     Corpus,
     ParallelText,
     count_lines,
     find_file,
     find_pair,
+    find_test_names,
 )
 from seq2seq.errors import UserError
-from seq2seq.files import make_folder
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
@@ -40,9 +37,9 @@ def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
         UserError: a file is missing, empty, not UTF-8, or out of step with its translation; the
             download failed; or an option does not go with this kind of corpus.
     """
-    tests = _find_texts(config, data, "train", "valid")
-    train, valid = tests.pop("train"), tests.pop("valid")
-    return Corpus(config.kind, config.source, config.target, train, valid, tests)
+    texts = _find_texts(config, data, "train", "valid")
+    train, valid = texts.pop("train"), texts.pop("valid")
+    return Corpus(config.kind, config.source, config.target, train, valid, texts)
 
 
 def load_test_sets(config: CorpusConfig, data: Path) -> dict[str, ParallelText]:
@@ -67,7 +64,7 @@ def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, Par
                 texts = _named_texts(config, folder, (*splits, *multi30k.TESTS))
                 multi30k.verify(config, texts)
             else:
-                tests = _test_names(config, folder) or ["test"]
+                tests = find_test_names(folder, (config.source, config.target)) or ["test"]
                 texts = _named_texts(config, folder, (*splits, *tests))
         for name, text in texts.items():
             _check(name, text)
@@ -80,30 +77,15 @@ def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, Par
 
 
 def _folder(config: CorpusConfig, corpora: Path) -> Path:
-    """The folder with the texts of a corpus, made or filled below ``corpora`` if need be."""
-    if isinstance(config, GrammarCorpus):
-        from seq2seq.data import grammar
-
-        if config.directory is not None:
-            raise UserError(
-                "corpus.directory is set but corpus=grammar writes its own text; remove it, or use "
-                "corpus=files for your own text."
-            )
-        folder = corpora / f"grammar-{grammar.corpus_hash(config)}"
-        return make_folder(folder, partial(grammar.write_corpus, config))
+    """The folder with the texts of a corpus, which the module of its kind makes if need be."""
     own = None if config.directory is None else Path(config.directory).expanduser()
     if own is not None and not own.is_dir():
         raise UserError(f"corpus.directory={config.directory} is not a folder; check the path.")
-    if isinstance(config, EuroparlCorpus) and not (own and _test_names(config, own)):
-        from seq2seq.data import europarl
-
-        return europarl.split_corpus(config, own, corpora / "europarl")
-    if isinstance(config, Multi30kCorpus) and own is None:
-        from seq2seq.data import multi30k
-
-        return multi30k.download(config, corpora / "multi30k")
-    assert own is not None
-    return own
+    if isinstance(config, FilesCorpus) and own is not None:
+        return own
+    kind = import_module(f"seq2seq.data.{config.kind}")
+    folder: Path = kind.text_folder(config, own, corpora / config.kind)
+    return folder
 
 
 def _paths(config: FilesCorpus, splits: Sequence[str]) -> dict[str, ParallelText]:
@@ -122,7 +104,7 @@ def _paths(config: FilesCorpus, splits: Sequence[str]) -> dict[str, ParallelText
                 )
             paths.append(Path(path).expanduser())
             if (other := used.setdefault(paths[-1].resolve(), name)) != name:
-                logger.warning("corpus.%s and corpus.%s are one file, %s.", other, name, path)
+                log.warning("corpus.%s and corpus.%s are one file, %s.", other, name, path)
         texts[split] = ParallelText(*paths)
     return texts
 
@@ -156,17 +138,6 @@ def _named_texts(
             f"corpus={config.kind} needs for {config.source} to {config.target}."
         )
     return texts
-
-
-def _test_names(config: CorpusConfig, folder: Path) -> list[str]:
-    """Names before the last dot of all files test*.<language>, whichever side they are of."""
-    names = set()
-    for path in folder.glob("test*"):
-        plain = path.stem if path.suffix in COMPRESSIONS else path.name
-        stem, _, ending = plain.rpartition(".")
-        if ending in (config.source, config.target, *SIDES) and path.is_file():
-            names.add(stem)
-    return sorted(names)
 
 
 def _check(name: str, text: ParallelText) -> None:

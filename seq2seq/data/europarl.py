@@ -23,11 +23,11 @@ from tqdm import tqdm
 
 from seq2seq.config import EuroparlCorpus
 from seq2seq.data.download import fetch
-from seq2seq.data.text import LineWriter, find_file, read_pairs, word_count
+from seq2seq.data.text import LineWriter, find_file, find_test_names, read_pairs, word_count
 from seq2seq.errors import UserError
 from seq2seq.files import BLOCK, digest, file_digest, make_folder, write_json
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 BASE = "https://www.statmt.org/europarl/v7/"
 ARCHIVE = "fr-en.tgz"
@@ -40,8 +40,10 @@ TRAIN, VALID, TEST, DUPLICATE, HELD_OUT, EMPTY, TOO_LONG, UNEVEN = range(len(WAY
 """What becomes of a pair. HELD_OUT: a further translation of a validation or test source."""
 
 
-def split_corpus(config: EuroparlCorpus, raw: Path | None, home: Path) -> Path:
+def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> Path:
     """Clean and split the corpus in a folder below ``home``, unless that was done; return it.
+
+    A folder of the user's that holds split text is returned as it is.
 
     Args:
         config: limits of the cleaning, sizes of the splits, and the mirror.
@@ -51,6 +53,8 @@ def split_corpus(config: EuroparlCorpus, raw: Path | None, home: Path) -> Path:
     Raises:
         UserError: there is no raw text, it is damaged, or it is too little.
     """
+    if raw is not None and find_test_names(raw, (config.source, config.target)):
+        return raw
     files = [] if raw is None else _raw_files(raw)
     sizes = (config.max_words, config.max_ratio, config.valid_pairs, config.test_pairs)
     states = [(path, path.stat()) for path in files]
@@ -151,7 +155,7 @@ def clean_and_split(
     settings = {key: getattr(config, key) for key in ("source", "target", "max_words", "max_ratio")}
     report = {"rules": RULES, "archive": archive, **settings, "pairs": counts}
     write_json(folder / "cleaning.json", report)
-    logger.info("Europarl, pairs: %s", ", ".join(f"{k} {v:,}" for k, v in counts.items()))
+    log.info("Europarl, pairs: %s", ", ".join(f"{k} {v:,}" for k, v in counts.items()))
     return counts
 
 

@@ -35,12 +35,16 @@ DIGESTS = {
 """``<split>.<language>`` -> SHA-256 of the unpacked text."""
 
 
-def download(config: Multi30kCorpus, folder: Path) -> Path:
+def text_folder(config: Multi30kCorpus, own: Path | None, folder: Path) -> Path:
     """Return ``folder`` once it holds ``<split>.<language>`` in the two languages, unpacked.
+
+    ``own``, a folder of the user's, is returned as it is; :func:`verify` reads its files.
 
     Raises:
         UserError: a file could not be downloaded, or is not the one that is pinned.
     """
+    if own is not None:
+        return own
     languages = (config.source, config.target)
     names = [name for name in DIGESTS if name.rpartition(".")[2] in languages]
     if all((folder / name).is_file() for name in names):

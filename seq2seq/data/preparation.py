@@ -2,8 +2,7 @@
 
 ``data/prepared/<hash>`` holds the tokenizers, the vocabularies, the ids of training and validation
 text and a ``manifest.json`` with what was counted. The hash covers the content of the text files
-and every option that alters the result, so a folder found is a folder that fits. Where the test
-sets lie, and their sizes, is in ``tests.json``.
+and every option that alters the result, so a folder found is a folder that fits.
 """
 
 import json
@@ -15,13 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from filelock import FileLock
 
 from seq2seq.config import CorpusConfig, TokenizationConfig, to_json
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.dataset import EncodedPairs, PreparedData
 from seq2seq.data.encoding import Pair, TokenIdWriter, choose_pairs, sample, tokenize_pairs
-from seq2seq.data.text import SIDES, Corpus, ParallelText, content_digest, count_lines
+from seq2seq.data.text import SIDES, Corpus, ParallelText, count_lines
 from seq2seq.data.tokenization import (
     MosesWordTokenizer,
     SentencePieceTokenizer,
@@ -31,7 +29,7 @@ from seq2seq.data.tokenization import (
 )
 from seq2seq.data.vocabulary import EOS, SPECIALS, Vocabulary
 from seq2seq.errors import UserError
-from seq2seq.files import digest, encode_json, make_folder, parse_object, write_json
+from seq2seq.files import digest, make_folder, parse_object, write_json
 
 FORMAT = 3
 """Version of the cache's layout and of the code that fills it; part of the hash."""
@@ -45,7 +43,7 @@ REASONS = {
 }
 """Why a pair is left out: key in the counts -> words for a message."""
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) -> PreparedData:
@@ -79,7 +77,6 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
         write_json(folder / "manifest.json", {**recipe, **counted})
 
     directory = make_folder(data / "prepared" / name, fill)
-    _write_tests(directory / "tests.json", text.tests)
     try:
         return PreparedData(
             directory=directory,
@@ -94,24 +91,6 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
         )
     except (OSError, ValueError, KeyError, UserError) as error:
         raise UserError(f"The folder {directory} is damaged ({error}); delete it.") from error
-
-
-def _write_tests(path: Path, tests: dict[str, ParallelText]) -> None:
-    """Say where each test set lies and what it holds; it may move or change between calls."""
-    described = {
-        name: {
-            "source": str(text.source.resolve()),
-            "target": str(text.target.resolve()),
-            "alignments": None if text.alignments is None else str(text.alignments.resolve()),
-            "pairs": count_lines(text.source),
-            "source_sha256": content_digest(text.source),
-            "target_sha256": content_digest(text.target),
-        }
-        for name, text in tests.items()
-    }
-    if not path.is_file() or path.read_bytes() != encode_json(described):
-        with FileLock(path.parent.with_name(f"{path.parent.name}.lock")):
-            write_json(path, described)
 
 
 @dataclass(frozen=True)
@@ -203,7 +182,7 @@ def _tokenize(
             f"out: {left_out}; correct the files or raise the limits."
         )
     np.save(folder / f"{split.name}.lines.npy", numbers)
-    logger.info("%s: %s pairs; left out: %s", split.name, f"{len(numbers):,}", left_out)
+    log.info("%s: %s pairs; left out: %s", split.name, f"{len(numbers):,}", left_out)
     return sides, len(numbers), skipped
 
 

@@ -21,8 +21,8 @@ from seq2seq.files import BLOCK, digest
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 COMPRESSIONS = tuple(_OPENERS)
-SIDES = ("source", "target")
 """File name endings that are unpacked while reading and packed while writing."""
+SIDES = ("source", "target")
 
 LONGEST_LINE = 1 << 20
 """Bytes: a file without line breaks, such as one packed to unpack without end, fills no memory."""
@@ -249,3 +249,14 @@ def find_pair(folder: Path, names: Sequence[tuple[str, str]]) -> dict[str, Path 
     """
     found = [{name: find_file(folder, [name]) for name in pair} for pair in names]
     return max(found, key=lambda pair: sum(path is not None for path in pair.values()))
+
+
+def find_test_names(folder: Path, languages: Sequence[str]) -> list[str]:
+    """Names before the last dot of all files test*.<language>, whichever side they are of."""
+    names = set()
+    for path in folder.glob("test*"):
+        plain = path.stem if path.suffix in COMPRESSIONS else path.name
+        stem, _, ending = plain.rpartition(".")
+        if ending in (*languages, *SIDES) and path.is_file():
+            names.add(stem)
+    return sorted(names)

@@ -18,7 +18,7 @@ from seq2seq.decoding.translator import Translator
 from seq2seq.decoding.word_links import link_words, pharaoh
 from seq2seq.errors import UserError
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 def translate_text(translator: Translator, config: TranslateConfig) -> int:
@@ -69,15 +69,15 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
             parts = [f"{file}.part" for file in files.values() if Path(f"{file}.part").is_file()]
             where = f"; they are in {' and '.join(parts)}" if parts and done else ""
             how = "Stopped" if isinstance(stop, UserError) else "Interrupted"
-            logger.warning("%s after %d lines%s.", how, done, where)
+            log.warning("%s after %d lines%s.", how, done, where)
             raise
     if unlinked:
-        logger.warning(
+        log.warning(
             "Lines of alignments left empty: %d, whose texts the model cuts into other words than "
             "those between spaces.",
             unlinked,
         )
-    logger.info("Translated %d lines; %d hypotheses were cut at the length cap", done, capped)
+    log.info("Translated %d lines; %d hypotheses were cut at the length cap", done, capped)
     return done
 
 

@@ -24,7 +24,7 @@ from seq2seq.device import choose_device, choose_precision, mixed_precision
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class Translator:
         # Half of a surrogate pair, which a Python string may hold, is no text.
         pieces = self.source.tokenizer.tokenize(sentence.encode("utf-8", "replace").decode("utf-8"))
         if len(pieces) > self.max_pieces:
-            logger.warning(
+            log.warning(
                 "Line %d has %d pieces; only the first %d are translated "
                 "(tokenization.max_pieces of the trained model).",
                 line,

@@ -42,7 +42,7 @@ from seq2seq.report.training_runs import (
     training_table,
 )
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 SCORES = "scores.json"
 MANY_SYSTEMS = 4
@@ -130,7 +130,7 @@ def compare(config: CompareConfig) -> ComparisonReport:
     for name, content in files.items():
         write_whole(output / name, content)
     write_json(output / SCORES, {**_numbers(comparison), "findings": said, "files": sorted(files)})
-    logger.info("Wrote table, figures, page and numbers to %s", output)
+    log.info("Wrote table, figures, page and numbers to %s", output)
     return ComparisonReport(comparison, said, markdown, output)
 
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import gzip
-import json
 import logging
 
 import numpy as np
@@ -12,7 +11,6 @@ from samples import put
 from seq2seq.config import FilesCorpus, TokenizationConfig
 from seq2seq.data import preparation
 from seq2seq.data.preparation import prepare
-from seq2seq.data.text import content_digest
 from seq2seq.data.vocabulary import EOS, UNK
 from seq2seq.errors import UserError
 
@@ -150,20 +148,6 @@ def test_nothing_left_to_train_on_says_why(tmp_path):
     with pytest.raises(UserError, match="no sentence"):
         prepare(dataclasses.replace(config, train_max_words=1), SUBWORDS, tmp_path)
     assert folders(tmp_path) == []
-
-
-def test_the_folder_says_where_the_test_sets_lie(tmp_path):
-    config = corpus(tmp_path / "text")
-    for extra in ("", "another line\n"):  # the test text may change while the rest stays
-        for language in ("en", "de"):
-            with (tmp_path / "text" / f"test.{language}").open("a") as stream:
-                stream.write(extra)
-        data = prepare(config, WORDS, tmp_path)
-        test = json.loads((data.directory / "tests.json").read_text("utf-8"))["test"]
-        assert test["source"] == str(data.corpus.tests["test"].source)
-        assert test["pairs"] == 1 + bool(extra)
-        assert test["source_sha256"] == content_digest(data.corpus.tests["test"].source)
-    assert len(folders(tmp_path)) == 1
 
 
 @pytest.mark.parametrize("name", ["valid.target.npy", "manifest.json", "vocabulary.target.tsv"])

@@ -18,6 +18,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from itertools import accumulate, islice, repeat
 from operator import mul
 from pathlib import Path
@@ -28,7 +29,8 @@ from tqdm import tqdm
 from seq2seq.config import GrammarCorpus
 from seq2seq.data.grammar.composer import Composer, Tokens
 from seq2seq.data.text import LineWriter, word_count
-from seq2seq.files import digest
+from seq2seq.errors import UserError
+from seq2seq.files import digest, make_folder
 
 SHORTEST = 4
 """Words of the shortest sentence, full stop included: "the dog sleeps ."."""
@@ -160,3 +162,14 @@ def corpus_hash(config: GrammarCorpus) -> str:
         del settings[key]
     code = sorted(Path(__file__).parent.glob("*.*"))
     return digest([json.dumps(settings, sort_keys=True).encode(), *map(Path.read_bytes, code)])[:12]
+
+
+def text_folder(config: GrammarCorpus, own: Path | None, home: Path) -> Path:
+    """Write the corpus next to ``home``, unless that was done; return its folder."""
+    if own is not None:
+        raise UserError(
+            "corpus.directory is set but corpus=grammar writes its own text; remove it, or use "
+            "corpus=files for your own text."
+        )
+    folder = home.with_name(f"grammar-{corpus_hash(config)}")
+    return make_folder(folder, partial(write_corpus, config))
