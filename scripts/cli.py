@@ -45,7 +45,7 @@ INSTEAD = {
     ("reproduce", "seed"): "seeds",
     ("reproduce", "decoding.beam"): "beams",
 }
-"""What does what a key that the script does not read seems to ask for."""
+"""(Script, key that it does not read) -> the key to give instead."""
 
 
 def launch(name: str, stage: Callable[[Any], float | None]) -> None:

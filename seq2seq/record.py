@@ -12,8 +12,14 @@ from typing import Any
 import torch
 
 PACKAGES = (
-    *("seq2seq", "torch", "torchtext", "sacrebleu", "sentencepiece", "sacremoses"),
-    *("hydra-core", "numpy"),
+    "seq2seq",
+    "torch",
+    "torchtext",
+    "sacrebleu",
+    "sentencepiece",
+    "sacremoses",
+    "hydra-core",
+    "numpy",
 )
 WHEREABOUTS = re.compile(
     r"\+*(data|output|directory|peers_python|test_texts(\.[^=]+)?|corpus\.(directory|mirror|\w+_(source|target)))="

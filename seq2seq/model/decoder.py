@@ -227,7 +227,12 @@ class BahdanauDecoder(Decoder):
         dropout: float,
     ) -> None:
         super().__init__(
-            *(embedding_size, summary_size, context_size, attention, config, dropout),
+            embedding_size,
+            summary_size,
+            context_size,
+            attention,
+            config,
+            dropout,
             lstm_input=context_size,
             word_in_readout=True,
         )
@@ -303,7 +308,12 @@ class LuongDecoder(Decoder):
     ) -> None:
         feed = embedding_size if config.input_feeding else 0
         super().__init__(
-            *(embedding_size, summary_size, context_size, attention, config, dropout),
+            embedding_size,
+            summary_size,
+            context_size,
+            attention,
+            config,
+            dropout,
             lstm_input=feed,
             word_in_readout=False,
             feed_size=feed,

@@ -85,8 +85,14 @@ class CheckpointManager:
             "conditions": self.conditions,
         }
         save_checkpoint(
-            *(directory, self.model, self.config, self.data.source, self.data.target),
-            *(self.optimizer.state_dict(), state, generators),
+            directory,
+            self.model,
+            self.config,
+            self.data.source,
+            self.data.target,
+            self.optimizer.state_dict(),
+            state,
+            generators,
         )
         self.folder.prune(self.config.training.keep_last)
 

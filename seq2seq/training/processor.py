@@ -63,7 +63,10 @@ class Threads:
         if threads != torch.get_num_threads():
             log.info(
                 "Other programs leave %.1f of %d cores free: training with %d of %d threads.",
-                *(free, cores, threads, self.most),
+                free,
+                cores,
+                threads,
+                self.most,
             )
             torch.set_num_threads(threads)
 

@@ -14,11 +14,26 @@ from seq2seq.errors import UserError
 from seq2seq.files import parse_object, write_json
 
 NOT_PART_OF_A_RUN = (
-    *("data", "output", "systems", "baseline", "baselines", "seeds", "beams", "test_texts"),
-    *("decoding", "evaluation", "tokenization.workers", "corpus.mirror", "corpus.directory"),
+    "data",
+    "output",
+    "systems",
+    "baseline",
+    "baselines",
+    "seeds",
+    "beams",
+    "test_texts",
+    "decoding",
+    "evaluation",
+    "tokenization.workers",
+    "corpus.mirror",
+    "corpus.directory",
     *(f"corpus.{split}_{side}" for split in ("train", "valid", "test") for side in SIDES),
-    *("training.device", "training.keep_last", "training.log_every", "training.tensorboard"),
-    *("training.max_nonfinite_updates", "training.save_minutes"),
+    "training.device",
+    "training.keep_last",
+    "training.log_every",
+    "training.tensorboard",
+    "training.max_nonfinite_updates",
+    "training.save_minutes",
 )
 """Where files lie (the text itself is compared by its hashes) and how results are shown."""
 OTHERWISE = "choose another name=, seed= or output=, or move that folder away"

@@ -79,8 +79,14 @@ class Trainer:
             "torch": torch.__version__,
         }
         self.checkpoints = CheckpointManager(
-            *(self.folder, config, data, self.model, self.optimizer, self.rate),
-            *(self.conditions, group),
+            self.folder,
+            config,
+            data,
+            self.model,
+            self.optimizer,
+            self.rate,
+            self.conditions,
+            group,
         )
         self.progress = Progress()
         self.interval = IntervalMetrics()
@@ -131,9 +137,13 @@ class Trainer:
         self._write_record("running")
         log.info(
             "%s: %s parameters, %s training pairs, %d updates an epoch, %s on %s, into %s",
-            *(self.config.system, f"{self.model.parameter_counts()['total']:,}"),
-            *(f"{len(self.data.train):,}", self._epoch_length, self.conditions["precision"]),
-            *(self.device, path),
+            self.config.system,
+            f"{self.model.parameter_counts()['total']:,}",
+            f"{len(self.data.train):,}",
+            self._epoch_length,
+            self.conditions["precision"],
+            self.device,
+            path,
         )
         self._threads = Threads(
             fixed=not training.adapt_threads or training.deterministic or self.group.size > 1
@@ -158,7 +168,10 @@ class Trainer:
         self.metrics.close()
         log.info(
             "Training ended after %d updates (%s); best checkpoint of update %d: %s",
-            *(self.progress.update, reason, self.progress.best_update, self.folder.best),
+            self.progress.update,
+            reason,
+            self.progress.best_update,
+            self.folder.best,
         )
         (number,) = self.group.maximum(interruption.received or 0)
         if number:  # too late to stop this training, but what follows must not begin
@@ -261,7 +274,10 @@ class Trainer:
         self.metrics.add({**entry, **asdict(validation), "seconds": progress.seconds})
         log.info(
             "update %d, epoch %.2f: %s%s",
-            *(progress.update, self._epochs(), validation, " (best)" if improved else ""),
+            progress.update,
+            self._epochs(),
+            validation,
+            " (best)" if improved else "",
         )
         if improved:
             self.checkpoints.save(self.folder.best, progress, self.interval)
@@ -300,7 +316,8 @@ class Trainer:
             self.nonfinite.add({"update": update, "lines": lines[pairs].tolist()})
         log.warning(
             "Skipped %d update(s) because loss or gradient was not finite; their lines: %s",
-            *(len(skipped), self.nonfinite.path),
+            len(skipped),
+            self.nonfinite.path,
         )
         self.progress.nonfinite += len(skipped)
         if self.progress.nonfinite > limit:
@@ -322,7 +339,10 @@ class Trainer:
         if bar.disable:
             log.info(
                 "update %d of at most %d: loss %s, %s target tokens/s",
-                *(self.progress.update, bar.total, loss, speed),
+                self.progress.update,
+                bar.total,
+                loss,
+                speed,
             )
 
     def _epochs(self) -> float:

@@ -66,7 +66,7 @@ class Validator:
         self.references = list(islice(read_lines(data.corpus.valid.target), count))
         self.members = bucket_members(source_words(self.sources), self.length_buckets)
         self.translator = Translator(
-            *(self.model, data.source, data.target, self.device, self.precision, data.max_pieces)
+            self.model, data.source, data.target, self.device, self.precision, data.max_pieces
         )
 
     def run(self) -> Validation:

@@ -304,7 +304,12 @@ class TritonOperations(Operations):
         rows, (sentences, positions, width) = len(weights), annotations.shape
         softmax[rows,](weights, positions, BLOCK=128, num_warps=1)
         weighted_sum[rows, triton.cdiv(width, 128)](
-            *(*arrays, narrow, row_stride(narrow), rows // sentences, positions, width),
+            *arrays,
+            narrow,
+            row_stride(narrow),
+            rows // sentences,
+            positions,
+            width,
             BLOCK_S=8,
             BLOCK=128,
         )
