@@ -96,7 +96,7 @@ def benchmark_peers(config: DictConfig) -> Path:
 
 
 class Comparison(NamedTuple):
-    """The programs that take turns, and what all of them are told."""
+    """The programs that take turns, and the settings of all of them."""
 
     config: DictConfig
     toolkits: dict[str, Toolkit]

@@ -1,4 +1,4 @@
-"""Other toolkits as programs: what each is told, how it is run, and what its log says.
+"""Other toolkits as programs: the settings of each, how it is run, and what its log says.
 
 Each toolkit runs as a user would run it, by its own command line in a process of its own, on the
 same text, with the same vocabulary and the same sizes. ``configs/toolkits/<name>.yaml`` has its

@@ -1,4 +1,4 @@
-"""Which processor computes, and in which precision."""
+"""Which device computes, and in which precision."""
 
 import contextlib
 import os

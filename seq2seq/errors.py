@@ -1,4 +1,4 @@
-"""The one kind of error a user is meant to read."""
+"""The one kind of error that is meant for users."""
 
 import unicodedata
 

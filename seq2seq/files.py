@@ -31,7 +31,7 @@ def file_digest(path: Path) -> str:
 
 
 def parse_object(content: bytes) -> dict[str, Any]:
-    """Decode a JSON object; ValueError for anything else, NaN and endless nesting too."""
+    """Decode a JSON object; ValueError for anything else, also for NaN and too deep nesting."""
     try:
         data = json.loads(content.decode(), parse_float=_finite, parse_constant=_finite)
     except RecursionError:

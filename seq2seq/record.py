@@ -1,4 +1,4 @@
-"""The record next to each result: what ran, on what, with which versions."""
+"""The record next to each result: the command, the hardware and the versions."""
 
 import importlib.metadata
 import os

@@ -22,9 +22,9 @@ class CorpusConfig(Settings):
     mirror: str | None = None
     """Base URL (http, https or file) to download from instead of the public one."""
     train_pairs: Count | None = None
-    """Train on the first so many pairs only; null for all."""
+    """Train on this many pairs only, the first ones; null for all."""
     train_max_words: Count | None = None
-    """Leave out training pairs, and no others, with a side of more words (-30 in the paper)."""
+    """Leave out pairs with more words on a side, from training only (30 or 50 in the paper)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -40,7 +40,7 @@ class GrammarCorpus(CorpusConfig):
     source: Annotated[str, one_of("en", "de")] = "en"
     target: Annotated[str, one_of("en", "de")] = "de"
     seed: int = 1
-    """Seed of the text itself, apart from the seed of the training."""
+    """Seed of the text itself, not of the training."""
     train: Count = 160_000
     """Training pairs."""
     valid: Count = 1_000
@@ -68,7 +68,7 @@ class EuroparlCorpus(CorpusConfig):
     source: Annotated[str, one_of("en", "fr")] = "en"
     target: Annotated[str, one_of("en", "fr")] = "fr"
     max_words: Count = 100
-    """Cleaning: drop pairs with a side of more words (from every split of the raw archive)."""
+    """Cleaning: drop pairs with more words on a side (from all splits of the raw archive)."""
     max_ratio: Annotated[float, between(1)] = 3.0
     """Cleaning: drop pairs whose word counts differ by more than this factor."""
     valid_pairs: Count = 2_000
@@ -83,7 +83,7 @@ class FilesCorpus(CorpusConfig):
 
     kind: str = "files"
     train_source: str | None = None
-    """Path of the source side of the training text; and so on for the five below."""
+    """Path of the source side of the training text; the five below are of the other files."""
     train_target: str | None = None
     valid_source: str | None = None
     valid_target: str | None = None
@@ -114,7 +114,7 @@ class TokenizationConfig(Settings):
     max_pieces: Count = 250
     """Pairs with more pieces on a side are not trained on; longer lines to translate are cut."""
     workers: Count | None = None
-    """Processes that tokenise; null for one per core. A small text is cut by one."""
+    """Processes that tokenise; null for one per core. A small text needs only one."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

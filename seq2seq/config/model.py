@@ -57,11 +57,11 @@ class AttentionConfig(Settings):
     size: Size = 512
     """Width of the alignment model's hidden layer (n' in the paper), or of queries and keys."""
     heads: Size = 8
-    """Parts that multi_head cuts queries, keys and annotations into."""
+    """Heads into which multi_head divides queries, keys and annotations."""
     window: Size = 10
     """Positions to either side that local_m and local_p see (D in Luong et al. 2015)."""
     positions: Size = 100
-    """Positions that location knows; of a longer source it sees the beginning alone."""
+    """Positions that location can look at; of a longer source it sees only the first ones."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -110,9 +110,9 @@ class ModelConfig(Settings):
     scale_embedding: bool = True
     """Multiply embeddings by sqrt(embedding_dim) as they are read (Vaswani et al. 2017, 3.4)."""
     dropout: Dropout = 0.2
-    """Dropped share of the readout, and of states between layers."""
+    """Share of the numbers dropped in the readout, and in states between layers."""
     embedding_dropout: Dropout = 0.0
-    """Dropped share of source and target embeddings."""
+    """Share of the numbers dropped in source and target embeddings."""
     initialization: Annotated[str, one_of("uniform", "paper")] = "uniform"
     """uniform (seq2seq/model/initialization.py) | paper (appendix B.1 of the paper)."""
     encoder: EncoderConfig = field(default_factory=EncoderConfig)

@@ -14,7 +14,7 @@ PAGE = Path("docs/settings.md")
 HEAD = """\
 # Settings
 
-Change one on the command line: `model.dropout=0.3`. The values stand in `configs/`.
+Change one on the command line: `model.dropout=0.3`. The default values are in `configs/`.
 This page is written by `python -m seq2seq.config.reference` from `seq2seq/config/`.
 """
 SCRIPTS = {

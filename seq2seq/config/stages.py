@@ -58,20 +58,20 @@ class DecodingConfig(Settings):
     max_ratio: Annotated[float, between(0, 1000)] = 2.0
     """A hypothesis ends at max_ratio x source pieces + max_extra pieces."""
     max_extra: Count = 10
-    """See max_ratio."""
+    """Pieces added to that limit: see max_ratio."""
     max_length: Count | None = None
     """Most pieces of a hypothesis, its end counted, whatever the source; null for no such limit."""
     min_length: Natural = 0
-    """Fewest pieces before a hypothesis may end; the longest allowed length makes room for them."""
+    """Fewest pieces before a hypothesis may end; raises the limit of max_ratio if need be."""
     no_repeat_ngram: Natural = 0
-    """No run of this many pieces comes twice in a hypothesis; 0 allows any."""
+    """No sequence of this many pieces occurs twice in a hypothesis; 0 for no such rule."""
     forbid_unknown: bool = False
     """Never write ``<unk>``."""
     replace_unknown: bool = False
     """Replace each ``<unk>`` by the source piece it looked at most; for vocabularies of words, and
     models with attention."""
     sample: bool = False
-    """Draw translations at random instead of searching: n_best of them, whatever the beam."""
+    """Draw translations at random instead of searching: n_best of them; beam has no effect."""
     temperature: Annotated[float, between(0.01)] = 1.0
     """Sampling: what logits are divided by; below 1 likely pieces become likelier."""
     top_k: Count | None = None
@@ -79,7 +79,7 @@ class DecodingConfig(Settings):
     top_p: Annotated[float, between(0.001, 1)] = 1.0
     """Sampling: draw from the fewest pieces that together have this probability."""
     seed: Natural = 1
-    """Sampling: seed of the chance, which is each sentence's own."""
+    """Sampling: seed; each sentence has random numbers of its own."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -136,7 +136,7 @@ class ExperimentConfig(Settings):
     name: str
     """Name of the experiment: the first folder below ``output``."""
     systems: dict[str, dict[str, Any]]
-    """The arms under comparison: name -> what it changes in corpus, tokenization, model, training,
+    """The systems to compare: name -> what it changes in corpus, tokenization, model, training,
     and its own ``seeds``, if any: {attention: {model: {attention: {kind: dot}}}}."""
     system: str
     """Which of ``systems`` to train, or a kind of attention. ``reproduce`` runs them all, or, where
@@ -187,9 +187,9 @@ class TranslatorSettings(Settings):
     """Checkpoint folder, or a run folder (its best checkpoint is taken)."""
     decoding: DecodingConfig
     more_checkpoints: list[str] = field(default_factory=list)
-    """Others to translate together with it, as an ensemble; their vocabularies are the same."""
+    """Other checkpoints to translate with, as an ensemble; their vocabularies must be the same."""
     average: bool = False
-    """Make one model of the mean of their weights instead; for checkpoints of one training."""
+    """Not an ensemble, but one model with their mean weights; for checkpoints of one training."""
     device: Device = "auto"
     """auto | cpu | cuda."""
     precision: Precision = "auto"
@@ -245,7 +245,7 @@ class EvaluateConfig(TranslatorSettings):
     hypotheses: str | None = None
     """Translations to score without a model, one per line of ``source``; instead of checkpoint."""
     system: str | None = None
-    """What to call the system that wrote ``hypotheses``."""
+    """Name of the system that wrote ``hypotheses``."""
     test_sets: list[str] | None = None
     """Test sets of the corpus that the model was trained on; null for all of them, [] for none."""
     test_texts: dict[str, str] = field(default_factory=dict)

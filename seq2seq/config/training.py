@@ -63,7 +63,7 @@ class TrainingConfig(Settings):
     gradient_accumulation: Count = 1
     """Micro-batches per update; its loss is a mean over all of them."""
     loss_normalization: Annotated[str, one_of("token", "sentence")] = "token"
-    """Mean loss per token | sentence (the paper's; its gradient is a sentence's tokens longer)."""
+    """Mean loss per token | sentence (the paper's; its gradient is larger, by sentence length)."""
     max_epochs: Count = 30
     """Training ends after so many passes over the data."""
     max_updates: Count | None = None
@@ -89,7 +89,7 @@ class TrainingConfig(Settings):
     max_nonfinite_updates: Natural = 10
     """Updates with a loss or gradient that is not finite are skipped; more of them end training."""
     deterministic: bool = False
-    """Refuse operations that may give other bits when repeated; for CUDA, a CPU has none."""
+    """Refuse operations that may give other bits when repeated; a CPU has none, CUDA has."""
     save_minutes: NonNegative = 10.0
     """Minutes after which the state is saved between two validations."""
     keep_last: Count = 2

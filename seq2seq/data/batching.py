@@ -1,9 +1,9 @@
 """Batches of similar length in random order: a pure function of seed and epoch.
 
-Padding is computed and thrown away, so pairs of like length should share a batch; yet training
-wants batches that differ from epoch to epoch. As a middle way the shuffled pairs are dealt into
-large chunks, each chunk is sorted into batches of like source *and* target length, and the batches
-of all chunks are shuffled.
+Padding is computed for nothing, so pairs of similar length should share a batch; but training needs
+batches that differ from epoch to epoch. As a compromise, the shuffled pairs are divided into large
+chunks, each chunk is sorted into batches of similar source *and* target length, and the batches of
+all chunks are shuffled.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from seq2seq.data.dataset import EncodedPairs
 from seq2seq.data.vocabulary import BOS, EOS, PAD
 
 CHUNK_BATCHES = 200
-"""Batches sorted together: more means less padding, and less chance for pairs to meet others."""
+"""Batches sorted together: more means less padding, but batches that are less random."""
 
 
 class Batch(NamedTuple):
@@ -125,7 +125,7 @@ class BatchPlan:
             pairs: what to divide.
             batch_size: most sentences, or most target cells, in a batch.
             batch_unit: "sentences", or "tokens": then sentences x longest target (EOS included)
-                stays within ``batch_size``, save for a single pair that exceeds it alone.
+                stays within ``batch_size``, except for a single pair that exceeds it alone.
             seed: with the epoch, decides the order.
             shuffle: False for evaluation: every epoch is the same, batches sorted by length.
         """

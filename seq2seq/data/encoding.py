@@ -25,7 +25,7 @@ from seq2seq.data.tokenization import Tokenizer
 CHUNK = 1_000
 """Pairs a worker tokenises at a time."""
 WORTH_SHARING = 200_000
-"""Pairs from which worker processes, which take seconds to start, repay their start."""
+"""From this many pairs on, worker processes save more time than the seconds of their start."""
 BLOCK = 1 << 18
 """Ids renumbered at a time."""
 PROVISIONAL_END = -1

@@ -33,7 +33,7 @@ BASE = "https://www.statmt.org/europarl/v7/"
 ARCHIVE = "fr-en.tgz"
 MEMBERS = {"en": "europarl-v7.fr-en.en", "fr": "europarl-v7.fr-en.fr"}
 RULES = 1
-"""Goes up whenever cleaning or splitting changes, so that no text of older rules is reused."""
+"""Increased whenever cleaning or splitting changes, so that text of older rules is not reused."""
 
 WAYS = ("train", "valid", "test", "duplicate", "held_out", "empty", "too_long", "uneven")
 TRAIN, VALID, TEST, DUPLICATE, HELD_OUT, EMPTY, TOO_LONG, UNEVEN = range(len(WAYS))

@@ -21,9 +21,9 @@ from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
 
 MIN_COVERAGE = 1e-10
-"""Attention below this counts as this: the logarithm stays finite."""
+"""Least attention in the coverage penalty, so that its logarithm stays finite."""
 IDLE_SHARE = 0.2
-"""Finished sentences stay in the batch up to this share: to drop them copies all the others."""
+"""Finished sentences stay in the batch up to this share, since dropping them copies the others."""
 
 
 class Ensemble(nn.Module):
@@ -59,7 +59,7 @@ def average_weights(models: Sequence[TranslationModel]) -> TranslationModel:
 
 
 class StepScores(NamedTuple):
-    """What one step says of each row."""
+    """The results of one step for each row."""
 
     logits: Float[Tensor, "R V"]
     """Unnormalised log-probabilities of the next piece; the caller may overwrite them."""
@@ -134,7 +134,7 @@ def sentences_to_keep(unfinished: Bool[Tensor, "N"]) -> Int[Tensor, "M"] | None:
 
 
 class ForcedDecoding(NamedTuple):
-    """What the model says of given targets."""
+    """The model's scores of given targets."""
 
     log_probabilities: Float[Tensor, "R T"]
     """Of each piece, in nats; 0 at padding."""
@@ -178,7 +178,7 @@ class SearchResult:
     log_probability: float
     """Sum over all pieces and EOS, in nats."""
     capped: bool
-    """It has the longest allowed length, and the model had not ended it."""
+    """It was cut at the longest allowed length; the model had not ended it."""
 
 
 def ban_pieces(

@@ -88,7 +88,7 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
         else:
             log.info("%s is already evaluated.", directory)
             texts = found.texts
-            # The run may have gone on without a better checkpoint, or have been moved away.
+            # The run may have continued without a better checkpoint, or have been moved away.
             record = {**found.record, "training": record["training"] or found.record["training"]}
         missing = {*maps[name]} - {one.line for one in texts.maps}
         drawn = draw_maps(system.translator, texts, missing, config.decoding.batch_size)

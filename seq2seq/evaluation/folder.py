@@ -46,7 +46,7 @@ class Evaluation:
     settings: EvaluationConfig
     """Of ``rows``."""
     record: dict[str, Any]
-    """How the hypotheses came about; plain JSON. Comparisons read ``experiment``, ``system``,
+    """How the hypotheses were made; plain JSON. Comparisons read ``experiment``, ``system``,
     ``seed``, ``corpus``, ``test_set``, ``search`` and ``config``, each of them optional. Of several
     models as one, ``members`` has a record for each."""
 

@@ -74,7 +74,7 @@ def brevity_ratio(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*poo
 
 
 def unpenalised_bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
-    """BLEU without its brevity penalty: how well the words fit that are there."""
+    """BLEU without its brevity penalty: only the precision of the words that were written."""
     score = bleu(sums)
     penalty = np.where(score > 0, np.exp(_log_brevity_penalty(sums)), 1.0)
     return np.asarray(score / penalty, dtype=np.float64)

@@ -74,7 +74,7 @@ class Counts:
     bleu: Int[np.ndarray, "N 10"]
     chrf: Int[np.ndarray, "N 18"]
     ter: Float[np.ndarray, "N 2"] | None
-    """None where TER is not asked for."""
+    """None if TER is not asked for."""
     signatures: dict[str, str]
 
     @classmethod

@@ -22,7 +22,7 @@ HEAD, ABOVE, BETWEEN, FOOT, EDGE = 1.0, 0.5, 0.16, 0.28, 0.3
 """Inches: for the heading; above each heatmap, for its name and the labels of its columns; between
 two rows of heatmaps; below the last; at the sides."""
 COLOUR_MAP = "cividis"
-"""Read alike by colour-blind eyes, and in grey."""
+"""A colour map that colour-blind readers can read, also in grey."""
 DECIMALS = 3
 """More have no room in a cell."""
 

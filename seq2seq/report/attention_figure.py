@@ -15,7 +15,7 @@ from seq2seq.report.style import FAINT, GRID, WIDTH, draw_line, name_lines, new_
 from seq2seq.report.tables import heading
 
 MAPS = 4
-"""In a figure for which no lines are chosen."""
+"""Number of maps in a figure for which no lines are chosen."""
 LONGEST = 24
 """Words a side of such a map: more would be too small to read."""
 LETTERS = 16

@@ -1,11 +1,11 @@
-"""Numbers as reports write them, so that no rounding says what the number does not."""
+"""Numbers as reports write them; rounding never makes a number mean something else."""
 
 import math
 
 from seq2seq.evaluation.significance import TIE, Interval
 
 DAGGER = "†"
-"""Marks what comes of fewer than 100 sentences."""
+"""Marks a result of fewer than 100 sentences."""
 
 
 def percent(share: float) -> str:

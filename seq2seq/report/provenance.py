@@ -1,4 +1,4 @@
-"""How a result came about, in one line: its command, machine and code."""
+"""How a result was made, in one line: its command, machine and code."""
 
 import re
 import shlex

@@ -134,7 +134,7 @@ def training_table(runs: Sequence[TrainingRun]) -> Table:
 
 
 def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[str]:
-    """How the results came about, in Markdown: what ended the trainings; command, machine, code."""
+    """How the results were made, in Markdown: what ended the trainings; command, machine, code."""
     said = []
     reasons = [str(run.record.get("reason")) for run in runs]
     if runs and all(reason.startswith("max_") for reason in reasons):

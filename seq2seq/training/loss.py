@@ -13,7 +13,7 @@ from seq2seq.model.layers import matmul_dtype
 from seq2seq.model.translation import TranslationModel
 
 CHUNK_CELLS = 1 << 23
-"""Logits held at a time: 16 MB in bfloat16. More gains no speed, and fewer costs some."""
+"""Logits held at a time: 16 MB in bfloat16. More are not faster, and fewer are slower."""
 GPU_CHUNK_CELLS = 1 << 27
 """The same on a GPU, where each chunk costs launches and a pass over the weight's gradient."""
 WORD_BLOCK = 1 << 12

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # of mallopt(3)
 MEGABYTE = 1 << 20
 IDLE = 400 * 1000 * 1000
-"""Bytes; more are returned: holes between arrays that live on would go on growing."""
+"""Bytes of idle memory kept; more are returned, since gaps between long-lived arrays would grow."""
 SECONDS = 3.0
 """Between two returns, so that fetching the memory again hardly counts."""
 

@@ -35,7 +35,7 @@ NOT_PART_OF_A_RUN = (
     "training.max_nonfinite_updates",
     "training.save_minutes",
 )
-"""Where files lie (the text itself is compared by its hashes) and how results are shown."""
+"""Settings of where files are (text is compared by its hashes) and of how results are shown."""
 OTHERWISE = "choose another name=, seed= or output=, or move that folder away"
 
 
