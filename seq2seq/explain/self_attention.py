@@ -102,7 +102,7 @@ def multi_head() -> Example:
     step = example.step
     step("words", "X, one row a word", WORDS, NAMES, "#", 1)
     step("W_q = W_k", "columns 1-2 for head 1, 3-4 for head 2", W_Q, "#", "#", 1)
-    step("W_v", "likewise", W_V, "#", "#", 1)
+    step("W_v", "columns 1-2 for head 1, 3-4 for head 2", W_V, "#", "#", 1)
     heads = []
     for head, part, own in ("head 1", slice(0, 2), ["1", "2"]), ("head 2", slice(2, 4), ["3", "4"]):
         queries, keys, values = ((WORDS @ matrix)[:, part] for matrix in (W_Q, W_K, W_V))
