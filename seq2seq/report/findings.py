@@ -3,7 +3,7 @@
 from seq2seq.evaluation.comparison import Comparison, Gap, System
 from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, Trend
-from seq2seq.report.numbers import percent, with_interval
+from seq2seq.report.tables import percent, with_interval
 
 NOTABLE_CAP_SHARE = 0.01
 

@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW, ScoreRow
-from seq2seq.report.numbers import percent
 from seq2seq.report.style import FAINT, GRID, INK, draw_line, ink_on, look, name_lines, new_figure
-from seq2seq.report.tables import heading
+from seq2seq.report.tables import heading, percent
 
 HEIGHT = 5.4
 """Inches: 16 to 9 with the width, a slide."""

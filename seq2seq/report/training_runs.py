@@ -13,9 +13,8 @@ from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.files import parse_object
 from seq2seq.record import WHEREABOUTS
-from seq2seq.report.numbers import or_dash
 from seq2seq.report.provenance import describe_environments, describe_machine
-from seq2seq.report.tables import Table
+from seq2seq.report.tables import Table, or_dash
 from seq2seq.training.metrics import JsonlLog
 
 

@@ -9,7 +9,7 @@ from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.significance import Interval
 from seq2seq.report.findings import curve_in_words, findings, gap_in_words, growth_in_words
-from seq2seq.report.numbers import with_interval
+from seq2seq.report.tables import with_interval
 
 LONG_AND_SHORT = {5: 110, 31: 110}
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seq2seq.evaluation.significance import Interval
-from seq2seq.report.numbers import or_dash, p_text, percent, signed, with_interval
+from seq2seq.report.tables import or_dash, p_text, percent, signed, with_interval
 
 
 @pytest.mark.parametrize(

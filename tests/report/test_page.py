@@ -13,10 +13,16 @@ from test_style import luminance
 
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.report.findings import findings
-from seq2seq.report.numbers import with_interval
 from seq2seq.report.page import TEMPLATE, render_page
 from seq2seq.report.sentences import examples
-from seq2seq.report.tables import Table, bleu_table, growth_table, interval_text, notes
+from seq2seq.report.tables import (
+    Table,
+    bleu_table,
+    growth_table,
+    interval_text,
+    notes,
+    with_interval,
+)
 
 VOID = {"meta", "link", "br", "input", "img"}
 

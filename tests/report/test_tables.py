@@ -7,7 +7,6 @@ from synthetic_translations import evaluated, translated
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.translations import ReferenceScores
-from seq2seq.report.numbers import p_text, with_interval
 from seq2seq.report.tables import (
     bleu_table,
     detail_tables,
@@ -18,8 +17,10 @@ from seq2seq.report.tables import (
     interval_text,
     markdown_table,
     notes,
+    p_text,
     summary_table,
     unknown_words_table,
+    with_interval,
 )
 
 
