@@ -254,7 +254,7 @@ def _either(values: Iterable[object]) -> str:
     return " or ".join(str(value) for value in values)
 
 
-# -- numbers: rounding never makes one mean something else ------------------------------------------
+# -- numbers: rounding never makes one mean something else ----------------------------------------
 
 
 def percent(share: float) -> str:
