@@ -159,15 +159,17 @@ def compare_systems(
         ]
         growth = difference_in_differences(counts[against[name]], counts[name], words, config)
         gaps.append(Gap(name, against[name], paired, growth))
-    voters = [one for one in evaluations if not one.given] or evaluations
-    corpus, test_set, search = (
-        said.pop() if len(said := {one.record.get(key) for one in voters}) == 1 else None
-        for key in ("corpus", "test_set", "search")
-    )
+    by_models = [evaluation for evaluation in evaluations if not evaluation.given] or evaluations
+
+    def shared(key: str) -> Any:
+        """The value that all of them record; None where they differ."""
+        values = {evaluation.record.get(key) for evaluation in by_models}
+        return values.pop() if len(values) == 1 else None
+
     return Comparison(
-        corpus=corpus,
-        test_set=test_set,
-        search=search,
+        corpus=shared("corpus"),
+        test_set=shared("test_set"),
+        search=shared("search"),
         empty_sources=int(np.count_nonzero(words == 0)),
         systems=systems,
         gaps=gaps,

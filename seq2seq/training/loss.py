@@ -86,7 +86,8 @@ class _OutputLoss(torch.autograd.Function):
         d_bias = torch.zeros_like(bias) if wanted else None
         with torch.autocast(weight.device.type, enabled=False):
             rows, across = outputs.to(product), weight.to(product)
-            for part in range(0, len(rows), size := max(1, cells // vocabulary)):
+            size = max(1, cells // vocabulary)
+            for part in range(0, len(rows), size):
                 chunk = rows[part : part + size]
                 logits = chunk @ across.t()
                 sums = kernels.softmax_loss(
@@ -94,7 +95,8 @@ class _OutputLoss(torch.autograd.Function):
                 )
                 likelihood += sums.likelihood
                 uniform += sums.uniform
-                if d_outputs is not None and d_weight is not None:  # logits are gradients now
+                if d_outputs is not None and d_weight is not None:
+                    # softmax_loss has replaced the logits by their gradient.
                     d_outputs[part : part + size] = logits @ across
                     for words in range(0, vocabulary, WORD_BLOCK):
                         block = slice(words, words + WORD_BLOCK)

@@ -63,7 +63,7 @@ class Trainer:
         machine = self.device, self.precision, group
         self.step = TrainingStep(self.model, self.optimizer, training, *machine)
         self.plan = BatchPlan(data.train, training.batch_size, training.batch_unit, config.seed)
-        self._epoch_length = len(self._groups(0))
+        self._epoch_length = len(self._updates(0))
         self._most_updates = min(
             training.max_epochs * self._epoch_length, training.max_updates or sys.maxsize
         )
@@ -161,7 +161,7 @@ class Trainer:
         )
         with logging_redirect_tqdm(), bar, freed_memory_kept():
             while not (reason := self._end()):
-                self._epoch(bar, interruption)
+                self._train_epoch(bar, interruption)
         if self.progress.validated_update < self.progress.update:
             self._validate()
         self._write_record("finished", reason)
@@ -200,16 +200,16 @@ class Trainer:
 
     # -- one epoch, one update -------------------------------------------------------------------
 
-    def _epoch(self, bar: tqdm, interruption: Interruption) -> None:
+    def _train_epoch(self, bar: tqdm, interruption: Interruption) -> None:
         """Make the remaining updates of the current epoch."""
         training, progress = self.config.training, self.progress
-        groups = self._groups(progress.epoch)
-        progress.position %= len(groups)  # one that was altered might not end
-        for group in groups[progress.position :]:
+        updates = self._updates(progress.epoch)
+        progress.position %= len(updates)  # one that was altered might not end
+        for batches in updates[progress.position :]:
             rate = self.rate.apply(progress.update + 1)
-            self._update(group)
+            self._update(batches)
             bar.update()
-            epoch_ends = progress.position == len(groups)
+            epoch_ends = progress.position == len(updates)
             every = training.validate_every
             validates = progress.update % every == 0 if every else epoch_ends
             logs = progress.update % training.log_every == 0
@@ -231,21 +231,21 @@ class Trainer:
             if self._end():
                 return
 
-    def _update(self, group: list[np.ndarray]) -> None:
+    def _update(self, batches: list[np.ndarray]) -> None:
         """Make one update from these batches of pairs, of which this process takes its share."""
         clock = time.monotonic()
-        shares = [pairs[self.group.share] for pairs in group]
-        batches = [collate(self.data.train, own) if len(own) else blank_batch() for own in shares]
-        together = np.concatenate(group)
+        shares = [pairs[self.group.share] for pairs in batches]
+        mine = [collate(self.data.train, own) if len(own) else blank_batch() for own in shares]
+        together = np.concatenate(batches)
         tokens = int((self.data.train.target_lengths[together] + 1).sum())
         self.interval.waited += time.monotonic() - clock
-        update = self.step.run(batches, tokens, len(together))
+        update = self.step.run(mine, tokens, len(together))
         self.progress.update += 1
         self.progress.position += 1
         self.progress.target_tokens += update.tokens
         self.interval.add(self.progress.update, update, together)
 
-    def _groups(self, epoch: int) -> list[list[np.ndarray]]:
+    def _updates(self, epoch: int) -> list[list[np.ndarray]]:
         """The epoch's batches, grouped into updates."""
         batches = self.plan.epoch(epoch)
         size = self.config.training.gradient_accumulation
@@ -270,12 +270,12 @@ class Trainer:
         if improved:
             progress.best_metric, progress.best_update, progress.stale = value, progress.update, 0
         progress.seconds = time.monotonic() - self._clock
-        entry = {"kind": "validation", "update": progress.update, "epoch": self._epochs()}
+        entry = {"kind": "validation", "update": progress.update, "epoch": self._epochs_done()}
         self.metrics.add({**entry, **asdict(validation), "seconds": progress.seconds})
         log.info(
             "update %d, epoch %.2f: %s%s",
             progress.update,
-            self._epochs(),
+            self._epochs_done(),
             validation,
             " (best)" if improved else "",
         )
@@ -331,7 +331,7 @@ class Trainer:
         self._threads.adapt()
         self._fetch_metrics()
         entry, self.interval = self.interval.entry(), IntervalMetrics()
-        where = {"kind": "train", "update": self.progress.update, "epoch": self._epochs()}
+        where = {"kind": "train", "update": self.progress.update, "epoch": self._epochs_done()}
         self.metrics.add({**where, **entry, "learning_rate": rate})
         loss = "none" if entry["loss"] is None else f"{entry['loss']:.4f}"
         speed = f"{entry['tokens_per_second']:,.0f}"
@@ -345,7 +345,7 @@ class Trainer:
                 speed,
             )
 
-    def _epochs(self) -> float:
+    def _epochs_done(self) -> float:
         """Epochs completed, with the fraction of the current one."""
         return round(self.progress.epoch + self.progress.position / self._epoch_length, 3)
 

@@ -22,7 +22,7 @@ from seq2seq.training.trainer import Trainer
 def trainer(folder: Path) -> Trainer:
     config = reversal_experiment(folder, dev_bleu_sentences=20)
     trainer = Trainer(config, prepare(config.corpus, config.tokenization, Path(config.data)))
-    for group in trainer._groups(0):
+    for group in trainer._updates(0):
         trainer.step.run([collate(trainer.data.train, indices) for indices in group])
     return trainer
 
