@@ -124,7 +124,7 @@ def focus_figure(comparison: Comparison) -> Figure | None:
                 draw_line(axes, number, system.name, means, [row.few for row in rows])
         label_lengths(axes, rows)
         axes.tick_params(axis="x", labelsize=9)
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.05 * axes.get_ylim()[1])  # room for the highest mark
         axes.set_ylabel(label)
         axes.set_title(title, fontsize=11)
         axes.grid(axis="y", color=GRID, linewidth=0.8)

@@ -108,5 +108,5 @@ def _sentence(example: Example) -> str:
         f' <small dir="auto">{escape(example.reason)}</small></h3>\n'
         f'<dl><dt>Source</dt><dd dir="auto">{escape(example.source)}</dd>'
         f'<dt>Reference</dt><dd dir="auto">{escape(example.reference)}</dd></dl>\n'
-        f'<dl class="beside">{said}</dl></article>\n'
+        f'<dl class="facts">{said}</dl></article>\n'
     )
