@@ -26,14 +26,14 @@ WORDS = 1.2
 MEASURES: dict[str, tuple[str, str, Callable[[ReferenceScores], list[float | None] | None]]] = {
     "Entropy (nats)": (
         "Entropy of attention",
-        "0 nats: each piece of the reference looks at one source piece; the logarithm of the "
-        "source's length: at all alike.",
+        "0: all weight is on one source piece. The logarithm of the source's length: all weights "
+        "are equal.",
         lambda said: said.entropy,
     ),
     "Distance": (
         "Distance of attention from the diagonal",
-        "0: attention walks through the source in order; 1/3, and more in short sentences: it is "
-        "uniform.",
+        "0: attention follows the source in order. 1/3, and more in short sentences: all weights "
+        "are equal.",
         lambda said: said.off_diagonal,
     ),
 }
