@@ -54,11 +54,14 @@ def mixed_precision(device: torch.device, precision: torch.dtype) -> torch.autoc
 def deterministic(wanted: bool) -> Iterator[None]:
     """A context in which PyTorch refuses operations that may give other bits when repeated."""
     before = torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(wanted or before)
+    if not wanted or before:  # the setter itself imports PyTorch's compiler: a second, 60 MB
+        yield
+        return
+    torch.use_deterministic_algorithms(True)
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before)
+        torch.use_deterministic_algorithms(False)
 
 
 def _has_fast_bfloat16(device: torch.device) -> bool:

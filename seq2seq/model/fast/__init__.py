@@ -102,8 +102,9 @@ def try_out(compiled: Operations, device: torch.device) -> None:
             own = [x.clone() if isinstance(x, Tensor) else x for x in arguments]
             with torch.autocast(device.type, enabled=False):  # PyTorch's would round to bfloat16
                 returned = getattr(operations, name)(*own)
-            results.append((own, returned))
-        try:
-            torch.testing.assert_close(*results, atol=1e-4, rtol=1e-4)
-        except AssertionError as difference:
-            raise RuntimeError(f"{name} differs from plain PyTorch ({difference})") from None
+            returned = returned if isinstance(returned, tuple) else (returned,)
+            results.append([x for x in (*own, *returned) if isinstance(x, Tensor)])
+        # Not torch.testing.assert_close: it imports 80 MB of PyTorch that training never uses.
+        pairs = zip(*results, strict=True)
+        if not all(torch.allclose(*pair, atol=1e-4, rtol=1e-4) for pair in pairs):
+            raise RuntimeError(f"{name} differs from plain PyTorch")
