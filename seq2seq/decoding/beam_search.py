@@ -123,8 +123,8 @@ def _extend(
     best, pieces = operations.largest(logits, min(config.beam, logits.shape[1]))
     gained = (best - log_sum[:, None]).view(sentences, width, -1)
     extended = (total[:, :, None] + gained).flatten(1)
-    found, index = extended.topk(min(config.beam, extended.shape[1]), dim=1)
-    return found, index // best.shape[1], pieces.view(sentences, -1).gather(1, index)
+    kept, index = extended.topk(min(config.beam, extended.shape[1]), dim=1)
+    return kept, index // best.shape[1], pieces.view(sentences, -1).gather(1, index)
 
 
 class FinishedHypotheses:
@@ -179,10 +179,10 @@ class FinishedHypotheses:
 def _results(
     scores: list[float], totals: list[float], ids: list[list[int]], capped: bool
 ) -> list[SearchResult]:
-    found = [
+    results = [
         SearchResult([piece for piece in row if piece not in (EOS, PAD)], score, total, capped)
         for score, total, row in zip(scores, totals, ids, strict=True)
         if score > -torch.inf
     ]
     # A model whose scores are NaN finds nothing.
-    return found or [SearchResult([], -torch.inf, -torch.inf, True)]
+    return results or [SearchResult([], -torch.inf, -torch.inf, True)]

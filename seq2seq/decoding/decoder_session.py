@@ -45,8 +45,8 @@ class Ensemble(nn.Module):
 
     def parameter_counts(self) -> dict[str, int]:
         """Trainable numbers by part, summed over the models."""
-        each = [model.parameter_counts() for model in self.models]
-        return {part: sum(counts[part] for counts in each) for part in each[0]}
+        counts = [model.parameter_counts() for model in self.models]
+        return {part: sum(of_model[part] for of_model in counts) for part in counts[0]}
 
 
 @torch.no_grad()
@@ -91,8 +91,8 @@ class DecoderSession:
         ``source`` holds ids that end with EOS, padded on the right; ``lengths`` counts EOS.
         """
         models = model.models if isinstance(model, Ensemble) else [model]
-        sources = [each.encode(source, lengths) for each in models]
-        states = [each.init_state(read) for each, read in zip(models, sources, strict=True)]
+        sources = [model.encode(source, lengths) for model in models]
+        states = [model.init_state(read) for model, read in zip(models, sources, strict=True)]
         session = cls(models, sources, states)
         if hypotheses > 1:
             rows = torch.arange(len(source), device=source.device)
@@ -110,8 +110,8 @@ class DecoderSession:
         self.states = [step.state for step in steps]
         if len(steps) == 1:
             return StepScores(steps[0].logits, steps[0].weights)
-        each = [to_float32(step.logits).log_softmax(dim=1) for step in steps]
-        logits = torch.stack(each).logsumexp(dim=0) - math.log(len(steps))
+        log_probabilities = [to_float32(step.logits).log_softmax(dim=1) for step in steps]
+        logits = torch.stack(log_probabilities).logsumexp(dim=0) - math.log(len(steps))
         weights = torch.stack([step.weights for step in steps]).sum(dim=0)
         return StepScores(logits, weights / max(1, sum(model.attends for model in self.models)))
 

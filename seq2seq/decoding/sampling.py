@@ -48,18 +48,18 @@ def sample(
         For each sentence its samples in the order drawn. Their scores have no coverage penalty, and
         their log-probabilities are the model's own, whatever the temperature.
     """
-    batch, device, each = len(source), source.device, config.n_best
+    batch, device, samples = len(source), source.device, config.n_best
     caps = length_caps(lengths, config)
     longest = int(caps.max())
     uniform = _uniform_numbers(config, numbers, longest).to(device)
-    session = DecoderSession.start(model, source, lengths, each)
+    session = DecoderSession.start(model, source, lengths, samples)
 
-    ids = torch.full((batch, each, longest), PAD, device=device)
-    total = torch.zeros(batch, each, device=device)
+    ids = torch.full((batch, samples, longest), PAD, device=device)
+    total = torch.zeros(batch, samples, device=device)
     # N: sentences still decoded.  N W: which of their samples are done.
     alive = torch.arange(batch, device=device)
-    done = torch.zeros(batch, each, dtype=torch.bool, device=device)
-    token = torch.full((batch * each,), BOS, device=device)
+    done = torch.zeros(batch, samples, dtype=torch.bool, device=device)
+    token = torch.full((batch * samples,), BOS, device=device)
     for length in range(1, longest + 1):
         logits = to_float32(session.step(token).logits)
         log_sum = logits.logsumexp(dim=1)
@@ -84,10 +84,10 @@ def sample(
     columns = (column.tolist() for column in (ids, score, total, ended))
     return [
         [
-            SearchResult([i for i in row if i not in (PAD, EOS)], found, log_probability, not whole)
-            for row, found, log_probability, whole in zip(*samples, strict=True)
+            SearchResult([i for i in row if i not in (PAD, EOS)], score, log_probability, not whole)
+            for row, score, log_probability, whole in zip(*of_sentence, strict=True)
         ]
-        for samples in zip(*columns, strict=True)
+        for of_sentence in zip(*columns, strict=True)
     ]
 
 
@@ -96,9 +96,9 @@ def _uniform_numbers(
 ) -> Float[Tensor, "B W T"]:
     """Numbers in [0, 1), a stream for each sample of each sentence."""
     streams = [
-        np.random.default_rng([config.seed, number, which]).random(longest)
+        np.random.default_rng([config.seed, number, sample]).random(longest)
         for number in numbers
-        for which in range(config.n_best)
+        for sample in range(config.n_best)
     ]
     return torch.from_numpy(np.stack(streams)).view(len(numbers), config.n_best, longest)
 

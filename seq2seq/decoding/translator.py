@@ -192,8 +192,8 @@ class Translator:
             for start in range(0, len(order), config.batch_size):
                 batch = order[start : start + config.batch_size]
                 lines = [first_line + i for i in batch]
-                found = self._translate_batch([read[i] for i in batch], lines, config, attention)
-                for i, hypothesis in zip(batch, found, strict=True):
+                of_batch = self._translate_batch([read[i] for i in batch], lines, config, attention)
+                for i, hypothesis in zip(batch, of_batch, strict=True):
                     hypotheses[i] = hypothesis
                 bar.update(len(batch))
         return hypotheses
@@ -224,18 +224,18 @@ class Translator:
         else:
             results = beam_search(self.model, source, lengths, config)
         unknown = config.replace_unknown and any(
-            UNK in one.ids for found in results for one in found
+            UNK in result.ids for of_sentence in results for result in of_sentence
         )
-        weights: Sequence[Sequence[Tensor | None]] = [[None] * len(found) for found in results]
+        weights: Sequence[Sequence[Tensor | None]] = [[None] * len(r) for r in results]
         if self.model.attends and (attention or unknown):
             weights = self._weights(source, lengths, results)
         hypotheses = []
-        for pieces, found, looked in zip(read, results, weights, strict=True):
+        for pieces, n_best, of_results in zip(read, results, weights, strict=True):
             best, *others = [
                 make_hypothesis(
-                    result, self.target, [*pieces, SPECIALS[EOS]], one, config.replace_unknown
+                    result, self.target, [*pieces, SPECIALS[EOS]], weight, config.replace_unknown
                 )
-                for result, one in zip(found, looked, strict=True)
+                for result, weight in zip(n_best, of_results, strict=True)
             ]
             hypotheses.append(replace(best, alternatives=others))
         return hypotheses
@@ -247,15 +247,13 @@ class Translator:
         results: list[list[SearchResult]],
     ) -> list[list[Tensor]]:
         """The attention weights of each result, T x S, by a forced pass."""
-        each = max(map(len, results))
-        rows = [
-            result.ids for found in results for result in [*found, *found[:1] * (each - len(found))]
-        ]
+        most = max(map(len, results))
+        rows = [r.ids for n_best in results for r in [*n_best, *n_best[:1] * (most - len(n_best))]]
         forced = forced_decode(self.model, source, lengths, padded(rows).to(self.device))
-        weights = forced.weights.cpu().unflatten(0, (len(results), each))
+        weights = forced.weights.cpu().unflatten(0, (len(results), most))
         return [
-            [of_sentence[n, : len(result.ids), :length].clone() for n, result in enumerate(found)]
-            for found, of_sentence, length in zip(results, weights, lengths.tolist(), strict=True)
+            [of_sentence[n, : len(result.ids), :length].clone() for n, result in enumerate(n_best)]
+            for n_best, of_sentence, length in zip(results, weights, lengths.tolist(), strict=True)
         ]
 
     @contextlib.contextmanager

@@ -80,13 +80,13 @@ def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
 
 
 def _link(path: Path, number: int, text: str) -> tuple[int, int, str]:
-    found = LINK.fullmatch(text)
-    if found is None:
+    match = LINK.fullmatch(text)
+    if match is None:
         raise UserError(
             f"{path}, line {number}: {text[:20]} is no link; write 2-3 for a sure one, 2p3 for a "
             "possible one."
         )
-    return int(found[1]), int(found[3]), found[2]
+    return int(match[1]), int(match[3]), match[2]
 
 
 def score_links(found: Sequence[Sequence[Link]], gold: Sequence[GoldLinks]) -> AlignmentScore:

@@ -64,8 +64,8 @@ class System:
     @property
     def reference_scores(self) -> list[ReferenceScores]:
         """What the models of the seeds say of the references."""
-        said = [one.texts.reference_scores for one in self.evaluations]
-        return [one for one in said if one is not None]
+        scores = [evaluation.texts.reference_scores for evaluation in self.evaluations]
+        return [of_seed for of_seed in scores if of_seed is not None]
 
     @property
     def overall(self) -> ScoreRow:
@@ -110,11 +110,16 @@ class Comparison:
         return self.systems[0].overall.sentences
 
     @property
+    def evaluations(self) -> list[Evaluation]:
+        """Those of all systems and seeds."""
+        return [evaluation for system in self.systems for evaluation in system.evaluations]
+
+    @property
     def members(self) -> list[Bool[np.ndarray, "N"]]:
         """Which sentences are in each of ``System.buckets``."""
         words = source_words(self.systems[0].first.texts.sources)
-        found = list(bucket_members(words, self.settings.length_buckets).values())
-        return found[: len(self.systems[0].buckets)]
+        members = list(bucket_members(words, self.settings.length_buckets).values())
+        return members[: len(self.systems[0].buckets)]
 
 
 def compare_systems(
@@ -136,12 +141,12 @@ def compare_systems(
     """
     for other in evaluations[1:]:
         _require_same_texts(evaluations[0], other)
-    evaluations = [replace(one, counts=one.counted_with(config)) for one in evaluations]
+    evaluations = [replace(e, counts=e.counted_with(config)) for e in evaluations]
     groups = group_by_system(evaluations)
     names, against = arrange(list(groups), baseline, baselines or {})
     words = source_words(evaluations[0].texts.sources)
     members = bucket_members(words, config.length_buckets)
-    counts = {name: {seed: one.counts.bleu for seed, one in groups[name].items()} for name in names}
+    counts = {name: {seed: e.counts.bleu for seed, e in groups[name].items()} for name in names}
     stacked = {name: np.stack(list(of_seed.values())) for name, of_seed in counts.items()}
     systems = []
     for name in names:
@@ -200,32 +205,32 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, dict[int | N
         UserError: two evaluations are of one system and seed, or a system that was given has the
             name of another.
     """
-    ours = [one.record for one in evaluations if not one.given]
+    ours = [evaluation.record for evaluation in evaluations if not evaluation.given]
     experiments, searches = (
         {record.get(key) for record in ours} for key in ("experiment", "search")
     )
     without_seed = Counter(
-        one.record.get("system") for one in evaluations if one.record.get("seed") is None
+        e.record.get("system") for e in evaluations if e.record.get("seed") is None
     )
     groups: dict[str, dict[int | None, Evaluation]] = {}
-    for one in evaluations:
-        record, seed = one.record, one.record.get("seed")
-        name = record.get("system") or one.directory.resolve().name
+    for evaluation in evaluations:
+        record, seed = evaluation.record, evaluation.record.get("seed")
+        name = record.get("system") or evaluation.directory.resolve().name
         if len(experiments) > 1 and record.get("experiment"):
             name = f"{record['experiment']}/{name}"
-        if len(searches) > 1 and not one.given and record.get("search"):
+        if len(searches) > 1 and not evaluation.given and record.get("search"):
             name = f"{name} ({record['search']})"
         if seed is None and record.get("members") and without_seed[record.get("system")] > 1:
             name = f"{name} (seeds {', '.join(str(m.get('seed')) for m in record['members'])})"
         group = groups.setdefault(name, {})
-        clash = [e for s, e in group.items() if s == seed or e.given != one.given]
+        clash = [e for s, e in group.items() if s == seed or e.given != evaluation.given]
         if clash:
             raise UserError(
-                f"{clash[0].directory} and {one.directory} are both of system {name}"
+                f"{clash[0].directory} and {evaluation.directory} are both of system {name}"
                 f"{'' if seed is None else f' with seed {seed}'}; leave one out, or evaluate given "
                 "text under another system=NAME."
             )
-        group[seed] = one
+        group[seed] = evaluation
     return {
         name: dict(sorted(group.items(), key=lambda item: (item[0] is not None, item[0] or 0)))
         for name, group in groups.items()
@@ -272,35 +277,37 @@ def _config_differences(
 ) -> dict[str, dict[str, list[Any]]]:
     """See :class:`Comparison`; systems without a config in their records are left out."""
     settings = {
-        name: found
+        name: configs
         for name, group in groups.items()
-        if (found := [_settings(one.record) for one in group.values() if one.record.get("config")])
+        if (configs := [_settings(e.record) for e in group.values() if e.record.get("config")])
     }
-    keys = {key for found in settings.values() for config in found for key in config}
+    keys = {key for configs in settings.values() for config in configs for key in config}
     differences = {}
     for key in sorted(keys):
-        values = {name: _distinct(one.get(key) for one in own) for name, own in settings.items()}
-        if len(_distinct(value for found in values.values() for value in found)) > 1:
+        values = {
+            name: _distinct(c.get(key) for c in configs) for name, configs in settings.items()
+        }
+        if len(_distinct(value for distinct in values.values() for value in distinct)) > 1:
             differences[key] = values
     return differences
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:
     """Each value once, in order; they need not be hashable."""
-    found: list[Any] = []
+    distinct: list[Any] = []
     for value in values:
-        if value not in found:
-            found.append(value)
-    return found
+        if value not in distinct:
+            distinct.append(value)
+    return distinct
 
 
 def _settings(record: Mapping[str, Any]) -> dict[str, Any]:
     """What shaped the training, by dotted key, with the precision that "auto" came to."""
     flat = flatten(record["config"])
     trainings = [record.get("training"), *(m.get("training") for m in record.get("members") or [])]
-    known = [one["precision"] for one in trainings if one and one.get("precision")]
-    if known:
-        flat["training.precision"] = known[0]
+    precisions = [run["precision"] for run in trainings if run and run.get("precision")]
+    if precisions:
+        flat["training.precision"] = precisions[0]
     return {
         key: value
         for key, value in flat.items()

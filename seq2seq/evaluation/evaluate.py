@@ -80,21 +80,24 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
     evaluations = []
     for directory, identity, name, search in plan:
         record = {**system.record(search), "test_set": name, "identity": identity}
-        found = _finished(directory, identity)
-        if found is None:
+        finished = _finished(directory, identity)
+        if finished is None:
             texts, speed = _translate(system.translator, lines[name], search)
             texts = replace(texts, reference_scores=references(name))
             record |= speed
         else:
             log.info("%s is already evaluated.", directory)
-            texts = found.texts
+            texts = finished.texts
             # The run may have continued without a better checkpoint, or have been moved away.
-            record = {**found.record, "training": record["training"] or found.record["training"]}
-        missing = {*maps[name]} - {one.line for one in texts.maps}
+            training = record["training"] or finished.record["training"]
+            record = {**finished.record, "training": training}
+        missing = {*maps[name]} - {drawn_map.line for drawn_map in texts.maps}
         drawn = draw_maps(system.translator, texts, missing, config.decoding.batch_size)
-        texts = replace(texts, maps=sorted([*texts.maps, *drawn], key=lambda one: one.line))
+        texts = replace(
+            texts, maps=sorted([*texts.maps, *drawn], key=lambda drawn_map: drawn_map.line)
+        )
         record["maps"] = config.maps or record.get("maps", [])
-        counts = found.counts if found else None
+        counts = finished.counts if finished else None
         evaluation = write_evaluation(directory, texts, config.evaluation, record, counts)
         log.info("%s: BLEU %.2f", directory, evaluation.overall.bleu or 0.0)
         _write_alignment(config, system.translator, test_sets[name], evaluation)
@@ -123,15 +126,15 @@ class _System:
     @property
     def runs(self) -> list[Path]:
         """The run folder of each checkpoint, or the checkpoint itself when it stands alone."""
-        folders = [one.directory for one in self.checkpoints]
-        return [one.parent.parent if one.parent.name == "checkpoints" else one for one in folders]
+        folders = [checkpoint.directory for checkpoint in self.checkpoints]
+        return [f.parent.parent if f.parent.name == "checkpoints" else f for f in folders]
 
     def identity(self, search: DecodingConfig, text: ParallelText, output: Path) -> dict[str, Any]:
         """What the translations depend on; paths are relative to ``output``."""
         settings = asdict(search)
         del settings["batch_size"]
         return {
-            "system": [_version_of(one.directory, one.sha256, output) for one in self.checkpoints],
+            "system": [_version_of(c.directory, c.sha256, output) for c in self.checkpoints],
             "together": self.suffix,
             "source": content_digest(text.source),
             "reference": content_digest(text.target),
@@ -145,7 +148,7 @@ class _System:
         trained = self.checkpoints[0].config
         trainings = [_training_record(run) for run in self.runs]
         several = len(self.checkpoints) > 1
-        seeds = {one.config.seed for one in self.checkpoints}
+        seeds = {checkpoint.config.seed for checkpoint in self.checkpoints}
         return {
             "experiment": trained.name,
             "system": "-".join([trained.system, *self.suffix]),
@@ -153,12 +156,12 @@ class _System:
             "training": trainings[0] if len(set(self.runs)) == 1 else None,
             "members": [
                 {
-                    "system": one.config.system,
-                    "seed": one.config.seed,
-                    "update": one.state.get("progress", {}).get("update"),
+                    "system": checkpoint.config.system,
+                    "seed": checkpoint.config.seed,
+                    "update": checkpoint.state.get("progress", {}).get("update"),
                     "training": training,
                 }
-                for one, training in zip(self.checkpoints, trainings, strict=True)
+                for checkpoint, training in zip(self.checkpoints, trainings, strict=True)
                 if several
             ],
             "corpus": trained.corpus.kind,
@@ -184,15 +187,16 @@ def _translate(
 ) -> tuple[Translations, dict[str, float]]:
     """The translations of a test set by one search, and how long they took."""
     started = time.monotonic()
-    found = translator.translate(lines[0], search, progress=True)
+    hypotheses = translator.translate(lines[0], search, progress=True)
     seconds = time.monotonic() - started
+    log_probabilities = [h.log_probability for h in hypotheses]
     texts = Translations(
         *lines,
-        [one.text for one in found],
-        [one.capped for one in found],
-        [one.log_probability if math.isfinite(one.log_probability) else None for one in found],
+        [h.text for h in hypotheses],
+        [h.capped for h in hypotheses],
+        [p if math.isfinite(p) else None for p in log_probabilities],
     )
-    speed = round(len(found) / max(seconds, 1e-9), 1)
+    speed = round(len(hypotheses) / max(seconds, 1e-9), 1)
     return texts, {"seconds": round(seconds, 2), "sentences_per_second": speed}
 
 
@@ -251,9 +255,10 @@ def require_same_subject(directory: Path, identity: dict[str, Any]) -> None:
         UserError: the folder holds the evaluation of another system, text, search or precision.
     """
     try:
-        found = parse_object((directory / SCORES).read_bytes())["record"]["identity"]
+        stored = parse_object((directory / SCORES).read_bytes())["record"]["identity"]
         ours, theirs = (
-            {**one, "system": [part["path"] for part in one["system"]]} for one in (identity, found)
+            {**subject, "system": [part["path"] for part in subject["system"]]}
+            for subject in (identity, stored)
         )
     except (OSError, ValueError, KeyError, TypeError):
         return  # there is none, or a damaged one
@@ -272,11 +277,11 @@ def _finished(directory: Path, identity: dict[str, Any]) -> Evaluation | None:
     if not (directory / SCORES).exists():
         return None
     try:
-        found = read_evaluation(directory)
+        evaluation = read_evaluation(directory)
     except UserError as error:
         log.warning("%s Evaluating again.", error)
         return None
-    return found if found.record["identity"] == identity else None
+    return evaluation if evaluation.record["identity"] == identity else None
 
 
 def _write_alignment(

@@ -134,15 +134,15 @@ def read_evaluation(directory: Path) -> Evaluation:
                 )
         sources, references, hypotheses = (list(read_lines(directory / name)) for name in TEXTS)
         sentences = parse_object((directory / SENTENCES).read_bytes())
-        said = sentences["reference_scores"]
+        scores = sentences["reference_scores"]
         texts = Translations(
             sources,
             references,
             hypotheses,
             sentences["capped"],
             sentences["log_probabilities"],
-            None if said is None else ReferenceScores(**said),
-            [AttentionMap(**one) for one in sentences["maps"]],
+            None if scores is None else ReferenceScores(**scores),
+            [AttentionMap(**drawn) for drawn in sentences["maps"]],
         )
         with np.load(directory / COUNTS, allow_pickle=False) as arrays:
             signatures = dict(content["signatures"])

@@ -88,7 +88,7 @@ def score_rows(
     models know which these are and not all are.
     """
     texts, counts = zip(*seeds, strict=True)
-    stacked = np.stack([one.bleu for one in counts])
+    stacked = np.stack([of_seed.bleu for of_seed in counts])
 
     def mean(values: Iterable[float | None]) -> float | None:
         known = [value for value in values if value is not None]
@@ -131,12 +131,12 @@ def score_rows(
     return rows
 
 
-def reference_loss(said: ReferenceScores | None, chosen: Int[np.ndarray, "M"]) -> float | None:
+def reference_loss(scores: ReferenceScores | None, chosen: Int[np.ndarray, "M"]) -> float | None:
     """Per piece, over sentences that have pieces; None where there are none, or one is infinite."""
-    if said is None:
+    if scores is None:
         return None
-    scored = [i for i in chosen if said.pieces[i]]
-    finite = [value for i in scored if (value := said.log_probabilities[i]) is not None]
+    scored = [i for i in chosen if scores.pieces[i]]
+    finite = [value for i in scored if (value := scores.log_probabilities[i]) is not None]
     if not scored or len(finite) < len(scored):
         return None
-    return -math.fsum(finite) / sum(said.pieces[i] for i in scored)
+    return -math.fsum(finite) / sum(scores.pieces[i] for i in scored)

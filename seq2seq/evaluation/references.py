@@ -47,11 +47,11 @@ def force_references(
     A source is cut at ``Translator.max_pieces``, as in translation; a reference is never cut.
     ``batch_size`` changes the speed only.
     """
-    read = [translator.source.encode(source) for source in sources]
-    said = [translator.target.encode(reference) for reference in references]
-    scored = [i for i in range(len(read)) if read[i] and said[i]]
+    source_ids = [translator.source.encode(source) for source in sources]
+    target_ids = [translator.target.encode(reference) for reference in references]
+    scored = [i for i in range(len(source_ids)) if source_ids[i] and target_ids[i]]
     # References of like length share a batch; the longest first, to run out of memory early.
-    scored.sort(key=lambda i: (-len(said[i]), -len(read[i])))
+    scored.sort(key=lambda i: (-len(target_ids[i]), -len(source_ids[i])))
     model, device = translator.model, translator.device
     was_training = model.training
     model.eval()
@@ -59,17 +59,21 @@ def force_references(
         with tqdm(total=len(scored), desc="references", unit="sentence", disable=None) as bar:
             for start in range(0, len(scored), batch_size):
                 batch = scored[start : start + batch_size]
-                source = [[*read[i][: translator.max_pieces], EOS] for i in batch]
+                source = [[*source_ids[i][: translator.max_pieces], EOS] for i in batch]
+                target = [[*target_ids[i], EOS] for i in batch]
                 lengths = torch.tensor([len(ids) for ids in source], device=device)
-                target = [[*said[i], EOS] for i in batch]
-                read_ids, said_ids = padded(source).to(device), padded(target).to(device)
                 with mixed_precision(device, translator.precision):
-                    found = forced_decode(model, read_ids, lengths, said_ids)
-                rows = zip(batch, source, target, *(part.cpu() for part in found), strict=True)
-                for i, ids, written, gained, weights in rows:
-                    count = len(written)
+                    log_probabilities, weights = forced_decode(
+                        model, padded(source).to(device), lengths, padded(target).to(device)
+                    )
+                log_probabilities, weights = log_probabilities.cpu(), to_float32(weights).cpu()
+                for row, line in enumerate(batch):
+                    end = len(target[row])
                     yield ForcedReference(
-                        i, written, gained[:count], to_float32(weights)[:count, : len(ids)]
+                        line,
+                        target[row],
+                        log_probabilities[row, :end],
+                        weights[row, :end, : len(source[row])],
                     )
                 bar.update(len(batch))
     finally:
@@ -91,7 +95,7 @@ def score_references(
         pieces[forced.line] = len(forced.target)
         log_probabilities[forced.line] = value if math.isfinite(value) else None
         if math.isfinite(value):
-            losses[forced.line] = [round(-one, 4) for one in forced.log_probabilities.tolist()]
+            losses[forced.line] = [round(-p, 4) for p in forced.log_probabilities.tolist()]
         if attends:
             entropies[forced.line] = attention_entropy(forced.weights)
             distances[forced.line] = off_diagonal(forced.weights)
@@ -141,15 +145,15 @@ def reference_links(
     links: list[list[Link]] = [[] for _ in sources]
     for forced in force_references(translator, sources, references, batch_size):
         texts = sources[forced.line], references[forced.line]
-        found = _by_word(translator, forced, *texts)
-        for words, text in zip((found.source, found.target), texts, strict=True):
+        by_word = _by_word(translator, forced, *texts)
+        for words, text in zip((by_word.source, by_word.target), texts, strict=True):
             if len(words) != len(text.split()):
                 raise UserError(
                     f'The model cuts line {forced.line + 1}, "{text[:40]}", into {len(words)} '
                     f"words, but links count the {len(text.split())} between spaces; evaluate the "
                     "links with tokenization=sentencepiece or whitespace."
                 )
-        links[forced.line] = strongest_links(found.weights)
+        links[forced.line] = strongest_links(by_word.weights)
     return links
 
 
@@ -168,10 +172,10 @@ def draw_maps(
     )
     maps = []
     for forced in force_references(translator, sources, hypotheses, batch_size):
-        found = _by_word(translator, forced, sources[forced.line], hypotheses[forced.line])
-        weights = [[round(weight, 4) for weight in row] for row in found.weights.tolist()]
-        source = found.source[: found.weights.shape[1]]
-        maps.append(AttentionMap(numbers[forced.line], source, found.target, weights))
+        by_word = _by_word(translator, forced, sources[forced.line], hypotheses[forced.line])
+        weights = [[round(weight, 4) for weight in row] for row in by_word.weights.tolist()]
+        source = by_word.source[: by_word.weights.shape[1]]
+        maps.append(AttentionMap(numbers[forced.line], source, by_word.target, weights))
     return maps
 
 

@@ -51,7 +51,7 @@ def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str,
     Raises:
         UserError: a file is missing, or a name is not a plain one or begins with test.
     """
-    found = {}
+    texts = {}
     for name, path in paths.items():
         if not name or name != Path(name).name or name.startswith("test"):
             raise UserError(
@@ -67,5 +67,5 @@ def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str,
                 f"test_texts.{name}={path}: there is no {folder / missing}, nor with .gz or .xz; "
                 "give the path of two files without the language codes at their ends."
             )
-        found[name] = ParallelText(source, target, find_file(folder, [f"{stem}.align"]))
-    return found
+        texts[name] = ParallelText(source, target, find_file(folder, [f"{stem}.align"]))
+    return texts

@@ -62,6 +62,10 @@ class Words(NamedTuple):
 class Decoder(nn.Module, ABC):
     """A language model of the target that consults the source for each word."""
 
+    attends_first: bool
+    """Whether a step attends before its LSTM moves; the context then enters the LSTM, and the word
+    enters the readout."""
+
     def __init__(
         self,
         embedding_size: int,
@@ -70,20 +74,16 @@ class Decoder(nn.Module, ABC):
         attention: Attention,
         config: DecoderConfig,
         dropout: float,
-        lstm_input: int,
-        word_in_readout: bool,
-        feed_size: int = 0,
     ) -> None:
-        """``lstm_input`` is the width of what the LSTM reads besides the word and its state."""
         super().__init__()
         hidden = config.hidden_size
         self.layers = config.layers
         self.fast = config.recurrence == "fast"
-        self.feed_size = feed_size
-        self.word_in_readout = word_in_readout
+        self.feed_size = embedding_size if config.input_feeding else 0
         self.attention = attention
         self.initial = nn.Linear(summary_size, 2 * config.layers * hidden)
         self.input_gates = nn.Linear(embedding_size, 4 * hidden)
+        lstm_input = context_size if self.attends_first else self.feed_size
         self.state_gates = nn.Linear(lstm_input + hidden, 4 * hidden, bias=False)
         self.upper_gates = nn.ModuleList(
             nn.Linear(2 * hidden, 4 * hidden) for _ in range(config.layers - 1)
@@ -91,7 +91,7 @@ class Decoder(nn.Module, ABC):
         self.known_size = hidden + context_size
         self.readout_kind = config.readout
         pairs = 2 if config.readout == "maxout" else 1
-        width = self.known_size + (embedding_size if word_in_readout else 0)
+        width = self.known_size + (embedding_size if self.attends_first else 0)
         self.readout_layer = nn.Linear(width, embedding_size * pairs)
         self.dropout = Dropout(dropout)
 
@@ -139,8 +139,9 @@ class Decoder(nn.Module, ABC):
 
     def read(self, embedded: Float[Tensor, "*N E"]) -> Words:
         """The words and their shares of gates and query."""
-        ask = self.attention.word_query
-        return Words(embedded, self.input_gates(embedded), None if ask is None else ask(embedded))
+        to_query = self.attention.word_query
+        query = None if to_query is None else to_query(embedded)
+        return Words(embedded, self.input_gates(embedded), query)
 
     def init_state(self, source: Source) -> DecoderState:
         """s_0 = tanh(W_s summary), hidden and cell of every layer.
@@ -177,12 +178,12 @@ class Decoder(nn.Module, ABC):
 
         ``gates`` is all that enters the lowest layer's gates but its own state.
         """
-        own = self.state_gates.weight[:, -state.hidden.shape[2] :]
-        hidden = lstm_scan(gates, state.hidden[0], state.cell[0], own)
+        recurrent = self.state_gates.weight[:, -state.hidden.shape[2] :]
+        hidden = lstm_scan(gates, state.hidden[0], state.cell[0], recurrent)
         for layer, upper in enumerate(self.upper_gates, start=1):
-            below, own = upper.get_parameter("weight").chunk(2, dim=1)
+            below, recurrent = upper.get_parameter("weight").chunk(2, dim=1)
             gates = functional.linear(self.dropout(hidden), below, upper.get_parameter("bias"))
-            hidden = lstm_scan(gates, state.hidden[layer], state.cell[layer], own)
+            hidden = lstm_scan(gates, state.hidden[layer], state.cell[layer], recurrent)
         return hidden.transpose(0, 1)
 
     def readout(
@@ -192,7 +193,7 @@ class Decoder(nn.Module, ABC):
         embedded: Float[Tensor, "*N E"],
     ) -> Float[Tensor, "*N E"]:
         """What the softmax layer reads of a step."""
-        parts = [hidden, context, embedded] if self.word_in_readout else [hidden, context]
+        parts = [hidden, context, embedded] if self.attends_first else [hidden, context]
         # Cast before they are joined: half the bytes to write, and to keep for the backward pass.
         dtype = matmul_dtype(hidden.device, hidden.dtype)
         mixed = self.readout_layer(torch.cat([part.to(dtype) for part in parts], dim=-1))
@@ -217,25 +218,7 @@ class BahdanauDecoder(Decoder):
     the query comes from the top.
     """
 
-    def __init__(
-        self,
-        embedding_size: int,
-        summary_size: int,
-        context_size: int,
-        attention: Attention,
-        config: DecoderConfig,
-        dropout: float,
-    ) -> None:
-        super().__init__(
-            embedding_size,
-            summary_size,
-            context_size,
-            attention,
-            config,
-            dropout,
-            lstm_input=context_size,
-            word_in_readout=True,
-        )
+    attends_first = True
 
     def advance(
         self, word: Words, state: DecoderState, source: Source
@@ -260,12 +243,11 @@ class BahdanauDecoder(Decoder):
             steps = len(time_first)
             contexts, weights = (x[:, None].expand(-1, steps, -1) for x in (context, weights))
         elif self.layers == 1 and (score := self.attention.score(source)):
-            ask = self.attention.word_query
             query = None
-            if ask is not None:  # W_a W_y: one product for all words, not two
-                weight = (
-                    ask.weight if score.query_weight is None else score.query_weight @ ask.weight
-                )
+            if self.attention.word_query is not None:
+                weight = self.attention.word_query.weight
+                if score.query_weight is not None:  # W_a W_y: one product for all words, not two
+                    weight = score.query_weight @ weight
                 query = functional.linear(time_first, weight)
             scan = attention_scan(
                 self.input_gates(time_first),
@@ -297,27 +279,7 @@ class LuongDecoder(Decoder):
     :math:`\tilde h_{t-1}` enters the first and the query comes from the top.
     """
 
-    def __init__(
-        self,
-        embedding_size: int,
-        summary_size: int,
-        context_size: int,
-        attention: Attention,
-        config: DecoderConfig,
-        dropout: float,
-    ) -> None:
-        feed = embedding_size if config.input_feeding else 0
-        super().__init__(
-            embedding_size,
-            summary_size,
-            context_size,
-            attention,
-            config,
-            dropout,
-            lstm_input=feed,
-            word_in_readout=False,
-            feed_size=feed,
-        )
+    attends_first = False
 
     def advance(
         self, word: Words, state: DecoderState, source: Source

@@ -133,6 +133,6 @@ class TranslationModel(nn.Module):
             "attention": list(attention),
             "decoder": [p for p in self.decoder.parameters() if p not in attention],
         }
-        counts = {part: sum(p.numel() for p in found) for part, found in parts.items()}
+        counts = {part: sum(p.numel() for p in weights) for part, weights in parts.items()}
         total = sum(p.numel() for p in self.parameters())
         return {**counts, "output": total - sum(counts.values()), "total": total}

@@ -28,13 +28,13 @@ MEASURES: dict[str, tuple[str, str, Callable[[ReferenceScores], list[float | Non
         "Entropy of attention",
         "0: all weight is on one source piece. The logarithm of the source's length: all weights "
         "are equal.",
-        lambda said: said.entropy,
+        lambda scores: scores.entropy,
     ),
     "Distance": (
         "Distance of attention from the diagonal",
         "0: attention follows the source in order. 1/3, and more in short sentences: all weights "
         "are equal.",
-        lambda said: said.off_diagonal,
+        lambda scores: scores.off_diagonal,
     ),
 }
 """Label of an axis -> title, explanation, and the values of a model, None without attention."""
@@ -44,15 +44,15 @@ def choose_maps(evaluation: Evaluation) -> list[AttentionMap]:
     """The maps asked for with ``maps=[...]``; else a few of readable size, from short to long."""
     maps, asked = evaluation.texts.maps, evaluation.record.get("maps")
     if asked:
-        return [one for one in maps if one.line + 1 in asked]
-    by_size = sorted(maps, key=lambda one: (_size(one), one.line))
-    readable = [one for one in by_size if _size(one) <= LONGEST] or by_size[:1]
+        return [drawn for drawn in maps if drawn.line + 1 in asked]
+    by_size = sorted(maps, key=lambda drawn: (_size(drawn), drawn.line))
+    readable = [drawn for drawn in by_size if _size(drawn) <= LONGEST] or by_size[:1]
     places = np.linspace(0, len(readable) - 1, min(MAPS, len(readable)))
     return [readable[round(place)] for place in places]
 
 
-def _size(one: AttentionMap) -> int:
-    return max(len(one.source), len(one.hypothesis))
+def _size(drawn: AttentionMap) -> int:
+    return max(len(drawn.source), len(drawn.hypothesis))
 
 
 def attention_figure(evaluation: Evaluation) -> Figure:
@@ -63,7 +63,7 @@ def attention_figure(evaluation: Evaluation) -> Figure:
     room = WIDTH / 2 - WORDS
     rows = [maps[start : start + 2] for start in range(0, len(maps), 2)]
     heights = [
-        min(1.4 * room, max(room * len(one.hypothesis) / max(len(one.source), 1) for one in row))
+        min(1.4 * room, max(room * len(m.hypothesis) / max(len(m.source), 1) for m in row))
         for row in rows
     ]
     height = sum(heights) + WORDS * len(rows) + 1.3
@@ -71,22 +71,22 @@ def attention_figure(evaluation: Evaluation) -> Figure:
     figure = new_figure(height, "Attention", title, note)
     ratios = [tall + WORDS for tall in heights]
     grid = figure.add_gridspec(len(rows), 2, height_ratios=ratios)
-    for place, one in enumerate(maps):
+    for place, drawn in enumerate(maps):
         row, column = divmod(place, 2)
-        cell = min(room / len(one.source), heights[row] / len(one.hypothesis))
-        _draw_map(figure.add_subplot(grid[row, column]), one, cell)
+        cell = min(room / len(drawn.source), heights[row] / len(drawn.hypothesis))
+        _draw_map(figure.add_subplot(grid[row, column]), drawn, cell)
     return figure
 
 
-def _draw_map(axes: Axes, one: AttentionMap, cell: float) -> None:
+def _draw_map(axes: Axes, drawn: AttentionMap, cell: float) -> None:
     """A square for each weight, and the words; a cell is about ``cell`` inches wide."""
-    axes.imshow(np.array(one.weights), cmap="gray", vmin=0, vmax=1)
-    axes.set_xticks(range(len(one.source)), [_short(word) for word in one.source], rotation=90)
-    axes.set_yticks(range(len(one.hypothesis)), [_short(word) for word in one.hypothesis])
+    axes.imshow(np.array(drawn.weights), cmap="gray", vmin=0, vmax=1)
+    axes.set_xticks(range(len(drawn.source)), [_short(word) for word in drawn.source], rotation=90)
+    axes.set_yticks(range(len(drawn.hypothesis)), [_short(word) for word in drawn.hypothesis])
     axes.xaxis.tick_top()
     points = max(3.5, min(9.0, 72 * cell * 0.8))  # no larger than a cell
     axes.tick_params(length=0, pad=2, labelsize=points)
-    axes.set_xlabel(f"line {one.line + 1}", fontsize=7.5, color=FAINT)
+    axes.set_xlabel(f"line {drawn.line + 1}", fontsize=7.5, color=FAINT)
     axes.spines[:].set_visible(False)
 
 
@@ -100,7 +100,7 @@ def mean_by_bucket(
     measure: Callable[[ReferenceScores], list[float | None] | None],
 ) -> list[float | None]:
     """The mean over the sentences of each bucket, then over seeds; [] without attention."""
-    seeds = [values for said in system.reference_scores if (values := measure(said)) is not None]
+    seeds = [values for s in system.reference_scores if (values := measure(s)) is not None]
     means: list[float | None] = []
     for chosen in comparison.members if seeds else []:
         of_seeds = [

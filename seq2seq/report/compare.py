@@ -95,7 +95,7 @@ def compare(config: CompareConfig) -> ComparisonReport:
     evaluations = [read_evaluation(Path(folder)) for folder in folders]
     comparison = compare_systems(evaluations, config.baseline, config.evaluation, config.baselines)
     runs = training_runs(comparison)
-    said = findings(comparison)
+    conclusions = findings(comparison)
     figures = _figures(comparison, runs)
     tables = [
         bleu_table(comparison),
@@ -109,7 +109,7 @@ def compare(config: CompareConfig) -> ComparisonReport:
     markdown = "\n".join(
         [
             f"# BLEU by source length: {heading(comparison)}\n",
-            *(f"- {finding}" for finding in said),
+            *(f"- {finding}" for finding in conclusions),
             "\n![BLEU by source length](figure.svg)\n",
             *(table.markdown() for table in tables),
             *(f"- {note}" for note in remarks),
@@ -117,7 +117,7 @@ def compare(config: CompareConfig) -> ComparisonReport:
         ]
     )
     pictures = {title: forms["svg"] for title, forms in figures.values()}
-    page = render_page(comparison, said, pictures, tables, remarks, examples(comparison))
+    page = render_page(comparison, conclusions, pictures, tables, remarks, examples(comparison))
 
     output = Path(config.output)
     output.mkdir(parents=True, exist_ok=True)
@@ -129,9 +129,11 @@ def compare(config: CompareConfig) -> ComparisonReport:
         (output / name).unlink(missing_ok=True)
     for name, content in files.items():
         write_whole(output / name, content)
-    write_json(output / SCORES, {**_numbers(comparison), "findings": said, "files": sorted(files)})
+    write_json(
+        output / SCORES, {**_numbers(comparison), "findings": conclusions, "files": sorted(files)}
+    )
     log.info("Wrote table, figures, page and numbers to %s", output)
-    return ComparisonReport(comparison, said, markdown, output)
+    return ComparisonReport(comparison, conclusions, markdown, output)
 
 
 def _figures(
@@ -162,19 +164,19 @@ def _figures(
 def alignment_tables(comparison: Comparison) -> list[Table]:
     """Alignment error rates, where the evaluations have them; see ``score_alignment``."""
     rows = []
-    for evaluation in (one for system in comparison.systems for one in system.evaluations):
+    for evaluation in comparison.evaluations:
         path = evaluation.directory / ALIGNMENT
         if not path.is_file():
             continue
-        found = parse_object(path.read_bytes())
-        shifts = found["shifts"]
+        scores = parse_object(path.read_bytes())
+        shifts = scores["shifts"]
         seed = evaluation.record.get("seed")
         rows.append(
             [
                 f"{evaluation.record.get('system')}{'' if seed is None else f', seed {seed}'}",
                 *(f"{shifts['0'][key]:.3f}" for key in ("aer", "precision", "recall")),
                 *(f"{shifts[by]['aer']:.3f}" for by in ("-1", "1")),
-                f"{found['diagonal']['aer']:.3f}",
+                f"{scores['diagonal']['aer']:.3f}",
             ]
         )
     header = ["system", "AER", "precision", "recall", "AER, links moved by -1", "by +1"]
@@ -193,7 +195,7 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
             {
                 "name": system.name,
                 "seeds": system.seeds,
-                "evaluations": [str(one.directory) for one in system.evaluations],
+                "evaluations": [str(evaluation.directory) for evaluation in system.evaluations],
                 "rows": [asdict(row) for row in system.rows],
                 "trend": system.trend and asdict(system.trend),
             }

@@ -24,10 +24,10 @@ def position_losses(
     """Mean loss in nats and number of pieces, by source length and position, over all seeds."""
     shape = len(comparison.members), len(POSITIONS) + 1
     total, count = np.zeros(shape), np.zeros(shape, dtype=np.int64)
-    for said in system.reference_scores:
+    for scores in system.reference_scores:
         for row, chosen in enumerate(comparison.members):
             for line in np.flatnonzero(chosen):
-                losses = said.piece_losses[line]
+                losses = scores.piece_losses[line]
                 starts = [0, *POSITIONS][: bisect_left(POSITIONS, len(losses)) + 1]
                 if losses:
                     total[row, : len(starts)] += np.add.reduceat(losses, starts)
@@ -48,10 +48,12 @@ def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
         return None
     lengths = [row.words.replace("-", "–") for row in comparison.systems[0].buckets]
     rows = -(-len(losses) // 2)
-    known = [part for part in (comparison.corpus, comparison.test_set) if part]
-    said = f"{' · '.join(known) or 'test set'}; nats per piece; italic: fewer than {FEW} pieces"
+    subject = [part for part in (comparison.corpus, comparison.test_set) if part]
+    subtitle = (
+        f"{' · '.join(subject) or 'test set'}; nats per piece; italic: fewer than {FEW} pieces"
+    )
     height = 1.3 + rows * (1.2 + 0.34 * len(lengths))
-    figure = new_figure(height, "Loss by position in the reference", said, caveat)
+    figure = new_figure(height, "Loss by position in the reference", subtitle, caveat)
     highest = max(float(np.nanmax(means)) for means, _ in losses.values()) or 1.0
     for place, (name, (means, count)) in enumerate(losses.items(), start=1):
         axes = figure.add_subplot(rows, 2, place)

@@ -46,7 +46,7 @@ def render_page(
         "tables": "".join(_table(table) for table in tables[1:]),
         "notes": _items(notes),
         "figures": "".join(pictures[1:]),
-        "buckets": "".join(f'<option value="{one}">{one} words</option>' for one in buckets),
+        "buckets": "".join(f'<option value="{words}">{words} words</option>' for words in buckets),
         "sentences": "".join(_sentence(example) for example in sentences),
         "style_hash": _hash(_between(template, "style")),
         "script_hash": _hash(_between(template, "script")),
@@ -56,9 +56,9 @@ def render_page(
 
 
 def _between(template: str, tag: str) -> str:
-    found = re.search(f"<{tag}>(.*?)</{tag}>", template, re.DOTALL)
-    assert found is not None
-    return found[1]
+    match = re.search(f"<{tag}>(.*?)</{tag}>", template, re.DOTALL)
+    assert match is not None
+    return match[1]
 
 
 def _hash(text: str) -> str:
@@ -97,7 +97,7 @@ def _table(table: Table) -> str:
 
 
 def _sentence(example: Example) -> str:
-    said = "".join(
+    translations = "".join(
         f'<div><dt><span dir="auto">{escape(system)}</span> · BLEU {bleu:.1f}</dt>'
         f'<dd dir="auto">{escape(text) or "(nothing)"}</dd></div>\n'
         for system, text, bleu in example.hypotheses
@@ -108,5 +108,5 @@ def _sentence(example: Example) -> str:
         f' <small dir="auto">{escape(example.reason)}</small></h3>\n'
         f'<dl><dt>Source</dt><dd dir="auto">{escape(example.source)}</dd>'
         f'<dt>Reference</dt><dd dir="auto">{escape(example.reference)}</dd></dl>\n'
-        f'<dl class="facts">{said}</dl></article>\n'
+        f'<dl class="facts">{translations}</dl></article>\n'
     )

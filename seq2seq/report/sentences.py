@@ -49,7 +49,7 @@ def examples(comparison: Comparison) -> list[Example]:
         names = f"{gap.system} gains most", f"{gap.system} loses most"
     blind = lines_by_length(texts.sources, comparison.settings.length_buckets, EACH)
     words = source_words(texts.sources)
-    found = []
+    chosen = []
     for row, members in zip(comparison.systems[0].buckets, comparison.members, strict=True):
         lines = np.flatnonzero(members)
         order = lines[np.argsort(-difference[lines], kind="stable")].tolist()
@@ -68,8 +68,8 @@ def examples(comparison: Comparison) -> list[Example]:
             source, reference = shortened(texts.sources[line]), shortened(texts.references[line])
             why, count = reasons[line], int(words[line])
             example = Example(line + 1, row.words, count, why, source, reference, hypotheses)
-            found.append(example)
-    return found
+            chosen.append(example)
+    return chosen
 
 
 def shortened(text: str) -> str:

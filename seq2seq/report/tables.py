@@ -211,21 +211,21 @@ def interval_text(row: ScoreRow) -> str:
 def notes(comparison: Comparison) -> list[str]:
     """How to read the tables: every sentence that applies here, in Markdown."""
     settings = comparison.settings
-    said = [
+    remarks = [
         f"Rows: source length in words between spaces. Brackets: {percent(settings.confidence)} "
         f"bootstrap intervals over sentences ({settings.bootstrap:,} resamples), the trained "
         "models held fixed."
     ]
     if any(len(system.seeds) > 1 for system in comparison.systems):
-        said.append("Scores are means over seeds; parentheses: lowest and highest seed.")
+        remarks.append("Scores are means over seeds; parentheses: lowest and highest seed.")
     trained = [system for system in comparison.systems if system.seeds != [None]]
     if once := [system.name for system in trained if len(system.seeds) == 1]:
         which = "per system" if len(once) == len(trained) else f"of {', '.join(once)}"
-        said.append(f"One seed {which}; the intervals do not cover seed variance.")
+        remarks.append(f"One seed {which}; the intervals do not cover seed variance.")
     if comparison.gaps:
         measured = {gap.system: gap.baseline for gap in comparison.gaps}
         pairs = ", ".join(f"{system} minus {baseline}" for system, baseline in measured.items())
-        said.append(
+        remarks.append(
             f"Gaps: {pairs}, with paired bootstrap intervals. p: paired bootstrap (too small where "
             "sentences are few), and two-sided paired approximate randomisation, the one to read; "
             "not corrected for the number of rows. Difference in differences, fixed in advance: "
@@ -234,20 +234,20 @@ def notes(comparison: Comparison) -> list[str]:
     growths = [gap.difference_in_differences for gap in comparison.gaps]
     few = any(g and min(g.short_sentences, g.long_sentences) < FEW for g in growths)
     if few or any(row.few for row in comparison.systems[0].rows):
-        said.append(f"{DAGGER} fewer than {FEW} sentences: too few to conclude from.")
+        remarks.append(f"{DAGGER} fewer than {FEW} sentences: too few to conclude from.")
     if comparison.empty_sources:
-        said.append(f"The first row includes {comparison.empty_sources} empty source line(s).")
+        remarks.append(f"The first row includes {comparison.empty_sources} empty source line(s).")
     if comparison.config_differences:
         listed = "; ".join(
-            f"`{key}` ({', '.join(f'{name}: {_either(found)}' for name, found in values.items())})"
+            f"`{key}` ({', '.join(f'{name}: {_either(v)}' for name, v in values.items())})"
             for key, values in comparison.config_differences.items()
         )
-        said.append(f"The configurations differ in {listed}.")
-    said.append(
+        remarks.append(f"The configurations differ in {listed}.")
+    remarks.append(
         "; ".join(f"{name}: sacreBLEU `{text}`" for name, text in comparison.signatures.items())
         + "."
     )
-    return said
+    return remarks
 
 
 def _either(values: Iterable[object]) -> str:
@@ -269,9 +269,9 @@ def signed(value: float) -> str:
     return f"{value:+.1f}" if abs(value) >= 0.05 else f"{value:+.1g}"
 
 
-def with_interval(found: Interval) -> str:
+def with_interval(interval: Interval) -> str:
     """A difference in BLEU: ``+0.4 [-0.3, +1.2]``."""
-    return f"{signed(found.value)} [{signed(found.low)}, {signed(found.high)}]"
+    return f"{signed(interval.value)} [{signed(interval.low)}, {signed(interval.high)}]"
 
 
 def p_text(p: float, trials: int) -> str:

@@ -79,15 +79,14 @@ def _training_run(record: dict[str, Any], folder: Path | None) -> TrainingRun:
 
 def training_runs(comparison: Comparison) -> list[TrainingRun]:
     """Every training behind a comparison; with its validations where its folder is still there."""
-    found: dict[str, TrainingRun] = {}
-    for evaluation in (one for system in comparison.systems for one in system.evaluations):
+    runs: dict[str, TrainingRun] = {}
+    for evaluation in comparison.evaluations:
         record = evaluation.record
         members = record.get("members") or [{"training": record.get("training")}]
         for training in (member["training"] for member in members if member.get("training")):
-            live = _live_run(evaluation, training)
-            run = live or _training_run(training, None)
-            found.setdefault(json.dumps(training, sort_keys=True), run)
-    return list(found.values())
+            run = _live_run(evaluation, training) or _training_run(training, None)
+            runs.setdefault(json.dumps(training, sort_keys=True), run)
+    return list(runs.values())
 
 
 def _live_run(evaluation: Evaluation, training: dict[str, Any]) -> TrainingRun | None:
@@ -111,7 +110,7 @@ def training_table(runs: Sequence[TrainingRun]) -> Table:
     rows = []
     for run in runs:
         record, progress = run.record, run.record.get("progress") or {}
-        seconds, bleus = progress.get("seconds"), [one for one in run.bleus if one is not None]
+        seconds, bleus = progress.get("seconds"), [bleu for bleu in run.bleus if bleu is not None]
         rows.append(
             [
                 run.name,
@@ -134,33 +133,34 @@ def training_table(runs: Sequence[TrainingRun]) -> Table:
 
 def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[str]:
     """How the results were made, in Markdown: what ended the trainings; command, machine, code."""
-    said = []
+    lines = []
     reasons = [str(run.record.get("reason")) for run in runs]
     if runs and all(reason.startswith("max_") for reason in reasons):
         limits = ", ".join(dict.fromkeys(reasons))
-        said.append(f"All trainings ran to their limit ({limits}); early stopping did not trigger.")
+        lines.append(
+            f"All trainings ran to their limit ({limits}); early stopping did not trigger."
+        )
     if caveat := losses_caveat(comparison):
-        said.append(caveat)
-    evaluations = [one for system in comparison.systems for one in system.evaluations]
-    given = [str(one.record.get("system")) for one in evaluations if one.given]
+        lines.append(caveat)
+    given = [str(e.record.get("system")) for e in comparison.evaluations if e.given]
     if given:
-        said.append(f"Translations that were given: {', '.join(given)}.")
+        lines.append(f"Translations that were given: {', '.join(given)}.")
     trained = [run.record for run in runs if run.record.get("command")]
     machines = {describe_machine(record) for record in trained}
     translated = [
-        one.record
-        for one in evaluations
-        if one.record.get("command") and describe_machine(one.record) not in machines
+        e.record
+        for e in comparison.evaluations
+        if e.record.get("command") and describe_machine(e.record) not in machines
     ]
-    said += [f"Training. {line}" for line in describe_environments(trained)]
-    said += [f"Translation. {line}" for line in describe_environments(translated)]
-    return said
+    lines += [f"Training. {line}" for line in describe_environments(trained)]
+    lines += [f"Translation. {line}" for line in describe_environments(translated)]
+    return lines
 
 
 def losses_caveat(comparison: Comparison) -> str:
     """That losses do not compare, where systems read other text or other pieces; else nothing."""
     texts = []
-    for evaluation in (one for system in comparison.systems for one in system.evaluations):
+    for evaluation in comparison.evaluations:
         if config := evaluation.record.get("config"):
             read = {
                 key: value

@@ -25,7 +25,7 @@ class Attention(nn.Module, ABC):
 
     attends = True
     """Whether its weights say where a step looks."""
-    asks = True
+    needs_query = True
     """Whether its context depends on the query."""
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
@@ -87,6 +87,6 @@ def build_attention(
     module, name = ATTENTION_KINDS[config.kind].split(".")
     kind = getattr(import_module(f"{__name__}.{module}"), name)
     attention: Attention = kind(query_size, annotation_size, config)
-    if word_size is not None and attention.asks:
+    if word_size is not None and attention.needs_query:
         attention.word_query = nn.Linear(word_size, query_size, bias=False)
     return attention

@@ -13,7 +13,7 @@ from seq2seq.model.encoder import Source
 class ConstantContext(Attention):
     """A kind whose context is the same at every step."""
 
-    asks = False
+    needs_query = False
 
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S 0"]:
         """None."""

@@ -106,5 +106,5 @@ def try_out(compiled: Operations, device: torch.device) -> None:
             results.append([x for x in (*own, *returned) if isinstance(x, Tensor)])
         # Not torch.testing.assert_close: it imports 80 MB of PyTorch that training never uses.
         pairs = zip(*results, strict=True)
-        if not all(torch.allclose(*pair, atol=1e-4, rtol=1e-4) for pair in pairs):
+        if not all(torch.allclose(fast, plain, atol=1e-4, rtol=1e-4) for fast, plain in pairs):
             raise RuntimeError(f"{name} differs from plain PyTorch")

@@ -186,12 +186,13 @@ class _AttentionScan(torch.autograd.Function):
             contexts = annotations.new_empty(steps, batch, width)
             joined = inputs.new_empty(steps + 1, batch, weight.shape[1])
             tape = _Tape(steps, hidden, cell, joined)
-            ask = None if query_weight is None else query_weight.to(dtype).t()
+            query_across = None if query_weight is None else query_weight.to(dtype).t()
             queries = annotations.new_zeros(steps, batch, keys.shape[2])
             if known_queries is not None:
                 queries.copy_(known_queries)
             for t in range(steps):
-                queries[t] += tape.hidden[t] if ask is None else tape.state[t] @ ask
+                state = tape.hidden[t]
+                queries[t] += state if query_across is None else tape.state[t] @ query_across
                 operations.scores(keys, queries[t], vector, mask, weights[t])
                 operations.attend(weights[t], annotations, contexts[t], joined[t, :, :width])
                 tape.step(operations, t, inputs[t], across)
@@ -214,7 +215,7 @@ class _AttentionScan(torch.autograd.Function):
         steps, width = len(gates), annotations.shape[2]
         with torch.autocast(gates.device.type, enabled=False):
             across = weight.to(dtype)
-            ask = None if query_weight is None else query_weight.to(dtype)
+            query_across = None if query_weight is None else query_weight.to(dtype)
             d_gates = torch.empty_like(gates, dtype=dtype)
             d_queries = queries.new_empty(queries.shape, dtype=dtype)
             d_contexts = d_contexts.clone(memory_format=torch.contiguous_format)
@@ -235,7 +236,7 @@ class _AttentionScan(torch.autograd.Function):
                 )
                 d_hidden.copy_(d_joined[:, width:])  # sums from here on are in float32
                 d_queries[t] = d_query
-                d_hidden += d_query if ask is None else d_queries[t] @ ask
+                d_hidden += d_query if query_across is None else d_queries[t] @ query_across
             del across  # at the peak of memory
             operands = joined[:-1].flatten(0, 1)
             d_weight = d_gates.flatten(0, 1).t() @ operands
