@@ -125,8 +125,6 @@ class EvaluationConfig(Settings):
     tokenize: Annotated[str, one_of("13a", "none", "intl", "char")] = "13a"
     """How sacreBLEU cuts text for BLEU: 13a (what is usual) | none (at spaces alone, for text in
     tokens) | intl | char. Dev BLEU in training is always that of 13a."""
-    ter: bool = False
-    """Score TER (Snover et al. 2006) too: 20 ms for a sentence of forty words, 250 of a hundred."""
 
 
 @dataclass(kw_only=True)

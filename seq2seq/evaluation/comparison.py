@@ -179,7 +179,7 @@ def compare_systems(
         systems=systems,
         gaps=gaps,
         config_differences=_config_differences({name: groups[name] for name in names}),
-        signatures=signatures(config.tokenize, config.ter),
+        signatures=signatures(config.tokenize),
         settings=config,
     )
 

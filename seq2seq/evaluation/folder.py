@@ -3,7 +3,7 @@
 sources.txt, references.txt, hypotheses.txt
     one sentence a line, aligned; an empty hypothesis is an empty line
 counts.npz
-    what each sentence adds to corpus BLEU, chrF and TER
+    what each sentence adds to corpus BLEU and chrF
 sentences.json
     ``capped`` and ``log_probabilities`` of each hypothesis, the model's ``reference_scores``, and
     the attention ``maps`` of a few lines
@@ -29,7 +29,7 @@ from seq2seq.files import parse_object, write_json
 TEXTS = ("sources.txt", "references.txt", "hypotheses.txt")
 COUNTS, SENTENCES, SCORES = "counts.npz", "sentences.json", "scores.json"
 FILES = (*TEXTS, COUNTS, SENTENCES)
-FORMAT = 2
+FORMAT = 3
 GIVEN = "given"
 """The ``search`` in records of text that another program translated."""
 
@@ -61,7 +61,7 @@ class Evaluation:
         return next(row for row in self.rows if row.words == ALL)
 
     def counted_with(self, config: EvaluationConfig) -> Counts:
-        """The stored counts, or new ones where ``config`` tokenises in another way or wants TER."""
+        """The stored counts, or new ones where ``config`` tokenises in another way."""
         return self.counts if self.counts.serve(config) else Counts.of(self.texts, config)
 
 
@@ -95,10 +95,7 @@ def write_evaluation(
     for name in TEXTS:
         write_lines(directory / name, sentences.pop(Path(name).stem))
     write_json(directory / SENTENCES, sentences)
-    arrays = {"bleu": counts.bleu, "chrf": counts.chrf}
-    if counts.ter is not None:
-        arrays["ter"] = counts.ter
-    np.savez_compressed(directory / COUNTS, **arrays)  # type: ignore[arg-type]
+    np.savez_compressed(directory / COUNTS, bleu=counts.bleu, chrf=counts.chrf)
     content = {
         "format": FORMAT,
         "rows": [asdict(row) for row in rows],
@@ -145,8 +142,7 @@ def read_evaluation(directory: Path) -> Evaluation:
             [AttentionMap(**drawn) for drawn in sentences["maps"]],
         )
         with np.load(directory / COUNTS, allow_pickle=False) as arrays:
-            signatures = dict(content["signatures"])
-            counts = Counts(arrays["bleu"], arrays["chrf"], arrays.get("ter"), signatures)
+            counts = Counts(arrays["bleu"], arrays["chrf"], dict(content["signatures"]))
         rows = [ScoreRow(**row) for row in content["rows"]]
         settings = from_json(EvaluationConfig, content["settings"], str(directory / SCORES))
         return Evaluation(directory, texts, counts, rows, settings, dict(content["record"]))

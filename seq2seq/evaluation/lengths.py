@@ -16,7 +16,6 @@ from seq2seq.evaluation.scores import (
     chrf,
     perplexity,
     source_words,
-    ter,
     unpenalised_bleu,
 )
 from seq2seq.evaluation.significance import FEW, bleu_interval
@@ -50,8 +49,6 @@ class ScoreRow:
     """BLEU without its brevity penalty, which lowers it where translations are too short."""
     capped: float | None = None
     """Hypotheses cut at the length limit of the search; None, too, for text that was given."""
-    ter: float | None = None
-    """Edits per 100 words of the references; None, too, where it is not asked for."""
     loss: float | None = None
     """Negative log-likelihood of the references in nats per piece, their ends included, without
     pairs with a blank side; None, too, for text that was given."""
@@ -100,7 +97,7 @@ def score_rows(
             return ScoreRow(label, 0)
         sums = stacked[:, chosen].sum(axis=1)
         interval = bleu_interval(stacked[:, chosen], config)
-        loss = mean(reference_loss(one.reference_scores, chosen) for one in texts)
+        loss = mean(reference_loss(of_seed.reference_scores, chosen) for of_seed in texts)
         return ScoreRow(
             words=label,
             sentences=len(chosen),
@@ -108,16 +105,10 @@ def score_rows(
             bleu_low=interval.low,
             bleu_high=interval.high,
             by_seed=bleu(sums).tolist(),
-            chrf=fmean(chrf(one.chrf[chosen].sum(axis=0)) for one in counts),
+            chrf=fmean(chrf(of_seed.chrf[chosen].sum(axis=0)) for of_seed in counts),
             brevity_ratio=float(brevity_ratio(sums).mean()),
             unpenalised=float(unpenalised_bleu(sums).mean()),
-            capped=mean(
-                sum(one.capped[i] for i in chosen) if one.capped else None for one in texts
-            ),
-            ter=mean(
-                ter(one.ter[chosen].sum(axis=0)) if config.ter and one.ter is not None else None
-                for one in counts
-            ),
+            capped=mean(sum(t.capped[i] for i in chosen) if t.capped else None for t in texts),
             loss=loss,
             perplexity=None if loss is None else perplexity(loss),
         )

@@ -1,4 +1,4 @@
-"""Corpus BLEU, chrF and TER as sums of counts per sentence, equal to sacreBLEU's.
+"""Corpus BLEU and chrF as sums of counts per sentence, equal to sacreBLEU's.
 
 Corpus BLEU (Papineni et al. 2002) is a function of ten counts summed over sentences. With the
 counts of each sentence, the score of any subset or resample is one sum away: scores by length and
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
-from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics import BLEU, CHRF
 
 from seq2seq.data.text import word_count
 
@@ -19,9 +19,9 @@ ORDER = 4
 n-grams of 1 to 4 tokens, hypothesis n-grams of 1 to 4 tokens."""
 
 
-def signatures(tokenize: str = "13a", ter: bool = False) -> dict[str, str]:
-    """sacreBLEU's signatures of ``BLEU`` (cased), ``chrF`` and, if asked for, ``TER``."""
-    metrics = {"BLEU": BLEU(tokenize=tokenize), "chrF": CHRF(), **({"TER": TER()} if ter else {})}
+def signatures(tokenize: str = "13a") -> dict[str, str]:
+    """sacreBLEU's signatures of ``BLEU`` (cased) and ``chrF``."""
+    metrics: dict[str, BLEU | CHRF] = {"BLEU": BLEU(tokenize=tokenize), "chrF": CHRF()}
     for metric in metrics.values():
         # The number of references, part of the signature, is known after scoring only.
         metric.corpus_score(["one"], [["one"]])
@@ -29,7 +29,7 @@ def signatures(tokenize: str = "13a", ter: bool = False) -> dict[str, str]:
 
 
 def _counts(
-    metric: BLEU | CHRF | TER, hypotheses: Sequence[str], references: Sequence[str]
+    metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[str]
 ) -> Num[np.ndarray, "N columns"]:
     """What sacreBLEU sums over sentences."""
     return np.array(metric._extract_corpus_statistics(hypotheses, [references]))
@@ -105,19 +105,6 @@ def chrf_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Int[np.
 def chrf(sums: Num[np.ndarray, "18"]) -> float:
     """Corpus chrF2 (0 to 100) from the sums of its counts."""
     return float(CHRF()._compute_score_from_stats(sums.tolist()).score)
-
-
-def ter_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Float[np.ndarray, "N 2"]:
-    """What each sentence adds to corpus TER (Snover et al. 2006): edits and reference words.
-
-    Slow for long sentences; see ``EvaluationConfig.ter``.
-    """
-    return _counts(TER(), hypotheses, references)
-
-
-def ter(sums: Float[np.ndarray, "2"]) -> float:
-    """Corpus TER, in edits per 100 reference words (so 0 is best), from the sums of its counts."""
-    return float(TER()._compute_score_from_stats(sums.tolist()).score)
 
 
 def perplexity(loss: float) -> float | None:

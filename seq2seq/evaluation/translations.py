@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from seq2seq.config import EvaluationConfig
-from seq2seq.evaluation.scores import bleu_counts, chrf_counts, signatures, ter_counts
+from seq2seq.evaluation.scores import bleu_counts, chrf_counts, signatures
 
 
 @dataclass(frozen=True)
@@ -73,21 +73,18 @@ class Counts:
 
     bleu: Int[np.ndarray, "N 10"]
     chrf: Int[np.ndarray, "N 18"]
-    ter: Float[np.ndarray, "N 2"] | None
-    """None if TER is not asked for."""
     signatures: dict[str, str]
 
     @classmethod
     def of(cls, texts: Translations, config: EvaluationConfig) -> "Counts":
-        """Count with the tokenisation of ``config``, and TER if it asks for it."""
+        """Count with the tokenisation of ``config``."""
         pair = texts.hypotheses, texts.references
         return cls(
             bleu_counts(*pair, config.tokenize),
             chrf_counts(*pair),
-            ter_counts(*pair) if config.ter else None,
-            signatures(config.tokenize, config.ter),
+            signatures(config.tokenize),
         )
 
     def serve(self, config: EvaluationConfig) -> bool:
         """Whether they are counted as ``config`` asks for, by this version of sacreBLEU."""
-        return signatures(config.tokenize, config.ter).items() <= self.signatures.items()
+        return signatures(config.tokenize).items() <= self.signatures.items()

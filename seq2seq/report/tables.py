@@ -15,7 +15,6 @@ MOST_GAPS = 2
 """As many are columns of the table of BLEU; more have a table each."""
 DETAILS = {
     "chrf": ("chrF", 1),
-    "ter": ("TER (lower is better)", 1),
     "brevity_ratio": ("Brevity: hypothesis tokens per reference token", 2),
     "unpenalised": ("BLEU without its brevity penalty", 1),
     "capped": ("Hypotheses cut at the length limit of the search", 1),
@@ -70,8 +69,8 @@ def evaluation_table(evaluation: Evaluation) -> Table:
         "n": [f"{row.sentences:,}" for row in rows],
         "BLEU": [interval_text(row) for row in rows],
     }
-    names = {"chrf": "chrF", "ter": "TER", "brevity_ratio": "brevity", "capped": "hit the cap"}
-    digits = {"chrf": 1, "ter": 1, "brevity_ratio": 2, "capped": 0, "loss": 3, "perplexity": 2}
+    names = {"chrf": "chrF", "brevity_ratio": "brevity", "capped": "hit the cap"}
+    digits = {"chrf": 1, "brevity_ratio": 2, "capped": 0, "loss": 3, "perplexity": 2}
     for field, places in digits.items():
         values = [getattr(row, field) for row in rows]
         if any(value is not None for value in values):

@@ -11,8 +11,6 @@ from seq2seq.evaluation.scores import (
     chrf,
     chrf_counts,
     signatures,
-    ter,
-    ter_counts,
     unpenalised_bleu,
 )
 
@@ -29,7 +27,6 @@ def test_scores_of_summed_counts_are_sacrebleus_of_the_corpus(pairs):
     for metric, score, counts in (
         (sacrebleu.BLEU(), bleu, bleu_counts),
         (sacrebleu.CHRF(), chrf, chrf_counts),
-        (sacrebleu.TER(), ter, ter_counts),
     ):
         expected = metric.corpus_score(hypotheses, [references]).score
         alone = [counts([said], [meant])[0] for said, meant in pairs]
@@ -84,4 +81,3 @@ def test_signatures_say_how_and_with_which_version():
         "BLEU": f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{sacrebleu.__version__}",
         "chrF": f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:{sacrebleu.__version__}",
     }
-    assert signatures(ter=True)["TER"].startswith("nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|")

@@ -81,7 +81,7 @@ def test_a_gap_over_few_sentences_is_marked(widths, short, long, marked):
 
 
 def test_each_other_score_has_a_table(comparison):
-    details = {"chrf": 11.0, "ter": 22.0, "brevity_ratio": 3.0, "unpenalised": 44.0}
+    details = {"chrf": 11.0, "brevity_ratio": 3.0, "unpenalised": 44.0}
     details |= {"capped": 5.0, "loss": 1.25}
     systems = [
         replace(system, rows=[replace(row, **details) for row in system.rows])
@@ -89,7 +89,7 @@ def test_each_other_score_has_a_table(comparison):
     ]
     tables = detail_tables(replace(comparison, systems=systems))
     assert [{cell for row in table.rows for cell in row[1:]} for table in tables] == [
-        {"11.0"}, {"22.0"}, {"3.00"}, {"44.0"}, {"5.0"}, {"1.250"},
+        {"11.0"}, {"3.00"}, {"44.0"}, {"5.0"}, {"1.250"},
     ]  # fmt: skip
     known = detail_tables(comparison)
     assert [table.caption.split()[0] for table in known] == [
@@ -100,7 +100,7 @@ def test_each_other_score_has_a_table(comparison):
     ]
     rows = [replace(row, capped=None) for row in systems[1].rows]
     given = replace(comparison, systems=[systems[0], replace(systems[1], rows=rows)])
-    assert detail_tables(given)[4].rows[0][1:] == ["5.0", "–"]
+    assert detail_tables(given)[3].rows[0][1:] == ["5.0", "–"]
 
 
 def test_notes_say_what_applies(comparison):
@@ -136,18 +136,18 @@ def test_heading_says_what_is_known(comparison):
 def test_the_table_of_one_evaluation_has_columns_that_hold_something(tmp_path):
     texts = translated({5: 4, 15: 3}, lambda n: 0.9)
     said = ReferenceScores([-12.0] * 7, [6] * 7, [True] * 5 + [False] * 2, [[]] * 7, None, None)
-    settings = EvaluationConfig(bootstrap=100, ter=True)
+    settings = EvaluationConfig(bootstrap=100)
     whole = evaluated(tmp_path, replace(texts, reference_scores=said), "x", settings=settings)
     table = evaluation_table(whole)
     assert table.columns == [
-        "source words", "n", "BLEU", "chrF", "TER", "brevity", "hit the cap", "loss", "perplexity",
+        "source words", "n", "BLEU", "chrF", "brevity", "hit the cap", "loss", "perplexity",
     ]  # fmt: skip
     first = whole.rows[0]
     assert table.rows[0] == [
-        "1-10 †", "4", interval_text(first), f"{first.chrf:.1f}", f"{first.ter:.1f}",
+        "1-10 †", "4", interval_text(first), f"{first.chrf:.1f}",
         f"{first.brevity_ratio:.2f}", "0", "2.000", "7.39",
     ]  # fmt: skip
-    assert table.rows[4][2:] == ["–"] * 7
+    assert table.rows[4][2:] == ["–"] * 6
     assert [row[0] for row in table.rows[-2:]] == ["all †", "no unknown words †"]
     given = evaluated(tmp_path, replace(texts, capped=[]), "x")
     assert evaluation_table(given).columns == ["source words", "n", "BLEU", "chrF", "brevity"]
