@@ -25,7 +25,7 @@ def main(checkpoint: str, source: str, output: str, precision: str, *sizes: str)
         translator.device, torch.float32, translator.precision
     )  # compiled at first use
     sentences = list(read_lines(Path(source)))
-    config = DecodingConfig(beam=beam, batch_size=batch_size, max_length=max_length)
+    config = DecodingConfig(beam=beam, batch_size=batch_size, max_ratio=0, max_extra=max_length)
     start = time.perf_counter()
     hypotheses = translator.translate(sentences, config)
     seconds = time.perf_counter() - start

@@ -28,7 +28,7 @@ from omegaconf.errors import (
 
 from seq2seq import config as schema
 from seq2seq.errors import UserError
-from seq2seq.training.interruption import Interrupted
+from seq2seq.training.interruption import Interrupted, process_count
 
 log = logging.getLogger(__name__)
 
@@ -92,20 +92,6 @@ def register_schema(name: str) -> None:
     store.store(name=f"{name}_schema", node=node)
     for kind, corpus in schema.CORPORA.items():
         store.store(name=f"{kind}_corpus", node=corpus)
-
-
-def compose_config(name: str, overrides: list[str]) -> Any:
-    """What ``launch`` gives the stage of script ``name``.
-
-    Raises UserError for anything that Hydra or the schema refuses.
-    """
-    register_schema(name)
-    try:
-        with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
-            composed = hydra.compose(name, overrides=overrides)
-    except Exception as error:
-        raise UserError(composition_error(error, name)) from None
-    return build_config(name, composed, overrides)
 
 
 def build_config(name: str, composed: DictConfig, overrides: list[str]) -> Any:
@@ -255,9 +241,3 @@ def _fail(sentence: str) -> typing.NoReturn:
         if not speaks():
             sys.exit(1)
     sys.exit(f"error: {sentence}")
-
-
-def process_count() -> int:
-    """How many processes torchrun has started to train together; 1 without it."""
-    # A job script may leave WORLD_SIZE behind; torchrun sets both.
-    return int(os.environ.get("WORLD_SIZE") or "1") if "RANK" in os.environ else 1

@@ -9,7 +9,7 @@ def main(config: CompareConfig) -> None:
     """Write the comparison and print its summary."""
     from seq2seq.report.compare import compare
 
-    print(compare(config).summary)
+    print(compare(config))
 
 
 if __name__ == "__main__":

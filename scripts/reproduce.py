@@ -64,7 +64,7 @@ def _compare(run: ExperimentConfig, name: str, evaluations: list[str]) -> str:
         baseline=run.baseline,
         baselines=run.baselines,
     )
-    return compare(comparison).summary
+    return compare(comparison)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ are refused, and so are tensors that do not fit the config.
 
 import shutil
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from seq2seq.config import ExperimentConfig, from_json, to_json
+from seq2seq.config import ExperimentConfig, from_json
 from seq2seq.data.tokenization import TextCodec
 from seq2seq.errors import UserError
-from seq2seq.files import file_digest, parse_object, replacing_folder, write_json
+from seq2seq.files import file_digest, read_object, replacing_folder, write_json
 from seq2seq.model.translation import TranslationModel
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST = "manifest.json"
 MODEL, OPTIMIZER, RNG = "model.safetensors", "optimizer.safetensors", "rng.safetensors"
 REQUIRED = {MODEL, "config.json", "state.json", "tokenizer.source.json", "tokenizer.target.json"}
@@ -97,7 +97,7 @@ def save_checkpoint(
             if rng is not None:
                 save_file(dict(rng), folder / RNG)
             write_json(folder / "state.json", state)
-            write_json(folder / "config.json", to_json(config))
+            write_json(folder / "config.json", asdict(config))
             source.save(folder, "source")
             target.save(folder, "target")
             files = {path.name: file_digest(path) for path in sorted(folder.iterdir())}
@@ -162,7 +162,7 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     if missing := REQUIRED - names:
         raise UserError(f"{min(missing)} is missing in {folder}; {REMEDY}.")
     where = folder / "config.json"
-    config = from_json(ExperimentConfig, _read_json(where), str(where))
+    config = from_json(ExperimentConfig, read_object(where, REMEDY), str(where))
     source, target = TextCodec.load(folder, "source"), TextCodec.load(folder, "target")
     for codec in (source, target):
         if not codec.language.isprintable():  # it reaches the terminal
@@ -172,7 +172,7 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
         _load_model(config, source, target, folder).to(device),
         source,
         target,
-        state=_read_json(folder / "state.json"),
+        state=read_object(folder / "state.json", REMEDY),
         rng=_read_tensors(folder / RNG) if RNG in names else {},
         directory=folder,
         sha256=file_digest(folder / MANIFEST),
@@ -246,7 +246,7 @@ def restore_rng(states: Mapping[str, Tensor]) -> None:
 
 def _verify(folder: Path, names: Collection[str]) -> set[str]:
     """Check these files by the manifest; return those that it lists."""
-    manifest = _read_json(folder / MANIFEST)
+    manifest = read_object(folder / MANIFEST, REMEDY)
     if manifest.get("format") != FORMAT or not isinstance(files := manifest.get("files"), dict):
         raise UserError(
             f"{MANIFEST} in {folder} is not of format {FORMAT}; use the version of seq2seq that "
@@ -260,13 +260,6 @@ def _verify(folder: Path, names: Collection[str]) -> set[str]:
                 f"{name} in {folder} is altered: its SHA-256 is not that in {MANIFEST}; {REMEDY}."
             )
     return listed
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        return parse_object(path.read_bytes())
-    except ValueError:  # what both broken JSON and broken UTF-8 raise
-        raise UserError(f"{path.name} in {path.parent} is not JSON; {REMEDY}.") from None
 
 
 def _tensors_of(model: TranslationModel) -> dict[str, Tensor]:

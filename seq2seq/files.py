@@ -12,6 +12,8 @@ from typing import Any
 
 from filelock import FileLock
 
+from seq2seq.errors import UserError
+
 BLOCK = 1 << 20
 """Bytes read at a time where lines do not matter."""
 
@@ -48,14 +50,18 @@ def _finite(text: str) -> float:
     return number
 
 
-def encode_json(data: Any) -> bytes:
-    """JSON in UTF-8; ValueError or TypeError for what JSON does not know, such as NaN."""
-    return (json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+def read_object(path: Path, remedy: str) -> dict[str, Any]:
+    """The JSON object in a file; UserError, which ends in ``remedy``, for anything else."""
+    try:
+        return parse_object(path.read_bytes())
+    except ValueError:  # what both broken JSON and broken UTF-8 raise
+        raise UserError(f"{path} is not JSON; {remedy}.") from None
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write JSON whole or not at all."""
-    write_whole(path, encode_json(data))
+    """Write JSON whole or not at all; ValueError or TypeError for what it lacks, such as NaN."""
+    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
+    write_whole(path, f"{text}\n".encode())
 
 
 def write_whole(path: Path, content: bytes) -> None:

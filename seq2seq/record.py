@@ -22,7 +22,7 @@ PACKAGES = (
     "numpy",
 )
 WHEREABOUTS = re.compile(
-    r"\+*(data|output|directory|peers_python|test_texts(\.[^=]+)?|corpus\.(directory|mirror|\w+_(source|target)))="
+    r"\+*(data|output|directory|peers_python|test_texts(\.[^=]+)?|corpus\.(directory|mirror))="
 )
 """Settings that say where files lie; a published command leaves their values out."""
 

@@ -5,7 +5,7 @@ import json
 
 import torch
 
-from seq2seq.checkpoint import capture_rng, save_checkpoint
+from seq2seq.checkpoint import FORMAT, capture_rng, save_checkpoint
 from seq2seq.config import (
     AttentionConfig,
     DecoderConfig,
@@ -23,18 +23,6 @@ from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.model.translation import TranslationModel
 
 CPU = torch.device("cpu")
-FILES = (
-    "config.json",
-    "manifest.json",
-    "model.safetensors",
-    "optimizer.safetensors",
-    "rng.safetensors",
-    "state.json",
-    "tokenizer.source.json",
-    "tokenizer.target.json",
-    "vocabulary.source.tsv",
-    "vocabulary.target.tsv",
-)
 
 
 def experiment(tie=True):
@@ -113,5 +101,5 @@ def reseal(checkpoint):
         for path in checkpoint.iterdir()
         if path.name != "manifest.json"
     }
-    manifest = {"format": 2, "files": files}
+    manifest = {"format": FORMAT, "files": files}
     (checkpoint / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")

@@ -74,17 +74,15 @@ def random_sentences(count, seed=0, longest=6):
 
 
 def next_step(model, sentence, prefix):
-    """log p(piece | prefix) of one sentence, and the sum of the weights of all steps so far."""
+    """log p(piece | prefix) of one sentence, and the weights of that step."""
     source, lengths = pad([sentence])
     source = model.encode(source, lengths)
-    state, token, looked = model.init_state(source), BOS, 0
+    state, token = model.init_state(source), BOS
     for piece in [*prefix, None]:
         step = model.step(torch.tensor([token]), state, source)
-        state, token, looked = step.state, piece, looked + step.weights[0]
-    return step.logits[0].log_softmax(0).tolist(), looked.tolist()
+        state, token = step.state, piece
+    return step.logits[0].log_softmax(0).tolist(), step.weights[0]
 
 
 def cap_of(sentence, config):
-    cap = math.floor(config.max_ratio * (len(sentence) - 1)) + config.max_extra
-    cap = min(cap, config.max_length or math.inf)
-    return max(cap, config.min_length + 1)
+    return math.floor(config.max_ratio * (len(sentence) - 1)) + config.max_extra

@@ -12,15 +12,15 @@ import cli
 import psutil
 import pytest
 import torch
-from cli import compose_config, exit_status
+from cli import exit_status
+from composing import compose_config
 from hydra._internal import hydra
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.types import RunMode
 
 from seq2seq.config import ATTENTION_KINDS, ExperimentConfig
 from seq2seq.errors import UserError
-from seq2seq.training import distributed
-from seq2seq.training.interruption import Interrupted
+from seq2seq.training.interruption import Interrupted, process_count
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -217,10 +217,10 @@ def test_what_a_job_script_leaves_behind_is_not_taken_for_torchrun(monkeypatch):
     monkeypatch.delenv("RANK", raising=False)
     for left in ("2", ""):
         monkeypatch.setenv("WORLD_SIZE", left)
-        assert cli.process_count() == distributed._world_size() == 1
+        assert process_count() == 1
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    assert cli.process_count() == distributed._world_size() == 2
+    assert process_count() == 2
 
 
 WORK = """

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from cli import compose_config
+from composing import compose_config
 from test_scripts import SMALL, command, run
 
 from seq2seq.config import ATTENTION_KINDS, ModelConfig

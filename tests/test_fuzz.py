@@ -5,20 +5,22 @@ import json
 import lzma
 import re
 import shutil
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-import cli
 import hypothesis
 import pytest
+from cli import CONFIGS
+from composing import compose_config
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from small_checkpoint import CPU, experiment, reseal, save_whole
 
 from seq2seq.checkpoint import load_checkpoint
-from seq2seq.config import EvaluationConfig, FilesCorpus, TokenizationConfig, to_json
+from seq2seq.config import EvaluationConfig, FilesCorpus, TokenizationConfig
 from seq2seq.data.preparation import prepare
 from seq2seq.data.text import SIDES
 from seq2seq.errors import UserError
@@ -122,14 +124,14 @@ SCRIPTS = [["train"], ["reproduce"], ["evaluate", "checkpoint=a"], ["compare", "
 
 
 def command_line(folder: Path, script: list[str], words: list[str]) -> None:
-    cli.compose_config(script[0], script[1:] + words)
+    compose_config(script[0], script[1:] + words)
 
 
 def experiment_file(folder: Path, origin: Path, changes: list) -> None:
     (folder / "experiment").mkdir()
     content = change_bytes(origin.read_bytes(), changes)
     (folder / "experiment" / "mine.yaml").write_bytes(content)
-    cli.compose_config("train", [f"hydra.searchpath=['file://{folder}']", "experiment=mine"])
+    compose_config("train", [f"hydra.searchpath=['file://{folder}']", "experiment=mine"])
 
 
 @cache
@@ -168,7 +170,7 @@ def corpus(
 def whole_evaluation() -> Path:
     folder = Path(mkdtemp(prefix="fuzz-")) / "test-greedy"
     translations = Translations(["a b", "c"], ["A B", "C"], ["A", "C"], [False, True], [-1.0, None])
-    record = {"experiment": "e", "system": "s", "seed": 1, "config": to_json(experiment())}
+    record = {"experiment": "e", "system": "s", "seed": 1, "config": asdict(experiment())}
     write_evaluation(folder, translations, EvaluationConfig(bootstrap=100), record)
     return folder
 
@@ -179,7 +181,7 @@ def evaluation(folder: Path, changes: list) -> None:
     read_evaluation(path.parent)
 
 
-EXPERIMENTS = st.sampled_from(sorted((cli.CONFIGS / "experiment").glob("*.yaml")))
+EXPERIMENTS = st.sampled_from(sorted((CONFIGS / "experiment").glob("*.yaml")))
 WORDS = st.lists(st.one_of(tame, tame, wild), min_size=1, max_size=2)
 TOKENIZERS = st.sampled_from(["whitespace", "whitespace", "moses", "sentencepiece"])
 PACKED = st.sampled_from(sorted(PACKINGS))

@@ -40,12 +40,3 @@ def test_a_launcher_runs_a_job_in_a_process_of_its_own(tmp_path):
     assert finished(tmp_path) == {"no-attention/seed-3"}
     (said,) = tmp_path.glob("multirun/*/*/.submitit/*/*_log.err")
     assert "Training ended after 2 updates" in said.read_text()
-
-
-def test_a_bad_command_line_is_one_sentence(tmp_path):
-    jobs = ["seed=1,2", "training.max_epoch=3"]
-    done = run(tmp_path, "train", "--multirun", *jobs, ok=False)
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: training.max_epoch is not a config key")
-    assert done.stderr.count("\n") == 1
-    assert not list(tmp_path.iterdir())

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli import compose_config
+from composing import compose_config
 from reversal import write_reversal_corpus
 from small_checkpoint import save
 from test_scripts import TOY
@@ -79,7 +79,9 @@ def made(*variables: str) -> subprocess.CompletedProcess[str]:
 def test_the_study_is_made_by_commands_that_compose_and_ends_with_comparisons():
     said = made("FIGURE2=corpus.directory=europarl test_texts.newstest2014=news/n").stdout
     results = {path.stem for path in (ROOT / "docs" / "results").iterdir()}
-    for sets, body in re.findall(r"for set in ([^;]+); do \\\n(.*); done", said):
+    loops = re.findall(r"for set in ([^;]+); do \\\n(.*); done", said)
+    assert loops
+    for sets, body in loops:
         command = body.strip().removesuffix(" || exit 1")
         for name in sets.split():
             script, *overrides = _after_python(command.replace("$set", name))

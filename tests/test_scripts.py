@@ -93,41 +93,6 @@ def test_reproduce_again_does_nothing_twice_and_says_the_same(reproduced):
 
 
 @pytest.mark.slow
-def test_translate_is_a_filter(reproduced):
-    """One line out for each line in, whatever is in it; standard output holds nothing else."""
-    lines = ["the dog sleeps .", "", "a\tb 😀 شجرة\u2028c", "the cat sees the dog ."]
-    text = "\ufeff" + lines[0] + "\r\n" + "\n".join(lines[1:])  # and no newline at the end
-    given = ["checkpoint=outputs/quickstart/attention/seed-1", "decoding=greedy"]
-    piped = run(reproduced, "translate", *given, stdin=text)
-    assert piped.stdout.count("\n") == 4
-    assert piped.stdout.split("\n")[1] == ""
-    (reproduced / "in.txt").write_text(text, encoding="utf-8")
-    run(reproduced, "translate", *given, "input=in.txt", "hypotheses=out.txt")
-    assert (reproduced / "out.txt").read_text(encoding="utf-8") == piped.stdout
-
-
-@pytest.mark.slow
-def test_evaluate_your_own_text_and_compare(reproduced):
-    """By hand what reproduce does: evaluate a checkpoint, compare two evaluations."""
-    (reproduced / "own.en").write_text("the dog sleeps .\n\nthe cat sees the dog .\n")
-    (reproduced / "own.de").write_text("der Hund schläft .\n\ndie Katze sieht den Hund .\n")
-    run_folders = [
-        f"outputs/quickstart/{system}/seed-1" for system in ("attention", "no-attention")
-    ]
-    own = ["source=own.en", "reference=own.de", "decoding=greedy", "output=given"]
-    run(reproduced, "evaluate", f"checkpoint={run_folders[0]}", *own, "evaluation.bootstrap=100")
-    (hypotheses,) = (reproduced / "given").rglob("hypotheses.txt")
-    lines = hypotheses.read_text().split("\n")
-    assert len(lines) == 4  # three lines, the second of them empty
-    assert lines[1] == ""
-    names = ",".join(f"'{folder}/evaluations/test-greedy'" for folder in run_folders)
-    arguments = [f"evaluations=[{names}]", "baseline=no-attention", "output=own"]
-    done = run(reproduced, "compare", *arguments, "evaluation.bootstrap=100")
-    assert "attention" in done.stdout
-    assert list((reproduced / "own").rglob("*.svg"))
-
-
-@pytest.mark.slow
 def test_prepare_is_found_by_train(tmp_path):
     """The first stage alone leaves what the next one needs; an experiment may be one's own."""
     folder = tmp_path / "of mine" / "experiment"

@@ -20,7 +20,6 @@ from seq2seq.config.model import EncoderConfig as EncoderConfig
 from seq2seq.config.model import ModelConfig as ModelConfig
 from seq2seq.config.serialization import flatten as flatten
 from seq2seq.config.serialization import from_json as from_json
-from seq2seq.config.serialization import to_json as to_json
 from seq2seq.config.stages import EXAMPLES as EXAMPLES
 from seq2seq.config.stages import CompareConfig as CompareConfig
 from seq2seq.config.stages import DecodingConfig as DecodingConfig

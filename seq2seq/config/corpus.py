@@ -79,16 +79,9 @@ class EuroparlCorpus(CorpusConfig):
 
 @dataclass(kw_only=True)
 class FilesCorpus(CorpusConfig):
-    """Your own line-aligned text: six paths, or a directory of train/valid/test.{source,target}."""
+    """Your own line-aligned text: a directory of train, valid and test.{source,target}."""
 
     kind: str = "files"
-    train_source: str | None = None
-    """Path of the source side of the training text; the five below are of the other files."""
-    train_target: str | None = None
-    valid_source: str | None = None
-    valid_target: str | None = None
-    test_source: str | None = None
-    test_target: str | None = None
 
 
 CORPORA: dict[str, type[CorpusConfig]] = {

@@ -11,11 +11,6 @@ from seq2seq.errors import UserError
 T = TypeVar("T")
 
 
-def to_json(config: Any) -> dict[str, Any]:
-    """A config dataclass as plain JSON data."""
-    return dataclasses.asdict(config)
-
-
 def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """A config as JSON by dotted key: {"model": {"dropout": 0.2}} -> {"model.dropout": 0.2}."""
     flat: dict[str, Any] = {}
@@ -28,7 +23,7 @@ def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def from_json(schema: type[T], data: Any, where: str = "") -> T:
-    """Rebuild a config dataclass from the JSON that :func:`to_json` made, strictly.
+    """Rebuild a config dataclass from ``dataclasses.asdict`` of it, strictly.
 
     Raises UserError, which names ``where`` the data is from, for a key that is missing or unknown
     and for a value that is not valid.

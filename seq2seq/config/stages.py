@@ -26,13 +26,9 @@ EXAMPLES = ("additive", "dot", "local", "scaled_dot", "softmax_axis", "multi_hea
 ARM = ("corpus", "tokenization", "model", "training", "seeds")
 """What the systems of an experiment may differ in; searched and scored they are alike."""
 SEARCH_NAMES = {
-    "length_penalty": "norm",
-    "coverage_penalty": "coverage",
+    "length_penalty": "length-penalty",
     "max_ratio": "ratio",
     "max_extra": "extra",
-    "max_length": "max",
-    "min_length": "min",
-    "no_repeat_ngram": "no-repeat",
     "forbid_unknown": "no-unk",
     "replace_unknown": "replaced",
 }
@@ -50,21 +46,12 @@ class DecodingConfig(Settings):
     """Hypotheses returned per sentence, best first; at most ``beam``, and fewer where fewer end."""
     length_penalty: Annotated[float, between(0)] = 1.0
     """Rank by log-probability / length ** length_penalty: 0 for none, 1 for the mean per piece."""
-    coverage_penalty: Annotated[float, between(0)] = 0.0
-    """Weight of what finished hypotheses lose for source words not looked at (Wu et al. 2016); 0
-    for none. A model without attention loses nothing."""
     batch_size: Count = 64
     """Sentences searched together; changes speed only."""
     max_ratio: Annotated[float, between(0, 1000)] = 2.0
     """A hypothesis ends at max_ratio x source pieces + max_extra pieces."""
     max_extra: Count = 10
     """Pieces added to that limit: see max_ratio."""
-    max_length: Count | None = None
-    """Most pieces of a hypothesis, its end counted, whatever the source; null for no such limit."""
-    min_length: Natural = 0
-    """Fewest pieces before a hypothesis may end; raises the limit of max_ratio if need be."""
-    no_repeat_ngram: Natural = 0
-    """No sequence of this many pieces occurs twice in a hypothesis; 0 for no such rule."""
     forbid_unknown: bool = False
     """Never write ``<unk>``."""
     replace_unknown: bool = False
@@ -85,8 +72,6 @@ class DecodingConfig(Settings):
         super().__post_init__()
         if self.n_best > self.beam and not self.sample:
             raise UserError(f"decoding.n_best={self.n_best} needs a decoding.beam as wide.")
-        if self.max_length is not None and self.max_length <= self.min_length:
-            raise UserError(f"decoding.max_length={self.max_length} must exceed min_length.")
         for key in () if self.sample else SAMPLING_NAMES:
             if getattr(self, key) != getattr(DecodingConfig, key):
                 raise UserError(f"decoding.{key} needs decoding.sample=true.")
@@ -280,12 +265,8 @@ class EvaluateConfig(TranslatorSettings):
             raise UserError("source is your own; leave out test_sets, test_texts and directory.")
         if self.test_sets == [] and not (self.test_texts or self.source):
             raise UserError("test_sets=[] leaves nothing to evaluate; give test_texts or source.")
-        if self.no_unk and self.decoding.forbid_unknown:
-            raise UserError("no_unk=true does what decoding.forbid_unknown does; leave that out.")
         if self.decoding.n_best > 1:
             raise UserError("Only one hypothesis is scored; leave out decoding.n_best.")
-        if self.beams is not None and self.decoding.sample:
-            raise UserError("decoding.sample=true searches with no beams; leave out beams.")
         if self.system is not None and (self.hypotheses is None or "/" in self.system):
             raise UserError(f"system={self.system} names who wrote hypotheses; no slashes.")
 

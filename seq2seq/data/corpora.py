@@ -4,7 +4,6 @@ Every kind of corpus comes down to a folder with ``train.<language>``, ``valid.<
 or more ``test*.<language>``, line i of one language translating line i of the other.
 """
 
-import logging
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -24,8 +23,6 @@ from seq2seq.data.text import (
     find_test_names,
 )
 from seq2seq.errors import UserError
-
-log = logging.getLogger(__name__)
 
 
 def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
@@ -54,18 +51,15 @@ def load_test_sets(config: CorpusConfig, data: Path) -> dict[str, ParallelText]:
 def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, ParallelText]:
     """The texts of ``splits`` and every test set, checked."""
     try:
-        if isinstance(config, FilesCorpus) and config.directory is None:
-            texts = _paths(config, (*splits, "test"))
-        else:
-            folder = _folder(config, data / "corpora")
-            if isinstance(config, Multi30kCorpus):
-                from seq2seq.data import multi30k
+        folder = _folder(config, data / "corpora")
+        if isinstance(config, Multi30kCorpus):
+            from seq2seq.data import multi30k
 
-                texts = _named_texts(config, folder, (*splits, *multi30k.TESTS))
-                multi30k.verify(config, texts)
-            else:
-                tests = find_test_names(folder, (config.source, config.target)) or ["test"]
-                texts = _named_texts(config, folder, (*splits, *tests))
+            texts = _named_texts(config, folder, (*splits, *multi30k.TESTS))
+            multi30k.verify(config, texts)
+        else:
+            tests = find_test_names(folder, (config.source, config.target)) or ["test"]
+            texts = _named_texts(config, folder, (*splits, *tests))
         for name, text in texts.items():
             _check(name, text)
     except OSError as error:
@@ -81,32 +75,13 @@ def _folder(config: CorpusConfig, corpora: Path) -> Path:
     own = None if config.directory is None else Path(config.directory).expanduser()
     if own is not None and not own.is_dir():
         raise UserError(f"corpus.directory={config.directory} is not a folder; check the path.")
-    if isinstance(config, FilesCorpus) and own is not None:
+    if isinstance(config, FilesCorpus):
+        if own is None:
+            raise UserError("corpus=files needs corpus.directory=FOLDER with your text.")
         return own
     kind = import_module(f"seq2seq.data.{config.kind}")
     folder: Path = kind.text_folder(config, own, corpora / config.kind)
     return folder
-
-
-def _paths(config: FilesCorpus, splits: Sequence[str]) -> dict[str, ParallelText]:
-    """The texts at the paths of the config; warns of one file under two names."""
-    texts: dict[str, ParallelText] = {}
-    used: dict[Path, str] = {}
-    for split in splits:
-        paths = []
-        for side in SIDES:
-            name = f"{split}_{side}"
-            path = getattr(config, name)
-            if path is None or not Path(path).expanduser().is_file():
-                raise UserError(
-                    f"corpus.{name}={path} is not a file; give the six paths, train_source to "
-                    "test_target, or corpus.directory instead of them."
-                )
-            paths.append(Path(path).expanduser())
-            if (other := used.setdefault(paths[-1].resolve(), name)) != name:
-                log.warning("corpus.%s and corpus.%s are one file, %s.", other, name, path)
-        texts[split] = ParallelText(*paths)
-    return texts
 
 
 def _named_texts(

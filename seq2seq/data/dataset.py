@@ -50,14 +50,6 @@ class EncodedPairs:
         """Count the pairs."""
         return len(self.line_numbers)
 
-    def source(self, i: int) -> Integer[np.ndarray, "S"]:
-        """Source ids of pair ``i``, ending with EOS."""
-        return self.source_ids[self.source_offsets[i] : self.source_offsets[i + 1]]
-
-    def target(self, i: int) -> Integer[np.ndarray, "T"]:
-        """Target ids of pair ``i``, without BOS and EOS."""
-        return self.target_ids[self.target_offsets[i] : self.target_offsets[i + 1]]
-
 
 @dataclass(frozen=True)
 class PreparedData:

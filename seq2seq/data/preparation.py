@@ -10,12 +10,12 @@ import logging
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
-from seq2seq.config import CorpusConfig, TokenizationConfig, to_json
+from seq2seq.config import CorpusConfig, TokenizationConfig
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.dataset import EncodedPairs, PreparedData
 from seq2seq.data.encoding import Pair, TokenIdWriter, choose_pairs, sample, tokenize_pairs
@@ -60,7 +60,7 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
     """
     text = load_corpus(corpus, data)
     hashes = text.hashes()
-    options = to_json(tokenization)
+    options = asdict(tokenization)
     del options["workers"]
     recipe = {  # all that decides the content of the folder, and nothing else
         "format": FORMAT,

@@ -15,12 +15,10 @@ from seq2seq.decoding.decoder_session import (
     Ensemble,
     SearchResult,
     ban_pieces,
-    coverage_penalty,
     length_caps,
     length_divisors,
     sentences_to_keep,
 )
-from seq2seq.model.encoder import length_mask
 from seq2seq.model.fast import choose_operations
 from seq2seq.model.translation import TranslationModel
 
@@ -38,9 +36,9 @@ def beam_search(
     beam less the hypotheses already finished, as in GroundHog, the program of Bahdanau et al. 2014.
     Finished ones rank by score; where none finishes within the cap, the unfinished ones do.
 
-    A sentence is left early only when that cannot change its result: log-probabilities only fall
-    and a coverage penalty is never above 0, so a hypothesis ends at best with what it has now,
-    divided by the divisor of the cap. A result does not depend on the other sentences.
+    A sentence is left early only when that cannot change its result: log-probabilities only fall,
+    so a hypothesis ends at best with what it has now, divided by the divisor of the cap. A result
+    does not depend on the other sentences.
 
     Args:
         model: in evaluation mode; the caller sets autocast.
@@ -63,13 +61,10 @@ def beam_search(
     total = torch.zeros(batch, 1, device=device)
     token = torch.full((batch,), BOS, device=device)
     written = token.new_empty(batch, 0)
-    mask = length_mask(lengths, source.shape[1])
-    coverage = torch.zeros(mask.shape, device=device)
 
     for length in range(1, longest + 1):
-        logits, weights = session.step(token)
         width = total.shape[1]
-        total, parent, piece = _extend(total, logits, written, config)
+        total, parent, piece = _extend(total, session.step(token).logits, config)
         rows = torch.arange(len(alive), device=device)[:, None] * width + parent
         # The beam narrows by each hypothesis that has finished.
         room = config.beam - finished.count[alive]
@@ -77,10 +72,6 @@ def beam_search(
         total = total.masked_fill(beyond, -torch.inf)
         written = torch.cat([written[rows.flatten()], piece.flatten()[:, None]], dim=1)
         score = total / divisors[length]
-        if config.coverage_penalty:
-            coverage = coverage + weights
-            read = mask[alive].repeat_interleave(width, dim=0)
-            score = score + coverage_penalty(coverage, read, config.coverage_penalty)[rows]
 
         ids = written.unflatten(0, total.shape)
         at_end = (piece == EOS) & (total > -torch.inf)
@@ -102,8 +93,6 @@ def beam_search(
         session.reorder(rows.flatten(), kept)
         written = ids.flatten(0, 1)
         token = written[:, -1]
-        if config.coverage_penalty:
-            coverage = coverage[rows.flatten()]
 
     return finished.best(config.n_best)
 
@@ -111,14 +100,13 @@ def beam_search(
 def _extend(
     total: Float[Tensor, "N W"],
     logits: Float[Tensor, "R V"],
-    written: Int[Tensor, "R T"],
     config: DecodingConfig,
 ) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"], Int[Tensor, "N K"]]:
     """The best extensions by one piece: log-probability (falling), hypothesis extended, piece."""
     sentences, width = total.shape
     operations = choose_operations(logits.device, total.dtype, logits.dtype)
     log_sum = operations.log_sums(logits)
-    ban_pieces(logits, written, config)
+    ban_pieces(logits, config)
     # The K best of a sentence are among the K best of each of its hypotheses.
     best, pieces = operations.largest(logits, min(config.beam, logits.shape[1]))
     gained = (best - log_sum[:, None]).view(sentences, width, -1)

@@ -45,8 +45,8 @@ def sample(
         numbers: of the sentences; equal numbers have equal random numbers.
 
     Returns:
-        For each sentence its samples in the order drawn. Their scores have no coverage penalty, and
-        their log-probabilities are the model's own, whatever the temperature.
+        For each sentence its samples in the order drawn. Their log-probabilities are the model's
+        own, whatever the temperature.
     """
     batch, device, samples = len(source), source.device, config.n_best
     caps = length_caps(lengths, config)
@@ -63,7 +63,7 @@ def sample(
     for length in range(1, longest + 1):
         logits = to_float32(session.step(token).logits)
         log_sum = logits.logsumexp(dim=1)
-        ban_pieces(logits, ids[alive, :, : length - 1].flatten(0, 1), config)
+        ban_pieces(logits, config)
         drawn = _draw(logits, uniform[alive, :, length - 1].flatten(), config)
         gained = logits.gather(1, drawn[:, None]).squeeze(1) - log_sum
         piece = drawn.view(done.shape).masked_fill(done, PAD)

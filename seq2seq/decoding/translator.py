@@ -15,7 +15,6 @@ from tqdm import tqdm
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import DecodingConfig
-from seq2seq.config.checks import require_range
 from seq2seq.data.tokenization import TextCodec
 from seq2seq.data.vocabulary import EOS, PAD, SPECIALS, UNK
 from seq2seq.decoding.beam_search import beam_search
@@ -173,7 +172,6 @@ class Translator:
             progress: show a bar on a terminal.
             total: how many lines there are, for the bar; None where it is not known.
         """
-        require_range("chunk", chunk, 1)
         reader, line = iter(lines), 1
         with _bar(total, progress) as bar:
             while part := list(islice(reader, chunk)):

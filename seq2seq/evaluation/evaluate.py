@@ -30,7 +30,7 @@ from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.references import draw_maps, reference_links, score_references
 from seq2seq.evaluation.test_sets import find_test_sets
 from seq2seq.evaluation.translations import ReferenceScores, Translations
-from seq2seq.files import parse_object, write_json
+from seq2seq.files import parse_object, read_object, write_json
 from seq2seq.record import environment_record
 
 log = logging.getLogger(__name__)
@@ -176,10 +176,7 @@ class _System:
 def _training_record(run: Path) -> dict[str, Any] | None:
     """The record of the training that made a checkpoint; None when it stands alone."""
     path = run / "run.json"
-    try:
-        return parse_object(path.read_bytes()) if path.exists() else None
-    except ValueError:
-        raise UserError(f"{path} is not JSON; restore it, or delete it.") from None
+    return read_object(path, "restore it, or delete it") if path.exists() else None
 
 
 def _translate(

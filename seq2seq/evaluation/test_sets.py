@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from seq2seq.config import CorpusConfig, EvaluateConfig, FilesCorpus
+from seq2seq.config import CorpusConfig, EvaluateConfig
 from seq2seq.data.corpora import load_test_sets
 from seq2seq.data.text import ParallelText, find_file, find_pair
 from seq2seq.errors import UserError
@@ -25,10 +25,6 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
     corpus = replace(corpus, mirror=None)  # a checkpoint must not choose where to download from
     if config.directory is not None:
         corpus = replace(corpus, directory=config.directory)
-        if isinstance(corpus, FilesCorpus):
-            corpus = FilesCorpus(
-                source=corpus.source, target=corpus.target, directory=config.directory
-            )
     tests = load_test_sets(corpus, Path(config.data))
     for name in config.test_sets or []:
         if name not in tests:

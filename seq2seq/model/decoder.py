@@ -223,7 +223,6 @@ class BahdanauDecoder(Decoder):
     def advance(
         self, word: Words, state: DecoderState, source: Source
     ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """See :class:`Decoder`."""
         query = state.hidden[-1] if word.query is None else state.hidden[-1] + word.query
         context, weights = self.attention(query, source, state.attention)
         attention = self.attention.update_state(state.attention, weights)
@@ -284,7 +283,6 @@ class LuongDecoder(Decoder):
     def advance(
         self, word: Words, state: DecoderState, source: Source
     ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """See :class:`Decoder`."""
         hidden, cell = self.lstm(word, state.input_feed, state)
         context, weights = self.attention(hidden[-1], source, state.attention)
         attention = self.attention.update_state(state.attention, weights)

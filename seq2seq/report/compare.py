@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from glob import glob
 from pathlib import Path
@@ -49,32 +49,10 @@ MANY_SYSTEMS = 4
 """With more, whose lines cover each other, a comparison has a heatmap too."""
 
 
-@dataclass(frozen=True)
-class ComparisonReport:
-    """A comparison and what was written about it."""
-
-    comparison: Comparison
-    findings: list[str]
-    markdown: str
-    directory: Path
-
-    @property
-    def summary(self) -> str:
-        """The scores, whether the gap grows, and where to look closer: one screen of a terminal."""
-        growth = dict.fromkeys(growth_in_words(gap) for gap in self.comparison.gaps)
-        return "\n".join(
-            [
-                f"BLEU by source length: {heading(self.comparison)}, "
-                f"{self.comparison.sentences:,} sentences\n",
-                summary_table(self.comparison),
-                *growth,
-                f"Tables and figures: {self.directory}/table.md, page.html",
-            ]
-        )
-
-
-def compare(config: CompareConfig) -> ComparisonReport:
+def compare(config: CompareConfig) -> str:
     """Compare evaluation folders and write the report to ``config.output``.
+
+    Returns one screen for a terminal: the scores, whether the gaps grow, where to look closer.
 
     Writes table.md, scores.json with every number of it, page.html, and as .png and .svg: figure;
     heatmap for more than four systems; curves of the trainings whose folders are still there;
@@ -133,7 +111,14 @@ def compare(config: CompareConfig) -> ComparisonReport:
         output / SCORES, {**_numbers(comparison), "findings": conclusions, "files": sorted(files)}
     )
     log.info("Wrote table, figures, page and numbers to %s", output)
-    return ComparisonReport(comparison, conclusions, markdown, output)
+    return "\n".join(
+        [
+            f"BLEU by source length: {heading(comparison)}, {comparison.sentences:,} sentences\n",
+            summary_table(comparison),
+            *dict.fromkeys(growth_in_words(gap) for gap in comparison.gaps),
+            f"Tables and figures: {output}/table.md, page.html",
+        ]
+    )
 
 
 def _figures(

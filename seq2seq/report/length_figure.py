@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -74,7 +73,8 @@ def bleu_top(systems: Sequence[System]) -> float:
 
 def heatmap(comparison: Comparison) -> Figure:
     """BLEU as a map: the systems in the comparison's order from above, n below each length."""
-    values, systems = bleu_matrix(comparison), comparison.systems
+    systems = comparison.systems
+    values = np.array([[row.bleu for row in system.buckets] for system in systems], dtype=float)
     height = 2.3 + 0.52 * len(systems)
     figure = new_figure(height, "BLEU by system and source length", heading(comparison))
     axes = figure.add_subplot()
@@ -90,13 +90,3 @@ def heatmap(comparison: Comparison) -> Figure:
     axes.set_yticks(range(len(systems)), names)
     axes.spines[:].set_visible(False)
     return figure
-
-
-def bleu_matrix(comparison: Comparison) -> Float[np.ndarray, "systems lengths"]:
-    """BLEU of each system at each length up to the longest of the test set; NaN without any."""
-    return np.array(
-        [
-            [np.nan if row.bleu is None else row.bleu for row in system.buckets]
-            for system in comparison.systems
-        ]
-    )

@@ -237,20 +237,16 @@ def notes(comparison: Comparison) -> list[str]:
     if comparison.empty_sources:
         remarks.append(f"The first row includes {comparison.empty_sources} empty source line(s).")
     if comparison.config_differences:
-        listed = "; ".join(
-            f"`{key}` ({', '.join(f'{name}: {_either(v)}' for name, v in values.items())})"
-            for key, values in comparison.config_differences.items()
-        )
-        remarks.append(f"The configurations differ in {listed}.")
+        listed = []
+        for key, values in comparison.config_differences.items():
+            texts = [f"{name}: {' or '.join(map(str, each))}" for name, each in values.items()]
+            listed.append(f"`{key}` ({', '.join(texts)})")
+        remarks.append(f"The configurations differ in {'; '.join(listed)}.")
     remarks.append(
         "; ".join(f"{name}: sacreBLEU `{text}`" for name, text in comparison.signatures.items())
         + "."
     )
     return remarks
-
-
-def _either(values: Iterable[object]) -> str:
-    return " or ".join(str(value) for value in values)
 
 
 # -- numbers: rounding never makes one mean something else ----------------------------------------

@@ -7,15 +7,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from seq2seq.config import flatten
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.files import parse_object
-from seq2seq.record import WHEREABOUTS
 from seq2seq.report.provenance import describe_environments, describe_machine
 from seq2seq.report.tables import Table, or_dash
 from seq2seq.training.metrics import JsonlLog
+
+READING = ("corpus.", "tokenization.")
+"""Settings of which text is read, and in which pieces."""
 
 
 @dataclass(frozen=True)
@@ -27,24 +28,12 @@ class TrainingRun:
     record: dict[str, Any]
     updates: list[int]
     """Updates before each validation."""
-    epochs: list[float]
-    """Epochs before each validation."""
     losses: list[float]
     """Dev loss of each validation, in nats per piece."""
     bleus: list[float | None]
     """Greedy dev BLEU of each validation; None where it was not measured."""
     speeds: list[float]
     """Target tokens per second of each log entry."""
-
-    @property
-    def last_epoch(self) -> str:
-        """How much the best dev loss still fell in about the last epoch."""
-        before = [
-            loss
-            for loss, epoch in zip(self.losses, self.epochs, strict=True)
-            if epoch <= self.epochs[-1] - 1
-        ]
-        return f"{min(self.losses) / min(before) - 1:+.2%}" if before else "–"
 
 
 def read_training_run(folder: Path) -> TrainingRun:
@@ -70,7 +59,6 @@ def _training_run(record: dict[str, Any], folder: Path | None) -> TrainingRun:
         name=f"{record.get('system')}{seed}",
         record=record,
         updates=[int(entry["update"]) for entry in validations],
-        epochs=[float(entry["epoch"]) for entry in validations],
         losses=[float(entry["loss"]) for entry in validations],
         bleus=[entry.get("bleu") for entry in validations],
         speeds=[float(e["tokens_per_second"]) for e in entries if e["kind"] == "train"],
@@ -105,8 +93,7 @@ def _live_run(evaluation: Evaluation, training: dict[str, Any]) -> TrainingRun |
 def training_table(runs: Sequence[TrainingRun]) -> Table:
     """A row for each training."""
     header = ["run", "parameters", "precision", "pairs", "updates", "epochs", "best after"]
-    header += ["best dev loss", "in the last epoch", "best dev BLEU", "target tokens/s", "minutes"]
-    header += ["ended by"]
+    header += ["best dev loss", "best dev BLEU", "target tokens/s", "minutes", "ended by"]
     rows = []
     for run in runs:
         record, progress = run.record, run.record.get("progress") or {}
@@ -121,7 +108,6 @@ def training_table(runs: Sequence[TrainingRun]) -> Table:
                 or_dash(progress.get("epoch"), 0),
                 or_dash(progress.get("best_update"), 0),
                 or_dash(min(run.losses, default=None), 4),
-                run.last_epoch if run.losses else "–",
                 or_dash(max(bleus, default=None), 1),
                 or_dash(median(run.speeds) if run.speeds else None, 0),
                 or_dash(None if seconds is None else seconds / 60, 1),
@@ -159,16 +145,9 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
 
 def losses_caveat(comparison: Comparison) -> str:
     """That losses do not compare, where systems read other text or other pieces; else nothing."""
-    texts = []
-    for evaluation in comparison.evaluations:
-        if config := evaluation.record.get("config"):
-            read = {
-                key: value
-                for key, value in flatten(config).items()
-                if key.startswith(("corpus.", "tokenization.")) and not WHEREABOUTS.match(f"{key}=")
-            }
-            trained = evaluation.record.get("training") or {}
-            texts.append({**read, "data": trained.get("data_sha256")})
-    if all(text == texts[0] for text in texts):
+    trainings = [e.record.get("training") for e in comparison.evaluations if not e.given]
+    texts = [training and training.get("data_sha256") for training in trainings]
+    settings = [k for k in comparison.config_differences if k.startswith(READING)]
+    if not settings and all(text == texts[0] for text in texts):
         return ""
     return "Losses of systems trained on other text, or in other pieces, do not compare."

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from seq2seq.device import choose_device
 from seq2seq.errors import UserError
-from seq2seq.training.interruption import Interrupted
+from seq2seq.training.interruption import Interrupted, process_count
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -94,7 +94,7 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
     Raises:
         UserError: the machine has fewer GPUs than processes, or another process has ended.
     """
-    if (size := _world_size()) == 1:
+    if (size := process_count()) == 1:
         yield SINGLE
         return
     group = ProcessGroup(int(os.environ["RANK"]), size)
@@ -135,17 +135,13 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
 
 def speaks() -> bool:
     """Whether this process is to report why a training failed: the first one that asks is."""
-    if _world_size() == 1:
+    if process_count() == 1:
         return True
     rank = os.environ["RANK"]
     try:
         return _store().compare_set("speaker", "", rank) == rank.encode()
     except RuntimeError:  # nobody is left to ask
         return True
-
-
-def _world_size() -> int:
-    return int(os.environ.get("WORLD_SIZE") or "1") if "RANK" in os.environ else 1
 
 
 @functools.cache

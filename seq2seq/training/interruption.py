@@ -1,6 +1,7 @@
-"""Defer SIGINT and SIGTERM to the end of the update."""
+"""Defer SIGINT and SIGTERM to the end of the update; count torchrun's processes."""
 
 import logging
+import os
 import signal
 from types import FrameType
 
@@ -39,3 +40,9 @@ class Interruption:
             raise KeyboardInterrupt
         self.received = number
         log.info("Stopping after this update; press Ctrl-C again to stop at once.")
+
+
+def process_count() -> int:
+    """How many processes torchrun has started to train together; 1 without it."""
+    # A job script may leave WORLD_SIZE behind; torchrun sets both.
+    return int(os.environ.get("WORLD_SIZE") or "1") if "RANK" in os.environ else 1

@@ -52,18 +52,13 @@ class TrainingStep:
             self._loss(blank_batch(), 1.0).smoothed.backward()
             self.optimizer.zero_grad(set_to_none=True)
 
-    def run(
-        self, batches: list[Batch], tokens: int | None = None, sentences: int | None = None
-    ) -> Update:
+    def run(self, batches: list[Batch], tokens: int, sentences: int) -> Update:
         """One update; its loss is the mean per token of all micro-batches, or per sentence.
 
         ``batches`` are this process's shares of the micro-batches, ``tokens`` and ``sentences``
-        what all processes have together (None: one process has all).
+        what all processes have together.
         """
         self.model.train()
-        if tokens is None or sentences is None:
-            tokens = sum(len(batch.target_cells) for batch in batches)
-            sentences = sum(len(batch.indices) for batch in batches)
         count = tokens if self.config.loss_normalization == "token" else sentences
         scale = self.group.size / count  # DDP's gradient is a mean over the processes, not a sum
         likelihood = torch.zeros((), device=self.device)

@@ -2,16 +2,16 @@
 
 import contextlib
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
 from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoint
-from seq2seq.config import ExperimentConfig, flatten, to_json
-from seq2seq.data.text import SIDES
+from seq2seq.config import ExperimentConfig, flatten
 from seq2seq.errors import UserError
-from seq2seq.files import parse_object, write_json
+from seq2seq.files import read_object, write_json
 
 NOT_PART_OF_A_RUN = (
     "data",
@@ -27,7 +27,6 @@ NOT_PART_OF_A_RUN = (
     "tokenization.workers",
     "corpus.mirror",
     "corpus.directory",
-    *(f"corpus.{split}_{side}" for split in ("train", "valid", "test") for side in SIDES),
     "training.device",
     "training.keep_last",
     "training.log_every",
@@ -90,12 +89,12 @@ class RunFolder:
     def claim(self) -> None:
         """Take the folder for this config; refuse one that holds a run of another config."""
         path = self.path / "config.json"
-        mine = json.loads(json.dumps(to_json(self.config)))
+        mine = json.loads(json.dumps(asdict(self.config)))
         if not path.exists():
             self.path.mkdir(parents=True, exist_ok=True)
             write_json(path, mine)
             return
-        old, new = identity(_read_object(path, "move its folder away")), identity(mine)
+        old, new = identity(read_object(path, "move its folder away")), identity(mine)
         for key in sorted(old.keys() | new.keys()):
             if old.get(key) != new.get(key):
                 raise UserError(
@@ -125,15 +124,8 @@ class RunFolder:
     def record(self) -> dict[str, Any]:
         """The run record so far; empty before the first update."""
         path = self.path / "run.json"
-        return _read_object(path, "delete it to resume this run") if path.exists() else {}
+        return read_object(path, "delete it to resume this run") if path.exists() else {}
 
     def write_record(self, record: dict[str, Any]) -> None:
         """Replace the run record."""
         write_json(self.path / "run.json", record)
-
-
-def _read_object(path: Path, remedy: str) -> dict[str, Any]:
-    try:
-        return parse_object(path.read_bytes())
-    except ValueError:
-        raise UserError(f"{path} is not JSON; {remedy}.") from None

@@ -13,7 +13,7 @@ import torch
 from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
-from seq2seq.config import ExperimentConfig, to_json
+from seq2seq.config import ExperimentConfig
 from seq2seq.data.batching import BatchPlan, blank_batch, collate
 from seq2seq.data.dataset import PreparedData
 from seq2seq.device import choose_device, choose_precision, deterministic
@@ -47,7 +47,7 @@ class Trainer:
     def __init__(
         self, config: ExperimentConfig, data: PreparedData, group: ProcessGroup = SINGLE
     ) -> None:
-        group.require_equal({**identity(to_json(config)), **data.hashes})
+        group.require_equal({**identity(asdict(config)), **data.hashes})
         training = config.training
         self.config = config
         self.data = data

@@ -5,7 +5,6 @@ from collections import Counter
 from itertools import cycle, islice
 
 import large_corpus
-import pytest
 from harness import compose_config
 from large_corpus import benchmark_large_corpus, repeat_text
 from measure import Watched
@@ -13,7 +12,6 @@ from reversal import reversal_experiment, write_reversal_corpus
 
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.text import read_lines
-from seq2seq.errors import UserError
 
 
 def test_the_text_comes_over_and_over(tmp_path):
@@ -56,8 +54,3 @@ def test_each_size_is_prepared_and_read_and_leaves_only_figures(tmp_path, monkey
     assert runs[2]["encoded MB"] > runs[0]["encoded MB"] > 0
     left = {path.name for path in (tmp_path / "output").iterdir()}
     assert left == {"large-corpus.json", "large-corpus.md"}
-
-
-def test_a_corpus_of_no_kind_is_refused():
-    with pytest.raises(UserError, match="corpus"):
-        compose_config("large_corpus", ["corpus=europarly"])

@@ -8,11 +8,11 @@ from pathlib import Path
 import peers
 import pytest
 import torch
-from cli import compose_config as compose_script
+from composing import compose_config as compose_script
 from harness import compose_config
 from omegaconf import OmegaConf
 from peer_corpus import write_corpus
-from peers import benchmark_peers, speed_rows
+from peers import benchmark_peers
 from reversal import reversal_experiment, write_reversal_corpus
 from small_training import train
 from toolkits import CONFIGS, OURS, PEERS, PeerText, Toolkit, write_text
@@ -219,15 +219,3 @@ def test_a_program_that_fails_or_is_not_there_is_named(tmp_path):
     failing.command = lambda *_: ["-c", "print('the last word'); raise SystemExit(3)"]
     with pytest.raises(UserError, match=r"opennmt .*3 \(the last word\)"):
         failing.run("train", tmp_path, {})
-
-
-def test_speeds_are_medians_and_ratios_within_a_round():
-    speeds = {"seq2seq": [300.0, 500.0, 200.0], "opennmt": [100.0, 250.0, 100.0]}
-    runs = [
-        {"program": name, "case": {"precision": "fp32"}, "speed": speed, "words": 9.0}
-        for name, own in speeds.items()
-        for speed in own
-    ]
-    ours, theirs = speed_rows(runs, "tokens/s", {"words": ".0f"})
-    assert list(ours.values()) == ["seq2seq", "fp32", "300.0", "1", "9"]
-    assert list(theirs.values()) == ["opennmt", "fp32", "100.0", "2.00 [2.00, 3.00]", "9"]

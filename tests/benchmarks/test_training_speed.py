@@ -34,16 +34,6 @@ def test_all_paths_arrive_near_the_same_weights(kind):
         assert sum((expected[name] - found[name]).square().sum() for name in begin) < 0.1 * moved
 
 
-def test_paths_differ_in_what_their_names_say():
-    workload = Workload(SIZES["tiny"], "additive", 1, torch.device("cpu"))
-    made = {path: start(path, workload) for path in PATHS}
-    assert made["fast-torch"].kernels == "torch"
-    assert {path for path, one in made.items() if one.products == "fp32"} >= set(FLOAT32)
-    assert made["plain-bf16"].products == "bf16"
-    taped = {path for path, one in made.items() if not one.model.decoder.fast}
-    assert taped == {"plain", "plain-bf16"}
-
-
 def test_m_is_the_default_model():
     default = Workload(SIZES["m"], "additive", 1, torch.device("cpu")).config("fast")
     assert default == type(default)()

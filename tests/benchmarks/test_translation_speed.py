@@ -9,7 +9,7 @@ import translation
 from harness import compose_config
 from reversal import reversal_experiment, write_reversal_corpus
 from small_checkpoint import experiment, save
-from translation import benchmark_translation, every_nth
+from translation import benchmark_translation
 
 from seq2seq.data.text import read_lines
 from seq2seq.errors import UserError
@@ -52,13 +52,6 @@ def test_each_search_translates_its_share_in_its_turn(given, monkeypatch):
     for row, run in zip(rows, runs, strict=True):
         speeds = sorted(run["sentences"] / second for second in run["seconds"])
         assert f" {sum(speeds) / 2:,.1f} " in row
-
-
-def test_a_share_is_taken_at_equal_distances():
-    sentences = [str(number) for number in range(10)]
-    assert every_nth(sentences, 10) == every_nth(sentences, 99) == sentences
-    assert every_nth(sentences, 9) == ["0", "2", "4", "6", "8"]
-    assert every_nth(sentences, 3) == ["0", "4", "8"]
 
 
 @pytest.mark.parametrize("wrong", ["test_set=tset", "checkpoint=nowhere", "precision=fp23"])

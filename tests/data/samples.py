@@ -28,3 +28,11 @@ def put(folder, texts, ending="", pack=bytes):
 def counts(corpus):
     texts = {"train": corpus.train, "valid": corpus.valid, **corpus.tests}
     return {name: len(list(read_lines(text.source))) for name, text in texts.items()}
+
+
+def ids_of(pairs, i):
+    """Source and target ids of pair ``i``, as lists."""
+    source, target = (
+        offsets[i : i + 2] for offsets in (pairs.source_offsets, pairs.target_offsets)
+    )
+    return pairs.source_ids[slice(*source)].tolist(), pairs.target_ids[slice(*target)].tolist()

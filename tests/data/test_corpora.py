@@ -25,27 +25,6 @@ def in_folder(folder):
     return dataclasses.replace(FILES, directory=str(folder))
 
 
-def named(folder, **changes):
-    paths = {
-        f"{split}_{side}": str(folder / f"{split}.{language}")
-        for split in ("train", "valid", "test")
-        for side, language in (("source", "en"), ("target", "fr"))
-    }
-    return dataclasses.replace(FILES, **(paths | changes))
-
-
-def test_files_by_folder_and_by_path_are_the_same_corpus(tmp_path, caplog):
-    put(tmp_path, SMALL)
-    corpus = load_corpus(in_folder(tmp_path), tmp_path)
-    assert corpus == load_corpus(named(tmp_path), tmp_path)
-    assert corpus.train == ParallelText(tmp_path / "train.en", tmp_path / "train.fr")
-    assert list(corpus.tests) == ["test"]
-    assert not caplog.records
-    (tmp_path / "link").symlink_to(tmp_path / "train.en")
-    load_corpus(named(tmp_path, train_target=str(tmp_path / "link")), tmp_path)
-    assert "corpus.train_source and corpus.train_target" in caplog.text
-
-
 def test_folders_may_name_the_sides_pack_the_files_and_hold_more_test_sets(tmp_path):
     words = {"en": "source", "fr": "target"}
     texts = {f"{n[:-2]}{words[n[-2:]]}".replace("valid", "val"): t for n, t in SMALL.items()}
@@ -96,8 +75,7 @@ def test_options_that_do_not_fit_are_named(tmp_path):
     refused = {
         "corpus.directory is set": GrammarCorpus(directory="."),
         "corpus.directory=no": EuroparlCorpus(directory="no"),
-        "corpus.train_source": FILES,
-        "corpus.train_source=no.en": dataclasses.replace(FILES, train_source="no.en"),
+        "corpus.directory=FOLDER": FILES,
     }
     for key, config in refused.items():
         with pytest.raises(UserError, match=key):

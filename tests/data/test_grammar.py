@@ -267,15 +267,6 @@ def test_links_connect_translations(pairs):
     assert checked >= set(DICTIONARY)
 
 
-def test_word_order_differs(pairs):
-    crossing = total = 0
-    for pair in pairs:
-        for i, j in pair.links:
-            total += 1
-            crossing += any((i - k) * (j - m) < 0 for k, m in pair.links)
-    assert crossing > 0.35 * total
-
-
 SMALL = GrammarCorpus(train=1_500, valid=60, test_per_bucket=12, max_words=35)
 
 

@@ -6,7 +6,7 @@ import logging
 
 import numpy as np
 import pytest
-from samples import put
+from samples import ids_of, put
 
 from seq2seq.config import FilesCorpus, TokenizationConfig
 from seq2seq.data import preparation
@@ -42,9 +42,9 @@ def test_every_pair_is_encoded_in_order(tmp_path):
     data = prepare(corpus(tmp_path / "text"), WORDS, tmp_path)
     assert data.train.line_numbers.tolist() == list(range(1, len(ENGLISH) + 1))
     for i, (english, german) in enumerate(zip(ENGLISH, GERMAN, strict=True)):
-        assert data.train.source(i).tolist() == [*data.source.encode(english), EOS]
-        assert data.train.target(i).tolist() == data.target.encode(german)
-    assert data.source.decode(data.train.source(0).tolist()) == "a man runs"
+        expected = [*data.source.encode(english), EOS], data.target.encode(german)
+        assert ids_of(data.train, i) == expected
+    assert data.source.decode(ids_of(data.train, 0)[0]) == "a man runs"
     assert (data.source.language, data.target.language) == ("en", "de")
     assert data.valid.line_numbers.tolist() == [1, 3]
     assert data.skipped["valid.empty"] == 1
@@ -75,7 +75,7 @@ def test_subwords_give_the_text_back(tmp_path, joint):
     assert [len(vocabulary) for vocabulary in vocabularies] == [50, 50]
     assert (vocabularies[0].pieces == vocabularies[1].pieces) is joint
     for i, english in enumerate(ENGLISH):
-        ids = data.train.source(i).tolist()
+        ids, _ = ids_of(data.train, i)
         if "</s>" in english:  # spelt out, it is no text that a subword model learns from
             assert UNK in ids
             assert EOS not in ids[:-1]

@@ -57,6 +57,8 @@ def test_a_malformed_or_missing_file_is_named(tmp_path):
     with pytest.raises(UserError, match=str(path)):
         Vocabulary.load(path)
     head = b"<pad>\t0\n<unk>\t0\n<s>\t0\n</s>\t0\n"
+    path.write_bytes(head + b"a\t3\n")
+    assert Vocabulary.load(path).pieces[-1] == "a"
     lines = b"a\n", b"a\tb\n", b"\t3\n", b"a\t3\na\t2\n", b"a\t3", b"\xff\t1\n"
     for content in (b"", b"a\t1\n", *(head + line for line in lines)):
         path.write_bytes(content)

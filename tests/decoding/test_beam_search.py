@@ -31,40 +31,23 @@ def score_of(model, sentence, ids):
     )
 
 
-def allowed(config, ids, piece):
-    """Whether a hypothesis may go on with a piece, all but EOS."""
-    if piece in (PAD, BOS, EOS) or (piece == UNK and config.forbid_unknown):
-        return False
-    size = config.no_repeat_ngram
-    grams = [tuple(ids[i : i + size]) for i in range(len(ids) - size + 1)]
-    return not size or tuple([*ids, piece][-size:]) not in grams or len(ids) < size
-
-
-def ranked_by(config, total, ids, looked):
-    """The score of a hypothesis by the formulas of Wu et al. 2016."""
-    length = len(ids)
-    coverage = sum(math.log(min(share, 1.0)) for share in looked)
-    return total / length**config.length_penalty + config.coverage_penalty * coverage
-
-
 def slow_beam_search(model, sentence, config):
     """The documented procedure on lists, one sentence at a time, never stopping early.
 
     Returns (score, log-probability, pieces), best first.
     """
-    live, ended = [(0.0, [], [])], []
+    live, ended = [(0.0, [])], []
+    banned = (PAD, BOS, UNK) if config.forbid_unknown else (PAD, BOS)
     for _ in range(cap_of(sentence, config)):
         extended = []
-        for total, ids, _ in live:
-            gained, looked = next_step(model, sentence, ids)
-            pieces = [piece for piece in range(PIECES) if allowed(config, ids, piece)]
-            if len(ids) >= config.min_length or not pieces:
-                pieces.append(EOS)
-            extended += [(total + gained[piece], [*ids, piece], looked) for piece in pieces]
+        for total, ids in live:
+            gained, _ = next_step(model, sentence, ids)
+            pieces = [piece for piece in range(PIECES) if piece not in banned]
+            extended += [(total + gained[piece], [*ids, piece]) for piece in pieces]
         kept = sorted(extended, reverse=True)[: config.beam - len(ended)]
         ended += [item for item in kept if item[1][-1] == EOS]
         live = [item for item in kept if item[1][-1] != EOS]
-    ranked = [(ranked_by(config, *item), item[0], item[1]) for item in ended or live]
+    ranked = [(p / len(ids) ** config.length_penalty, p, ids) for p, ids in ended or live]
     return sorted(ranked, reverse=True)[: config.n_best]
 
 
@@ -93,23 +76,8 @@ OPTIONS = {
     "second": {"n_best": 2},
     "whole beam": {"n_best": 5},
     "some penalty": {"n_best": 3, "length_penalty": 0.7},
-    "coverage": {"n_best": 3, "coverage_penalty": 0.4},
-    "coverage alone": {"length_penalty": 0.0, "coverage_penalty": 2.0},
-    "shortest": {"n_best": 2, "min_length": 4},
-    "longest": {"n_best": 2, "max_length": 3},
-    "exact length": {"min_length": 2, "max_length": 3},
-    "no piece twice": {"n_best": 2, "no_repeat_ngram": 1},
-    "no pair twice": {"n_best": 2, "no_repeat_ngram": 2},
-    "nothing left to write": {"no_repeat_ngram": 1, "min_length": 6, "forbid_unknown": True},
     "no unknown": {"n_best": 2, "forbid_unknown": True},
-    "all": {
-        "n_best": 3,
-        "coverage_penalty": 0.2,
-        "min_length": 1,
-        "max_length": 8,
-        "no_repeat_ngram": 3,
-        "forbid_unknown": True,
-    },
+    "all": {"n_best": 3, "length_penalty": 0.7, "forbid_unknown": True},
 }
 
 

@@ -1,6 +1,5 @@
 """Sampling against the exact probabilities of a table of scores."""
 
-import itertools
 import math
 from collections import Counter
 from dataclasses import replace
@@ -99,24 +98,3 @@ def test_scores_are_the_models_own_and_the_cap_holds():
             assert len(ids) == cap if drawn.capped else len(ids) <= cap
             seen.add(drawn.capped)
     assert seen == {True, False}
-
-
-def repeats_a_pair(ids: list[int]) -> bool:
-    pairs = list(itertools.pairwise(ids))
-    return len(set(pairs)) < len(pairs)
-
-
-@pytest.mark.parametrize(
-    ("options", "breaks"),
-    [({"min_length": 4}, lambda ids: len(ids) < 4), ({"no_repeat_ngram": 2}, repeats_a_pair)],
-    ids=["min_length", "no_repeat_ngram"],
-)
-def test_no_draw_breaks_what_is_asked_of_it(options, breaks):
-    model, sentences = TableModel(seed=8), random_sentences(200, seed=8)
-    config = replace(CONFIG, max_extra=8)
-
-    def breaches(config: DecodingConfig) -> int:
-        return sum(breaks(one.ids) for [one] in sample(model, *pad(sentences), config, range(200)))
-
-    assert breaches(config) > 10
-    assert breaches(replace(config, **options)) == 0

@@ -6,7 +6,6 @@ import logging
 import os
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -172,50 +171,6 @@ def test_lines_of_other_words_than_those_between_spaces_have_no_links(tmp_path, 
     assert message.startswith("Lines of alignments left empty: 2,")
 
 
-@pytest.mark.parametrize("end", [EOFError, KeyboardInterrupt])
-def test_a_prompt_answers_each_line_until_it_ends(monkeypatch, capsys, end):
-    typed = iter(["der hund", " ", "heim"])
-
-    def enter(prompt):
-        assert prompt == "de> "
-        if (line := next(typed, None)) is None:
-            raise end
-        return line
-
-    monkeypatch.setattr("builtins.input", enter)
-    answer_prompt(echo(), stage(decoding=DecodingConfig(beam=2, n_best=2), alignments="-"))
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert rows[0][1:] == ["der", "hund"]
-    assert rows[-2:] == [["links", "0-0"], []]
-    assert sum(row[:1] == ["links"] for row in rows) == 2
-
-
-def interrupt(monkeypatch, data):
-    """A text in whose midst Ctrl-C is pressed."""
-
-    class Interrupted(io.BytesIO):
-        def readline(self, size=-1):
-            if (line := super().readline(size)) == b"stop\n":
-                raise KeyboardInterrupt
-            return line
-
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=Interrupted(data)))
-
-
-def test_what_is_written_before_an_interrupt_is_kept(tmp_path, monkeypatch, caplog):
-    interrupt(monkeypatch, b"der\nhund\nheim\nstop\nder\n")
-    out, links = tmp_path / "out.txt.gz", tmp_path / "links"
-    out.write_bytes(b"before")
-    with pytest.raises(KeyboardInterrupt):
-        translate_text(echo(), stage(hypotheses=str(out), alignments=str(links), chunk=2))
-    assert out.read_bytes() == b"before"
-    assert gzip.decompress((tmp_path / "out.txt.gz.part").read_bytes()) == b"der\nhund\n"
-    assert (tmp_path / "links.part").read_text() == "0-0\n0-0\n"
-    assert caplog.messages == [
-        f"Interrupted after 2 lines; they are in {out}.part and {links}.part."
-    ]
-
-
 ODD = "\x00\x07\x0b\x0c\x1b\x1c\x85\u2028\u2029\u200d\u202e\ufeff\r\t▁|😀👩‍👩‍👧שלוםشجرة é"
 LINE = (
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=20)
@@ -226,7 +181,7 @@ BATCH, CHUNK = st.integers(1, 8), st.integers(1, 9)
 
 
 def search_of(batch_size):
-    return DecodingConfig(beam=2, n_best=2, batch_size=batch_size, max_length=5)
+    return DecodingConfig(beam=2, n_best=2, batch_size=batch_size, max_ratio=0, max_extra=5)
 
 
 @settings(max_examples=12)
@@ -239,8 +194,8 @@ def test_neither_company_nor_order_changes_a_translation(lines, batch_size, chun
     assert len(found) == len(lines)
     for i, hypothesis in zip(order, found, strict=True):
         assert hypothesis.score == pytest.approx(alone[i].score, abs=1e-4)
-        tie = hypothesis.score == pytest.approx(alone[i].score, abs=1e-5)
-        assert hypothesis.text == alone[i].text or tie, lines[i]
+        ties = [h.text for h in alone[i].alternatives if h.score > alone[i].score - 1e-4]
+        assert hypothesis.text in (alone[i].text, *ties), lines[i]
         assert len(hypothesis.text.splitlines()) <= 1
 
 

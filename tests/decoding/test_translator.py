@@ -116,13 +116,6 @@ def test_a_hypothesis_is_one_line_whatever_its_pieces_hold():
     assert found.text == "der hund läuft heim 🐕 a b c d e  f g"
 
 
-def test_one_sentence_gives_one_hypothesis_and_no_config_a_beam_of_5():
-    translator = echo()
-    found = translator.translate("der hund")
-    assert found == translator.translate(["der hund"], DecodingConfig(beam=5))[0]
-    assert (found.text, found.alternatives, found.attention) == ("der hund", [], None)
-
-
 @pytest.mark.parametrize("sample", [False, True])
 def test_each_alternative_tells_where_it_looked_itself(sample):
     translator, sentences = chance(), ["der hund", "heim", "der"]
@@ -208,14 +201,3 @@ def test_a_stream_gives_what_a_list_gives_and_reads_no_further_than_it_must(chun
             assert len(read) <= -(-len(found) // chunk) * chunk
     assert found == whole
     assert {record.getMessage().partition(" has")[0] for record in caplog.records} == {"Line 3"}
-
-
-def test_a_bar_counts_every_line_of_a_stream(monkeypatch, capsys):
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    sentences = ["hund", "", "der hund", "\t", "heim"]
-    list(echo().stream(sentences, GREEDY, chunk=2, progress=True, total=5))
-    shown = capsys.readouterr().err
-    assert shown.count("\n") == 1
-    assert "5/5" in shown
-    list(echo().stream(sentences, GREEDY, chunk=2))
-    assert capsys.readouterr().err == ""

@@ -9,7 +9,7 @@ from synthetic_translations import evaluated, translated
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.errors import UserError
-from seq2seq.evaluation.folder import read_evaluation, write_evaluation
+from seq2seq.evaluation.folder import FORMAT, read_evaluation, write_evaluation
 from seq2seq.evaluation.translations import AttentionMap, Counts, ReferenceScores, Translations
 
 SETTINGS = EvaluationConfig(bootstrap=100)
@@ -79,7 +79,7 @@ def test_an_empty_test_set_is_refused(tmp_path):
         ("scores.json", '{"format": 99}', "format 99"),
         ("scores.json", '{"a":', "damaged"),
         ("scores.json", '{"a":' * 100_000, "damaged"),
-        ("scores.json", '{"format": 2, "sha256": {}}', "damaged"),
+        ("scores.json", f'{{"format": {FORMAT}, "sha256": {{}}}}', "damaged"),
         ("hypotheses.txt", "eins zwei\n\n\n", r"hypotheses\.txt"),
         ("counts.npz", "no zip", r"counts\.npz"),
         ("sentences.json", "{}", r"sentences\.json"),

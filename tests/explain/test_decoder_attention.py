@@ -96,9 +96,6 @@ def test_the_naive_softmax_overflows_in_silence_and_the_shifted_one_does_not():
     assert wrong == {"naive exponentials", "naive weights"}
     assert np.isposinf(example["naive exponentials"]).all()
     assert np.isnan(example["naive weights"]).all()
-    # The two limits that the text names.
-    for dtype, limit in ((np.float32, 88.7), (np.float64, 709.8)):
-        assert math.log(float(np.finfo(dtype).max)) == pytest.approx(limit, abs=0.05)
 
 
 def test_local_equals_the_slow_loop():

@@ -6,10 +6,8 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
-
-from seq2seq.config import EXAMPLES, ExplainConfig
-from seq2seq.explain.explain import COMPUTE, explain
+from seq2seq.config import ExplainConfig
+from seq2seq.explain.explain import explain
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -28,29 +26,8 @@ def test_the_examples_named_are_explained_in_their_order(tmp_path):
     assert names == {"softmax_axis.png", "softmax_axis.svg", "dot.png", "dot.svg"}
 
 
-def test_every_example_can_be_computed():
-    assert set(COMPUTE) == set(EXAMPLES)
-    assert all(COMPUTE[name]().name == name for name in EXAMPLES)
-
-
 def test_pytorch_is_not_imported():
     code = "import sys, cli, seq2seq.explain.explain; print('torch' in sys.modules)"
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'scripts'}{os.pathsep}{ROOT}"}
     arguments = [sys.executable, "-c", code]
     assert subprocess.check_output(arguments, env=environment, text=True) == "False\n"
-
-
-@pytest.mark.slow
-def test_the_script_prints_and_draws_every_example(tmp_path):
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / "explain.py")],
-        cwd=tmp_path,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=120,
-        env={**os.environ, "PYTHONWARNINGS": "error"},
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert headings(done.stdout) == list(EXAMPLES)
-    pictures = sorted(path.name for path in (tmp_path / "outputs" / "explain").iterdir())
-    assert pictures == sorted(f"{name}.{form}" for name in EXAMPLES for form in ("png", "svg"))

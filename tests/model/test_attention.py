@@ -33,10 +33,8 @@ def build(kind):
 
 
 @LEARNING
-@KINDS
+@pytest.mark.parametrize("kind", sorted({*ATTENTION_KINDS} - {"fixed", "init_only"}))
 def test_each_kind_equals_its_slow_loop_over_several_steps(kind, learning):
-    if kind in ("fixed", "init_only"):  # no equation: decoder_loops.py has them
-        return
     attention, source = build(kind)
     state = attention.init_state(source)
     for _ in range(4):
@@ -79,25 +77,10 @@ def test_neither_padding_nor_scores_of_thousands_reach_the_context(kind):
     assert weights.isfinite().all()
 
 
-SHAPES = {
-    "additive": {"vector": (15,), "query.weight": (15, 7), "key.weight": (15, 20)},
-    "concat": {"vector": (15,), "joint.weight": (15, 27)},
-    "general": {"query.weight": (20, 7)},
-    "scaled_dot": {"query.weight": (15, 7), "key.weight": (15, 20)},
-    "location": {"query.weight": (11, 7)},
-    "local_m": {"query.weight": (20, 7)},
-    "local_p": {"query.weight": (20, 7), "inner.weight": (7, 7), "position.weight": (1, 7)},
-}
-SHAPES["coverage"] = SHAPES["additive"] | {"covered.weight": (15, 1)}
-SHAPES["multi_head"] = SHAPES["scaled_dot"] | {"value.weight": (20, 20), "joined.weight": (20, 20)}
-
-
 @KINDS
-def test_each_kind_is_as_large_as_its_settings_say_and_has_its_path(kind):
+def test_each_kind_has_its_settings_and_its_path(kind):
     config = AttentionConfig(kind=kind, size=15, heads=5, window=3, positions=11)
     attention = build_attention(config, query_size=7, annotation_size=20)
-    found = {name: tuple(p.shape) for name, p in attention.named_parameters()}
-    assert found == SHAPES.get(kind, {})
     for setting in ("heads", "window"):
         assert getattr(attention, setting, None) in (None, getattr(config, setting))
     asked = build_attention(config, 7, 20, word_size=4).word_query

@@ -6,7 +6,7 @@ from torch import nn
 
 from seq2seq.config import EncoderConfig
 from seq2seq.config.model import DIRECTIONS
-from seq2seq.model.encoder import Encoder, flip_index, length_mask
+from seq2seq.model.encoder import Encoder, length_mask
 
 LENGTHS = torch.tensor([7, 1, 4, 6])
 
@@ -83,9 +83,3 @@ def test_padding_and_company_change_nothing(embedded, directions):
         alone = encoder(embedded[row : row + 1, :length], LENGTHS[row : row + 1])
         torch.testing.assert_close(alone.annotations[0], together.annotations[row, :length])
         torch.testing.assert_close(alone.summary[0], together.summary[row])
-
-
-def test_flip_index_reverses_each_sentence_and_undoes_itself():
-    index = flip_index(torch.tensor([3, 1, 5]), 5)
-    assert index.tolist() == [[2, 1, 0, 3, 4], [0, 1, 2, 3, 4], [4, 3, 2, 1, 0]]
-    torch.testing.assert_close(index.gather(1, index), torch.arange(5).expand(3, 5))

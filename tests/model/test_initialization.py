@@ -48,9 +48,8 @@ def recurrent(name: str) -> bool:
     return "weight_hh" in name or name.endswith(" own")
 
 
-def test_the_papers_recurrences_are_orthogonal_gate_by_gate(started, initialization):
-    if initialization != "paper":
-        return
+@pytest.mark.parametrize("initialization", ["paper"], indirect=True)
+def test_the_papers_recurrences_are_orthogonal_gate_by_gate(started):
     found = {name: value for name, value in started.items() if recurrent(name)}
     assert len(found) == 4 * (2 * 2 + 2)  # readers of both directions, and layers of the decoder
     for name, value in found.items():

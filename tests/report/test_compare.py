@@ -11,8 +11,11 @@ from synthetic_translations import evaluated, translated
 
 from seq2seq.config import CompareConfig
 from seq2seq.errors import UserError
+from seq2seq.evaluation.comparison import compare_systems
+from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.evaluation.translations import AttentionMap
-from seq2seq.report.compare import ComparisonReport, compare
+from seq2seq.report.compare import compare
+from seq2seq.report.findings import findings
 
 FILES = ("figure.png", "figure.svg", "page.html", "scores.json", "table.md")
 
@@ -29,7 +32,7 @@ def folders(tmp_path_factory) -> list[str]:
     return made
 
 
-def run(folders: list[str], output: Path, baseline: str = "fixed") -> ComparisonReport:
+def run(folders: list[str], output: Path, baseline: str = "fixed") -> str:
     return compare(
         CompareConfig(
             evaluations=folders, output=str(output), evaluation=SETTINGS, baseline=baseline
@@ -39,18 +42,18 @@ def run(folders: list[str], output: Path, baseline: str = "fixed") -> Comparison
 
 def test_the_report_is_written_and_its_parts_agree(tmp_path, folders):
     written = tmp_path / "new" / "report"
-    report = run(folders, written)
+    summary = run(folders, written)
     assert sorted(path.name for path in written.iterdir()) == list(FILES)
-    assert (written / "table.md").read_text(encoding="utf-8") == report.markdown
+    table = (written / "table.md").read_text(encoding="utf-8")
     numbers = json.loads((written / "scores.json").read_text(encoding="utf-8"))
-    assert numbers["findings"] == report.findings
-    for system, said in zip(report.comparison.systems, numbers["systems"], strict=True):
-        assert said["rows"] == [dataclasses.asdict(row) for row in system.rows]
-    assert numbers["gaps"][0]["rows"][-1] == dataclasses.asdict(report.comparison.gaps[0].rows[-1])
-    for finding in report.findings:
-        assert f"- {finding}\n" in report.markdown
-    assert str(written) in report.summary
-    assert report.findings[0] in report.summary
+    compared = compare_systems([read_evaluation(Path(f)) for f in folders], "fixed", SETTINGS)
+    for system, stored in zip(compared.systems, numbers["systems"], strict=True):
+        assert stored["rows"] == [dataclasses.asdict(row) for row in system.rows]
+    assert numbers["gaps"][0]["rows"][-1] == dataclasses.asdict(compared.gaps[0].rows[-1])
+    assert numbers["findings"] == findings(compared)
+    assert all(f"- {finding}\n" in table for finding in numbers["findings"])
+    assert str(written) in summary
+    assert numbers["findings"][0] in summary
 
 
 def test_a_pattern_names_many_folders_and_their_order_changes_no_byte(tmp_path, folders):
@@ -69,8 +72,8 @@ def test_what_models_said_is_drawn_and_files_of_an_earlier_comparison_go(tmp_pat
     score = {"aer": 0.125, "precision": 0.5, "recall": 0.75}
     alignment = {"shifts": dict.fromkeys(("-1", "0", "1"), score), "diagonal": score}
     (folder / "alignment.json").write_text(json.dumps(alignment))
-    report = run([*folders, str(folder)], tmp_path / "report")
-    assert "| with $5/.., seed 1 | 0.125 |" in report.markdown
+    run([*folders, str(folder)], tmp_path / "report")
+    assert "| with $5/.., seed 1 | 0.125 |" in (tmp_path / "report" / "table.md").read_text()
     drawn = sorted(path.name for path in (tmp_path / "report").glob("attention-*"))
     assert drawn == ["attention-with__5_...png", "attention-with__5_...svg"]
     (tmp_path / "report" / "attention-mine.png").write_text("the user's own")
@@ -91,12 +94,12 @@ def test_models_that_were_asked_have_all_figures(tmp_path):
 def test_a_refusal_writes_nothing(tmp_path, folders):
     missing = shutil.copytree(folders[0], tmp_path / "copy")
     (missing / "counts.npz").unlink()
-    for named, baseline in (
-        ([], "fixed"),
-        (folders, "additiv"),
-        ([*folders, str(tmp_path / "nowhere")], "fixed"),
-        ([str(missing)], "fixed"),
+    for named, baseline, key in (
+        ([], "fixed", "evaluations"),
+        (folders, "additiv", "additiv"),
+        ([*folders, str(tmp_path / "nowhere")], "fixed", "nowhere"),
+        ([str(missing)], "fixed", "counts.npz"),
     ):
-        with pytest.raises(UserError):
+        with pytest.raises(UserError, match=key):
             run(named, tmp_path / "report", baseline)
     assert not (tmp_path / "report").exists()

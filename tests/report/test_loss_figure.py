@@ -52,7 +52,6 @@ def run(system: str, losses: list[float], bleus: list[float | None], best: int) 
         name=system,
         record={"progress": {"best_update": best}},
         updates=[500 * number for number in range(1, len(losses) + 1)],
-        epochs=[],
         losses=losses,
         bleus=bleus,
         speeds=[],

@@ -2,7 +2,6 @@
 
 import base64
 import html.parser
-import random
 import re
 
 import numpy as np
@@ -136,9 +135,6 @@ def test_the_page_asks_nobody_for_anything(page):
         assert not any(name.startswith("on") or name == "style" for name in attributes)
     code = "".join(reader.scripts)
     assert not re.search(r"https?:|@import|url\(|fetch\(|XMLHttpRequest|import\(", code)
-    policy = next(a["content"] for _, a in reader.tags if "http-equiv" in a)
-    assert policy.startswith("default-src 'none'; script-src 'sha256-")
-    assert "unsafe" not in policy
 
 
 def test_text_stands_out_from_its_background_in_both_themes():
@@ -170,11 +166,6 @@ def test_the_page_has_names_for_everything(page):
     tags = [tag for tag, _ in reader.tags]
     assert tags.count("caption") == tags.count("table")
     assert tags.count("main") == tags.count("h1") == tags.count("header") == 1
-
-
-def test_the_same_evaluations_in_any_order_make_the_same_bytes(evaluations, attending, page):
-    shuffled = random.Random(1).sample(evaluations, len(evaluations))
-    assert page_of(compare_systems(shuffled, "fixed", attending.settings)) == page
 
 
 def test_one_system_has_a_page(evaluations, attending):

@@ -54,7 +54,6 @@ def page(browser, address):
     """The page, freshly opened; at the end nothing has gone wrong and nobody was asked."""
     for log in ("browser", "performance"):
         browser.get_log(log)
-    look(browser)
     browser.get(address)
     yield browser
     assert browser.get_log("browser") == []
@@ -69,30 +68,17 @@ def page(browser, address):
     assert all(url == address or url.startswith("data:") for url in asked)
 
 
-def look(browser, width=1280, scheme="light", medium=""):
-    """Set the width of the window, the reader's theme, and screen or paper."""
-    wishes = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
-    features = [{"name": name, "value": value} for name, value in wishes.items()]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": medium, "features": features})
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-
-
 def one(browser, selector):
     return browser.find_element(By.CSS_SELECTOR, selector)
 
 
 def shown(browser, selector):
-    """Elements that take up room; the driver's own answer knows nothing of paper."""
+    """Elements that take up room."""
     return browser.execute_script(
         "return [...document.querySelectorAll(arguments[0])].filter("
         "e => e.checkVisibility() && e.getBoundingClientRect().height > 0)",
         selector,
     )
-
-
-def background(browser):
-    return browser.execute_script("return getComputedStyle(document.body).backgroundColor")
 
 
 def test_sentences_are_filtered_by_length_with_the_keyboard(page):
@@ -105,56 +91,7 @@ def test_sentences_are_filtered_by_length_with_the_keyboard(page):
     assert len(shown(page, ".sentence")) == everything > count
 
 
-def test_the_theme_follows_the_reader_and_the_button(page):
-    button = one(page, "#theme")
-    assert (background(page), button.get_attribute("aria-pressed")) == (
-        "rgb(255, 255, 255)",
-        "false",
-    )
-    button.click()
-    assert (background(page), button.get_attribute("aria-pressed")) == ("rgb(20, 22, 26)", "true")
-    button.click()
-    assert background(page) == "rgb(255, 255, 255)"
-    look(page, scheme="dark")
-    page.refresh()
-    assert background(page) == "rgb(20, 22, 26)"
-    assert one(page, "#theme").get_attribute("aria-pressed") == "true"
-
-
-def test_a_narrow_screen_scrolls_in_boxes_only(page):
-    look(page, width=360)
-    page.refresh()
-    page.execute_script("for (const d of document.querySelectorAll('details')) d.open = true")
-    width = page.execute_script(
-        "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
-    )
-    assert width[0] <= width[1] <= 360
-    boxes = page.find_elements(By.CSS_SELECTOR, ".scroll")
-    assert all(box.get_attribute("tabindex") == "0" for box in boxes)
-    assert any(int(box.get_property("scrollWidth")) > 360 for box in boxes)
-
-
-def test_paper_shows_everything_and_no_controls(page):
-    Select(one(page, "#bucket")).select_by_value("1-10")
-    look(page, width=800, medium="print", scheme="dark")
-    assert page.execute_script("return document.documentElement.scrollWidth") <= 800
-    for selector in ("button", "select", "nav"):
-        assert shown(page, selector) == []
-    for selector in (".sentence", "details table", "figure"):
-        every = page.find_elements(By.CSS_SELECTOR, selector)
-        assert len(shown(page, selector)) == len(every) > 0
-    assert background(page) == "rgb(255, 255, 255)"
-    folded = "return [...document.querySelectorAll('details')].map(one => one.open)"
-    before = page.execute_script(folded)
-    page.execute_script("window.dispatchEvent(new Event('beforeprint'))")
-    assert all(page.execute_script(folded))
-    page.execute_script("window.dispatchEvent(new Event('afterprint'))")
-    assert page.execute_script(folded) == before
-    assert not all(before)
-
-
 def test_without_its_script_the_page_has_everything(browser, address):
-    look(browser)
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         browser.get(address)

@@ -7,11 +7,11 @@ def test_commands_leave_out_where_files_lie_but_say_that_text_was_ones_own():
     arguments = ["evaluate.py", "seed=2", "data=/here", "output=/there", "corpus.mirror=http://x"]
     arguments += ["checkpoint=/home/me/work/outputs/a/attention/seed-1", "c=/x/y", "e=http://h/x"]
     arguments += ["more=[/x/outputs/b/c/seed-2, /runs/of/mine/best]", "search=beam/5"]
-    arguments += ["directory=/a", "+test_texts.news=/d", "corpus.train_source=/c"]
+    arguments += ["directory=/a", "+test_texts.news=/d"]
     assert command(arguments) == (
         "python scripts/evaluate.py seed=2 checkpoint=.../attention/seed-1 c=/x/y e=http://h/x "
         "'more=[.../c/seed-2, .../mine/best]' search=beam/5 "
-        "directory=... +test_texts.news=... corpus.train_source=..."
+        "directory=... +test_texts.news=..."
     )
 
 

@@ -3,8 +3,6 @@
 import itertools
 
 import numpy as np
-import pytest
-from matplotlib import colormaps
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize
 
@@ -17,12 +15,10 @@ def luminance(colour) -> float:
     return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
 
-@pytest.mark.parametrize("colours", ["all", "cividis", "magma_r"])
-def test_ink_stands_out_from_every_colour(colours):
+def test_ink_stands_out_from_every_colour():
     steps = [place / 16 for place in range(17)]
     every = ListedColormap(list(itertools.product(steps, repeat=3)))
-    cmap = every if colours == "all" else colormaps[colours]
-    image = ScalarMappable(Normalize(0, 60), cmap)
+    image = ScalarMappable(Normalize(0, 60), every)
     for value in np.linspace(0, 60, 5000):
         ink = {"white": 1.0, "black": 0.0}[ink_on(image, value)]
         darker, lighter = sorted((ink, luminance(image.to_rgba(value)[:3])))

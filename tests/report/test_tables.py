@@ -13,7 +13,6 @@ from seq2seq.report.tables import (
     evaluation_table,
     gap_tables,
     growth_table,
-    heading,
     interval_text,
     markdown_table,
     notes,
@@ -125,12 +124,6 @@ def test_a_markdown_table_is_aligned_and_keeps_bars_in_their_cells():
     assert markdown_table(["a|b", "n"], [["x\ny", "10"]]) == (
         "| a\\|b |  n |\n| ---- | -: |\n| x y  | 10 |\n"
     )
-
-
-def test_heading_says_what_is_known(comparison):
-    assert heading(comparison) == "grammar · test · beam5"
-    assert heading(replace(comparison, corpus=None, search=None)) == "test"
-    assert heading(replace(comparison, corpus=None, test_set=None, search=None)) == "test set"
 
 
 def test_the_table_of_one_evaluation_has_columns_that_hold_something(tmp_path):

@@ -78,8 +78,8 @@ def test_under_bfloat16_the_encoder_does_not_compute_in_float16(folder):
     gradients = []
     for precision in (torch.float32, torch.bfloat16):
         with mixed_precision(torch.device(DEVICE), precision):
-            memory = encoder(embedded, lengths).memory
-        (gradient,) = torch.autograd.grad(1e-9 * memory.sum(), embedded)
+            annotations = encoder(embedded, lengths).annotations
+        (gradient,) = torch.autograd.grad(1e-9 * annotations.sum(), embedded)
         gradients.append(gradient)
     error = (gradients[1] - gradients[0]).norm() / gradients[0].norm()
     assert error < 0.03

@@ -85,16 +85,6 @@ def test_likelihood_is_unsmoothed_and_summed_token_by_token(model):
     assert not found.requires_grad
 
 
-def test_sums_do_not_depend_on_how_sentences_are_batched(model):
-    """What token-exact accumulation rests on: parts add up, gradients too."""
-    whole = batch_loss(model, make_batch([0, 1, 2]), 0.1).smoothed
-    parts = sum(batch_loss(model, make_batch([row]), 0.1).smoothed for row in range(3))
-    torch.testing.assert_close(parts, whole)
-    weights = list(model.parameters())
-    gradients = [torch.autograd.grad(loss, weights) for loss in (whole, parts)]
-    torch.testing.assert_close(*gradients)
-
-
 @pytest.mark.parametrize("scale", [1.0, 0.3])
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 def test_the_gradient_is_right_and_honours_the_incoming_one(smoothing, scale, monkeypatch):

@@ -23,7 +23,9 @@ def trainer(folder: Path) -> Trainer:
     config = reversal_experiment(folder, dev_bleu_sentences=20)
     trainer = Trainer(config, prepare(config.corpus, config.tokenization, Path(config.data)))
     for group in trainer._updates(0):
-        trainer.step.run([collate(trainer.data.train, indices) for indices in group])
+        batches = [collate(trainer.data.train, indices) for indices in group]
+        tokens = sum(len(batch.target_cells) for batch in batches)
+        trainer.step.run(batches, tokens, sum(map(len, group)))
     return trainer
 
 

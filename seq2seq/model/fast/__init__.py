@@ -6,9 +6,6 @@ recurrence made of them.
 
 import functools
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -19,25 +16,12 @@ from seq2seq.model.fast.operations import Operations
 log = logging.getLogger(__name__)
 
 _PLAIN = Operations()
-_plain_only = ContextVar("_plain_only", default=False)
 
 
 def choose_operations(device: torch.device, wide: torch.dtype, narrow: torch.dtype) -> Operations:
     """The fastest operations on ``device`` for arrays of these two types."""
     known = wide == torch.float32 and narrow in (torch.float32, torch.bfloat16)
-    if not known or _plain_only.get():
-        return _PLAIN
-    return compiled_operations(device.type) or _PLAIN
-
-
-@contextmanager
-def plain_operations() -> Iterator[None]:
-    """While entered, everything runs in plain PyTorch, for comparison."""
-    token = _plain_only.set(True)
-    try:
-        yield
-    finally:
-        _plain_only.reset(token)
+    return (known and compiled_operations(device.type)) or _PLAIN
 
 
 @functools.cache

@@ -50,7 +50,6 @@ class CppOperations(Operations):
         hidden: Tensor,
         narrow: Tensor,
     ) -> None:
-        """See :meth:`Operations.cell`."""
         arrays = dense(inputs, product, before, gates, after, hidden)
         kind, stride = _is_bfloat16(narrow, inputs, product), row_stride(narrow)
         self._call("cell", kind, *before.shape, *arrays, narrow, stride)
@@ -64,12 +63,10 @@ class CppOperations(Operations):
         d_cell: Tensor,
         d_gates: Tensor,
     ) -> None:
-        """See :meth:`Operations.cell_backward`."""
         arrays = dense(gates, before, after, d_hidden, d_cell, d_gates)
         self._call("cell_backward", _is_bfloat16(d_gates), *before.shape, *arrays)
 
     def attend(self, weights: Tensor, annotations: Tensor, context: Tensor, narrow: Tensor) -> None:
-        """See :meth:`Operations.attend`."""
         arrays, stride = dense(weights, annotations, context), row_stride(narrow)
         sizes = (len(weights), len(weights) // len(annotations), *annotations.shape[1:])
         self._call("attend", _is_bfloat16(narrow), *sizes, *arrays, narrow, stride)
@@ -77,14 +74,12 @@ class CppOperations(Operations):
     def attend_backward(
         self, d_context: Tensor, weights: Tensor, annotations: Tensor, d_scores: Tensor
     ) -> None:
-        """See :meth:`Operations.attend_backward`."""
         arrays = dense(d_context, weights, annotations, d_scores)
         self._call("attend_backward", *annotations.shape, *arrays)
 
     def scores(
         self, keys: Tensor, query: Tensor, vector: Tensor | None, mask: Tensor, scores: Tensor
     ) -> None:
-        """See :meth:`Operations.scores`."""
         if vector is None:
             return super().scores(keys, query, vector, mask, scores)
         arrays = dense(keys, query, vector, mask, scores)
@@ -101,7 +96,6 @@ class CppOperations(Operations):
         d_keys: Tensor,
         d_vector: Tensor | None,
     ) -> None:
-        """See :meth:`Operations.scores_backward`."""
         if vector is None or d_vector is None:
             return super().scores_backward(keys, query, None, d_scores, d_query, d_keys, None)
         arrays = dense(keys, query, vector, d_scores, d_query, d_keys, d_vector)
@@ -116,7 +110,6 @@ class CppOperations(Operations):
         scale: float,
         d_bias: Tensor | None,
     ) -> LossSums:
-        """See :meth:`Operations.softmax_loss`."""
         rows, words = logits.shape
         if rows and not 0 <= int(targets.min()) <= int(targets.max()) < words:
             raise IndexError(f"a target lies outside the vocabulary of {words}")
@@ -133,7 +126,6 @@ class CppOperations(Operations):
         return LossSums(likelihood, uniform)
 
     def log_sums(self, logits: Tensor) -> Tensor:
-        """See :meth:`Operations.log_sums`."""
         dense(logits)
         sums = logits.new_empty(len(logits), dtype=torch.float32)
         self._call("log_sums", _is_bfloat16(logits), *logits.shape, logits, sums)

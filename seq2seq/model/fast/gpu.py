@@ -274,7 +274,6 @@ class TritonOperations(Operations):
         hidden: Tensor,
         narrow: Tensor,
     ) -> None:
-        """See :meth:`Operations.cell`."""
         arrays = dense(inputs, product, before, gates, after, hidden)
         batch, width = before.shape
         grid = (batch, triton.cdiv(width, 128))
@@ -289,7 +288,6 @@ class TritonOperations(Operations):
         d_cell: Tensor,
         d_gates: Tensor,
     ) -> None:
-        """See :meth:`Operations.cell_backward`."""
         arrays = dense(gates, before, after, d_hidden, d_cell, d_gates)
         batch, width = before.shape
         cell_backward[batch, triton.cdiv(width, 128)](*arrays, width, BLOCK=128)
@@ -317,7 +315,6 @@ class TritonOperations(Operations):
     def attend_backward(
         self, d_context: Tensor, weights: Tensor, annotations: Tensor, d_scores: Tensor
     ) -> None:
-        """See :meth:`Operations.attend_backward`."""
         arrays = dense(d_context, weights, annotations, d_scores)
         batch, positions, width = annotations.shape
         grid = (batch, triton.cdiv(positions, 4))
@@ -327,7 +324,6 @@ class TritonOperations(Operations):
     def scores(
         self, keys: Tensor, query: Tensor, vector: Tensor | None, mask: Tensor, scores: Tensor
     ) -> None:
-        """See :meth:`Operations.scores`."""
         if vector is None:
             return super().scores(keys, query, vector, mask, scores)
         arrays = dense(keys, query, vector, mask, scores)
@@ -345,7 +341,6 @@ class TritonOperations(Operations):
         d_keys: Tensor,
         d_vector: Tensor | None,
     ) -> None:
-        """See :meth:`Operations.scores_backward`."""
         if vector is None or d_vector is None:
             return super().scores_backward(keys, query, None, d_scores, d_query, d_keys, None)
         arrays = dense(keys, query, vector, d_scores, d_query, d_keys, d_vector)

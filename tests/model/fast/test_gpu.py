@@ -19,8 +19,7 @@ from kernel_arrays import (
 )
 
 from seq2seq.model import fast
-from seq2seq.model.encoder import Source, length_mask
-from seq2seq.model.fast import choose_operations, compiled_operations, scan
+from seq2seq.model.fast import choose_operations, compiled_operations
 from seq2seq.model.fast.operations import Operations
 
 pytest.importorskip("triton", reason="Triton is not installed (it exists for Linux alone)")
@@ -53,42 +52,6 @@ def test_gates_keep_their_digits(kernels):
     torch.testing.assert_close(g, x.double().tanh(), rtol=rtol, atol=0)
     for gate in (i, f, o):
         torch.testing.assert_close(gate, x.double().sigmoid(), rtol=1e-5, atol=1e-30)
-
-
-@pytest.mark.parametrize("autocast", [False, True], ids=["f32", "bf16"])
-def test_the_whole_scan_equals_plain_pytorch(kernels, autocast, monkeypatch):
-    results = []
-    for chosen in (Operations(), kernels):
-        monkeypatch.setattr(scan, "choose_operations", lambda *_, chosen=chosen: chosen)
-        results.append(scan_and_gradients(autocast))
-    for name, array in results[0].items():
-        error = (results[1][name] - array).norm() / array.norm()
-        assert error < (0.02 if autocast else 1e-5), name
-
-
-def scan_and_gradients(autocast):
-    """Outputs of a scan of two ragged sentences, and the gradient of their random projection."""
-    torch.manual_seed(0)
-    shapes = {
-        "gates": (4, 2, 28),
-        "hidden": (2, 7),
-        "cell": (2, 7),
-        "weight": (28, 6 + 7),
-        "annotations": (2, 5, 6),
-        "query_weight": (9, 7),
-        "keys": (2, 5, 9),
-        "vector": (9,),
-    }
-    leaves = {n: torch.randn(s).to(DEVICE).requires_grad_() for n, s in shapes.items()}
-    *recurrence, annotations, query_weight, keys, vector = leaves.values()
-    mask = length_mask(torch.tensor([5, 3]), 5).to(DEVICE)
-    source = Source(annotations, mask, annotations[:, 0], keys)
-    with torch.autocast(DEVICE, torch.bfloat16, enabled=autocast):
-        result = scan.attention_scan(
-            *recurrence, source, scan.Score(query_weight, keys, vector), None
-        )
-    sum((x * torch.randn(x.shape).to(x)).sum() for x in (result.hidden, result.context)).backward()
-    return result._asdict() | {f"d_{name}": leaf.grad for name, leaf in leaves.items()}
 
 
 @pytest.mark.gpu

@@ -44,14 +44,6 @@ def test_an_lstm_scan_passes_gradcheck():
     assert torch.autograd.gradcheck(lstm_scan, (leaf(4, 2, 8), leaf(2, 2), leaf(2, 2), leaf(8, 2)))
 
 
-def test_a_second_derivative_is_refused_not_wrong():
-    leaves = [leaf(3, 2, 8), leaf(2, 2), leaf(2, 2), leaf(8, 2)]
-    loss = lstm_scan(*leaves).square().sum()
-    (gradient,) = torch.autograd.grad(loss, leaves[3], create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        gradient.sum().backward()
-
-
 def test_what_is_kept_for_the_backward_pass_does_not_grow_with_steps_times_keys():
     """No (T, B, S, A) array: that is what makes long sentences fit."""
     batch, positions, size, steps = 4, 30, 64, 20

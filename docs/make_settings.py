@@ -1,4 +1,4 @@
-"""``python -m seq2seq.config.reference``: write docs/settings.md, the list of every setting."""
+"""``python docs/make_settings.py``: write docs/settings.md, the list of every setting."""
 
 import ast
 import dataclasses
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from seq2seq import config as schema
 
-PAGE = Path("docs/settings.md")
+PAGE = Path(__file__).with_name("settings.md")
 HEAD = """\
 # Settings
 
 Change one on the command line: `model.dropout=0.3`. The default values are in `configs/`.
-This page is written by `python -m seq2seq.config.reference` from `seq2seq/config/`.
+This page is written by `python docs/make_settings.py` from `seq2seq/config/`.
 """
 SCRIPTS = {
     "prepare, train, reproduce": schema.ExperimentConfig,

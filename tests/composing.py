@@ -1,0 +1,17 @@
+"""A script's config without a process of its own."""
+
+import hydra
+from cli import CONFIGS, build_config, composition_error, register_schema
+
+from seq2seq.errors import UserError
+
+
+def compose_config(name, overrides):
+    """What ``launch`` gives the stage of script ``name``; UserError for what it refuses."""
+    register_schema(name)
+    try:
+        with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
+            composed = hydra.compose(name, overrides=overrides)
+    except Exception as error:
+        raise UserError(composition_error(error, name)) from None
+    return build_config(name, composed, overrides)
