@@ -134,7 +134,10 @@ class _System:
         settings = asdict(search)
         del settings["batch_size"]
         return {
-            "system": [_version_of(c.directory, c.sha256, output) for c in self.checkpoints],
+            "system": [
+                {"path": os.path.relpath(c.directory, output), "sha256": c.sha256}
+                for c in self.checkpoints
+            ],
             "together": self.suffix,
             "source": content_digest(text.source),
             "reference": content_digest(text.target),
@@ -221,7 +224,9 @@ def _evaluate_given(config: EvaluateConfig) -> Evaluation:
     )
     lines = *read_aligned(source, reference), read_aligned(source, hypotheses)[1]
     identity = {
-        "system": [_version_of(hypotheses, content_digest(hypotheses), output)],
+        "system": [
+            {"path": os.path.relpath(hypotheses, output), "sha256": content_digest(hypotheses)}
+        ],
         "source": content_digest(source),
         "reference": content_digest(reference),
     }
@@ -237,10 +242,6 @@ def _evaluate_given(config: EvaluateConfig) -> Evaluation:
     directory = output / f"{source.name}-{config.system}"
     require_same_subject(directory, identity)
     return write_evaluation(directory, Translations(*lines, capped=[]), config.evaluation, record)
-
-
-def _version_of(path: Path, sha256: str, output: Path) -> dict[str, str]:
-    return {"path": os.path.relpath(path, output), "sha256": sha256}
 
 
 def require_same_subject(directory: Path, identity: dict[str, Any]) -> None:

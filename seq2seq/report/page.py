@@ -24,13 +24,8 @@ def render_page(
 ) -> bytes:
     """The page; the same content gives the same bytes.
 
-    Args:
-        comparison: gives the headline.
-        findings: conclusions, a sentence each.
-        figures: title -> SVG; the first one stands below the findings.
-        tables: the first one stands below the first figure, the others are folded.
-        notes: how to read the tables, and how the results came about, in Markdown.
-        sentences: translations next to each other.
+    ``figures`` maps titles to SVG, and ``notes`` are Markdown. The first figure and the first table
+    stand below the findings; the other tables are folded.
     """
     pictures = [_figure(title, svg) for title, svg in figures.items()]
     buckets = dict.fromkeys(example.bucket for example in sentences)
