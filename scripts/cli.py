@@ -1,4 +1,4 @@
-"""What every script shares: compose its config once, one sentence for bad input, exit status."""
+"""What every script shares: it composes the config, makes bad input one sentence, and exits."""
 
 import contextlib
 import errno
@@ -51,24 +51,24 @@ INSTEAD = {
 def launch(name: str, stage: Callable[[Any], float | None]) -> None:
     """Run ``stage`` with the config that Hydra composes for script ``name``, and exit.
 
-    ``stage`` is given the script's dataclass; that of ``reproduce`` a list, one for each system
-    and seed. Hydra's sweepers get the number that it returns, if any.
+    ``stage`` gets the script's dataclass; that of ``reproduce`` gets a list of them, one for each
+    system and seed. Hydra's sweepers get the number that it returns, if any.
     """
     register_schema(name)
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # have Hydra raise its errors, not print them
     if {"--help", "-h"} & set(sys.argv):
         print(sys.modules["__main__"].__doc__)
-    if {"--multirun", "-m"} & set(sys.argv):  # jobs that a launcher starts import this file
+    if {"--multirun", "-m"} & set(sys.argv):  # a launcher's jobs import this file
         paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-    composed = False
+    stage_reached = False
 
     @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=name)
     def run(config: DictConfig) -> float | None:
-        nonlocal composed
-        composed = True
+        nonlocal stage_reached
+        stage_reached = True
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-        with exit_status():
+        with exit_status():  # here, too, or Hydra prints a line of its own first
             return stage(build_config(name, config, list(HydraConfig.get().overrides.task)))
 
     with exit_status():
@@ -77,7 +77,7 @@ def launch(name: str, stage: Callable[[Any], float | None]) -> None:
         try:
             run()
         except Exception as error:
-            if composed:
+            if stage_reached:
                 raise
             raise UserError(composition_error(error, name)) from None
 
@@ -88,7 +88,7 @@ def register_schema(name: str) -> None:
     node, hints = OmegaConf.structured(SCHEMAS[name]), typing.get_type_hints(SCHEMAS[name])
     for key, hint in hints.items():
         if typing.get_origin(hint) is dict and key != "systems":
-            OmegaConf.set_struct(node[key], False)  # whose keys the user names
+            OmegaConf.set_struct(node[key], False)  # the user chooses these keys
     store.store(name=f"{name}_schema", node=node)
     for kind, corpus in schema.CORPORA.items():
         store.store(name=f"{kind}_corpus", node=corpus)
@@ -98,13 +98,13 @@ def build_config(name: str, composed: DictConfig, overrides: list[str]) -> Any:
     """The dataclass of script ``name`` from its composed config; for ``reproduce`` a list."""
     try:
         if SCHEMAS[name] is schema.ExperimentConfig:
-            return _runs(name, composed, overrides)
+            return _experiment_config(name, composed, overrides)
         return _to_dataclass(name, composed)
     except OmegaConfBaseException as error:
         raise UserError(composition_error(error, name)) from None
 
 
-def _runs(name: str, composed: DictConfig, overrides: list[str]) -> Any:
+def _experiment_config(name: str, composed: DictConfig, overrides: list[str]) -> Any:
     """The chosen system's config; for ``reproduce`` those of all systems and seeds."""
     parsed = OverridesParser.create().parse_overrides(overrides)
     given = schema.flatten({str(one.key_or_group): one.value() for one in parsed})
@@ -113,11 +113,11 @@ def _runs(name: str, composed: DictConfig, overrides: list[str]) -> Any:
             raise UserError(f"{name} does not read {key}; give {instead}=... instead.")
     chosen, systems = composed.system, composed.systems
     if chosen in schema.ATTENTION_KINDS and chosen not in systems:
-        arm = {"model": {"attention": {"kind": chosen}}}
-        OmegaConf.update(systems, chosen, arm, force_add=True)
-    _to_dataclass(name, composed)  # before an arm hides what is wrong
+        part = {"model": {"attention": {"kind": chosen}}}
+        OmegaConf.update(systems, chosen, part, force_add=True)
+    _to_dataclass(name, composed)  # before the merge, which could hide what is not valid
     if name != "reproduce":
-        return _with_arm(name, composed, chosen, {"seed": composed.seed}, given)
+        return _with_system(name, composed, chosen, {"seed": composed.seed}, given)
     names = list(systems)
     if "system" in given:
         composed.baseline = composed.baselines.get(chosen, composed.baseline)
@@ -127,25 +127,28 @@ def _runs(name: str, composed: DictConfig, overrides: list[str]) -> Any:
     if "seeds" in given:
         seeds = dict.fromkeys(names, composed.seeds)
     return [
-        _with_arm(name, composed, system, {"seed": seed, "seeds": seeds[system]}, given)
+        _with_system(name, composed, system, {"seed": seed, "seeds": seeds[system]}, given)
         for seed in dict.fromkeys(seed for own in seeds.values() for seed in own)
         for system in names
         if seed in seeds[system]
     ]
 
 
-def _with_arm(
+def _with_system(
     name: str, composed: DictConfig, system: str, seeds: dict[str, Any], given: dict[str, Any]
 ) -> Any:
-    """The composed config with what ``systems`` says of one on top; nothing ``given`` is undone."""
-    arm: Any = OmegaConf.to_container(composed.systems[system], resolve=True)
-    for key, value in schema.flatten(arm).items():
+    """The composed config with the settings of one system merged into it.
+
+    Refused where they would override a setting ``given`` on the command line.
+    """
+    part: Any = OmegaConf.to_container(composed.systems[system], resolve=True)
+    for key, value in schema.flatten(part).items():
         if key != "seeds" and given.get(key, value) != value:
             raise UserError(
                 f"{key}={given[key]} would have no effect: system={system} sets it to {value}; "
                 f"leave it out, or give systems.{system}.{key}=... instead."
             )
-    merged: Any = OmegaConf.merge(composed, arm, seeds | {"system": system})
+    merged: Any = OmegaConf.merge(composed, part, seeds | {"system": system})
     return _to_dataclass(name, merged)
 
 
@@ -199,10 +202,11 @@ def exit_status() -> Iterator[None]:
     """Map exceptions and signals to one line and an exit status.
 
     1 for a UserError, a file that cannot be used, or too little memory; 130 for Ctrl-C, 143 for
-    SIGTERM; 0 for a training that SIGTERM stopped with everything saved. Other exceptions pass.
+    SIGTERM; 0 for a training that SIGTERM stopped with everything saved, and where the reader of
+    standard output has gone. Other exceptions pass.
     """
-    # By itself SIGTERM leaves temporary files and workers behind. Of several processes, one that
-    # waits for the others inside PyTorch would not end.
+    # By default SIGTERM would leave temporary files and workers behind. Under torchrun it keeps its
+    # default, since a process that waits inside PyTorch would not end.
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL and process_count() == 1:
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
@@ -227,7 +231,8 @@ def exit_status() -> Iterator[None]:
         )
     except Interrupted as stop:
         command = shlex.join(["python", *sys.argv])
-        log.info("%s To resume: %s", stop, command if process_count() == 1 else "torchrun again")
+        again = command if process_count() == 1 else "torchrun ..."
+        log.info("%s To go on, run the same command again: %s", stop, again)
         sys.exit(stop.status)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -236,8 +241,8 @@ def exit_status() -> Iterator[None]:
 def _fail(sentence: str) -> typing.NoReturn:
     """Exit with status 1; of several processes, the first to fail says why."""
     if process_count() > 1:
-        from seq2seq.training.distributed import speaks  # imports torch
+        from seq2seq.training.distributed import claim_report  # imports torch
 
-        if not speaks():
+        if not claim_report():
             sys.exit(1)
     sys.exit(f"error: {sentence}")

@@ -14,15 +14,15 @@ def main(runs: list[ExperimentConfig]) -> None:
     from seq2seq.training.run_folder import RunFolder
     from seq2seq.training.trainer import Trainer
 
-    # Whatever a later run needs is looked at before hours go into the first.
-    evaluations = [_evaluation(run) for run in runs]
+    # Check what every run needs before the first one trains for hours.
+    evaluate_configs = [_evaluate_config(run) for run in runs]
     prepared = [prepare(run.corpus, run.tokenization, Path(run.data)) for run in runs]
     for run in runs:
         RunFolder(run).claim()
     for run, data in zip(runs, prepared, strict=True):
         Trainer(run, data).run()
     folders: dict[str, list[str]] = {}
-    for settings in evaluations:
+    for settings in evaluate_configs:
         for evaluation in evaluate(settings):
             name = f"{evaluation.record['test_set']}-{evaluation.record['search']}"
             folders.setdefault(name, []).append(str(evaluation.directory))
@@ -30,7 +30,7 @@ def main(runs: list[ExperimentConfig]) -> None:
         print(f"{_compare(runs[0], name, compared)}\n")
 
 
-def _evaluation(run: ExperimentConfig) -> EvaluateConfig:
+def _evaluate_config(run: ExperimentConfig) -> EvaluateConfig:
     """How ``run`` is evaluated; refuses a missing device or test text."""
     from seq2seq.data.text import read_aligned
     from seq2seq.device import choose_device
@@ -39,7 +39,7 @@ def _evaluation(run: ExperimentConfig) -> EvaluateConfig:
 
     choose_device(run.training.device)
     for text in find_test_texts(run.test_texts, run.corpus).values():
-        read_aligned(text.source, text.target)
+        read_aligned(text.source, text.target)  # only to check the files
     return EvaluateConfig(
         checkpoint=str(RunFolder(run).best),
         decoding=run.decoding,

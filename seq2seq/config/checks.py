@@ -10,7 +10,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 from seq2seq.errors import UserError
 
 LARGEST = 2**63 - 1
-"""The largest valid count, seed or rate; infinity is not valid."""
+"""The largest number that a range without an upper end allows; infinity is not valid."""
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:

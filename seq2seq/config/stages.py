@@ -1,4 +1,4 @@
-"""How translations are searched for and scored, and what each script reads: its groups together."""
+"""How translations are searched for and scored, and and the settings that each script reads."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,13 +17,13 @@ from seq2seq.config.checks import (
     rising,
 )
 from seq2seq.config.corpus import CorpusConfig, TokenizationConfig
-from seq2seq.config.model import ModelConfig
+from seq2seq.config.model import ATTENTION_KINDS, ModelConfig
 from seq2seq.config.training import TrainingConfig
 from seq2seq.errors import UserError
 
 EXAMPLES = ("additive", "dot", "local", "scaled_dot", "softmax_axis", "multi_head")
 """What ``explain`` can walk through."""
-ARM = ("corpus", "tokenization", "model", "training", "seeds")
+SYSTEM_GROUPS = ("corpus", "tokenization", "model", "training", "seeds")
 """What the systems of an experiment may differ in; searched and scored they are alike."""
 SEARCH_NAMES = {
     "length_penalty": "length-penalty",
@@ -153,10 +153,12 @@ class ExperimentConfig(Settings):
             path = Path(name)
             if not path.parts or ".." in path.parts or path.is_absolute() or name == "comparison":
                 raise UserError(f"name={name} cannot be a folder below output; choose another.")
-        for name, arm in self.systems.items():
-            if unlike := set(arm) - set(ARM):
-                raise UserError(f"systems.{name} sets {min(unlike)}; it may set {', '.join(ARM)}.")
-        require_choice("system", self.system, self.systems)
+        for name, settings in self.systems.items():
+            if unlike := set(settings) - set(SYSTEM_GROUPS):
+                raise UserError(
+                    f"systems.{name} sets {min(unlike)}; it may set {', '.join(SYSTEM_GROUPS)}."
+                )
+        require_choice("system", self.system, [*self.systems, *ATTENTION_KINDS])
         require_choice("baseline", self.baseline, self.systems)
         for name in (*self.baselines, *self.baselines.values()):
             require_choice("baselines", name, self.systems)
@@ -181,7 +183,7 @@ class TranslatorSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.average and not self.more_checkpoints:
-            raise UserError("average=true needs more than one; give more_checkpoints=[...].")
+            raise UserError("average=true averages checkpoints; give more_checkpoints=[...].")
 
 
 @dataclass(kw_only=True)

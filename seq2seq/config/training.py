@@ -40,7 +40,7 @@ class OptimizerConfig(Settings):
     """Updates over which the rate rises linearly from zero."""
     schedule: Annotated[str, one_of("constant", "plateau", "inverse_sqrt", "linear")] = "plateau"
     """constant | plateau (multiply by decay_factor when the early-stopping metric stalls) |
-    inverse_sqrt | linear (to zero at max_epochs or max_updates)."""
+    inverse_sqrt | linear (evenly towards zero at the end of max_epochs or max_updates)."""
     decay_factor: Share = 0.5
     """Plateau: factor on the rate."""
     decay_patience: Natural = 1
@@ -93,7 +93,8 @@ class TrainingConfig(Settings):
     save_minutes: NonNegative = 10.0
     """Minutes after which the state is saved between two validations."""
     keep_last: Count = 2
-    """Newest checkpoints kept in addition to the best one: to fall back to, or to average."""
+    """Checkpoints of the newest validations that are kept, besides the best one and the newest of
+    all: to fall back to, or to average."""
     log_every: Count = 50
     """Updates between two lines of metrics."""
     tensorboard: bool = False

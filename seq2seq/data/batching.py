@@ -133,26 +133,26 @@ class BatchPlan:
         self.batch_unit = batch_unit
         self.seed = seed
         self.shuffle = shuffle
-        self._source = pairs.source_lengths
-        self._target = pairs.target_lengths
-        # Sentences in a batch; for batches by tokens, in a batch of average length, EOS included.
-        self._step = batch_size
+        self._source_lengths = pairs.source_lengths
+        self._target_lengths = pairs.target_lengths
+        # In a batch; with batch_unit=tokens in a batch of average length, EOS included.
+        self._sentences = batch_size
         if batch_unit == "tokens":
-            steps = int(self._target.sum(dtype=np.int64)) + len(self._target)
-            self._step = max(1, round(batch_size / (steps / len(self._target))))
+            tokens = int(self._target_lengths.sum(dtype=np.int64)) + len(self._target_lengths)
+            self._sentences = max(1, round(batch_size / (tokens / len(self._target_lengths))))
 
     def epoch(self, number: int) -> list[Int32[np.ndarray, "_"]]:
         """Batches of epoch ``number`` as arrays of pair indices; equal arguments, equal batches.
 
         Indices take 4 bytes: of many millions of pairs there are two copies while they are dealt.
         """
-        count = len(self._source)
+        count = len(self._source_lengths)
         order = np.arange(count, dtype=np.int32)
         if not self.shuffle:
             return self._batches(order, fineness=1.0)
         random = np.random.default_rng([self.seed, number])
         random.shuffle(order)
-        step = self._step
+        step = self._sentences
         chunks = max(1, round(count / (step * CHUNK_BATCHES)))
         # Chunks of equal size, in whole batches, so that only the last batch may be a short one.
         ends = [step * round(count * i / chunks / step) for i in range(1, chunks)]
@@ -172,14 +172,14 @@ class BatchPlan:
         as many bands as there are batches in each, both lengths are divided as finely; ``fineness``
         multiplies the number of bands.
         """
-        step = self._step
-        by_source = chunk[np.argsort(self._source[chunk], kind="stable")]
+        step = self._sentences
+        by_source = chunk[np.argsort(self._source_lengths[chunk], kind="stable")]
         bands = max(1, round(fineness * np.sqrt(len(chunk) / step)))
         ends = [step * round(len(chunk) * i / bands / step) for i in range(1, bands)]
         by_both = []
         for i, band in enumerate(np.split(by_source, ends)):
             # Up, down, up: a batch that spans two bands meets like lengths at the border.
-            key = self._target[band] * (1 if i % 2 == 0 else -1)
+            key = self._target_lengths[band] * (1 if i % 2 == 0 else -1)
             by_both.append(band[np.argsort(key, kind="stable")])
         return self._cut(np.concatenate(by_both))
 
@@ -189,7 +189,7 @@ class BatchPlan:
             return np.split(order, range(self.batch_size, len(order), self.batch_size))
         ends = []
         start = widest = 0
-        for i, length in enumerate((self._target[order] + 1).tolist()):
+        for i, length in enumerate((self._target_lengths[order] + 1).tolist()):
             widest = max(widest, length)
             if i > start and (i + 1 - start) * widest > self.batch_size:
                 ends.append(i)

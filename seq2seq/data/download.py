@@ -17,11 +17,7 @@ TIMEOUT = 20.0
 
 
 def fetch(base: str, name: str, folder: Path) -> Path:
-    """Download ``<base>/<name>`` (http, https or file) into ``folder``, and return the file.
-
-    Raises:
-        UserError: the file could not be downloaded.
-    """
+    """Download ``<base>/<name>`` (http, https, file) into ``folder``; UserError where it fails."""
     base = base.rstrip("/") + "/"
     source = pooch.create(folder, base, registry={name: None}, retry_if_failed=RETRIES)
     local = urllib.parse.urlsplit(base).scheme == "file"

@@ -56,7 +56,7 @@ def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> Path:
     if raw is not None and find_test_names(raw, (config.source, config.target)):
         return raw
     files = [] if raw is None else _raw_files(raw)
-    sizes = (config.max_words, config.max_ratio, config.valid_pairs, config.test_pairs)
+    sizes = (config.max_words, float(config.max_ratio), config.valid_pairs, config.test_pairs)
     states = [(path, path.stat()) for path in files]
     own = [[str(path.resolve()), state.st_size, state.st_mtime_ns] for path, state in states]
     name = digest([json.dumps([RULES, *sizes, *own]).encode()])[:12]

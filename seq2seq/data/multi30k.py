@@ -64,11 +64,7 @@ def text_folder(config: Multi30kCorpus, own: Path | None, folder: Path) -> Path:
 
 
 def verify(config: Multi30kCorpus, texts: Mapping[str, ParallelText]) -> None:
-    """Compare the files that are read, whatever they are called, with their pins.
-
-    Raises:
-        UserError: a file holds another text.
-    """
+    """Compare the files that are read with their pins; UserError where one holds another text."""
     for split, text in texts.items():
         split = "val" if split == "valid" else split
         _verify(f"{split}.{config.source}", text.source)
@@ -79,6 +75,6 @@ def _verify(name: str, path: Path) -> None:
     if (found := content_digest(path)) != DIGESTS[name]:
         raise UserError(
             f"{path} is not Multi30k's {name}: its content has SHA-256 {found}, not "
-            f"{DIGESTS[name]}; delete it or set corpus.mirror to have it downloaded again, or use "
+            f"{DIGESTS[name]}; delete it, or set corpus.mirror, and run again; or use "
             "corpus=files for altered text."
         )

@@ -31,7 +31,7 @@ from seq2seq.data.vocabulary import EOS, SPECIALS, Vocabulary
 from seq2seq.errors import UserError
 from seq2seq.files import digest, make_folder, parse_object, write_json
 
-FORMAT = 3
+FORMAT = 4
 """Version of the cache's layout and of the code that fills it; part of the hash."""
 TOKENIZER_SENTENCES = 1_000_000
 """Most sentences, evenly spaced over the training text, that a subword model learns from. It holds
@@ -74,6 +74,9 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
 
     def fill(folder: Path) -> None:
         counted = _fill(folder, text, corpus, tokenization)
+        for part, found in text.hashes().items():
+            if found != hashes[part]:
+                raise UserError(f"{part} changed while it was prepared; run the command again.")
         write_json(folder / "manifest.json", {**recipe, **counted})
 
     directory = make_folder(data / "prepared" / name, fill)
@@ -89,7 +92,7 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
             skipped=parse_object((directory / "manifest.json").read_bytes())["skipped"],
             hashes=hashes,
         )
-    except (OSError, ValueError, KeyError, UserError) as error:
+    except (OSError, EOFError, ValueError, KeyError, UserError) as error:
         raise UserError(f"The folder {directory} is damaged ({error}); delete it.") from error
 
 
@@ -137,8 +140,7 @@ def _tokenizers(
         return MosesWordTokenizer(source), MosesWordTokenizer(target)
     size = options.vocabulary_size
     assert size is not None  # TokenizationConfig sees to it
-    skipped: Counter[str] = Counter()
-    total = sum(1 for _ in train.pairs(skipped)) + skipped["empty"]
+    total = sum(1 for _ in train.pairs(Counter()))
     limit = TOKENIZER_SENTENCES // 2 if options.joint else TOKENIZER_SENTENCES
 
     def learn(sides: Sequence[str], languages: str) -> bytes:

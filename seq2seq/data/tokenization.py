@@ -179,11 +179,7 @@ class SentencePieceTokenizer(Tokenizer):
 
 
 def load_tokenizer(directory: Path, side: str) -> Tokenizer:
-    """Read back what :meth:`Tokenizer.save` wrote.
-
-    Raises:
-        UserError: a file is missing or does not describe a tokenizer.
-    """
+    """Read back what :meth:`Tokenizer.save` wrote; UserError where a file is missing or damaged."""
     path = directory / f"tokenizer.{side}.json"
     try:
         description = parse_object(path.read_bytes())
@@ -286,11 +282,7 @@ class TextCodec:
 
     @classmethod
     def load(cls, directory: Path, side: str) -> "TextCodec":
-        """Read back what :meth:`save` wrote.
-
-        Raises:
-            UserError: a file is missing or damaged.
-        """
+        """Read back what :meth:`save` wrote; UserError where a file is missing or damaged."""
         return cls(
             load_tokenizer(directory, side), Vocabulary.load(directory / f"vocabulary.{side}.tsv")
         )

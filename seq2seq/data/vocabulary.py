@@ -78,11 +78,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: Path) -> "Vocabulary":
-        """Read back what :meth:`save` wrote, exactly.
-
-        Raises:
-            UserError: the file is missing or not such a list.
-        """
+        """Read back what :meth:`save` wrote; UserError where it is missing or something else."""
         try:
             # Bytes, not text mode: pieces may hold "\r" or U+2028, which are no line ends here.
             lines = path.read_bytes().decode("utf-8").split("\n")

@@ -32,13 +32,13 @@ def beam_search(
 ) -> list[list[SearchResult]]:
     """The ``n_best`` hypotheses of each sentence, best first; beam 1 is greedy search.
 
-    At each step the K best one-piece extensions of a sentence's hypotheses are kept, K being the
-    beam less the hypotheses already finished, as in GroundHog, the program of Bahdanau et al. 2014.
+    At each step a sentence keeps its best one-piece extensions: as many as the beam, less its
+    hypotheses already finished (as in GroundHog, the program of Bahdanau et al. 2014).
     Finished ones rank by score; where none finishes within the cap, the unfinished ones do.
 
-    A sentence is left early only when that cannot change its result: log-probabilities only fall,
-    so a hypothesis ends at best with what it has now, divided by the divisor of the cap. A result
-    does not depend on the other sentences.
+    The search of a sentence ends before its cap only when to go on cannot change its result: as
+    log-probabilities only fall, a hypothesis ends at best with what it has now, divided by the
+    divisor of the cap. A result does not depend on the other sentences.
 
     Args:
         model: in evaluation mode; the caller sets autocast.
@@ -118,8 +118,8 @@ def _extend(
 class FinishedHypotheses:
     """Up to K finished hypotheses of each of B sentences, in the order in which they came.
 
-    There are P = K + 1 columns: the last one takes what is not kept. To select by a boolean index
-    instead would wait for a GPU's answer.
+    There are K + 1 columns, K being the beam: the last one takes what is not kept. To select by a
+    boolean index instead would wait for a GPU's answer.
     """
 
     def __init__(self, batch: int, beam: int, longest: int, device: torch.device) -> None:
@@ -172,5 +172,5 @@ def _results(
         for score, total, row in zip(scores, totals, ids, strict=True)
         if score > -torch.inf
     ]
-    # A model whose scores are NaN finds nothing.
+    # Without a finite score (NaN): an empty translation, counted as cut.
     return results or [SearchResult([], -torch.inf, -torch.inf, True)]

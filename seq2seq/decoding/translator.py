@@ -33,7 +33,7 @@ class Hypothesis:
     text: str
     """Running text on one line; empty for a blank source."""
     score: float
-    """Log-probability by length, less the coverage penalty; hypotheses rank by it."""
+    """Log-probability / length ** length_penalty; hypotheses rank by it."""
     log_probability: float
     """Of all pieces and the end, in nats."""
     pieces: list[str]

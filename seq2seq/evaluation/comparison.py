@@ -90,13 +90,12 @@ class Comparison:
     """Systems side by side."""
 
     corpus: str | None
-    """Like the two below: as the records say, None where they do not agree."""
+    """This and the two below: what the records of all models say; None where they differ."""
     test_set: str | None
     search: str | None
     empty_sources: int
     systems: list[System]
-    """The baseline first, then those measured against it, by name; then the same of each other
-    system that is measured against none."""
+    """A baseline, then the systems measured against it, by name; then the next baseline."""
     gaps: list[Gap]
     """One for each system that is measured against another, in the order of ``systems``."""
     config_differences: dict[str, dict[str, list[Any]]]
@@ -150,11 +149,11 @@ def compare_systems(
     stacked = {name: np.stack(list(of_seed.values())) for name, of_seed in counts.items()}
     systems = []
     for name in names:
-        seeds = list(groups[name].values())
-        rows = score_rows([(seed.texts, seed.counts) for seed in seeds], config)
-        rows = [row for row in rows if row.words != KNOWN]
-        course = trend(stacked[name], members, config)
-        systems.append(System(name, list(groups[name]), seeds, rows, course))
+        of_seeds = list(groups[name].values())
+        rows = score_rows([(e.texts, e.counts) for e in of_seeds], config)  # over all seeds
+        rows = [row for row in rows if row.words != KNOWN]  # which only evaluate shows
+        change = trend(stacked[name], members, config)
+        systems.append(System(name, list(groups[name]), of_seeds, rows, change))
     gaps = []
     for name in (name for name in names if name in against):
         ours, theirs = stacked[name], stacked[against[name]]
@@ -162,8 +161,8 @@ def compare_systems(
             compare_paired(theirs[:, chosen], ours[:, chosen], config) if chosen.any() else None
             for chosen in (*members.values(), np.ones(len(words), dtype=bool))
         ]
-        growth = difference_in_differences(counts[against[name]], counts[name], words, config)
-        gaps.append(Gap(name, against[name], paired, growth))
+        difference = difference_in_differences(counts[against[name]], counts[name], words, config)
+        gaps.append(Gap(name, against[name], paired, difference))
     by_models = [evaluation for evaluation in evaluations if not evaluation.given] or evaluations
 
     def shared(key: str) -> Any:
@@ -199,7 +198,7 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, dict[int | N
     """System -> seed -> evaluation, seeds rising.
 
     Where experiments or searches differ, they become a part of the name; so do the seeds of several
-    models as one, where others of the name have other seeds.
+    models as one, where models of other seeds have the same name.
 
     Raises:
         UserError: two evaluations are of one system and seed, or a system that was given has the
@@ -209,9 +208,8 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, dict[int | N
     experiments, searches = (
         {record.get(key) for record in ours} for key in ("experiment", "search")
     )
-    without_seed = Counter(
-        e.record.get("system") for e in evaluations if e.record.get("seed") is None
-    )
+    members = {(e.record.get("system"), _member_seeds(e)) for e in evaluations}
+    ambiguous = Counter(system for system, _ in members)
     groups: dict[str, dict[int | None, Evaluation]] = {}
     for evaluation in evaluations:
         record, seed = evaluation.record, evaluation.record.get("seed")
@@ -220,8 +218,8 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, dict[int | N
             name = f"{record['experiment']}/{name}"
         if len(searches) > 1 and not evaluation.given and record.get("search"):
             name = f"{name} ({record['search']})"
-        if seed is None and record.get("members") and without_seed[record.get("system")] > 1:
-            name = f"{name} (seeds {', '.join(str(m.get('seed')) for m in record['members'])})"
+        if seed is None and record.get("members") and ambiguous[record.get("system")] > 1:
+            name = f"{name} (seeds {_member_seeds(evaluation)})"
         group = groups.setdefault(name, {})
         clash = [e for s, e in group.items() if s == seed or e.given != evaluation.given]
         if clash:
@@ -235,6 +233,10 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, dict[int | N
         name: dict(sorted(group.items(), key=lambda item: (item[0] is not None, item[0] or 0)))
         for name, group in groups.items()
     }
+
+
+def _member_seeds(evaluation: Evaluation) -> str:
+    return ", ".join(str(m.get("seed")) for m in evaluation.record.get("members") or [])
 
 
 def arrange(
@@ -302,7 +304,7 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
 
 
 def _settings(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What shaped the training, by dotted key, with the precision that "auto" came to."""
+    """The settings that are compared, by dotted key, with the precision that "auto" became."""
     flat = flatten(record["config"])
     trainings = [record.get("training"), *(m.get("training") for m in record.get("members") or [])]
     precisions = [run["precision"] for run in trainings if run and run.get("precision")]

@@ -45,8 +45,8 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
 
     With a checkpoint, each search of each test set has a folder, ``<test set>-<search>``; they are
     returned test set by test set, in the order of ``EvaluateConfig.searches``. Several checkpoints
-    are evaluated as one system, in the run folder of the first. A folder that holds these
-    translations already is scored again, not translated.
+    are evaluated as one system, in the run folder of the first. Translations that a
+    folder holds already are scored again, not made again.
 
     Raises:
         UserError: no such checkpoint, test set or text, checkpoints that do not go together, texts
@@ -64,17 +64,17 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
     output = Path(config.output) if config.output else system.runs[0] / "evaluations"
     test_sets = find_test_sets(config, system.checkpoints[0].config.corpus)
     lines = {name: read_aligned(text.source, text.target) for name, text in test_sets.items()}
-    maps = {name: lines_to_draw(config, name, sources) for name, (sources, _) in lines.items()}
+    maps = {name: _lines_to_draw(config, name, sources) for name, (sources, _) in lines.items()}
     plan = []
     for name, text in test_sets.items():
         for search in config.searches():
             directory = output / "-".join([name, search.name, *system.suffix])
             identity = system.identity(search, text, output)
-            require_same_subject(directory, identity)  # before the work
+            _require_same_subject(directory, identity)  # before the work
             plan.append((directory, identity, name, search))
 
     @cache
-    def references(name: str) -> ReferenceScores:
+    def reference_scores(name: str) -> ReferenceScores:
         return score_references(system.translator, *lines[name], config.decoding.batch_size)
 
     evaluations = []
@@ -83,10 +83,10 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
         finished = _finished(directory, identity)
         if finished is None:
             texts, speed = _translate(system.translator, lines[name], search)
-            texts = replace(texts, reference_scores=references(name))
+            texts = replace(texts, reference_scores=reference_scores(name))
             record |= speed
         else:
-            log.info("%s is already evaluated.", directory)
+            log.info("%s holds these translations already; scoring them again.", directory)
             texts = finished.texts
             # The run may have continued without a better checkpoint, or have been moved away.
             training = record["training"] or finished.record["training"]
@@ -112,7 +112,7 @@ class _System:
     translator: Translator
     checkpoints: list[Checkpoint]
     suffix: list[str]
-    """Of the name of several together: ``ensemble2``, ``average3``."""
+    """Ends the names of several as one: ``["ensemble2"]``, ``["average3"]``; [] for one alone."""
 
     @classmethod
     def load(cls, config: EvaluateConfig) -> "_System":
@@ -138,7 +138,7 @@ class _System:
                 {"path": os.path.relpath(c.directory, output), "sha256": c.sha256}
                 for c in self.checkpoints
             ],
-            "together": self.suffix,
+            "combination": self.suffix,
             "source": content_digest(text.source),
             "reference": content_digest(text.target),
             "search": settings,
@@ -200,12 +200,8 @@ def _translate(
     return texts, {"seconds": round(seconds, 2), "sentences_per_second": speed}
 
 
-def lines_to_draw(config: EvaluateConfig, name: str, sources: list[str]) -> list[int]:
-    """Lines whose attention is kept: those of ``EvaluateConfig.maps`` and a few of every length.
-
-    Raises:
-        UserError: the test set has no such line.
-    """
+def _lines_to_draw(config: EvaluateConfig, name: str, sources: list[str]) -> list[int]:
+    """Lines, from 0, whose attention is kept: ``config.maps``, and a few of every length."""
     for line in config.maps:
         if line > len(sources):
             raise UserError(
@@ -240,17 +236,14 @@ def _evaluate_given(config: EvaluateConfig) -> Evaluation:
         **environment_record(torch.device("cpu")),
     }
     directory = output / f"{source.name}-{config.system}"
-    require_same_subject(directory, identity)
+    _require_same_subject(directory, identity)
     return write_evaluation(directory, Translations(*lines, capped=[]), config.evaluation, record)
 
 
-def require_same_subject(directory: Path, identity: dict[str, Any]) -> None:
-    """Refuse to replace an evaluation of something else.
+def _require_same_subject(directory: Path, identity: dict[str, Any]) -> None:
+    """Refuse to replace an evaluation of another system, text, search or precision.
 
-    A checkpoint, or a file of hypotheses, that has changed in its place is still the same one.
-
-    Raises:
-        UserError: the folder holds the evaluation of another system, text, search or precision.
+    What is at the same path may be evaluated again after it has changed.
     """
     try:
         stored = parse_object((directory / SCORES).read_bytes())["record"]["identity"]
@@ -265,7 +258,7 @@ def require_same_subject(directory: Path, identity: dict[str, Any]) -> None:
     )
     if different:
         raise UserError(
-            f"{directory} holds the evaluation of something else ({', '.join(different)} differs), "
+            f"{directory} holds the evaluation of something else (other {', '.join(different)}), "
             "which is not replaced; give output=ANOTHER_FOLDER, or move that folder away."
         )
 

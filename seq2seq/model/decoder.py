@@ -1,8 +1,8 @@
 """The LSTM that writes the target sentence, in the order of Bahdanau or of Luong.
 
-:meth:`Decoder.step` writes one word; :meth:`Decoder.forward` gives the same numbers for a whole
-known target, by the plain loop over the steps or, where :meth:`Decoder.fast_forward` knows how,
-by one operation with its own gradient (:mod:`seq2seq.model.fast.scan`).
+:meth:`Decoder.step` reads one word and gives the readout for the next. :meth:`Decoder.forward`
+gives the same numbers for a whole known target: by the plain loop over the steps, or by one operation
+with its own gradient (:mod:`seq2seq.model.fast.scan`), where :meth:`Decoder.fast_forward` has one.
 """
 
 from abc import ABC, abstractmethod
@@ -24,7 +24,7 @@ class DecoderState(NamedTuple):
     """What one step hands to the next."""
 
     hidden: Float[Tensor, "L R H"]
-    """In search that of a single layer is in the type of the products, from the first step."""
+    """In search with one layer it has the type of the matrix products, the only ones to read it."""
     cell: Float[Tensor, "L R H"]
     attention: Float[Tensor, "R P"]
     """The attention's own state; empty for most kinds."""
@@ -88,10 +88,10 @@ class Decoder(nn.Module, ABC):
         self.upper_gates = nn.ModuleList(
             nn.Linear(2 * hidden, 4 * hidden) for _ in range(config.layers - 1)
         )
-        self.known_size = hidden + context_size
+        self.state_and_context_size = hidden + context_size
         self.readout_kind = config.readout
         pairs = 2 if config.readout == "maxout" else 1
-        width = self.known_size + (embedding_size if self.attends_first else 0)
+        width = self.state_and_context_size + (embedding_size if self.attends_first else 0)
         self.readout_layer = nn.Linear(width, embedding_size * pairs)
         self.dropout = Dropout(dropout)
 
@@ -105,7 +105,7 @@ class Decoder(nn.Module, ABC):
     def fast_forward(
         self, embedded: Float[Tensor, "B T E"], state: DecoderState, source: Source
     ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]] | None:
-        """The numbers of the plain loop, faster; the weights may carry no gradient.
+        """The numbers of the plain loop, faster; the weights may come without a gradient.
 
         None where no faster way is known.
         """
@@ -113,7 +113,7 @@ class Decoder(nn.Module, ABC):
     def step(
         self, word: Words, state: DecoderState, source: Source
     ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
-        """Write one word after ``word``: readout, new state, attention weights.
+        """One step after ``word``: readout for the next word, new state, attention weights.
 
         Rows are hypotheses, R = N x W, W of each of the N sentences; training has W = 1.
         """
@@ -147,7 +147,7 @@ class Decoder(nn.Module, ABC):
         """s_0 = tanh(W_s summary), hidden and cell of every layer.
 
         The paper (appendix A.2.2) starts from the backward reader's last state alone. Here both
-        directions enter, in both arms: the baseline has nothing else to know the sentence by.
+        directions enter, with and without attention: the baseline has nothing else.
         """
         start = torch.tanh(to_float32(self.initial(source.summary)))
         hidden, cell = start.view(len(start), 2, self.layers, -1).permute(1, 2, 0, 3)
@@ -174,9 +174,8 @@ class Decoder(nn.Module, ABC):
     def known_states(
         self, gates: Float[Tensor, "T B G"], state: DecoderState
     ) -> Float[Tensor, "B T H"]:
-        """The top layer's states of all steps, layer by layer, where no step waits for a context.
-
-        ``gates`` is all that enters the lowest layer's gates but its own state.
+        """The top layer's states of all steps, layer by layer; possible where no step waits for a
+        context. ``gates`` is what enters the lowest layer's gates besides its own state.
         """
         recurrent = self.state_gates.weight[:, -state.hidden.shape[2] :]
         hidden = lstm_scan(gates, state.hidden[0], state.cell[0], recurrent)

@@ -58,7 +58,7 @@ def initialize_uniform(model: nn.Module) -> None:
                     _spread(weight, len(weight) // 4)
                     if isinstance(bias, Tensor):  # gates are ordered i, f, g, o
                         bias.chunk(4)[1].fill_(1.0)
-                module.readout_layer.weight[:, : module.known_size] *= READOUT_GAIN
+                module.readout_layer.weight[:, : module.state_and_context_size] *= READOUT_GAIN
 
 
 def _spread(parameter: Tensor, width: int) -> None:

@@ -109,9 +109,9 @@ class TranslationModel(nn.Module):
         source_lengths: Int[Tensor, "B"],
         target_input: Int[Tensor, "B T"],
     ) -> Float[Tensor, "B T E"]:
-        """Readouts for every position of a known target; :meth:`logits` makes them scores.
+        """Readouts for every position of a known target.
 
-        They are kept apart so that scores are computed only where the target is real.
+        ``training/loss.py`` applies the softmax layer to them, only where the target is real.
         """
         embedded = self.dropout(self.target_embedding(target_input))
         readouts, _ = self.decoder(embedded, self.encode(source, source_lengths))

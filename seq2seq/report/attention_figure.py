@@ -32,8 +32,8 @@ MEASURES: dict[str, tuple[str, str, Callable[[ReferenceScores], list[float | Non
     ),
     "Distance": (
         "Distance of attention from the diagonal",
-        "0: attention follows the source in order. 1/3, and more in short sentences: all weights "
-        "are equal.",
+        "0: attention follows the source in order. If all weights are equal it is 1/3, and more in "
+        "short sentences.",
         lambda scores: scores.off_diagonal,
     ),
 }
@@ -43,8 +43,8 @@ MEASURES: dict[str, tuple[str, str, Callable[[ReferenceScores], list[float | Non
 def choose_maps(evaluation: Evaluation) -> list[AttentionMap]:
     """The maps asked for with ``maps=[...]``; else a few of readable size, from short to long."""
     maps, asked = evaluation.texts.maps, evaluation.record.get("maps")
-    if asked:
-        return [drawn for drawn in maps if drawn.line + 1 in asked]
+    if chosen := [drawn for drawn in maps if drawn.line + 1 in (asked or ())]:
+        return chosen
     by_size = sorted(maps, key=lambda drawn: (_size(drawn), drawn.line))
     readable = [drawn for drawn in by_size if _size(drawn) <= LONGEST] or by_size[:1]
     places = np.linspace(0, len(readable) - 1, min(MAPS, len(readable)))
@@ -63,8 +63,7 @@ def attention_figure(evaluation: Evaluation) -> Figure:
     room = WIDTH / 2 - WORDS
     rows = [maps[start : start + 2] for start in range(0, len(maps), 2)]
     heights = [
-        min(1.4 * room, max(room * len(m.hypothesis) / max(len(m.source), 1) for m in row))
-        for row in rows
+        min(1.4 * room, max(room * len(m.hypothesis) / len(m.source) for m in row)) for row in rows
     ]
     height = sum(heights) + WORDS * len(rows) + 1.3
     note = "Across: the source; down: the translation. Black: a weight of 0, white: of 1."

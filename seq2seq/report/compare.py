@@ -54,7 +54,7 @@ def compare(config: CompareConfig) -> str:
 
     Returns one screen for a terminal: the scores, whether the gaps grow, where to look closer.
 
-    Writes table.md, scores.json with every number of it, page.html, and as .png and .svg: figure;
+    Writes table.md, scores.json with the scores and gaps, page.html, and as .png and .svg: figure;
     heatmap for more than four systems; curves of the trainings whose folders are still there;
     attention-<system> of the first seed of each that attends, and focus, attention by source
     length; loss-by-position. Files that an earlier comparison in that folder wrote are removed.
@@ -170,7 +170,7 @@ def alignment_tables(comparison: Comparison) -> list[Table]:
 
 
 def _numbers(comparison: Comparison) -> dict[str, Any]:
-    """Every number of a comparison, as JSON."""
+    """The scores, gaps and settings of a comparison, as JSON."""
     return {
         "corpus": comparison.corpus,
         "test_set": comparison.test_set,

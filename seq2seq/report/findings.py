@@ -1,4 +1,4 @@
-"""What a comparison says, in plain words. Each sentence is computed, and each can say "nothing"."""
+"""What a comparison says, in plain words; each sentence can also say that there is no effect."""
 
 from seq2seq.evaluation.comparison import Comparison, Gap, System
 from seq2seq.evaluation.lengths import FEW, ScoreRow
@@ -32,7 +32,7 @@ def growth_in_words(gap: Gap) -> str:
             f"{SHORT_WORDS} words and of more than {LONG_WORDS}."
         )
     if min(growth.long_sentences, growth.short_sentences) < FEW:
-        verdict = f"Fewer than {FEW} short or long sentences are too few to conclude from"
+        verdict = f"Fewer than {FEW} short or long sentences, too few to conclude"
     elif growth.difference.low > 0:
         verdict = f"{gap.system} helps more on long sentences"
     elif growth.difference.high < 0:

@@ -32,9 +32,9 @@ class Example:
 def examples(comparison: Comparison) -> list[Example]:
     """Sentences of every bucket, short ones first.
 
-    A few are chosen by the sources alone. Others are those on which the last system of the first
-    gap gains and loses most against its baseline, in BLEU of the sentence alone; of one system,
-    its best and its worst.
+    A few are chosen by the sources alone. Others are those on which the system of the first gap
+    gains and loses most against its baseline, in BLEU of the sentence alone; of one system, its
+    best and its worst.
     """
     texts = comparison.systems[0].first.texts
     tokenize = comparison.settings.tokenize

@@ -59,7 +59,7 @@ DPI = 200
 def look(index: int) -> tuple[str, LineStyleType, str]:
     """Colour, line and marker of the system of that number; no two of the first 49 are alike.
 
-    Systems differ in all three, so that a figure survives grey printing.
+    The first differ in all three, so that a figure survives grey printing.
     """
     again = index // len(COLOURS)  # the next round of colours has other lines and markers
     return (

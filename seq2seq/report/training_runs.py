@@ -16,7 +16,7 @@ from seq2seq.report.tables import Table, or_dash
 from seq2seq.training.metrics import JsonlLog
 
 READING = ("corpus.", "tokenization.")
-"""Settings of which text is read, and in which pieces."""
+"""Settings that decide which text is read, and how it is cut."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from seq2seq.model.translation import TranslationModel
 from seq2seq.training.distributed import ProcessGroup
 from seq2seq.training.metrics import IntervalMetrics
 from seq2seq.training.optimization import LearningRate
-from seq2seq.training.run_folder import OTHERWISE, RunFolder
+from seq2seq.training.run_folder import REMEDY, RunFolder
 
 log = logging.getLogger(__name__)
 
@@ -140,7 +140,7 @@ class CheckpointManager:
         if not all(saved.encodes_like(prepared) for saved, prepared in codecs):
             raise UserError(
                 f"{folder} has other vocabularies than the prepared text {self.data.directory}; "
-                f"{OTHERWISE}."
+                f"{REMEDY}."
             )
         load_optimizer(folder, self.optimizer)
         self.model.load_state_dict(checkpoint.model.state_dict())

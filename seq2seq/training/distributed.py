@@ -104,42 +104,42 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
         logging.disable(logging.WARNING)
     # All processes leave NCCL together: one that fails alone would wait for the others and say
     # nothing. So it just ends, and torchrun ends them.
-    leaves = backend == "gloo"
+    leave_together = backend == "gloo"
     try:
         dist.init_process_group(
             backend, store=_store(), rank=group.rank, world_size=size, timeout=TIMEOUT
         )
         yield group
-        leaves = True
+        leave_together = True
     except UserError:
-        speaks()  # before the others can notice that this one leaves
+        claim_report()  # before the others can notice that this one leaves
         raise
     except RuntimeError as error:
         if not isinstance(error, dist.DistError) and "gloo" not in str(error):
             raise
-        speaks()
+        claim_report()
         raise UserError(
             "Another process of this training has ended; run the same command again to resume "
             "from the newest checkpoint."
         ) from error
     except Interrupted as stop:
-        leaves = True
+        leave_together = True
         if group.is_first:
             raise
         raise SystemExit(stop.status) from None
     finally:
         logging.disable(logging.NOTSET)
-        if leaves and dist.is_initialized():
+        if leave_together and dist.is_initialized():
             dist.destroy_process_group()
 
 
-def speaks() -> bool:
-    """Whether this process is to report why a training failed: the first one that asks is."""
+def claim_report() -> bool:
+    """Be the process that reports why training failed; False where another one is already."""
     if process_count() == 1:
         return True
     rank = os.environ["RANK"]
     try:
-        return _store().compare_set("speaker", "", rank) == rank.encode()
+        return _store().compare_set("reporter", "", rank) == rank.encode()
     except RuntimeError:  # nobody is left to ask
         return True
 

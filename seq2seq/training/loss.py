@@ -25,7 +25,7 @@ class BatchLoss(NamedTuple):
     """Sums over the real target positions of a batch, end of sentence included."""
 
     smoothed: Float[Tensor, ""]
-    """What training minimises, times ``scale``."""
+    """The label-smoothed loss, times ``scale``; what training minimises."""
     negative_log_likelihood: Float[Tensor, ""]
     """In nats, not scaled; exp of its mean per token is the perplexity. Carries no gradient."""
 
@@ -111,8 +111,8 @@ class _OutputLoss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, incoming: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         gradients = ctx.saved_tensors
-        # An incoming one is the rule (`scale` is there for that), and a pass over an array of the
-        # weight's size is not free; on a GPU it is cheaper than to wait for the number.
+        # The incoming gradient is usually 1 (`scale` is there for that), and a pass over an array as
+        # large as the weight is not free; on a GPU it is cheaper than to wait for the number.
         if incoming.device.type != "cpu" or incoming != 1:
             gradients = tuple(incoming * kept for kept in gradients)
         return *gradients, None, None

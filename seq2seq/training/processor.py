@@ -27,11 +27,11 @@ TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # of mallopt(3)
 MEGABYTE = 1 << 20
 IDLE = 400 * 1000 * 1000
 """Bytes of idle memory kept; more are returned, since gaps between long-lived arrays would grow."""
-SECONDS = 3.0
-"""Between two returns, so that fetching the memory again hardly counts."""
+TRIM_INTERVAL = 3.0
+"""Least seconds between two returns, so that fetching the memory again hardly counts."""
 
 _glibc = ctypes.CDLL(None) if platform.libc_ver()[0] == "glibc" else None
-_returned = -SECONDS
+_returned = -TRIM_INTERVAL
 
 
 class Threads:
@@ -81,7 +81,10 @@ class Threads:
 
 @contextmanager
 def freed_memory_kept() -> Iterator[None]:
-    """A context in which the heap grows by 64 MB and keeps 2 GB; then glibc's own numbers again."""
+    """A context in which the heap grows by 64 MB and gives nothing back by itself.
+
+    Afterwards it gives back what is free beyond 64 MB.
+    """
     _set({MMAP_THRESHOLD: 32 * MEGABYTE, TRIM_THRESHOLD: (1 << 31) - 1, TOP_PAD: 64 * MEGABYTE})
     try:
         yield
@@ -94,7 +97,7 @@ def return_idle_memory() -> None:
     global _returned
     if _glibc is None or not hasattr(_glibc, "mallinfo2"):
         return
-    if time.monotonic() >= _returned + SECONDS:
+    if time.monotonic() >= _returned + TRIM_INTERVAL:
         _glibc.mallinfo2.restype = _MallocInfo
         if _glibc.mallinfo2().sizes[8] > IDLE:  # fordblks
             _glibc.malloc_trim(ctypes.c_size_t(0))

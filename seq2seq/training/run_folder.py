@@ -34,8 +34,9 @@ NOT_PART_OF_A_RUN = (
     "training.max_nonfinite_updates",
     "training.save_minutes",
 )
-"""Settings of where files are (text is compared by its hashes) and of how results are shown."""
-OTHERWISE = "choose another name=, seed= or output=, or move that folder away"
+"""Settings that may change when a run is resumed: where files are (text is compared by its hashes),
+what is saved and logged, the device, and what only other stages read."""
+REMEDY = "choose another name=, seed= or output=, or move that folder away"
 
 
 def identity(config: dict[str, Any]) -> dict[str, Any]:
@@ -73,11 +74,7 @@ class RunFolder:
             remove_checkpoint(folder)
 
     def lock(self) -> contextlib.AbstractContextManager[object]:
-        """A context that keeps other processes from training in this folder.
-
-        Raises:
-            UserError: one of them does.
-        """
+        """A context that locks the folder; UserError where another process trains in it."""
         try:
             return FileLock(self.path / "lock").acquire(blocking=False)
         except Timeout:
@@ -99,7 +96,7 @@ class RunFolder:
             if old.get(key) != new.get(key):
                 raise UserError(
                     f"{self.path} holds a run of another config: {key} was {old.get(key)} and is "
-                    f"now {new.get(key)}; {OTHERWISE}."
+                    f"now {new.get(key)}; {REMEDY}."
                 )
 
     def require_text(self, hashes: dict[str, str]) -> None:
@@ -108,7 +105,7 @@ class RunFolder:
             if hashes.get(name) != digest:
                 raise UserError(
                     f"{self.path} was trained on another text: {name} has changed since; restore "
-                    f"it, {OTHERWISE}."
+                    f"it, {REMEDY}."
                 )
 
     @property

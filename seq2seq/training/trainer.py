@@ -32,7 +32,7 @@ from seq2seq.training.validation import Validator
 
 log = logging.getLogger(__name__)
 
-LOWER_THE_RATE = (
+ADVICE = (
     "train again under another name= with a lower training.optimizer.learning_rate or more "
     "training.optimizer.warmup_updates."
 )
@@ -60,16 +60,19 @@ class Trainer:
             config.model, len(data.source.vocabulary), len(data.target.vocabulary)
         ).to(self.device)
         self.optimizer = build_optimizer(self.model, training.optimizer)
-        machine = self.device, self.precision, group
-        self.step = TrainingStep(self.model, self.optimizer, training, *machine)
+        self.step = TrainingStep(
+            self.model, self.optimizer, training, self.device, self.precision, group
+        )
         self.plan = BatchPlan(data.train, training.batch_size, training.batch_unit, config.seed)
         self._epoch_length = len(self._updates(0))
         self._most_updates = min(
             training.max_epochs * self._epoch_length, training.max_updates or sys.maxsize
         )
-        self.rate = LearningRate(self.optimizer, training.optimizer, self._most_updates)
+        self.learning_rate = LearningRate(self.optimizer, training.optimizer, self._most_updates)
         buckets = config.evaluation.length_buckets
-        self.validator = Validator(self.model, data, training, buckets, *machine)
+        self.validator = Validator(
+            self.model, data, training, buckets, self.device, self.precision, group
+        )
         self.conditions = {
             "device": self.device.type,
             "precision": str(self.precision).removeprefix("torch."),
@@ -84,7 +87,7 @@ class Trainer:
             data,
             self.model,
             self.optimizer,
-            self.rate,
+            self.learning_rate,
             self.conditions,
             group,
         )
@@ -148,7 +151,7 @@ class Trainer:
         self._threads = Threads(
             fixed=not training.adapt_threads or training.deterministic or self.group.size > 1
         )
-        self._clock = time.monotonic() - self.progress.seconds
+        self._started = time.monotonic() - self.progress.seconds  # as if it had never stopped
         self._saved = time.monotonic()
         bar = tqdm(
             total=self._most_updates,
@@ -160,7 +163,7 @@ class Trainer:
             dynamic_ncols=True,
         )
         with logging_redirect_tqdm(), bar, freed_memory_kept():
-            while not (reason := self._end()):
+            while not (reason := self._reason_to_end()):
                 self._train_epoch(bar, interruption)
         if self.progress.validated_update < self.progress.update:
             self._validate()
@@ -175,7 +178,7 @@ class Trainer:
         )
         (number,) = self.group.maximum(interruption.received or 0)
         if number:  # too late to stop this training, but what follows must not begin
-            raise Interrupted(number, f"Stopped; training into {path} has finished.")
+            raise Interrupted(number, f"The training into {path} had just finished.")
 
     def _resume(self) -> None:
         """Restore the newest checkpoint of this run, when there is one."""
@@ -187,7 +190,7 @@ class Trainer:
         for entries in (self.metrics, self.nonfinite):
             entries.rewind(progress.update, progress.validated_update)
 
-    def _end(self) -> str | None:
+    def _reason_to_end(self) -> str | None:
         """Why training is over; None while it is not."""
         training, progress = self.config.training, self.progress
         if progress.stale >= training.patience:
@@ -204,16 +207,16 @@ class Trainer:
         """Make the remaining updates of the current epoch."""
         training, progress = self.config.training, self.progress
         updates = self._updates(progress.epoch)
-        progress.position %= len(updates)  # one that was altered might not end
+        progress.position %= len(updates)  # beyond the end, training would not end
         for batches in updates[progress.position :]:
-            rate = self.rate.apply(progress.update + 1)
+            rate = self.learning_rate.apply(progress.update + 1)
             self._update(batches)
             bar.update()
             epoch_ends = progress.position == len(updates)
             every = training.validate_every
             validates = progress.update % every == 0 if every else epoch_ends
             logs = progress.update % training.log_every == 0
-            if logs or validates or epoch_ends or self._end():
+            if logs or validates or epoch_ends or self._reason_to_end():
                 self._log_updates(rate, bar)
             if epoch_ends:
                 progress.epoch += 1
@@ -228,7 +231,7 @@ class Trainer:
                 self._stop(number)
             if due:
                 self._save_interim()
-            if self._end():
+            if self._reason_to_end():
                 return
 
     def _update(self, batches: list[np.ndarray]) -> None:
@@ -254,22 +257,21 @@ class Trainer:
     # -- validation, checkpoints -----------------------------------------------------------------
 
     def _validate(self) -> None:
-        """Measure the dev set and save the newest checkpoint, and the best one if it is."""
+        """Validate and save a checkpoint; save it as the best one, too, if the metric improved."""
         progress, metric = self.progress, self.config.training.early_stopping_metric
         validation = self.validator.run()
         if not math.isfinite(validation.loss):  # such weights must not become a checkpoint
             raise UserError(
-                f"The dev loss became {validation.loss} by update {progress.update}; "
-                f"{LOWER_THE_RATE}"
+                f"The dev loss became {validation.loss} by update {progress.update}; {ADVICE}"
             )
         progress.validated_update = progress.update
         value, best = getattr(validation, metric), progress.best_metric
         improved = best is None or (value < best if metric == "loss" else value > best)
-        self.rate.after_validation(improved)
+        self.learning_rate.after_validation(improved)
         progress.stale += 1
         if improved:
             progress.best_metric, progress.best_update, progress.stale = value, progress.update, 0
-        progress.seconds = time.monotonic() - self._clock
+        progress.seconds = time.monotonic() - self._started
         entry = {"kind": "validation", "update": progress.update, "epoch": self._epochs_done()}
         self.metrics.add({**entry, **asdict(validation), "seconds": progress.seconds})
         log.info(
@@ -288,7 +290,7 @@ class Trainer:
 
     def _save_interim(self) -> None:
         self._fetch_metrics()
-        self.progress.seconds = time.monotonic() - self._clock
+        self.progress.seconds = time.monotonic() - self._started
         folder = self.folder.checkpoint(self.progress.update, interim=True)
         self.checkpoints.save(folder, self.progress, self.interval)
         self._saved = time.monotonic()
@@ -324,7 +326,7 @@ class Trainer:
             raise UserError(
                 f"{self.progress.nonfinite} updates had no finite loss or gradient, more than "
                 f"training.max_nonfinite_updates={limit}; {self.nonfinite.path} lists their lines: "
-                f"{LOWER_THE_RATE}"
+                f"{ADVICE}"
             )
 
     def _log_updates(self, rate: float, bar: tqdm) -> None:

@@ -154,6 +154,20 @@ def test_nothing_left_to_train_on_says_why(tmp_path):
 def test_a_damaged_folder_is_named(tmp_path, name):
     config = corpus(tmp_path / "text")
     directory = prepare(config, WORDS, tmp_path).directory
-    (directory / name).write_bytes(b"torn")
-    with pytest.raises(UserError, match=directory.name):
+    for content in (b"torn", b""):
+        (directory / name).write_bytes(content)
+        with pytest.raises(UserError, match=directory.name):
+            prepare(config, WORDS, tmp_path)
+
+
+def test_text_that_changes_meanwhile_is_not_kept(tmp_path, monkeypatch):
+    config, fill = corpus(tmp_path / "text"), preparation._fill
+
+    def change(*arguments):
+        (tmp_path / "text" / "train.en").write_text("w\n" * len(ENGLISH))
+        return fill(*arguments)
+
+    monkeypatch.setattr(preparation, "_fill", change)
+    with pytest.raises(UserError, match=r"train\.source"):
         prepare(config, WORDS, tmp_path)
+    assert folders(tmp_path) == []

@@ -94,6 +94,8 @@ def test_names_tell_systems_apart(evaluations):
     ]
     assert systems(pairs[:1]) == ["ensemble2"]
     assert systems(pairs) == ["ensemble2 (seeds 1, 9)", "ensemble2 (seeds 2, 9)"]
+    greedy = named(pairs[0], "ensemble2", None, search="greedy")
+    assert systems([pairs[0], greedy]) == ["ensemble2 (beam5)", "ensemble2 (greedy)"]
 
 
 def test_given_text_does_not_change_the_names_of_systems(evaluations):

@@ -163,7 +163,7 @@ def test_a_result_is_never_replaced_by_one_of_something_else(run, other_checkpoi
     for what, first, second in cases:
         (made,) = evaluate(first)
         before = {path: path.read_bytes() for path in made.directory.iterdir()}
-        with pytest.raises(UserError, match=rf"{what} differs.*output="):
+        with pytest.raises(UserError, match=rf"other {what}.*output="):
             evaluate(second)
         assert {path: path.read_bytes() for path in made.directory.iterdir()} == before
     named_test = own_text(tmp_path / "c", "test")

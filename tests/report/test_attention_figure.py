@@ -64,6 +64,8 @@ def test_without_lines_of_choice_a_few_are_shown_that_can_be_read(tmp_path):
     assert (chosen[0], chosen[-1]) == (1, 4)
     asked = with_maps(tmp_path / "asked", evaluation.texts.maps, maps=[21, 3])
     assert [one.line for one in choose_maps(asked)] == [2, 20]
+    blank = with_maps(tmp_path / "blank", evaluation.texts.maps, maps=[99])  # a line without a map
+    assert choose_maps(blank) == choose_maps(evaluation)
     # Where all are long, one is better than none.
     long = with_maps(tmp_path / "long", [square(2, 80, 3), square(3, 90, 3)])
     assert [one.line for one in choose_maps(long)] == [2]

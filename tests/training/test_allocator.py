@@ -58,4 +58,4 @@ def test_freed_memory_is_kept_without_page_faults_until_much_lies_idle():
     assert few_after == pytest.approx(few, abs=10)
     assert few > 150
     assert many_after < many - 500
-    assert again_after == pytest.approx(again, abs=10), "twice within SECONDS"
+    assert again_after == pytest.approx(again, abs=10), "twice within TRIM_INTERVAL"

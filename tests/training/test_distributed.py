@@ -218,7 +218,7 @@ def test_a_process_that_fails_alone_does_not_wait_for_the_others_to_leave_nccl(
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setattr(distributed, "_take_device", lambda name: torch.device("cuda"))
     monkeypatch.setattr(distributed, "_store", lambda: None)
-    monkeypatch.setattr(distributed, "speaks", lambda: True)
+    monkeypatch.setattr(distributed, "claim_report", lambda: True)
     monkeypatch.setattr(distributed.dist, "init_process_group", lambda *_, **__: None)
     monkeypatch.setattr(distributed.dist, "is_initialized", lambda: True)
     monkeypatch.setattr(distributed.dist, "destroy_process_group", lambda: left.append(True))

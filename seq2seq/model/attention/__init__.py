@@ -21,7 +21,7 @@ from seq2seq.model.fast.scan import Score
 
 
 class Attention(nn.Module, ABC):
-    """What the decoder sees of the source at each step: the one component under study."""
+    """One kind of attention: at each step it gives the decoder a context, and the weights of it."""
 
     attends = True
     """Whether its weights say where a step looks."""
@@ -30,7 +30,7 @@ class Attention(nn.Module, ABC):
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__()
-        self.word_query: nn.Linear | None = None  # W_y of decoder.BahdanauDecoder
+        self.word_query: nn.Linear | None = None  # W_y; set by build_attention
 
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
         """What queries are compared with: the annotations themselves, unless a kind differs."""
@@ -49,7 +49,9 @@ class Attention(nn.Module, ABC):
     def score(self, source: Source) -> Score | None:
         """What the fast decoder needs to compute the same; None leaves the kind to the plain loop.
 
-        For kinds without a state, whose weights are the softmax of an additive or dot score.
+        For kinds without a state, whose weights are the softmax of v . tanh(W query + key) or of
+        (W query) . key. In Bahdanau's order training does not call :meth:`forward` then, so a
+        subclass with another ``forward`` needs another ``score``, too.
         """
         return None
 

@@ -36,7 +36,7 @@ class AdditiveAttention(Attention):
         return to_float32(self.key(annotations))
 
     def energy(self, inner: Float[Tensor, "N W S A"]) -> Float[Tensor, "N W S"]:
-        """v_a . tanh(inner)."""
+        """v_a . tanh(inner), inner being the sum of projected query and key."""
         with torch.autocast(inner.device.type, enabled=False):
             return torch.tanh(inner) @ self.vector
 
@@ -51,7 +51,7 @@ class AdditiveAttention(Attention):
         return source.attend(self.energy(source.keys[:, None] + query[:, :, None]))
 
     def score(self, source: Source) -> Score | None:
-        """The same for the fast decoder."""
+        """W_a, keys and v_a: the fast decoder computes the same from them."""
         return Score(self.query_weight, source.keys, self.vector)
 
     @property
@@ -63,11 +63,12 @@ class AdditiveAttention(Attention):
 class ConcatAttention(AdditiveAttention):
     r"""Luong et al. 2015, "concat": :math:`e_{ij} = v_a^\top \tanh(W_a [s_{i-1}; h_j])`.
 
-    With W_a cut in two it is the additive score. It differs in how it starts, as one matrix.
+    With W_a cut in two it is the additive score. It differs in its initial values only, which are
+    drawn for one matrix.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
-        Attention.__init__(self, query_size, annotation_size, config)
+        Attention.__init__(self, query_size, annotation_size, config)  # one matrix, not two
         size = config.size
         self.query_size = query_size
         self.joint = nn.Linear(query_size + annotation_size, size, bias=False)  # W_a
@@ -119,5 +120,5 @@ class CoverageAttention(AdditiveAttention):
         return source.attend(self.energy(source.keys[:, None] + query[:, :, None] + covered))
 
     def score(self, source: Source) -> None:
-        """No fast decoder."""
+        """None: each step needs the weights of the steps before."""
         return

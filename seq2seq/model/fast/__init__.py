@@ -1,4 +1,4 @@
-"""The same numbers, faster: which operations a device gets.
+"""Chooses the operations of a device: compiled ones where they run, else plain PyTorch.
 
 ``operations`` has them in plain PyTorch, ``cpp`` and ``gpu`` compiled; ``scan`` is the decoder's
 recurrence made of them.
@@ -21,12 +21,13 @@ _PLAIN = Operations()
 def choose_operations(device: torch.device, wide: torch.dtype, narrow: torch.dtype) -> Operations:
     """The fastest operations on ``device`` for arrays of these two types."""
     known = wide == torch.float32 and narrow in (torch.float32, torch.bfloat16)
-    return (known and compiled_operations(device.type)) or _PLAIN
+    compiled = compiled_operations(device.type) if known else None
+    return compiled or _PLAIN
 
 
 @functools.cache
 def compiled_operations(device: str) -> Operations | None:
-    """Those in C++ or Triton, if they can be built and give PyTorch's numbers; else a log line."""
+    """Those in C++ or Triton; None, with a log line, where they fail or differ from PyTorch."""
     try:
         if device == "cpu":
             from seq2seq.model.fast.cpp import CppOperations

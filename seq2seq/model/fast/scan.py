@@ -13,12 +13,15 @@ loop, :math:`X_t = W_x E y_{t-1} + b` and :math:`Q_t = W_a W_y E y_{t-1}`, a ste
     q_t = Q_t + W_a s_{t-1}, \quad e_{tj} = v \cdot \tanh(k_j + q_t), \quad
     a_t = softmax(e_t), \quad c_t = \sum_j a_{tj} h_j, \quad s_t = cell(X_t + W z_t)
 
-The backward pass, with :math:`P = \tanh(k_j + q_t)` and :math:`\bar x` the gradient of x:
+The backward pass, with :math:`P_{tj} = \tanh(k_j + q_t)` and :math:`\bar x` the gradient of x, to
+which that of the readout is added:
 
 .. math::
-    [\bar c_t; \bar s_{t-1}] = \bar g_t W, \quad \bar a_{tj} = \bar c_t \cdot h_j, \quad
-    \bar e_t = a_t (\bar a_t - \langle a_t, \bar a_t \rangle), \quad
-    \bar q_t = v \sum_j \bar e_{tj} (1 - P^2), \quad \bar k_j = v \sum_t \bar e_{tj} (1 - P^2)
+    [\bar c_t; \bar s_{t-1}] = \bar g_t W + [0; \bar q_t W_a], \quad
+    \bar a_{tj} = \bar c_t \cdot h_j, \quad
+    \bar e_t = a_t (\bar a_t - \langle a_t, \bar a_t \rangle), \\
+    \bar q_t = v \sum_j \bar e_{tj} (1 - P_{tj}^2), \quad
+    \bar k_j = v \sum_t \bar e_{tj} (1 - P_{tj}^2)
 
 A dot score has :math:`e_{tj} = q_t \cdot k_j` instead. Matrix products use the autocast type where
 autocast is on; states, softmax, and all sums over source positions or steps stay in float32
