@@ -1,8 +1,9 @@
 """The LSTM that writes the target sentence, in the order of Bahdanau or of Luong.
 
 :meth:`Decoder.step` reads one word and gives the readout for the next. :meth:`Decoder.forward`
-gives the same numbers for a whole known target: by the plain loop over the steps, or by one operation
-with its own gradient (:mod:`seq2seq.model.fast.scan`), where :meth:`Decoder.fast_forward` has one.
+gives the same numbers for a whole known target: by the plain loop over the steps, or by one
+operation with its own gradient (:mod:`seq2seq.model.fast.scan`), where
+:meth:`Decoder.fast_forward` has one.
 """
 
 from abc import ABC, abstractmethod

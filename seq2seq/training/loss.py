@@ -111,7 +111,7 @@ class _OutputLoss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, incoming: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         gradients = ctx.saved_tensors
-        # The incoming gradient is usually 1 (`scale` is there for that), and a pass over an array as
+        # The incoming gradient is usually 1 (`scale` is there for that), and a pass over arrays as
         # large as the weight is not free; on a GPU it is cheaper than to wait for the number.
         if incoming.device.type != "cpu" or incoming != 1:
             gradients = tuple(incoming * kept for kept in gradients)
