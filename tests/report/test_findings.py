@@ -8,7 +8,14 @@ from synthetic_translations import evaluated, translated
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.significance import Interval
-from seq2seq.report.findings import curve_in_words, findings, gap_in_words, growth_in_words
+from seq2seq.report.findings import (
+    conclusion,
+    curve_in_words,
+    findings,
+    gap_in_words,
+    growth_in_words,
+    headline,
+)
 from seq2seq.report.tables import with_interval
 
 LONG_AND_SHORT = {5: 110, 31: 110}
@@ -102,3 +109,28 @@ def test_more_than_one_hypothesis_cut_in_a_hundred_is_pointed_out(comparison):
 
     assert last(0) == last(3.5) == findings(comparison)[-1]
     assert "cut 4 of 350 hypotheses" in last(4)
+
+
+def test_the_headline_takes_the_side_of_the_numbers(compared):
+    grows = compared(lambda n: 0.95 - n / 60, lambda n: 0.95)
+    difference = grows.gaps[0].difference_in_differences.difference
+    assert f"gains {difference.value:.1f} BLEU more above 30" in headline(grows)
+    assert f"{difference.low:+.1f} to {difference.high:+.1f}" in conclusion(grows)
+    shrinks = compared(lambda n: 0.2 + n / 60, lambda n: 0.95)
+    assert "BLEU less above 30" in headline(shrinks)
+    assert "No significant" in headline(compared(lambda n: 0.9, lambda n: 0.9))
+
+
+def test_the_headline_without_long_sentences_is_the_gap(compared):
+    better = compared(lambda n: 0.5, lambda n: 0.95, {5: 110})
+    gap = better.gaps[0].rows[-1].gap
+    assert f"gains {gap.value:.1f} BLEU over fixed" in headline(better)
+    assert "too few" in headline(compared(lambda n: 0.5, lambda n: 0.95, {5: 50}))
+
+
+def test_of_several_systems_the_best_is_named(compared):
+    comparison = compared(lambda n: 0.5, lambda n: 0.95)
+    gap = comparison.gaps[0]
+    assert headline(replace(comparison, gaps=[gap, gap])).startswith("additive: ")
+    one = replace(comparison, systems=comparison.systems[:1], gaps=[])
+    assert conclusion(one) == f"{headline(one)}."
