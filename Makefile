@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
+DOCS := $(VENV)/installed-docs
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 COMPARE := $(BIN)/python scripts/compare.py
 FIGURE2_CPU := outputs/figure2-cpu/*/seed-1/evaluations
 LIMITS := outputs/figure2-cpu/no-attention-*/seed-1/evaluations
 
-.PHONY: help install reproduce study test lint format clean
+.PHONY: help install reproduce study docs test lint format clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-11s %s\n", $$1, $$2}'
@@ -31,6 +33,9 @@ study: $(STAMP) ## Train what docs/study.md reports, hours of it, and write its 
 	for set in test_2016_flickr test_2017_flickr; do \
 	  $(COMPARE) "evaluations=[outputs/controls/*/seed-1/evaluations/$$set-beam5]" baseline=fixed 'baselines={attention-forward:fixed-forward,fixed-forward:fixed,init-only-forward:fixed-forward,init-only-backward:init-only-forward}' output=docs/results/controls-$$set-beam5 || exit 1; done
 
+docs: $(DOCS) ## Build the pages of docs/ into site/, and check their links
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 test: $(STAMP) ## Run the tests
 	$(BIN)/python -m pytest -n auto
 
@@ -44,10 +49,14 @@ format: $(STAMP) ## Fix what the style checks can fix
 	$(BIN)/ruff format .
 
 clean: ## Remove the virtual environment and caches; keeps data/ and outputs/
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-# Stamped with a file, so that a second call does not reinstall.
+# Stamped with files, so that a second call does not reinstall.
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(PIP) -e '.[dev]'
 	touch $(STAMP)
+
+$(DOCS): $(STAMP)
+	$(PIP) -e '.[docs]'
+	touch $(DOCS)
