@@ -1,4 +1,4 @@
-"""The README's commands, run as they stand but for a toy size, in the order of the page."""
+"""The README and the pages of docs/: commands, run as they stand but for a toy size, and links."""
 
 import os
 import re
@@ -14,30 +14,35 @@ from small_checkpoint import save
 from test_scripts import TOY
 
 ROOT = Path(__file__).resolve().parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS = [
-    line
-    for block in re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
-    for line in block.strip().split("\n")
-]
+NAVIGATION = re.findall(r"[\w-]+\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+DOCS = [ROOT / "docs" / name for name in NAVIGATION]
+GENERATED = ("settings.md", "worked-examples.md")
 PAGES = {
     page: page.read_text(encoding="utf-8")
-    for page in [*sorted((ROOT / "docs").glob("*.md")), ROOT / "data" / "README.md"]
+    for page in [ROOT / "README.md", *DOCS, ROOT / "data" / "README.md", ROOT / "CONTRIBUTING.md"]
 }
-# Minutes, other toolkits, other text: composed here, and run small by the tests of each stage.
-PAGE_COMMANDS = re.findall(r"^python scripts/.*$", "\n".join(PAGES.values()), re.MULTILINE)
-SCRIPT = re.compile(r"python scripts/(\w+)\.py([^|]*)")
-# Their text is downloaded: composed here, run by hand and in the tests of each corpus.
-DOWNLOADED = ("multi30k", "europarl")
-# Run at toy size by tests/test_experiments.py, which knows what can be made small of them.
-STUDY = ("figure2", "bottleneck_width", "controls")
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCKS = [block for text in PAGES.values() for kind, block in BLOCK.findall(text) if kind == "bash"]
+# In a table of the README, commands stand alone between backquotes.
+INLINE = re.findall(r"\| `((?:python|torchrun) [^`]*)`", PAGES[ROOT / "README.md"])
+LINES = [*dict.fromkeys("\n".join([*BLOCKS, *INLINE]).replace("\\\n", "").splitlines())]
+COMMANDS = [line for line in LINES if line and not line.startswith("#")]
+# Run by a test: those of blocks that are not marked as long.
+SHORT = [
+    line.replace("make reproduce", "python scripts/reproduce.py")
+    for block in BLOCKS
+    if not block.startswith("# long: ")
+    for line in block.splitlines()
+]
+SCRIPT = re.compile(r"(?:python )?(scripts|benchmarks)/(\w+)\.py([^|>]*)")
+ELSEWHERE = ("git clone ", "cd ", "source .venv/bin/activate")
 
 
 def toy(command: str) -> str:
     """The command with this interpreter, these scripts, and overrides that make it small."""
     match = SCRIPT.search(command)
     assert match is not None
-    script, arguments = match.groups()
+    _, script, arguments = match.groups()
     overrides = []
     if script in ("prepare", "train", "reproduce") and "--help" not in arguments:
         overrides = TOY
@@ -49,24 +54,23 @@ def toy(command: str) -> str:
     return command.replace(match.group(0), f"{small} ")
 
 
-def test_the_page_has_commands_of_every_script():
-    scripts = {match.group(1) for command in COMMANDS if (match := SCRIPT.search(command))}
-    stages = {"prepare", "train", "translate", "evaluate", "compare", "reproduce"}
-    assert scripts == stages | {"explain"}
+def test_the_pages_have_commands_of_every_script():
+    shown = {match.group(2) for command in COMMANDS if (match := SCRIPT.search(command))}
+    assert {path.stem for path in (ROOT / "scripts").glob("*.py")} - {"cli"} <= shown
 
 
-@pytest.mark.parametrize(
-    "command", [c for c in [*COMMANDS, *PAGE_COMMANDS] if SCRIPT.search(c) and "--" not in c]
-)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_composes(command):
-    match = SCRIPT.search(command)
-    assert match is not None
-    compose_config(match.group(1), match.group(2).split())
-
-
-@pytest.mark.parametrize("target", re.findall(r"^make (\w+)$", "\n".join(COMMANDS), re.MULTILINE))
-def test_every_make_target_exists(target):
-    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    """And a shell that expands brackets, as zsh does, finds none outside quotes."""
+    assert not re.search(r"[][{}*]", re.sub(r"'[^']*'|\"[^\"]*\"", "", command))
+    if target := re.match(r"make (\w+)", command):
+        assert re.search(rf"^{target[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    elif match := SCRIPT.search(command):
+        place, script, arguments = match.groups()
+        if place == "scripts" and "--" not in arguments:
+            compose_config(script, shlex.split(arguments))
+    else:
+        assert command.startswith(ELSEWHERE)
 
 
 def made(*variables: str) -> subprocess.CompletedProcess[str]:
@@ -108,13 +112,16 @@ def test_the_study_asks_for_its_text_before_it_begins():
 
 @pytest.mark.slow
 def test_every_command_runs(tmp_path):
-    write_reversal_corpus(tmp_path / "my_text")
-    for command in COMMANDS:
-        if not SCRIPT.search(command) or any(name in command for name in DOWNLOADED + STUDY):
+    folder = write_reversal_corpus(tmp_path / "my_text")
+    for text in folder.iterdir():
+        text.rename(text.with_suffix({".source": ".en", ".target": ".de"}[text.suffix]))
+    for command in dict.fromkeys(SHORT):
+        if not command.startswith(("python scripts", "cat")):
             continue
         done = subprocess.run(
             ["bash", "-o", "pipefail", "-c", toy(command)],
             cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
             timeout=300,
@@ -123,21 +130,41 @@ def test_every_command_runs(tmp_path):
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         if "| head -n 5" in command:
             assert done.stdout.count("\n") == 5
-    figure = tmp_path / "outputs" / "comparison" / "figure.png"
-    assert figure.exists()
+    assert (tmp_path / "outputs" / "quickstart" / "comparison").exists()
 
 
-def test_the_python_example_runs(tmp_path, monkeypatch, capsys):
-    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    save(tmp_path / "outputs" / "my_text" / "attention" / "seed-1")
+@pytest.mark.parametrize("page", [page for page in PAGES if "import seq2seq" in PAGES[page]])
+def test_every_python_example_runs(page, tmp_path, monkeypatch, capsys):
+    for name in ("quickstart", "my_text"):
+        save(tmp_path / "outputs" / name / "attention" / "seed-1")
     monkeypatch.chdir(tmp_path)
-    exec(compile(example, "README.md", "exec"), {})
-    assert capsys.readouterr().out
+    for kind, example in BLOCK.findall(PAGES[page]):
+        if kind == "python":
+            exec(compile(example, page.name, "exec"), {})
+            assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.stem)
-def test_every_file_a_page_links_to_exists(page):
-    links = re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text(encoding="utf-8"))
-    assert links or page not in (ROOT / "README.md", ROOT / "docs" / "study.md")
-    for link in links:
-        assert (page.parent / link).exists(), link
+def anchors(page: Path) -> set[str]:
+    """Of the headings, as GitHub and MkDocs name them."""
+    headings = re.findall(
+        r"^#+ (.*)$", BLOCK.sub("", page.read_text(encoding="utf-8")), re.MULTILINE
+    )
+    return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_link_of_a_page_leads_somewhere(page):
+    text = re.sub(r"`[^`]*`", "", BLOCK.sub("", PAGES[page]))
+    for path, _, anchor in re.findall(r"\]\((?!http)([^)#]*)(#?)([^)]*)\)", text):
+        target = page.parent / path if path else page
+        assert target.exists(), path
+        assert not anchor or anchor in anchors(target), anchor
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
+def test_a_page_begins_with_an_abstract_and_is_short(page):
+    title, abstract, *_ = PAGES[page].split("\n\n")
+    assert re.fullmatch(r"# .*", title)
+    assert re.match(r"[\w*]", abstract)
+    assert len(abstract.splitlines()) <= 3
+    assert page.name in GENERATED or len(PAGES[page].splitlines()) <= 250

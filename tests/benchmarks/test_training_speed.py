@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 from statistics import median
 
@@ -70,7 +71,7 @@ def test_every_command_of_the_pages_composes():
     commands = re.findall(r"^python benchmarks/(\w+)\.py (.*)$", pages, re.MULTILINE)
     assert {name for name, _ in commands} >= {"training", "translation", "peers", "large_corpus"}
     for name, overrides in commands:
-        compose_config(name, overrides.split())
+        compose_config(name, shlex.split(overrides))
 
 
 @pytest.mark.parametrize("given", ["sizes=[m3]", "paths=[fst]", "attention=dot", "size=[m]"])
