@@ -56,10 +56,11 @@ def _capital(name: str) -> str:
 
 def findings(comparison: Comparison) -> list[str]:
     """The findings, a sentence each: whether gaps grow, every gap, every curve, then caveats."""
-    confidence = comparison.settings.confidence
-    sentences = [growth_in_words(gap) for gap in comparison.gaps]
-    sentences += [gap_in_words(gap, comparison.sentences, confidence) for gap in comparison.gaps]
+    confidence, gaps = comparison.settings.confidence, comparison.gaps
+    sentences = [growth_in_words(gap) for gap in gaps if gap.difference_in_differences]
+    sentences += [gap_in_words(gap, comparison.sentences, confidence) for gap in gaps]
     sentences += [curve_in_words(system, confidence) for system in comparison.systems]
+    sentences += [growth_in_words(gap) for gap in gaps if not gap.difference_in_differences]
     for system in comparison.systems:
         if (system.overall.capped or 0) > NOTABLE_CAP_SHARE * comparison.sentences:
             sentences.append(
