@@ -55,15 +55,16 @@ def _plan(runs: list[ExperimentConfig], evaluated: EvaluateConfig, tests: list[s
     """What is trained and tested, what of it is finished, and how long the rest takes."""
     from seq2seq.training.run_folder import RunFolder
 
-    left, seconds = [], {}
+    left, limits, seconds = [], {}, {}
     for run in runs:
-        name, most, record = f"{run.system}, seed {run.seed}", run.training, RunFolder(run).record()
-        if record.get("status") == "finished":
-            seconds[name] = record["progress"]["seconds"]
+        name, most, folder = f"{run.system}, seed {run.seed}", run.training, RunFolder(run)
+        if folder.finished:
+            seconds[name] = folder.record()["progress"]["seconds"]
         else:
-            updates = f" or {most.max_updates:,} updates" if most.max_updates else ""
-            left.append(f"{name} (at most {most.max_epochs} epochs{updates})")
-    time = "the bar or the log of each shows how long it takes"
+            left.append(name)
+            key = "max_updates" if most.max_updates else "max_epochs"
+            limits[f"{key}={getattr(most, key):,}"] = True
+    time = "known after the first updates of each, see its bar or log"
     if seconds:
         minutes = math.ceil(fmean(seconds.values()) * len(left) / 60)
         time = f"about {minutes:,} min, if each takes as long as the finished ones"
@@ -73,7 +74,9 @@ def _plan(runs: list[ExperimentConfig], evaluated: EvaluateConfig, tests: list[s
         f"  finished: {'; '.join(seconds) or 'none'}",
         f"  to train: {'; '.join(left) or 'none'}",
     ]
-    return "\n".join([*lines, *([f"  time: {time}"] if left else [])])
+    if left:
+        lines += [f"  until: {' or '.join(limits)}", f"  time: {time}"]
+    return "\n".join(lines)
 
 
 def _evaluate_config(run: ExperimentConfig) -> EvaluateConfig:

@@ -41,11 +41,8 @@ def screen(compared: Mapping[str, Comparison], colour: bool) -> str:
     """The first test set with the last search as a table with bars, and a line for each other."""
     search = list(compared.values())[-1].search
     folder, main = next(one for one in compared.items() if one[1].search == search)
-    others = [
-        f"{Path(path).name}: {headline(comparison)}"[:WIDTH]
-        for path, comparison in compared.items()
-        if comparison is not main
-    ]
+    rest = {Path(path).name: one for path, one in compared.items() if one is not main}
+    others = [f"{name}: {headline(one)}"[:WIDTH] for name, one in rest.items()]
     end = ["", *textwrap.wrap(conclusion(main), WIDTH), ""]
     end += [*_first(others, 5, "page.html of each"), ""] if others else []
     end += [f"Look closer: {folder}/page.html", *_translate_command(main.systems)]
@@ -73,11 +70,11 @@ def _translate_command(systems: Sequence[System]) -> list[str]:
     for system in _ranked(systems):
         run = system.first.directory.parent.parent
         if (run / "checkpoints" / "best").is_dir() and not system.first.record.get("members"):
-            argument = shlex.quote(f"checkpoint={run}")
+            given = shlex.quote(f"checkpoint={run}")
             return [
                 f"Translate with {system.name}:",
                 "python scripts/translate.py \\",
-                f"  {argument}",
+                f"  {given}",
             ]
     return []
 
@@ -99,9 +96,7 @@ def _table(comparison: Comparison, colour: bool) -> list[str]:
     rows = [
         ["system", row_label(systems[0].overall), *(f"{labels[place]} words" for place in ends)]
     ]
-    for system in systems:
-        scores = [or_dash(system.rows[place].bleu, 1) for place in (-1, *ends)]
-        rows.append([system.name[:24], *scores])
+    rows += [[s.name[:24], *(or_dash(s.rows[n].bleu, 1) for n in (-1, *ends))] for s in systems]
     return _with_bars(rows, range(1, 2), colour)
 
 

@@ -348,15 +348,9 @@ class Trainer:
         if bar.disable:
             made, most = self.progress.update, self._most_updates
             seconds = time.monotonic() - self._started
-            log.info(
-                "update %s of at most %s: loss %s, %s target tokens/s, %s elapsed, %s remaining",
-                f"{made:,}",
-                f"{most:,}",
-                loss,
-                speed,
-                tqdm.format_interval(seconds),
-                tqdm.format_interval(seconds / made * (most - made)),
-            )
+            left = tqdm.format_interval(seconds / made * (most - made))
+            text = f"update {made:,} of at most {most:,}: loss {loss}, {speed} target tokens/s"
+            log.info("%s, %s elapsed, %s remaining", text, tqdm.format_interval(seconds), left)
 
     def _epochs_done(self) -> float:
         """Epochs completed, with the fraction of the current one."""

@@ -83,7 +83,7 @@ class Validator:
             return Validation(loss, perplexity(loss), None, {})
         hypotheses = self.group.map(self._translations, self.sources)
         self.examples = [
-            f"{name:<10}  {texts[place]}"[:96]
+            f"{name:<10}  {texts[place]}"[:78]
             for place in self.shown
             for name, texts in (("reference", self.references), ("hypothesis", hypotheses))
             if name == "hypothesis" or not self.examples
