@@ -166,9 +166,9 @@ def draw_maps(
 
     A line with a blank side has no map.
     """
-    if not translator.model.attends:
-        return []
     numbers = sorted(lines)
+    if not (translator.model.attends and numbers):
+        return []
     sources, hypotheses = (
         [side[line] for line in numbers] for side in (texts.sources, texts.hypotheses)
     )
