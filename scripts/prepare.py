@@ -8,10 +8,10 @@ from seq2seq.config import ExperimentConfig
 
 
 def main(config: ExperimentConfig) -> None:
-    """Run the first stage; later ones find its result cached."""
-    from seq2seq.data.preparation import prepare
+    """Run the first stage and print what it found; later ones find its result cached."""
+    from seq2seq.data.preparation import prepare, summary
 
-    prepare(config.corpus, config.tokenization, Path(config.data))
+    print(summary(prepare(config.corpus, config.tokenization, Path(config.data))))
 
 
 if __name__ == "__main__":

@@ -56,6 +56,7 @@ def reproduced(tmp_path_factory) -> Path:
     """A folder in which the toy experiment has been reproduced."""
     folder = tmp_path_factory.mktemp("reproduced")
     done = run(folder, "reproduce", *TOY)
+    assert "to train: attention, seed 1" in done.stderr
     assert "| words" in done.stdout
     assert "no-attention" in done.stdout
     return folder
@@ -91,6 +92,7 @@ def test_reproduce_again_does_nothing_twice_and_says_the_same(reproduced):
     done = run(reproduced, "reproduce", *TOY)
     assert weights.stat().st_mtime_ns == before
     assert done.stderr.count("is already trained") == 2
+    assert "finished: attention, seed 1; no-attention, seed 1" in done.stderr
     assert speeds(reproduced) == searched  # nothing was translated again
     assert table.read_bytes() == said
     other = run(reproduced, "train", *TOY, "model.dropout=0.5", ok=False)
@@ -108,9 +110,10 @@ def test_prepare_is_found_by_train(tmp_path):
         "systems: {a: {}, b: {model: {attention: {kind: fixed}}}}\n"
     )
     mine = ["--config-dir=of mine", "experiment=mine", "system=b", *TOY]
-    run(tmp_path, "prepare", *mine)
+    said = run(tmp_path, "prepare", *mine).stdout
     prepared = list((tmp_path / "data" / "prepared").glob("*/manifest.json"))
     assert len(prepared) == 1
+    assert prepared[0].parent.name in said
     run(tmp_path, "train", *mine, "training.max_updates=2")
     assert list((tmp_path / "data" / "prepared").glob("*/manifest.json")) == prepared
     assert (tmp_path / "outputs/mine/b/seed-1/checkpoints/best").is_dir()

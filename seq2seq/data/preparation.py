@@ -6,7 +6,6 @@ and every option that alters the result, so a folder found is a folder that fits
 """
 
 import json
-import logging
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -27,7 +26,7 @@ from seq2seq.data.tokenization import (
     Tokenizer,
     WhitespaceTokenizer,
 )
-from seq2seq.data.vocabulary import EOS, SPECIALS, Vocabulary
+from seq2seq.data.vocabulary import EOS, SPECIALS, UNK, Vocabulary
 from seq2seq.errors import UserError
 from seq2seq.files import digest, make_folder, parse_object, write_json
 
@@ -42,8 +41,6 @@ REASONS = {
     "max_pieces": "longer than tokenization.max_pieces",
 }
 """Why a pair is left out: key in the counts -> words for a message."""
-
-log = logging.getLogger(__name__)
 
 
 def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) -> PreparedData:
@@ -94,6 +91,28 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
         )
     except (OSError, EOFError, ValueError, KeyError, UserError) as error:
         raise UserError(f"The folder {directory} is damaged ({error}); delete it.") from error
+
+
+def summary(data: PreparedData) -> str:
+    """How many pairs there are, how long they are, and how many words are unknown."""
+    subwords = isinstance(data.source.tokenizer, SentencePieceTokenizer)
+    unit, lines = "subwords" if subwords else "words", []
+    for name, pairs in (("train", data.train), ("valid", data.valid)):
+        skipped = {words: data.skipped[f"{name}.{reason}"] for reason, words in REASONS.items()}
+        left_out = ", ".join(f"{count:,} {words}" for words, count in skipped.items() if count)
+        read = len(pairs) + sum(skipped.values())
+        lines.append(f"{name}: {len(pairs):,} of {read:,} pairs; left out: {left_out or 'none'}")
+        for side, codec, ids, lengths in (
+            ("source", data.source, pairs.source_ids, pairs.source_lengths - 1),  # without EOS
+            ("target", data.target, pairs.target_ids, pairs.target_lengths),
+        ):
+            blocks = np.array_split(ids, 1 + len(ids) // 2**20)  # to need little memory
+            unknown = sum(np.count_nonzero(block == UNK) for block in blocks) / lengths.sum()
+            lines.append(
+                f"  {side}: {lengths.mean():.1f} {unit} a sentence, at most {lengths.max():,}; "
+                f"{unknown:.2%} unknown; vocabulary of {len(codec.vocabulary):,}"
+            )
+    return "\n".join([*lines, f"stored in {data.directory}"])
 
 
 @dataclass(frozen=True)
@@ -184,7 +203,6 @@ def _tokenize(
             f"out: {left_out}; correct the files or raise the limits."
         )
     np.save(folder / f"{split.name}.lines.npy", numbers)
-    log.info("%s: %s pairs; left out: %s", split.name, f"{len(numbers):,}", left_out)
     return sides, len(numbers), skipped
 
 

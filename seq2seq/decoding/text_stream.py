@@ -38,12 +38,13 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
     lines, total = _open_input(config.input)
     lines, texts = tee(lines)  # which holds no more than a chunk
     files = config.outputs
+    shown = "-" in files.values() and sys.stdout and sys.stdout.isatty()
     found = translator.stream(
         lines,
         config.decoding,
         attention=config.alignments is not None,
         chunk=config.chunk,
-        progress=not ("-" in files.values() and sys.stdout and sys.stdout.isatty()),
+        progress="" if shown else "translating",
         total=total,
     )
     done = capped = unlinked = 0

@@ -113,7 +113,7 @@ class Translator:
         config: DecodingConfig | None = None,
         *,
         attention: bool = False,
-        progress: bool = False,
+        progress: str = "",
         first_line: int = 1,
     ) -> Hypothesis: ...
 
@@ -124,7 +124,7 @@ class Translator:
         config: DecodingConfig | None = None,
         *,
         attention: bool = False,
-        progress: bool = False,
+        progress: str = "",
         first_line: int = 1,
     ) -> list[Hypothesis]: ...
 
@@ -134,7 +134,7 @@ class Translator:
         config: DecodingConfig | None = None,
         *,
         attention: bool = False,
-        progress: bool = False,
+        progress: str = "",
         first_line: int = 1,
     ) -> Hypothesis | list[Hypothesis]:
         """Translate one sentence, or a list of them: one hypothesis for each, in their order.
@@ -143,7 +143,7 @@ class Translator:
             text: a sentence, or sentences; the model reads each by itself.
             config: how to search; None for ``DecodingConfig()``, a beam of 5.
             attention: add the attention weights, by one more pass over the results.
-            progress: show a bar on a terminal.
+            progress: what a bar on a terminal says of the work; empty for no bar.
             first_line: the line number of the first sentence, for warnings and for sampling.
         """
         if isinstance(text, str):
@@ -158,7 +158,7 @@ class Translator:
         *,
         attention: bool = False,
         chunk: int = 4_096,
-        progress: bool = False,
+        progress: str = "",
         total: int | None = None,
     ) -> Iterator[Hypothesis]:
         """Translate a text of any length: one hypothesis for each line, in order, as they come.
@@ -169,7 +169,7 @@ class Translator:
             lines, config, attention: as for :meth:`translate`.
             chunk: lines that are read before they are translated. In a large one more sentences of
                 like length meet in a batch; 1 answers each line before the next one is read.
-            progress: show a bar on a terminal.
+            progress: what a bar on a terminal says of the work; empty for no bar.
             total: how many lines there are, for the bar; None where it is not known.
         """
         reader, line = iter(lines), 1
@@ -331,6 +331,6 @@ def padded(rows: list[list[int]]) -> Int[Tensor, "N S"]:
     return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows])
 
 
-def _bar(total: int | None, progress: bool) -> tqdm:
+def _bar(total: int | None, progress: str) -> tqdm:
     """How much is done, with sentences/s; on a terminal only."""
-    return tqdm(total=total, unit="sentence", disable=None if progress else True)
+    return tqdm(total=total, unit="sentence", desc=progress, disable=None if progress else True)

@@ -82,7 +82,9 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
         record = {**system.record(search), "test_set": name, "identity": identity}
         finished = _finished(directory, identity)
         if finished is None:
-            texts, speed = _translate(system.translator, lines[name], search)
+            seed = "" if record["seed"] is None else f", seed {record['seed']}"
+            work = f"{record['system']}{seed}: translating {name}, {search.name}"
+            texts, speed = _translate(system.translator, lines[name], search, work)
             texts = replace(texts, reference_scores=reference_scores(name))
             record |= speed
         else:
@@ -183,11 +185,11 @@ def _training_record(run: Path) -> dict[str, Any] | None:
 
 
 def _translate(
-    translator: Translator, lines: tuple[list[str], list[str]], search: DecodingConfig
+    translator: Translator, lines: tuple[list[str], list[str]], search: DecodingConfig, work: str
 ) -> tuple[Translations, dict[str, float]]:
     """The translations of a test set by one search, and how long they took."""
     started = time.monotonic()
-    hypotheses = translator.translate(lines[0], search, progress=True)
+    hypotheses = translator.translate(lines[0], search, progress=work)
     seconds = time.monotonic() - started
     log_probabilities = [h.log_probability for h in hypotheses]
     texts = Translations(

@@ -56,7 +56,9 @@ def force_references(
     was_training = model.training
     model.eval()
     try:
-        with tqdm(total=len(scored), desc="references", unit="sentence", disable=None) as bar:
+        with tqdm(
+            total=len(scored), desc="scoring given translations", unit="sentence", disable=None
+        ) as bar:
             for start in range(0, len(scored), batch_size):
                 batch = scored[start : start + batch_size]
                 source = [[*source_ids[i][: translator.max_pieces], EOS] for i in batch]
@@ -164,9 +166,9 @@ def draw_maps(
 
     A line with a blank side has no map.
     """
-    if not translator.model.attends:
-        return []
     numbers = sorted(lines)
+    if not (translator.model.attends and numbers):
+        return []
     sources, hypotheses = (
         [side[line] for line in numbers] for side in (texts.sources, texts.hypotheses)
     )

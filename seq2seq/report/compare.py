@@ -18,7 +18,7 @@ from seq2seq.evaluation.evaluate import ALIGNMENT
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.files import parse_object, write_json, write_whole
 from seq2seq.report.attention_figure import attention_figure, focus_figure
-from seq2seq.report.findings import findings, growth_in_words
+from seq2seq.report.findings import findings
 from seq2seq.report.length_figure import heatmap, length_figure
 from seq2seq.report.loss_figure import learning_curves, position_figure
 from seq2seq.report.page import render_page
@@ -32,7 +32,6 @@ from seq2seq.report.tables import (
     growth_table,
     heading,
     notes,
-    summary_table,
 )
 from seq2seq.report.training_runs import (
     TrainingRun,
@@ -49,10 +48,8 @@ MANY_SYSTEMS = 4
 """With more, whose lines cover each other, a comparison has a heatmap too."""
 
 
-def compare(config: CompareConfig) -> str:
+def compare(config: CompareConfig) -> Comparison:
     """Compare evaluation folders and write the report to ``config.output``.
-
-    Returns one screen for a terminal: the scores, whether the gaps grow, where to look closer.
 
     Writes table.md, scores.json with the scores and gaps, page.html, and as .png and .svg: figure;
     heatmap for more than four systems; curves of the trainings whose folders are still there;
@@ -111,14 +108,7 @@ def compare(config: CompareConfig) -> str:
         output / SCORES, {**_numbers(comparison), "findings": conclusions, "files": sorted(files)}
     )
     log.info("Wrote table, figures, page and numbers to %s", output)
-    return "\n".join(
-        [
-            f"BLEU by source length: {heading(comparison)}, {comparison.sentences:,} sentences\n",
-            summary_table(comparison),
-            *dict.fromkeys(growth_in_words(gap) for gap in comparison.gaps),
-            f"Tables and figures: {output}/table.md, page.html",
-        ]
-    )
+    return comparison
 
 
 def _figures(

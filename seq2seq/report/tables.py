@@ -63,7 +63,7 @@ def heading(comparison: Comparison) -> str:
 
 def evaluation_table(evaluation: Evaluation) -> Table:
     """One evaluation by source length; columns of unknown values are left out."""
-    rows, settings = evaluation.rows, evaluation.settings
+    rows, settings = [row for row in evaluation.rows if row.sentences], evaluation.settings
     columns = {
         "source words": [row_label(row) for row in rows],
         "n": [f"{row.sentences:,}" for row in rows],
@@ -113,18 +113,19 @@ def bleu_table(comparison: Comparison) -> Table:
     return Table("BLEU by source length", header, rows)
 
 
-def summary_table(comparison: Comparison) -> str:
-    """BLEU of each system and the first two gaps, without p-values: for a terminal."""
-    gaps, overall = comparison.gaps[:MOST_GAPS], comparison.systems[0].overall
+def summary_rows(comparison: Comparison) -> list[list[str]]:
+    """BLEU of each system and the first two gaps, where there are sentences; first the header."""
+    gaps = comparison.gaps[:MOST_GAPS]
     header = ["words", "n", *(system.name for system in comparison.systems)]
     header += [f"{gap.system} - {gap.baseline}" if len(gaps) > 1 else "gap" for gap in gaps]
     rows = [
         [row_label(row), f"{row.sentences:,}"]
         + [or_dash(system.rows[index].bleu, 1) for system in comparison.systems]
         + [gap_cells(gap.rows[index], comparison.settings.bootstrap)[0] for gap in gaps]
-        for index, row in [*enumerate(comparison.systems[0].buckets), (-1, overall)]
+        for index, row in enumerate(comparison.systems[0].rows)
+        if row.sentences
     ]
-    return markdown_table(header, rows)
+    return [header, *rows]
 
 
 def gap_tables(comparison: Comparison) -> list[Table]:

@@ -122,7 +122,7 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
     lines = []
     reasons = [str(run.record.get("reason")) for run in runs]
     if runs and all(reason.startswith("max_") for reason in reasons):
-        limits = ", ".join(dict.fromkeys(reasons))
+        limits = "; ".join(dict.fromkeys(reasons))
         lines.append(
             f"All trainings ran to their limit ({limits}); early stopping did not trigger."
         )

@@ -139,10 +139,12 @@ class Trainer:
         }
         self._write_record("running")
         log.info(
-            "%s: %s parameters, %s training pairs, %d updates an epoch, %s on %s, into %s",
+            "%s: %s parameters, %s training pairs (%s left out), %d updates an epoch, %s on %s, "
+            "into %s",
             self.config.system,
             f"{self.model.parameter_counts()['total']:,}",
             f"{len(self.data.train):,}",
+            f"{sum(n for key, n in self.data.skipped.items() if key.startswith('train.')):,}",
             self._epoch_length,
             self.conditions["precision"],
             self.device,
@@ -157,7 +159,7 @@ class Trainer:
             total=self._most_updates,
             initial=self.progress.update,
             unit="update",
-            desc=f"{self.config.system} seed {self.config.seed}",
+            desc=f"{self.config.system}, seed {self.config.seed}: training",
             # None: no bar when the output is not a terminal; the log has plain lines then.
             disable=None if writes else True,
             dynamic_ncols=True,
@@ -167,12 +169,16 @@ class Trainer:
                 self._train_epoch(bar, interruption)
         if self.progress.validated_update < self.progress.update:
             self._validate()
+        limit, best = reason.partition("=")[0], self.progress.best_update
+        if late := limit.startswith("max_") and best >= 0.9 * self.progress.update:
+            reason += ", best near the end"
         self._write_record("finished", reason)
         self.metrics.close()
         log.info(
-            "Training ended after %d updates (%s); best checkpoint of update %d: %s",
+            "Training ended after %d updates (%s%s); best checkpoint of update %d: %s",
             self.progress.update,
             reason,
+            f"; a higher training.{limit} may help" if late else "",
             self.progress.best_update,
             self.folder.best,
         )
@@ -275,11 +281,12 @@ class Trainer:
         entry = {"kind": "validation", "update": progress.update, "epoch": self._epochs_done()}
         self.metrics.add({**entry, **asdict(validation), "seconds": progress.seconds})
         log.info(
-            "update %d, epoch %.2f: %s%s",
+            "update %d, epoch %.2f: %s%s%s",
             progress.update,
             self._epochs_done(),
             validation,
             " (best)" if improved else "",
+            "".join(f"\n  {line}" for line in self.validator.examples),
         )
         if improved:
             self.checkpoints.save(self.folder.best, progress, self.interval)
@@ -339,13 +346,11 @@ class Trainer:
         speed = f"{entry['tokens_per_second']:,.0f}"
         bar.set_postfix(loss=loss, tokens_s=speed)
         if bar.disable:
-            log.info(
-                "update %d of at most %d: loss %s, %s target tokens/s",
-                self.progress.update,
-                bar.total,
-                loss,
-                speed,
-            )
+            made, most = self.progress.update, self._most_updates
+            seconds = time.monotonic() - self._started
+            left = tqdm.format_interval(seconds / made * (most - made))
+            text = f"update {made:,} of at most {most:,}: loss {loss}, {speed} target tokens/s"
+            log.info("%s, %s elapsed, %s remaining", text, tqdm.format_interval(seconds), left)
 
     def _epochs_done(self) -> float:
         """Epochs completed, with the fraction of the current one."""

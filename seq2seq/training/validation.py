@@ -64,7 +64,12 @@ class Validator:
         self.plan = BatchPlan(data.valid, BATCH, "sentences", seed=0, shuffle=False)
         self.sources = list(islice(read_lines(data.corpus.valid.source), count))
         self.references = list(islice(read_lines(data.corpus.valid.target), count))
-        self.members = bucket_members(source_words(self.sources), self.length_buckets)
+        words = source_words(self.sources)
+        self.members = bucket_members(words, self.length_buckets)
+        by_length, count = np.argsort(words, kind="stable").tolist(), len(words)
+        self.shown = [by_length[count * part // 10] for part in (1, 5, 9) if count]
+        self.examples: list[str] = []
+        """A short, a middle and a long hypothesis of the last run; first with the references."""
         self.translator = Translator(
             self.model, data.source, data.target, self.device, self.precision, data.max_pieces
         )
@@ -77,6 +82,12 @@ class Validator:
         if not self.sources:
             return Validation(loss, perplexity(loss), None, {})
         hypotheses = self.group.map(self._translations, self.sources)
+        self.examples = [
+            f"{name:<10}  {texts[place]}"[:78]
+            for place in self.shown
+            for name, texts in (("reference", self.references), ("hypothesis", hypotheses))
+            if name == "hypothesis" or not self.examples
+        ]
         counts = bleu_counts(hypotheses, self.references)
         by_length = {
             words: float(bleu(counts[members].sum(axis=0)))

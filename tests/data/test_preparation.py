@@ -2,7 +2,6 @@
 
 import dataclasses
 import gzip
-import logging
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from samples import ids_of, put
 
 from seq2seq.config import FilesCorpus, TokenizationConfig
 from seq2seq.data import preparation
-from seq2seq.data.preparation import prepare
+from seq2seq.data.preparation import prepare, summary
 from seq2seq.data.vocabulary import EOS, UNK
 from seq2seq.errors import UserError
 
@@ -52,17 +51,21 @@ def test_every_pair_is_encoded_in_order(tmp_path):
     assert isinstance(data.train.source_ids.base, np.memmap)
 
 
-def test_limits_apply_to_training_and_are_counted(tmp_path, caplog):
+def test_limits_apply_to_training_and_are_counted(tmp_path):
     train = ["a b c", "a b", "", "a", "a b", "a"], ["a", "a b c d", "a", "a", "a b", "a"]
     config = corpus(tmp_path / "text", train, train_pairs=5, train_max_words=3)
-    with caplog.at_level(logging.INFO):
-        data = prepare(config, dataclasses.replace(WORDS, max_pieces=2), tmp_path)
+    data = prepare(config, dataclasses.replace(WORDS, max_pieces=2), tmp_path)
     assert data.train.line_numbers.tolist() == [4, 5]
     assert data.valid.line_numbers.tolist() == [3]
     left_out = {"train.empty": 1, "train.max_words": 1, "train.max_pieces": 1}
     left_out |= {"valid.empty": 1, "valid.max_words": 0, "valid.max_pieces": 1}
     assert data.skipped == left_out
-    assert any(message.startswith("train: 2 pairs") for message in caplog.messages)
+    said = summary(data).split("\n")
+    assert said[0].startswith("train: 2 of 5 pairs")
+    assert "source: 1.5 words a sentence, at most 2" in said[1]
+    assert "0.00% unknown" in said[2]
+    again = prepare(config, dataclasses.replace(WORDS, max_pieces=2), tmp_path)
+    assert summary(again).split("\n") == said
     assert data.source.vocabulary.pieces[4:] == ["a", "b"]  # of the pairs that are kept
     assert data.source.vocabulary.counts[4:] == [2, 1]
 

@@ -133,7 +133,7 @@ def test_a_run_leaves_config_record_metrics_and_checkpoints(folder, monkeypatch)
     monkeypatch.setattr(fast, "compiled_operations", lambda _: None)
     returned, run = script.main(config), RunFolder(config)
     record = json.loads((run.path / "run.json").read_text())
-    assert (record["status"], record["reason"]) == ("finished", "max_epochs=2")
+    assert (record["status"], record["reason"].partition(",")[0]) == ("finished", "max_epochs=2")
     assert record["progress"]["epoch"] == 2
     assert record["parameters"]["attention"] == 32 * 16 + 32 * 16 + 16 + 16 * 32
     assert record["kernels"] == "torch"
@@ -154,9 +154,13 @@ def test_a_run_leaves_config_record_metrics_and_checkpoints(folder, monkeypatch)
 @pytest.mark.parametrize(
     ("cut", "logged"), [({}, [7, 8, 10, 14, 16, 20]), ({"max_updates": 9}, [7, 8, 9])]
 )
-def test_no_update_is_missing_in_the_log(folder, cut, logged):
+def test_no_update_is_missing_in_the_log(folder, cut, logged, caplog):
     """Validations, the ends of epochs and the last update end an interval, too."""
-    run = train(reversal_experiment(folder, log_every=7, validate_every=8, **cut))
+    with caplog.at_level("INFO"):
+        run = train(reversal_experiment(folder, log_every=7, validate_every=8, **cut))
+    lines = [line for line in caplog.messages if " elapsed" in line]
+    assert [line.split()[1] for line in lines] == [str(update) for update in logged]
+    assert "00:00 remaining" in lines[-1]
     assert [entry["update"] for entry in trained(run)] == logged
     assert [entry["epoch"] for entry in metrics(run)] == [e["update"] / 10 for e in metrics(run)]
     assert validated(run)[-1]["update"] == logged[-1]  # the last updates are validated and saved
@@ -175,6 +179,7 @@ def test_the_best_checkpoint_is_the_best_by_the_metric(folder, monkeypatch, metr
     monkeypatch.setattr(Validator, "run", rising)
     run = train(reversal_experiment(folder, early_stopping_metric=metric))
     assert run.best_metric == value
+    assert ("best near the end" in run.record()["reason"]) == (update == 20)
     best, then = (load_checkpoint(path, CPU) for path in (run.best, run.checkpoint(update)))
     assert best.state["progress"]["update"] == update
     kept = then.model.state_dict()

@@ -52,6 +52,12 @@ def test_bleu_is_that_of_greedy_translations_of_the_first_sentences(trainer):
     translator = Translator(trainer.model, data.source, data.target, *machine, data.max_pieces)
     assert trainer.validator.translator.max_pieces == data.max_pieces
     hypotheses = [h.text for h in translator.translate(sources, DecodingConfig(beam=1))]
+    shown = sorted(range(20), key=lambda i: len(sources[i].split()))[2:20:8]  # 10, 50, 90 percent
+    first = [text for i in shown for text in (references[i], hypotheses[i])]
+    assert [line.partition("  ")[2].strip() for line in trainer.validator.examples] == first
+    trainer.validator.run()  # from the second run on without the references
+    again = [line.partition("  ")[2].strip() for line in trainer.validator.examples]
+    assert again == [hypotheses[i] for i in shown]
     assert found.bleu == pytest.approx(BLEU().corpus_score(hypotheses, [references]).score)
     short = [i for i, source in enumerate(sources) if len(source.split()) <= 2]
     expected = BLEU().corpus_score([hypotheses[i] for i in short], [[references[i] for i in short]])

@@ -1,0 +1,122 @@
+"""Results for standard output: one screen with bars on a terminal, Markdown in a file or a pipe."""
+
+import math
+import os
+import shlex
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from seq2seq.evaluation.comparison import Comparison, System
+from seq2seq.evaluation.lengths import FEW
+from seq2seq.report.findings import conclusion, growth_in_words, headline
+from seq2seq.report.tables import DAGGER, heading, markdown_table, or_dash, row_label, summary_rows
+
+WIDTH, HEIGHT = 80, 23
+"""Columns and lines of a screen, with one line left for the prompt."""
+MOST_ARMS = 4
+"""Systems that fit next to each other; more of them are ranked."""
+HUES = (33, 36, 35, 32)
+"""ANSI colours: yellow, cyan, magenta, green."""
+
+
+def show(compared: Mapping[str, Comparison]) -> None:
+    """Print comparisons, given by their folders; in colour on a terminal without ``NO_COLOR``."""
+    if sys.stdout.isatty():
+        print(screen(compared, colour=not os.environ.get("NO_COLOR")))
+    else:
+        print("\n\n".join(markdown(*one) for one in compared.items()))
+
+
+def markdown(folder: str, comparison: Comparison) -> str:
+    """The scores, whether the gaps grow, and where to look closer."""
+    header, *rows = summary_rows(comparison)
+    growths = dict.fromkeys(growth_in_words(gap) for gap in comparison.gaps)
+    where = f"Tables and figures: {folder}/table.md, page.html"
+    return "\n".join([_title(comparison), "", markdown_table(header, rows), *growths, where])
+
+
+def screen(compared: Mapping[str, Comparison], colour: bool) -> str:
+    """The first test set with the last search as a table with bars, and a line for each other."""
+    search = list(compared.values())[-1].search
+    folder, main = next(one for one in compared.items() if one[1].search == search)
+    rest = {Path(path).name: one for path, one in compared.items() if one is not main}
+    others = [f"{name}: {headline(one)}"[:WIDTH] for name, one in rest.items()]
+    end = ["", *textwrap.wrap(conclusion(main), WIDTH), ""]
+    end += [*_first(others, 5, "page.html of each"), ""] if others else []
+    end += [f"Look closer: {folder}/page.html", *_translate_command(main.systems)]
+    head, *table = _table(main, colour)
+    if any(DAGGER in line for line in (head, *table)):
+        end.insert(0, f"{DAGGER} fewer than {FEW} sentences: too few to conclude from")
+    # A long path takes several lines of a terminal.
+    taken = 3 + sum(max(1, math.ceil(len(line) / WIDTH)) for line in end)
+    table = _first(table, max(2, HEIGHT - taken), "table.md")
+    return "\n".join([_title(main)[:WIDTH], "", head, *table, *end])
+
+
+def _title(comparison: Comparison) -> str:
+    return f"BLEU by source length: {heading(comparison)}, {comparison.sentences:,} sentences"
+
+
+def _first(lines: list[str], most: int, where: str) -> list[str]:
+    """At most so many lines; the last says how many more there are."""
+    more = f"and {len(lines) - most + 1} more: {where}"
+    return lines if len(lines) <= most else [*lines[: most - 1], more]
+
+
+def _translate_command(systems: Sequence[System]) -> list[str]:
+    """How to translate with the best system whose checkpoint is here; nothing where none is."""
+    for system in _ranked(systems):
+        run = system.first.directory.parent.parent
+        if (run / "checkpoints" / "best").is_dir() and not system.first.record.get("members"):
+            given = shlex.quote(f"checkpoint={run}")
+            return [
+                f"Translate with {system.name}:",
+                "python scripts/translate.py \\",
+                f"  {given}",
+            ]
+    return []
+
+
+def _ranked(systems: Sequence[System]) -> list[System]:
+    return sorted(systems, key=lambda system: -(system.overall.bleu or 0.0))
+
+
+def _table(comparison: Comparison, colour: bool) -> list[str]:
+    """BLEU by source length, with a gap if there is one; of many systems a ranking."""
+    count = len(comparison.systems)
+    if count <= MOST_ARMS:
+        gaps = len(comparison.gaps) if count == 2 else 0
+        rows = [row[: 2 + count + gaps] for row in summary_rows(comparison)]
+        return _with_bars(rows, range(2, 2 + count), colour)
+    systems = _ranked(comparison.systems)
+    trend, labels = systems[0].trend, [row.words for row in systems[0].rows]
+    ends = [labels.index(words) for words in (trend.first, trend.last)] if trend else []
+    rows = [
+        ["system", row_label(systems[0].overall), *(f"{labels[place]} words" for place in ends)]
+    ]
+    rows += [[s.name[:24], *(or_dash(s.rows[n].bleu, 1) for n in (-1, *ends))] for s in systems]
+    return _with_bars(rows, range(1, 2), colour)
+
+
+def _with_bars(rows: list[list[str]], bars: range, colour: bool) -> list[str]:
+    """Rows of cells as lines, the first of them the head; columns ``bars`` hold BLEU."""
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    plain = [column for place, column in enumerate(columns) if place not in bars]
+    room = (WIDTH + 2 - sum(max(map(len, column)) + 2 for column in plain)) // len(bars) - 2
+    best = max(float(cell) for place in bars for cell in columns[place][1:]) or 1.0
+    for place, (head, *cells) in enumerate(columns):
+        if place in bars:
+            hue = f"\x1b[{HUES[place - bars.start]}m{{}}\x1b[0m" if colour else "{}"
+            texts = [head[:room], *(_bar(cell, float(cell) / best, room - 6) for cell in cells)]
+            columns[place] = [hue.format(text.ljust(room)) for text in texts]
+        else:
+            width = max(map(len, [head, *cells]))
+            columns[place] = [f"{cell:{'>' if place else '<'}{width}}" for cell in (head, *cells)]
+    return ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
+
+
+def _bar(score: str, share: float, width: int) -> str:
+    full, eighths = divmod(round(8 * width * share), 8)
+    return f"{score:>5} {'█' * full}{' ▏▎▍▌▋▊▉'[eighths]}".rstrip()

@@ -1,0 +1,106 @@
+"""The last screen of a terminal: it fits, and shows the numbers of the comparison."""
+
+import re
+import sys
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+
+from seq2seq.report.findings import conclusion
+from seq2seq.report.tables import with_interval
+from seq2seq.report.terminal import HEIGHT, WIDTH, screen, show
+
+COLOUR = re.compile(r"\x1b\[\d+m")
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def many(comparison, count: int):
+    """So many systems with long names, from those of ``comparison``."""
+    systems = [
+        replace(comparison.systems[n % len(comparison.systems)], name=f"a-rather-long-name-{n}")
+        for n in range(count)
+    ]
+    return replace(comparison, systems=systems, gaps=[])
+
+
+def lengths(text: str) -> list[tuple[float, float]]:
+    """Each BLEU of a screen, and the length of its bar."""
+    found = re.findall(r"(?<= )(\d+\.\d) ([█▏▎▍▌▋▊▉]+)", text)
+    return [(float(score), len(bar) + " ▏▎▍▌▋▊▉█".find(bar[-1:]) / 9) for score, bar in found]
+
+
+@pytest.mark.parametrize("tests", [1, 2, 9])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 15, 40])
+def test_every_screen_fits(comparison, widths, count, tests):
+    main = comparison if count == 2 else many(comparison if count < 5 else widths, count)
+    folders = {f"outputs/experiment/comparison/test-{n}": main for n in range(tests)}
+    for colour in (False, True):
+        lines = COLOUR.sub("", screen(folders, colour)).split("\n")
+        assert len(lines) <= HEIGHT
+        assert max(map(len, lines)) <= WIDTH
+    long = {f"/{'folder/' * 30}{folder}": one for folder, one in folders.items()}
+    lines = screen(long, colour=False).split("\n")
+    assert sum(max(1, -(-len(line) // WIDTH)) for line in lines) <= HEIGHT
+
+
+def test_the_numbers_are_those_of_the_comparison(comparison):
+    text = screen({"a/test-greedy": replace(comparison, search="greedy"), "a/b": comparison}, False)
+    fixed, additive = comparison.systems
+    (gap,) = comparison.gaps
+    for ours, theirs, paired in zip(additive.rows, fixed.rows, gap.rows, strict=True):
+        lines = [line for line in text.split("\n") if re.match(rf"{re.escape(ours.words)}\b", line)]
+        if paired is None:
+            assert lines == []
+            continue
+        (line,) = lines
+        assert re.findall(r" (\d+\.\d) ", line) == [f"{theirs.bleu:.1f}", f"{ours.bleu:.1f}"]
+        assert line.endswith(with_interval(paired.gap))
+        assert ("†" in line) == ours.few
+    assert " ".join(conclusion(comparison).split()) in " ".join(text.split())
+    assert "a/b/page.html" in text
+    assert "test-greedy: " in text
+
+
+def test_longer_bars_are_better_and_a_ranking_falls(comparison, widths):
+    for compared, columns in ((comparison, 2), (widths, 1)):
+        shown = lengths(screen({"a": compared}, colour=False))
+        assert len(shown) >= 5 * columns
+        by_score = sorted(shown)
+        assert sorted(bar for _, bar in shown) == [bar for _, bar in by_score]
+        assert len({bar for _, bar in shown}) > 3
+    scores = [system.overall.bleu for system in widths.systems]
+    assert [score for score, _ in shown] == [round(s, 1) for s in sorted(scores, reverse=True)]
+
+
+@pytest.mark.parametrize("no_colour", ["", "1"])
+def test_colour_only_on_a_terminal_that_wants_it(comparison, monkeypatch, no_colour):
+    monkeypatch.setenv("NO_COLOR", no_colour)
+    printed = []
+    for stream in (Terminal(), StringIO()):
+        monkeypatch.setattr(sys, "stdout", stream)
+        show({"outputs/a": comparison})
+        printed.append(stream.getvalue())
+    terminal, piped = printed
+    assert ("\x1b" in terminal) == (not no_colour)
+    assert COLOUR.sub("", terminal) == screen({"outputs/a": comparison}, colour=False) + "\n"
+    assert "\x1b" not in piped
+    assert "| words" in piped
+
+
+def test_the_best_system_with_a_checkpoint_is_the_one_to_try(comparison, tmp_path):
+    assert "translate.py" not in screen({"a": comparison}, colour=False)
+    worse, better = comparison.systems
+    for system in (worse, better):
+        run = tmp_path / system.name
+        (run / "checkpoints" / "best").mkdir(parents=True)
+        system = replace(
+            system, evaluations=[replace(system.first, directory=run / "evaluations" / "test")]
+        )
+        worse, better = (system, better) if system.name == worse.name else (worse, system)
+        text = screen({"a": replace(comparison, systems=[worse, better])}, colour=False)
+        assert f"checkpoint={run}" in text
