@@ -1,9 +1,7 @@
 """Train, evaluate and compare every system of an experiment; resumes where it stopped."""
 
 import logging
-import math
 from pathlib import Path
-from statistics import fmean
 
 from cli import launch
 
@@ -16,8 +14,7 @@ def main(runs: list[ExperimentConfig]) -> None:
     """Each stage finds what an earlier call has finished and does not do it again."""
     from seq2seq.data.preparation import prepare
     from seq2seq.evaluation.evaluate import evaluate
-    from seq2seq.report.compare import compare
-    from seq2seq.report.terminal import show
+    from seq2seq.report.terminal import plan
     from seq2seq.training.run_folder import RunFolder
     from seq2seq.training.trainer import Trainer
 
@@ -27,56 +24,17 @@ def main(runs: list[ExperimentConfig]) -> None:
     for run in runs:
         RunFolder(run).claim()
     tests = [*prepared[0].corpus.tests, *runs[0].test_texts]
+    searches = [search.name for search in evaluate_configs[0].searches()]
     for run, data in zip(runs, prepared, strict=True):
         if run is runs[0] or not RunFolder(run).finished:
-            log.info("%s", _plan(runs, evaluate_configs[0], tests))
+            log.info("%s", plan(runs, searches, tests))
         Trainer(run, data).run()
     evaluations: dict[str, list[str]] = {}
     for settings in evaluate_configs:
         for evaluation in evaluate(settings):
             name = f"{evaluation.record['test_set']}-{evaluation.record['search']}"
             evaluations.setdefault(name, []).append(str(evaluation.directory))
-    compared = {}
-    for name, directories in evaluations.items():
-        output = f"{runs[0].output}/{runs[0].name}/comparison/{name}"
-        compared[output] = compare(
-            CompareConfig(
-                evaluations=directories,
-                output=output,
-                evaluation=runs[0].evaluation,
-                baseline=runs[0].baseline,
-                baselines=runs[0].baselines,
-            )
-        )
-    show(compared)
-
-
-def _plan(runs: list[ExperimentConfig], evaluated: EvaluateConfig, tests: list[str]) -> str:
-    """What is trained and tested, what of it is finished, and how long the rest takes."""
-    from seq2seq.training.run_folder import RunFolder
-
-    left, limits, seconds = [], {}, {}
-    for run in runs:
-        name, most, folder = f"{run.system}, seed {run.seed}", run.training, RunFolder(run)
-        if folder.finished:
-            seconds[name] = folder.record()["progress"]["seconds"]
-        else:
-            left.append(name)
-            key = "max_updates" if most.max_updates else "max_epochs"
-            limits[f"{key}={getattr(most, key):,}"] = True
-    time = "known after the first updates of each, see its bar or log"
-    if seconds:
-        minutes = math.ceil(fmean(seconds.values()) * len(left) / 60)
-        time = f"about {minutes:,} min, if each takes as long as the finished ones"
-    searches = ", ".join(search.name for search in evaluated.searches())
-    lines = [
-        f"Plan of {run.name}: {len(runs)} trainings, then {searches} of {', '.join(tests)}",
-        f"  finished: {'; '.join(seconds) or 'none'}",
-        f"  to train: {'; '.join(left) or 'none'}",
-    ]
-    if left:
-        lines += [f"  until: {' or '.join(limits)}", f"  time: {time}"]
-    return "\n".join(lines)
+    _compare(runs[0], evaluations)
 
 
 def _evaluate_config(run: ExperimentConfig) -> EvaluateConfig:
@@ -100,6 +58,26 @@ def _evaluate_config(run: ExperimentConfig) -> EvaluateConfig:
         device=run.training.device,
         precision=run.training.precision,
     )
+
+
+def _compare(run: ExperimentConfig, evaluations: dict[str, list[str]]) -> None:
+    """Write the comparison of each test set and search, and show them."""
+    from seq2seq.report.compare import compare  # imports matplotlib
+    from seq2seq.report.terminal import show
+
+    compared = {}
+    for name, directories in evaluations.items():
+        output = f"{run.output}/{run.name}/comparison/{name}"
+        compared[output] = compare(
+            CompareConfig(
+                evaluations=directories,
+                output=output,
+                evaluation=run.evaluation,
+                baseline=run.baseline,
+                baselines=run.baselines,
+            )
+        )
+    show(compared)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Results for standard output: one screen with bars on a terminal, Markdown in a file or a pipe."""
+"""For a terminal: the plan of an experiment; its results on one screen, Markdown in a pipe."""
 
 import math
 import os
@@ -7,11 +7,14 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
+from seq2seq.config import ExperimentConfig
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW
-from seq2seq.report.findings import conclusion, growth_in_words, headline
+from seq2seq.report.findings import conclusion, headline
 from seq2seq.report.tables import DAGGER, heading, markdown_table, or_dash, row_label, summary_rows
+from seq2seq.training.run_folder import RunFolder
 
 WIDTH, HEIGHT = 80, 23
 """Columns and lines of a screen, with one line left for the prompt."""
@@ -19,6 +22,32 @@ MOST_ARMS = 4
 """Systems that fit next to each other; more of them are ranked."""
 HUES = (33, 36, 35, 32)
 """ANSI colours: yellow, cyan, magenta, green."""
+
+
+def plan(runs: Sequence[ExperimentConfig], searches: list[str], tests: list[str]) -> str:
+    """What is trained and tested, what of it is finished, and how long the rest takes."""
+    left, limits, seconds = [], {}, {}
+    for run in runs:
+        name, most, folder = f"{run.system}, seed {run.seed}", run.training, RunFolder(run)
+        if folder.finished:
+            seconds[name] = folder.record()["progress"]["seconds"]
+        else:
+            left.append(name)
+            key = "max_updates" if most.max_updates else "max_epochs"
+            limits[f"{key}={getattr(most, key):,}"] = True
+    time = "known after the first updates of each, see its bar or log"
+    if seconds:
+        minutes = math.ceil(fmean(seconds.values()) * len(left) / 60)
+        time = f"about {minutes:,} min, if each takes as long as the finished ones"
+    lines = [
+        f"Plan of {runs[0].name}: {len(runs)} trainings, "
+        f"then {', '.join(searches)} of {', '.join(tests)}",
+        f"  finished: {'; '.join(seconds) or 'none'}",
+        f"  to train: {'; '.join(left) or 'none'}",
+    ]
+    if left:
+        lines += [f"  until: {' or '.join(limits)}", f"  time: {time}"]
+    return "\n".join(lines)
 
 
 def show(compared: Mapping[str, Comparison]) -> None:
@@ -30,11 +59,11 @@ def show(compared: Mapping[str, Comparison]) -> None:
 
 
 def markdown(folder: str, comparison: Comparison) -> str:
-    """The scores, whether the gaps grow, and where to look closer."""
+    """The scores, the conclusion, and where to look closer."""
     header, *rows = summary_rows(comparison)
-    growths = dict.fromkeys(growth_in_words(gap) for gap in comparison.gaps)
     where = f"Tables and figures: {folder}/table.md, page.html"
-    return "\n".join([_title(comparison), "", markdown_table(header, rows), *growths, where])
+    table = markdown_table(header, rows)
+    return "\n".join([_title(comparison), "", table, conclusion(comparison), where])
 
 
 def screen(compared: Mapping[str, Comparison], colour: bool) -> str:
