@@ -55,20 +55,20 @@ has neither scores nor weights. `attention.png` in the output folder shows the w
 LOCAL = """\
 ## Is local attention faster?
 
-Not here. The trainer's `local_m` and `local_p` compute the scores of all positions and set those
-outside of the window to zero, so they do no less work than `general`, whose score they have. In the
-same plain loop, on sentences of 30 and of 100 positions, `local_m` trains at {m30} and {m100} times
-the speed of `general`, `local_p` at {p30} and {p100} times. With the default settings `general` has
-a faster path, and the local kinds have none: `local_m` then has {fast_m30} and {fast_m100} of the
-speed of `general`.
+Not here. The trainer's `local_m` and `local_p` compute the scores of all positions and then give
+those outside of the window no weight. So they do no less work than `general`, whose score they use.
+In the same plain loop, on sentences of 30 and of 100 positions, `local_m` trains at {m30} and
+{m100} times the speed of `general`, and `local_p` at {p30} and {p100} times. With the default
+settings `general` has a faster path and the local kinds have none: `local_m` then has {fast_m30}
+and {fast_m100} of the speed of `general`.
 
-Could a window that is never left be faster? It can save at most what attention costs. In the plain
-loop a model without attention (`fixed`) trains at {fixed30} and {fixed100} times the speed of
-`general`; no window can gain more than that. Luong et al. wanted a window so that long sources,
-such as paragraphs, do not cost more with each word.
+A program that computes the window alone could save at most what attention costs. In the plain loop
+a model without attention (`fixed`) trains at {fixed30} and {fixed100} times the speed of `general`:
+at these lengths no window can gain more. The gain would grow with longer sources, such as whole
+paragraphs, for which Luong et al. 2015 proposed the window.
 
-| positions | kind | updates in a plain loop | with the default settings |
-| --------: | :--- | ----------------------: | ------------------------: |
+| positions | kind | in the plain loop | with the default settings |
+| --------: | :--- | ----------------: | ------------------------: |
 {rows}
 
 Speed relative to `general` in the plain loop, median [lowest, highest] over rounds in which the
@@ -78,10 +78,9 @@ window is 10 positions to either side. [BLEU of each kind](attention.md#all-kind
 SHORT = """\
 ## Do sentences of 10 to 20 words need attention?
 
-Yes. Up to 10 words the fixed vector is close: {none10} BLEU against {with10} with attention on the
-quickstart's grammar. From 11 to 20 words it has {none20} against {with20}. On Multi30k, which is
-real text, attention is better from the start, by {gap10} BLEU up to 10 words and by {gap20} from 11
-to 20.
+Yes. On the quickstart's grammar, one fixed vector is close to attention up to 10 words: {none10}
+BLEU against {with10}. From 11 to 20 words it has {none20} BLEU against {with20}. On Multi30k, which
+is real text, attention gains {gap10} BLEU up to 10 words and {gap20} BLEU from 11 to 20.
 
 | source words | grammar, fixed | grammar, attention | Multi30k, fixed | Multi30k, attention |
 | :----------- | -------------: | -----------------: | --------------: | ------------------: |

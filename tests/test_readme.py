@@ -61,7 +61,7 @@ def test_the_page_has_commands_of_every_script():
 def test_every_command_composes(command):
     match = SCRIPT.search(command)
     assert match is not None
-    compose_config(match.group(1), match.group(2).split())
+    compose_config(match.group(1), shlex.split(match.group(2)))
 
 
 @pytest.mark.parametrize("target", re.findall(r"^make (\w+)$", "\n".join(COMMANDS), re.MULTILINE))

@@ -22,16 +22,9 @@ from seq2seq.config.training import TrainingConfig
 from seq2seq.errors import UserError
 
 EXAMPLES = (
-    "additive",
-    "output_word",
-    "decoding",
-    "dot",
-    "local",
-    "hard_soft",
-    "scaled_dot",
-    "softmax_axis",
-    "multi_head",
-)
+    "additive", "output_word", "decoding", "dot", "local", "hard_soft", "scaled_dot",
+    "softmax_axis", "multi_head",
+)  # fmt: skip
 """What ``explain`` can walk through."""
 SYSTEM_GROUPS = ("corpus", "tokenization", "model", "training", "seeds")
 """What the systems of an experiment may differ in; searched and scored they are alike."""

@@ -1,10 +1,9 @@
 """Worked examples of what a decoder does with its weights: the word, the next word, a choice."""
 
 from seq2seq.explain.decoder_attention import FRENCH
-from seq2seq.explain.example import UNIT, Example
+from seq2seq.explain.example import Example
 
 VOCABULARY = ["<s>", "the", "blue", "house", "</s>"]
-ANNOTATIONS = "h = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.6]])"
 
 
 def output_word() -> Example:
@@ -19,15 +18,13 @@ def output_word() -> Example:
     step("readout", "t, what the last layer reads", code, "t", "#")
     code = "W_o = np.array([[-2.0, 1.0, 4.0, 1.0, -1.0], [0.0, 1.0, -1.0, 1.0, 0.5]])"
     step("W_o", "a column for each word of the vocabulary", code, "#", VOCABULARY, 1)
-    code = "b = np.array([[-1.0, 0.5, 0.0, 0.0, 0.0]])"
-    step("bias", "b, for each word", code, "b", VOCABULARY, 1)
+    step("bias", "b", "b = np.array([[-1.0, 0.5, 0.0, 0.0, 0.0]])", "b", VOCABULARY, 1)
     step("logits", "a score for each word", "logits = t @ W_o + b", "logit", VOCABULARY)
     code = "exps = np.exp(logits - logits.max())"
     step("exponentials", "the largest becomes 1", code, "exp", VOCABULARY)
-    code = "p = exps / exps.sum()"
-    step("probabilities", "together 1", code, "p", VOCABULARY, scale=UNIT)
+    step("probabilities", "together 1", "p = exps / exps.sum()", "p", VOCABULARY)
     code = "word = (p == p.max()).astype(float)"
-    step("word", "1 at the most probable", code, "word", VOCABULARY, 0, UNIT)
+    step("word", "1 at the most probable", code, "word", VOCABULARY, 0)
     return example
 
 
@@ -41,23 +38,19 @@ def decoding() -> Example:
     step("embeddings", "E, what each word asks for next", code, VOCABULARY, "#", 1)
     code = "W_o = np.array([[0.0, 1, 0, 0, 0], [0, 0, 0, 1, 0], [0, 0, 1, 0, 0]])"
     step("W_o", "from a context to a logit of each word", code, "#", VOCABULARY, 1)
-    before, state = "E[:1]", ""
-    for number, word in enumerate(("the", "blue", "house"), 1):
-        asked = f"s{number} = np.tanh({before}{state})"
-        remark = "half of the state before, and the word before" if state else "from <s>"
-        step(f"state {number}", remark, asked, f"s{number}", "#")
-        code = f"e = s{number} @ h.T"
-        step(f"scores {number}", "e_j = s . h_j", code, "e", FRENCH)
-        code = f"exps = np.exp(e - e.max())\nalpha_{number} = exps / exps.sum()"
-        step(f"weights {number}", "softmax of the scores", code, "alpha", FRENCH, scale=UNIT)
-        step(f"context {number}", "the weighted sum", f"c = alpha_{number} @ h", "c", "#")
-        step(f"logits {number}", "", "logits = c @ W_o", "logit", VOCABULARY)
-        code = f"word_{number} = (logits == logits.max()).astype(float)"
-        step(f"word {number}", f"the largest logit: {word}", code, "word", VOCABULARY, 0, UNIT)
-        before, state = f"word_{number} @ E", f" + 0.5 * s{number}"
+    asked, remark = "E[:1]", "from <s>"
+    for n, word in enumerate(("the", "blue", "house"), 1):
+        step(f"state {n}", remark, f"s{n} = np.tanh({asked})", f"s{n}", "#")
+        step(f"scores {n}", "e_j = s . h_j", f"e = s{n} @ h.T", "e", FRENCH)
+        code = f"exps = np.exp(e - e.max())\nalpha_{n} = exps / exps.sum()"
+        step(f"weights {n}", "softmax of the scores", code, "alpha", FRENCH)
+        step(f"context {n}", "the weighted sum", f"c = alpha_{n} @ h", "c", "#")
+        step(f"logits {n}", "", "logits = c @ W_o", "logit", VOCABULARY)
+        code = f"word_{n} = (logits == logits.max()).astype(float)"
+        step(f"word {n}", f"the largest logit: {word}", code, "word", VOCABULARY, 0)
+        asked, remark = f"word_{n} @ E + 0.5 * s{n}", "from the word and the state before"
     code = "alignment = np.vstack([alpha_1, alpha_2, alpha_3])"
-    rows = ["the", "blue", "house"]
-    step("alignment", "a row of weights for each word written", code, rows, FRENCH, scale=UNIT)
+    step("alignment", "a row for each word written", code, ["the", "blue", "house"], FRENCH)
     return example
 
 
@@ -65,25 +58,22 @@ def hard_soft() -> Example:
     """The same weights, read as shares of a sum and as chances of a choice."""
     example = Example.begin("hard_soft")
     step = example.step
-    h = step("annotations", "h_j, one row a source position", ANNOTATIONS, FRENCH, "#", 1)
-    scale = float(h.min()), float(h.max())
-    code = "alpha = np.array([[0.1, 0.3, 0.6]])"
-    step("weights", "alpha_j, of both", code, "alpha", FRENCH, 1, UNIT)
-    step("soft context", "the weighted sum", "soft = alpha @ h", "c", "#", scale=scale)
+    code = "h = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.6]])"
+    step("annotations", "h_j, one row a source position", code, FRENCH, "#", 1)
+    step("weights", "alpha_j", "alpha = np.array([[0.1, 0.3, 0.6]])", "alpha", FRENCH, 1)
+    step("soft context", "the weighted sum", "soft = alpha @ h", "c", "#")
     code = "largest = (alpha == alpha.max()).astype(float)"
-    step("largest", "the position of the largest weight", code, "1 at", FRENCH, 0, UNIT)
-    code = "likeliest = largest @ h"
-    step("likeliest context", "its annotation alone", code, "c", "#", scale=scale)
-    code = "edges = alpha.cumsum(axis=1)"
-    step("edges", "alpha added up from the left", code, "edge", FRENCH, 1, UNIT)
-    code = "u = np.array([[0.25]])"
-    step("random number", "drawn evenly between 0 and 1; here 0.25", code, "u", "u", 2)
+    step("largest", "1 at the largest weight", code, "chosen", FRENCH, 0)
+    step("likeliest context", "its annotation alone", "likeliest = largest @ h", "c", "#")
+    step("edges", "added up from the left", "edges = alpha.cumsum(axis=1)", "edge", FRENCH, 1)
+    step(
+        "random number", "evenly between 0 and 1; here 0.25", "u = np.array([[0.25]])", "u", "u", 2
+    )
     code = "drawn = ((edges > u) & (edges - alpha <= u)).astype(float)"
-    step("drawn", "the first position whose edge is above u", code, "1 at", FRENCH, 0, UNIT)
-    step("hard context", "its annotation alone", "hard = drawn @ h", "c", "#", scale=scale)
+    step("drawn", "1 at the first edge above u", code, "chosen", FRENCH, 0)
+    step("hard context", "its annotation alone", "hard = drawn @ h", "c", "#")
     code = "draws = np.random.RandomState(1).choice(3, size=1000, p=alpha[0])"
     code += "\nshares = np.bincount(draws)[None] / len(draws)"
-    step("shares", "of the positions in 1000 draws", code, "share", FRENCH, scale=UNIT)
-    code = "mean = shares @ h"
-    step("mean of hard contexts", "of the 1000 draws", code, "c", "#", scale=scale)
+    step("shares", "of the positions in 1000 draws", code, "share", FRENCH)
+    step("mean of hard contexts", "of the 1000 draws", "mean = shares @ h", "c", "#")
     return example

@@ -48,14 +48,10 @@ class Step:
         ]
 
     def text(self) -> str:
-        """:meth:`head` and code, then :meth:`table`."""
-        lines = [self.head(), *(f"   {line}" for line in self.code.split("\n") if line)]
-        return "\n".join([*lines, self.table()])
-
-    def head(self) -> str:
-        """``name (rows x columns): remark``."""
-        shape = f"{self.name} ({len(self.rows)} x {len(self.columns)})"
-        return f"{shape}: {self.remark}" if self.remark else shape
+        """``name (rows x columns): remark``, the code and the table."""
+        head = f"{self.name} ({len(self.rows)} x {len(self.columns)})"
+        head += f": {self.remark}" if self.remark else ""
+        return "\n".join([head, textwrap.indent(self.code, "   "), self.table()])
 
     def table(self) -> str:
         """A line for each row, its label first.
@@ -102,11 +98,6 @@ class Example:
         """The example called ``name`` with its words, and no step yet."""
         return cls(name, **yaml.safe_load(WORDS.read_text("utf-8"))[name])
 
-    @property
-    def small(self) -> bool:
-        """Whether a reader is to compute it by hand."""
-        return not self.name.endswith(LARGE)
-
     def step(
         self,
         name: str,
@@ -119,9 +110,9 @@ class Example:
     ) -> Float[np.ndarray, "rows columns"]:
         """Run ``code``, whose last line sets one variable; add its array, and return it.
 
-        ``decimals`` are by default 3, and 8 of a large example. ``rows`` and ``columns`` are its
-        labels, "h#" standing for h1, h2, ...; ``scale`` is by default its smallest and largest
-        number.
+        ``rows`` and ``columns`` are its labels, "h#" standing for h1, h2, ... There are 3
+        ``decimals`` by default, 8 in a large example. ``scale`` is by default from 0 to 1 for what
+        lies there, else from the smallest to the largest number.
         """
         exec(code, self.variables)
         values = self.variables[code.split("\n")[-1].partition(" = ")[0]]
@@ -131,8 +122,10 @@ class Example:
             else words
             for words, count in zip((rows, columns), values.shape, strict=True)
         )
-        scale = scale or (float(values.min()), float(values.max()))
-        decimals = (3 if self.small else 8) if decimals is None else decimals
+        bounds = float(values.min()), float(values.max())
+        scale = scale or (UNIT if 0 <= bounds[0] <= bounds[1] <= 1 else bounds)
+        if decimals is None:
+            decimals = 8 if self.name.endswith(LARGE) else 3
         step = Step(name, remark, code, values, row_labels, column_labels, decimals, scale)
         self.steps[name] = step
         return values

@@ -6,7 +6,7 @@ with larger arrays.
 """
 
 from seq2seq.explain.decoder_attention import FRENCH
-from seq2seq.explain.example import LARGE, UNIT, Example
+from seq2seq.explain.example import LARGE, Example
 
 ENGLISH = ["she", "likes", "coffee"]
 SMALL_INPUTS = (
@@ -34,13 +34,27 @@ LARGE_INTEGERS = (
 )
 NEAR_A_THIRD = (0.25, 0.45)
 """A scale on which weights that differ by little look different."""
-ROWS = "exps = np.exp(scaled - scaled.max(axis=1, keepdims=True))"
-SHARES = "weights = exps / exps.sum(axis=1, keepdims=True)"
 
 
-def pairs(words: list[str]) -> list[str]:
-    """Who looks: at whom."""
-    return [f"{query}: {key}" for query in words for key in words]
+def _attend(
+    example: Example, words: list[str], prefix: str = "", columns: str | list[str] = "#"
+) -> None:
+    """From the scaled scores to the outputs: a softmax of each row, and the weighted values."""
+    step, count = example.step, len(words)
+    code = "exps = np.exp(scaled - scaled.max(axis=1, keepdims=True))"
+    step(f"{prefix}exponentials", "the largest of a row becomes 1", code, words, words)
+    code = "weights = exps / exps.sum(axis=1, keepdims=True)"
+    scale = NEAR_A_THIRD if "coffee" in words else None
+    step(f"{prefix}weights", "each row: together 1", code, words, words, scale=scale)
+    code = "weighted = (weights[:, :, None] * V).reshape(-1, V.shape[1])"
+    pairs = [f"{query}: {key}" for query in words for key in words]
+    step(f"{prefix}weighted values", "for whom: whose", code, pairs, columns)
+    code = f"{prefix.strip().replace(' ', '_') or 'outputs'} = weighted.reshape("
+    code += f"{count}, {count}, -1).sum(axis=1)"
+    scale = 0.0, float(example.variables["V"].max())
+    step(
+        f"{prefix}outputs", "a word's weighted values, added up", code, words, columns, scale=scale
+    )
 
 
 def scaled_dot(large: bool = False) -> Example:
@@ -48,30 +62,20 @@ def scaled_dot(large: bool = False) -> Example:
     example = Example.begin("scaled_dot" + LARGE * large)
     step, words = example.step, ENGLISH if large else FRENCH
     X, W_qk, W_v = LARGE_INPUTS if large else SMALL_INPUTS
-    unit = UNIT if large else None
-    step("words", "one row a word", X, words, "#", 1, unit)
+    step("words", "one row a word", X, words, "#", 1)
     step("W_q = W_k", "from a word to its query, and to its key", W_qk, "#", "#", 1)
     step("W_v", "from a word to its value", W_v, "#", "#", 1)
-    step("queries", "", "Q = X @ W_q", words, "#", 2, unit)
-    step("keys", "", "K = X @ W_k", words, "#", 2, unit)
-    step("values", "", "V = X @ W_v", words, "#", 2, unit)
+    step("queries", "", "Q = X @ W_q", words, "#", 2)
+    step("keys", "", "K = X @ W_k", words, "#", 2)
+    step("values", "", "V = X @ W_v", words, "#", 2)
     one = f"{words[0]}, {words[1]}"
-    step("products", f"the query of {words[0]} times the key of {words[1]}, number by number",
-         "products = Q[:1] * K[1:2]", one, "#", 4)  # fmt: skip
-    code = "one = products.sum(keepdims=True)"
-    step("one score", "the sum of these", code, one, "score", 4)
-    remark = "row i, column j is query i . key j"
-    step("scores", remark, "scores = Q @ K.T", words, words, 4)
+    remark = f"the query of {words[0]} times the key of {words[1]}, number by number"
+    step("products", remark, "products = Q[:1] * K[1:2]", one, "#", 4)
+    step("one score", "the sum of these", "one = products.sum(keepdims=True)", one, "score", 4)
+    step("scores", "query i . key j", "scores = Q @ K.T", words, words, 4)
     code = "scaled = scores / np.sqrt(K.shape[1])"
     step("scaled scores", "by the root of the width", code, words, words, 5 if large else None)
-    step("exponentials", "the largest of a row becomes 1", ROWS, words, words)
-    scale = NEAR_A_THIRD if large else UNIT
-    step("weights", "each row: together 1", SHARES, words, words, scale=scale)
-    code = "weighted = (weights[:, :, None] * V).reshape(-1, V.shape[1])"
-    remark = f"'{words[0]}: {words[1]}' is {words[1]} for {words[0]}"
-    step("weighted values", remark, code, pairs(words), "#")
-    code = f"outputs = weighted.reshape({len(words)}, {len(words)}, -1).sum(axis=1)"
-    step("outputs", "a word's three weighted values, added up", code, words, "#", scale=unit)
+    _attend(example, words)
     return example
 
 
@@ -82,33 +86,23 @@ def softmax_axis(large: bool = False) -> Example:
     """
     example = Example.begin("softmax_axis" + LARGE * large)
     step, words = example.step, ["w1", "w2", "w3", "w4"] if large else FRENCH
-    inputs = LARGE_INTEGERS if large else SMALL_INTEGERS
-    for name, code in zip(("words", "W_q", "W_k", "W_v"), inputs, strict=True):
-        step(name, "", code, words if name == "words" else "#", "#", 0)
+    X, W_q, W_k, W_v = LARGE_INTEGERS if large else SMALL_INTEGERS
+    step("words", "one row a word", X, words, "#", 0)
+    step("W_q", "", W_q, "#", "#", 0)
+    step("W_k", "", W_k, "#", "#", 0)
+    step("W_v", "", W_v, "#", "#", 0)
     step("queries", "", "Q = X @ W_q", words, "#", 0)
     step("keys", "", "K = X @ W_k", words, "#", 0)
-    V = step("values", "", "V = X @ W_v", words, "#", 0)
-    scale = 0.0, float(V.max())
-    step("scores", "row i, column j is query i . key j", "scores = Q @ K.T", words, words, 0)
+    scale = 0.0, float(step("values", "", "V = X @ W_v", words, "#", 0).max())
+    step("scores", "query i . key j", "scores = Q @ K.T", words, words, 0)
     step("scaled scores", "", "scaled = scores / np.sqrt(K.shape[1])", words, words)
-    count, sums = len(words), "sums = weights.sum(axis=1, keepdims=True)"
-    code = "exps = np.exp(scaled - scaled.max())"
-    remark = "one softmax for all: the largest of all becomes 1"
-    step("wrong exponentials", remark, code, words, words)
-    code = "weights = exps / exps.sum()"
-    step("wrong weights", f"all {count**2}: together 1", code, words, words, scale=UNIT)
-    step("wrong sums", "of each row; together 1", sums, words, "sum", scale=UNIT)
+    code, sums = "exps = np.exp(scaled - scaled.max())", "sums = weights.sum(axis=1, keepdims=True)"
+    step("wrong exponentials", "the largest of all becomes 1", code, words, words)
+    step("wrong weights", "all: together 1", "weights = exps / exps.sum()", words, words)
+    step("wrong sums", "of each row; together 1", sums, words, "sum")
     step("wrong outputs", "", "outputs = weights @ V", words, "#", scale=scale)
-
-    remark = "one softmax a row: the largest of a row becomes 1"
-    step("right exponentials", remark, ROWS, words, words)
-    step("right weights", "each row: together 1", SHARES, words, words, scale=UNIT)
-    step("right sums", "of each row; each 1", sums, words, "sum", scale=UNIT)
-    code = "weighted = (weights[:, :, None] * V).reshape(-1, V.shape[1])"
-    remark = f"'{words[0]}: {words[1]}' is {words[1]} for {words[0]}"
-    step("weighted values", remark, code, pairs(words), "#")
-    code = f"outputs = weighted.reshape({count}, {count}, -1).sum(axis=1)"
-    step("right outputs", "weighted values, added up", code, words, "#", scale=scale)
+    _attend(example, words, "right ")
+    step("right sums", "of each row; each 1", sums, words, "sum")
     return example
 
 
@@ -120,26 +114,18 @@ def multi_head(large: bool = False) -> Example:
     example = Example.begin("multi_head" + LARGE * large)
     step, words = example.step, ENGLISH if large else FRENCH
     X, W_qk, W_v = LARGE_INPUTS if large else SMALL_INPUTS
-    width, unit = 2 if large else 1, UNIT if large else None
     step("words", "one row a word", X, words, "#", 1)
     step("W_q = W_k", "its first half of columns is for head 1", W_qk, "#", "#", 1)
     step("W_v", "its first half of columns is for head 1", W_v, "#", "#", 1)
-    scale = NEAR_A_THIRD if large else UNIT
-    for head in 1, 2:
-        first = width * (head - 1)
+    width = 2 if large else 1
+    for head, first in (1, 0), (2, width):
         own = [str(column + 1) for column in range(first, first + width)]
         for name, letter in ("queries", "q"), ("keys", "k"), ("values", "v"):
             code = f"{letter.upper()} = X @ W_{letter}[:, {first}:{first + width}]"
-            step(f"head {head} {name}", "", code, words, own, 2, unit)
+            step(f"head {head} {name}", "", code, words, own, 2)
         code = "scaled = Q @ K.T / np.sqrt(K.shape[1])"
         step(f"head {head} scaled scores", "query . key / root of the width", code, words, words)
-        step(f"head {head} exponentials", "the largest of a row becomes 1", ROWS, words, words)
-        step(f"head {head} weights", "each row: together 1", SHARES, words, words, scale=scale)
-        code = "weighted = (weights[:, :, None] * V).reshape(-1, V.shape[1])"
-        step(f"head {head} weighted values", "for whom: whose", code, pairs(words), own)
-        code = f"head_{head} = weighted.reshape(3, 3, -1).sum(axis=1)"
-        remark = "a word's three weighted values, added up"
-        step(f"head {head} outputs", remark, code, words, own)
+        _attend(example, words, f"head {head} ", own)
     code = "outputs = np.hstack([head_1, head_2])"
-    step("outputs", "the heads side by side", code, words, "#", scale=unit)
+    step("outputs", "the heads side by side", code, words, "#")
     return example

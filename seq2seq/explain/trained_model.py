@@ -1,9 +1,9 @@
 """A trained model, step by step: query, scores, weights, context and probabilities of each word."""
 
 import textwrap
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -24,11 +24,6 @@ from seq2seq.model.translation import TranslationModel
 from seq2seq.report.attention_figure import draw_map, short
 from seq2seq.report.style import new_figure, render
 
-SHOWN = 6
-"""Numbers of a vector that are printed."""
-BEST = 5
-"""Pieces whose probability is printed."""
-
 
 class WatchedSource(Source):
     """A source that keeps the scores whose softmax it takes, for the kinds that ask it to."""
@@ -40,8 +35,7 @@ class WatchedSource(Source):
         return super().attend(scores)
 
 
-@dataclass(frozen=True)
-class WordStep:
+class WordStep(NamedTuple):
     """One step of greedy search, in the model's own numbers."""
 
     query: Float[Tensor, "H"]
@@ -61,19 +55,20 @@ def greedy_steps(model: TranslationModel, ids: list[int]) -> list[WordStep]:
     They go through the model's plain modules: with gradients on, no compiled operation is used.
     """
     seen: list[tuple[Tensor, Tensor]] = []
-    attention, search = model.decoder.attention, DecodingConfig(beam=1)
-    hook = attention.register_forward_hook(lambda _, given, made: seen.append((given[0], made[0])))
-    lengths = torch.tensor([len(ids)])
+    search, lengths = DecodingConfig(beam=1), torch.tensor([len(ids)])
+    hook = model.decoder.attention.register_forward_hook(
+        lambda _, given, made: seen.append((given[0].detach()[0], made[0].detach()[0]))
+    )
     source = WatchedSource(*model.encode(torch.tensor([ids]), lengths))
     state, token = model.init_state(source), BOS
     steps: list[WordStep] = []
     while token != EOS and len(steps) < length_caps(lengths, search):
         logits, state, weights = model.step(torch.tensor([token]), state, source)
-        probabilities = logits.detach().softmax(dim=1)[0]
-        ban_pieces(logits := logits.detach().clone(), search)
-        token = int(logits.argmax())
-        query, context = (part.detach()[0] for part in seen.pop())
         scores = None if source.scores is None else source.scores.detach()[0, 0]
+        probabilities = logits.detach().softmax(dim=1)[0]
+        ban_pieces(allowed := logits.detach().clone(), search)
+        token = int(allowed.argmax())
+        query, context = seen.pop()
         steps.append(WordStep(query, scores, weights.detach()[0], context, probabilities, token))
     hook.remove()
     return steps
@@ -95,52 +90,39 @@ def explain_model(checkpoint: str, text: str, output: Path) -> str:
     source = [short(piece) for piece in [*pieces, SPECIALS[EOS]]]
     target = [short(piece) for piece in translator.target.vocabulary.pieces]
     written = [target[step.chosen] for step in steps]
-    parts = [
-        textwrap.fill(f"Source: {' '.join(source)}", WIDTH),
-        textwrap.fill(f"Greedy search writes: {' '.join(written)}", WIDTH),
-        *(
-            _step_text(number, step, before, source, target, model.attends)
-            for number, (step, before) in enumerate(zip(steps, ["<s>", *written], strict=False), 1)
-        ),
-    ]
-    if not model.attends:
-        return "\n\n".join([*parts, "This model has no attention: there are no weights to draw."])
-    weights = [step.weights.tolist() for step in steps]
-    drawn = AttentionMap(0, source, written, weights)
-    for form, content in render(partial(_figure, drawn)).items():
-        write_whole(output / f"attention.{form}", content)
-    return "\n\n".join([*parts, f"The weights are drawn in {output / 'attention.png'}."])
-
-
-def _step_text(
-    number: int, step: WordStep, before: str, source: list[str], target: list[str], attends: bool
-) -> str:
-    """One step in lines of at most :data:`WIDTH` characters."""
-    lines = [f"{number}. After {before}", _vector("query", step.query)]
-    rows = {} if step.scores is None else {"score": step.scores}
-    rows |= {"weight": step.weights} if attends else {}
-    if rows:
-        values = np.stack([numbers.numpy() for numbers in rows.values()])
-        lines.append(Step("", "", "", values, list(rows), source, 3, UNIT).table())
-    best = step.probabilities.topk(min(BEST, len(target)))
-    likely = [f"{target[i]} {p:.3f}" for p, i in zip(*(x.tolist() for x in best), strict=True)]
-    lines.append(_vector("context", step.context))
-    text = f"  probabilities: {'  '.join(likely)}"
-    lines += [textwrap.fill(text, WIDTH, subsequent_indent="  "), f"  writes {target[step.chosen]}"]
-    return "\n".join(lines)
+    first = f"Source: {' '.join(source)}", f"Greedy search writes: {' '.join(written)}"
+    lines = [textwrap.fill(line, WIDTH) for line in first]
+    for number, step in enumerate(steps):
+        lines += ["", f"{number + 1}. After {[SPECIALS[BOS], *written][number]}"]
+        lines.append(_vector("query", step.query))
+        rows = {"score": step.scores, "weight": step.weights if model.attends else None}
+        known = {name: numbers.numpy() for name, numbers in rows.items() if numbers is not None}
+        if known:
+            values = np.stack(list(known.values()))
+            lines.append(Step("", "", "", values, list(known), source, 3, UNIT).table())
+        lines.append(_vector("context", step.context))
+        best = step.probabilities.argsort(descending=True)[:5].tolist()
+        likely = "  ".join(f"{target[piece]} {step.probabilities[piece]:.3f}" for piece in best)
+        lines.append(textwrap.fill(f"  probabilities: {likely}", WIDTH, subsequent_indent="  "))
+        lines.append(f"  writes {written[number]}")
+    end = "This model has no attention: there are no weights to draw."
+    if model.attends:
+        drawn = AttentionMap(0, source, written, [step.weights.tolist() for step in steps])
+        for form, content in render(partial(_figure, drawn)).items():
+            write_whole(output / f"attention.{form}", content)
+        end = f"The weights are drawn in {output / 'attention.png'}."
+    return "\n".join([*lines, "", end])
 
 
 def _vector(name: str, numbers: Float[Tensor, "N"]) -> str:
-    shown = " ".join(f"{number:.3f}" for number in numbers[:SHOWN].tolist())
-    more = " ..." if len(numbers) > SHOWN else ""
-    return f"  {name}, {len(numbers)} numbers, norm {float(numbers.norm()):.3f}: {shown}{more}"
+    shown = " ".join(f"{number:.3f}" for number in numbers[:6].tolist())
+    return f"  {name}, {len(numbers)} numbers, norm {float(numbers.norm()):.3f}: {shown} ..."
 
 
 def _figure(drawn: AttentionMap) -> Figure:
-    """One map, its cells as large as their numbers need."""
     cell = min(0.5, 7 / len(drawn.source))
-    height = cell * len(drawn.hypothesis) + 2.6
     note = "Across: the source; down: the translation. Black: a weight of 0, white: of 1."
+    height = cell * len(drawn.hypothesis) + 2.6
     figure = new_figure(height, "Attention", "Greedy search, piece by piece", note)
     draw_map(figure.subplots(), drawn, cell)
     return figure

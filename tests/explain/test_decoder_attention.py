@@ -15,27 +15,19 @@ from seq2seq.model.attention.dot_product import DotAttention
 from seq2seq.model.attention.local import PredictiveLocalAttention
 from seq2seq.model.encoder import Source
 
-STATES = {False: [30.0, 40.0], True: [5.0, 1.0, 20.0]}
-ANNOTATIONS = {
-    False: [[1.0, 1.5], [2.0, 1.0], [0.3, 2.3]],
-    True: [[3.0, 12.0, 45.0], [59.0, 2.0, 5.0], [1.0, 43.0, 5.0], [4.0, 3.0, 45.3]],
-}
-SMALL = [
-    [[0.9, 0.1], [0.2, 0.8], [0.7, 0.6]],
-    [[0.2, 0.4]],
-    [[1.0, -0.5], [-0.5, 1.0], [0.5, 0.0], [0.0, 0.5]],
-    [[3.0], [4.0]],
-    [[0.5, -0.5], [1.0, 0.5]],
-    [[1.0], [1.0]],
-]
+STATE = [5.0, 1.0, 20.0]
+ANNOTATIONS = [[3.0, 12.0, 45.0], [59.0, 2.0, 5.0], [1.0, 43.0, 5.0], [4.0, 3.0, 45.3]]
 BOTH = pytest.mark.parametrize("large", [False, True])
 
 
 def draw(large=True):
     """Annotations, state, two layers that give scores, two that predict a position."""
+    first, second = additive(), local()
+    inputs = [first[name] for name in ("annotations", "state", "layer_1", "layer_2")]
     normal = np.random.RandomState(42).randn
     shapes = (5, 16), (1, 16), (32, 10), (10, 1), (16, 10), (10, 1)
-    return [normal(*shape) for shape in shapes] if large else [np.array(rows) for rows in SMALL]
+    small = [*inputs, second["position layer_1"], second["position layer_2"]]
+    return [normal(*shape) for shape in shapes] if large else small
 
 
 def look(attention, annotations, state):
@@ -90,14 +82,14 @@ def test_additive_is_what_the_trainer_computes(dtype):
 
 @BOTH
 def test_dot_equals_the_slow_loop_and_the_trainer(large):
-    example, state, annotations = dot(large), STATES[large], ANNOTATIONS[large]
+    example = dot(large)
+    state, annotations = example["state"][0].tolist(), example["annotations"].T.tolist()
     scores = [927.0, 397.0, 148.0, 929.0] if large else [90.0, 100.0, 101.0]
     weights = softmax(scores)
     if large:
+        assert (state, annotations) == (STATE, ANNOTATIONS)
         assert f"{weights[1]:.0e}" == "8e-232"  # what the text says
     expected = {
-        "state": state,
-        "annotations": np.transpose(annotations),
         "products": [15.0, 12.0, 900.0] if large else [30.0, 60.0],
         "first score": scores[0],
         "scores": scores,

@@ -18,26 +18,23 @@ from seq2seq.explain.self_attention import multi_head, scaled_dot, softmax_axis
 from seq2seq.model.attention.dot_product import MultiHeadAttention, ScaledDotAttention
 from seq2seq.model.encoder import Source
 
-LARGE = (
-    [[0.2, 0.9, 0.1, 0.5], [0.8, 0.3, 0.7, 0.2], [0.4, 0.6, 0.3, 0.9]],
-    [[0.9 if row == column else 0.1 for column in range(4)] for row in range(4)],
-    [[0.8, 0.2, 0.1, 0.1], [0.2, 0.8, 0.2, 0.1], [0.1, 0.2, 0.8, 0.1], [0.1, 0.1, 0.1, 0.9]],
-)
-SMALL = (
-    [[0.5, 0.0], [1.0, 0.5], [0.5, 1.0]],
-    [[1.0, 0.5], [0.5, 1.0]],
-    [[1.0, 0.0], [0.5, 2.0]],
-)
+WORDS = [[0.2, 0.9, 0.1, 0.5], [0.8, 0.3, 0.7, 0.2], [0.4, 0.6, 0.3, 0.9]]
+W_Q = [[0.9 if row == column else 0.1 for column in range(4)] for row in range(4)]
+W_V = [[0.8, 0.2, 0.1, 0.1], [0.2, 0.8, 0.2, 0.1], [0.1, 0.2, 0.8, 0.1], [0.1, 0.1, 0.1, 0.9]]
 FOUR_WORDS = [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-THREE_WORDS = [[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]]
 BOTH = pytest.mark.parametrize("large", [False, True])
 CLOSE = {"rtol": 0, "atol": 1e-6}
+
+
+def inputs(example, large):
+    small = [example[name].tolist() for name in ("words", "W_q = W_k", "W_v")]
+    return (WORDS, W_Q, W_V) if large else small
 
 
 @BOTH
 def test_scaled_dot_equals_the_slow_loop(large):
     example = scaled_dot(large)
-    words, w_q, w_v = LARGE if large else SMALL
+    words, w_q, w_v = inputs(example, large)
     queries, values = product(words, w_q), product(words, w_v)
     found = self_attention(queries, queries, values)
     expected = {
@@ -62,13 +59,11 @@ def test_scaled_dot_equals_the_slow_loop(large):
 
 @BOTH
 def test_softmax_axis_equals_the_slow_loops(large):
-    w_q, w_k, w_v = [[1.0, 0.0], [0.0, 2.0]], [[1.0, 1.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 2.0]]
-    words = FOUR_WORDS if large else THREE_WORDS
+    example = softmax_axis(large)
+    words, w_q, w_k, w_v = (example[name].tolist() for name in ("words", "W_q", "W_k", "W_v"))
     if large:
-        before = np.random.get_state()
-        np.random.seed(42)
-        w_q, w_k, w_v = (np.random.randint(3, size=(3, 3)).astype(float).tolist() for _ in range(3))
-        np.random.set_state(before)
+        stream, words = np.random.RandomState(42), FOUR_WORDS
+        w_q, w_k, w_v = (stream.randint(3, size=(3, 3)).astype(float).tolist() for _ in range(3))
     queries, keys, values = (product(words, matrix) for matrix in (w_q, w_k, w_v))
     scaled = scaled_scores(queries, keys)
     of_all, count = softmax([score for row in scaled for score in row]), len(words)
@@ -89,9 +84,8 @@ def test_softmax_axis_equals_the_slow_loops(large):
         "wrong outputs": [attend(row, values) for row in wrong],
         "right sums": np.ones(count),
     }
-    example = softmax_axis(large)
     assert_steps(example, expected | self_attention(queries, keys, values, "right "))
-    taken = example["weighted values"].reshape(count, count, -1).sum(axis=1)
+    taken = example["right weighted values"].reshape(count, count, -1).sum(axis=1)
     np.testing.assert_allclose(taken, example["right outputs"], rtol=1e-12)
 
 
@@ -111,7 +105,7 @@ def test_in_the_wrong_softmax_one_query_changes_the_outputs_of_all():
 @BOTH
 def test_multi_head_equals_the_slow_loop(large):
     example = multi_head(large)
-    words, w_q, w_v = LARGE if large else SMALL
+    words, w_q, w_v = inputs(example, large)
     queries, values, width = product(words, w_q), product(words, w_v), len(w_q) // 2
     for head, part in (("head 1", slice(0, width)), ("head 2", slice(width, 2 * width))):
         query, value = ([row[part] for row in rows] for rows in (queries, values))
