@@ -46,11 +46,13 @@ A step's *query* is made of the decoder's state and the word before. Its *scores
 those of the source pieces above them. The *context* is the weighted sum of the annotations. The
 *probabilities* are those of the likeliest pieces; the likeliest is written. Every kind of attention
 has these lines, but for the scores where the weights are not one softmax; a model without attention
-has neither scores nor weights. `attention.png` in the output folder shows the weights.
+has neither scores nor weights.
 
 ```text
 {trained}
 ```
+
+![Weights of each step: a row for each word written](figures/explain-quickstart.svg)
 """
 LOCAL = """\
 ## Is local attention faster?

@@ -304,7 +304,7 @@ class CompareConfig(Settings):
 
 @dataclass(kw_only=True)
 class ExplainConfig(Settings):
-    """``explain``: worked examples of attention, step by step."""
+    """``explain``: worked examples of attention, or a trained model, step by step."""
 
     examples: list[Annotated[str, one_of(*EXAMPLES)]] = field(default_factory=list)
     """additive | output_word | decoding | dot | local | hard_soft | scaled_dot | softmax_axis |

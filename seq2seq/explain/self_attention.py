@@ -48,7 +48,7 @@ def _attend(
     step(f"{prefix}weights", "each row: together 1", code, words, words, scale=scale)
     code = "weighted = (weights[:, :, None] * V).reshape(-1, V.shape[1])"
     pairs = [f"{query}: {key}" for query in words for key in words]
-    step(f"{prefix}weighted values", "for whom: whose", code, pairs, columns)
+    step(f"{prefix}weighted values", "for whom: whose value", code, pairs, columns)
     code = f"{prefix.strip().replace(' ', '_') or 'outputs'} = weighted.reshape("
     code += f"{count}, {count}, -1).sum(axis=1)"
     scale = 0.0, float(example.variables["V"].max())
