@@ -41,8 +41,8 @@ class WordStep(NamedTuple):
     query: Float[Tensor, "H"]
     scores: Float[Tensor, "S"] | None
     """None for a kind whose weights are not one softmax over the source."""
-    weights: Float[Tensor, "S"]
-    """All 0 without attention."""
+    weights: Float[Tensor, "S"] | None
+    """None without attention."""
     context: Float[Tensor, "M"]
     probabilities: Float[Tensor, "V"]
     chosen: int
@@ -68,8 +68,9 @@ def greedy_steps(model: TranslationModel, ids: list[int]) -> list[WordStep]:
         probabilities = logits.detach().softmax(dim=1)[0]
         ban_pieces(allowed := logits.detach().clone(), search)
         token = int(allowed.argmax())
+        looked = weights.detach()[0] if model.attends else None
         query, context = seen.pop()
-        steps.append(WordStep(query, scores, weights.detach()[0], context, probabilities, token))
+        steps.append(WordStep(query, scores, looked, context, probabilities, token))
     hook.remove()
     return steps
 
@@ -93,25 +94,30 @@ def explain_model(checkpoint: str, text: str, output: Path) -> str:
     first = f"Source: {' '.join(source)}", f"Greedy search writes: {' '.join(written)}"
     lines = [textwrap.fill(line, WIDTH) for line in first]
     for number, step in enumerate(steps):
-        lines += ["", f"{number + 1}. After {[SPECIALS[BOS], *written][number]}"]
-        lines.append(_vector("query", step.query))
-        rows = {"score": step.scores, "weight": step.weights if model.attends else None}
-        known = {name: numbers.numpy() for name, numbers in rows.items() if numbers is not None}
-        if known:
-            values = np.stack(list(known.values()))
-            lines.append(Step("", "", "", values, list(known), source, 3, UNIT).table())
-        lines.append(_vector("context", step.context))
-        best = step.probabilities.argsort(descending=True)[:5].tolist()
-        likely = "  ".join(f"{target[piece]} {step.probabilities[piece]:.3f}" for piece in best)
-        lines.append(textwrap.fill(f"  probabilities: {likely}", WIDTH, subsequent_indent="  "))
-        lines.append(f"  writes {written[number]}")
-    end = "This model has no attention: there are no weights to draw."
-    if model.attends:
-        drawn = AttentionMap(0, source, written, [step.weights.tolist() for step in steps])
-        for form, content in render(partial(_figure, drawn)).items():
-            write_whole(output / f"attention.{form}", content)
-        end = f"The weights are drawn in {output / 'attention.png'}."
-    return "\n".join([*lines, "", end])
+        before = written[number - 1] if number else SPECIALS[BOS]
+        lines += ["", f"{number + 1}. After {before}", *_step_lines(step, source, target)]
+    weights = [step.weights.tolist() for step in steps if step.weights is not None]
+    if not weights:
+        return "\n".join([*lines, "", "This model has no attention: there are no weights to draw."])
+    drawn = AttentionMap(0, source, written, weights)
+    for form, content in render(partial(_figure, drawn)).items():
+        write_whole(output / f"attention.{form}", content)
+    return "\n".join([*lines, "", f"The weights are drawn in {output / 'attention.png'}."])
+
+
+def _step_lines(step: WordStep, source: list[str], target: list[str]) -> list[str]:
+    """Its numbers, in lines of at most :data:`WIDTH` characters."""
+    known = {"score": step.scores, "weight": step.weights}
+    rows = {name: numbers.numpy() for name, numbers in known.items() if numbers is not None}
+    table = []
+    if rows:
+        values = np.stack(list(rows.values()))
+        table = [Step("", "", "", values, list(rows), source, 3, UNIT).table()]
+    best = step.probabilities.argsort(descending=True)[:5].tolist()
+    likely = "  ".join(f"{target[piece]} {step.probabilities[piece]:.3f}" for piece in best)
+    lines = [_vector("query", step.query), *table, _vector("context", step.context)]
+    lines.append(textwrap.fill(f"  probabilities: {likely}", WIDTH, subsequent_indent="  "))
+    return [*lines, f"  writes {target[step.chosen]}"]
 
 
 def _vector(name: str, numbers: Float[Tensor, "N"]) -> str:

@@ -61,6 +61,7 @@ def test_words_probabilities_and_weights_are_those_of_the_translator(kind):
         weights = torch.stack([step.weights for step in steps])
         torch.testing.assert_close(weights[: len(found.pieces)], found.attention)
     for step in steps:
+        assert (step.weights is None) == (kind == "fixed")
         assert (step.scores is not None) == (kind in SCORED)
         if step.scores is not None:
             torch.testing.assert_close(step.scores.softmax(dim=0), step.weights)
