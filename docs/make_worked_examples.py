@@ -113,11 +113,16 @@ def _section(small: Example, large: Example | None = None) -> str:
     lines += ["</table>", "", _text(small.lesson), ""]
     lines += [f"![{small.caption}]({FIGURES}/{small.name}.svg)", ""]
     if large:
-        arrays = "\n".join(
+        arrays = "\n\n".join(
             f"{number}. {step.text()}" for number, step in enumerate(large.steps.values(), 1)
         )
-        lines += ["<details><summary>The same with larger arrays</summary>", ""]
-        lines += [f"<p>{_text(large.story)}</p>", "", f"<pre>{_text(arrays)}</pre>", ""]
+        lines += ["<details><summary>Larger arrays</summary>", ""]
+        lines += [
+            f"<p>{_text(large.story)}</p>",
+            "",
+            f"<pre><code>{_text(arrays)}</code></pre>",
+            "",
+        ]
         lines += [f"<p>{_text(large.lesson)}</p>", "", "</details>", ""]
     return "\n".join(lines)
 
