@@ -1,6 +1,6 @@
 """How fast training is, and how much memory it takes, by several paths to the same update.
 
-python benchmarks/training.py sizes=[m,l] paths=[plain,fast]
+python benchmarks/training.py sizes=[m,l] paths=[plain,fast] attention=[additive,local_p]
 """
 
 import logging
@@ -21,6 +21,7 @@ from measure import peak_memory, ratio_by_round, time_in_turns
 from omegaconf import DictConfig
 
 from seq2seq.config import (
+    ATTENTION_KINDS,
     AttentionConfig,
     DecoderConfig,
     EncoderConfig,
@@ -70,10 +71,11 @@ SIZES = {
     "tiny": Size(16, 16, 32, 32, vocabulary=100, batch=8, source=7, target=6),
     "m": Size(256, 256, 512, 512, vocabulary=8_000, batch=64, source=14, target=13),
     "m30": Size(256, 256, 512, 512, vocabulary=8_000, batch=64, source=30, target=30),
+    "m100": Size(256, 256, 512, 512, vocabulary=8_000, batch=16, source=100, target=100),
     "l": Size(620, 1_000, 1_000, 1_000, vocabulary=30_000, batch=80, source=30, target=30),
 }
-"""``m`` is the default model on sentences of Multi30k's length, ``l`` has the widths of Bahdanau et
-al. 2014, and ``tiny`` only shows that everything runs."""
+"""``m`` is the default model on sentences of Multi30k's length, ``m100`` on long ones; ``l`` has
+the widths of Bahdanau et al. 2014, and ``tiny`` only shows that everything runs."""
 
 
 class Workload(NamedTuple):
@@ -81,7 +83,7 @@ class Workload(NamedTuple):
 
     size: Size
     attention: str
-    """additive | fixed."""
+    """A kind."""
     seed: int
     device: torch.device
 
@@ -168,18 +170,17 @@ def benchmark_training(config: DictConfig) -> Path:
     Raises:
         UserError: a size, a path, a kind of attention or the device does not exist.
     """
-    for key, choices in (("sizes", tuple(SIZES)), ("paths", tuple(PATHS))):
+    for key, choices in (("sizes", SIZES), ("paths", PATHS), ("attention", ATTENTION_KINDS)):
         for name in config[key]:
-            require_choice(key, name, choices)
-    require_choice("attention", config.attention, ("additive", "fixed"))
+            require_choice(key, name, tuple(choices))
     device = choose_device(config.device)
     runs = []
     for size in config.sizes:
-        log.info("size %s: %s", size, ", ".join(config.paths))
-        workload = Workload(SIZES[size], config.attention, config.seed, device)
-        runs += [{"size": size, **run} for run in _measure(workload, config)]
+        log.info("size %s: %s of %s", size, ", ".join(config.paths), ", ".join(config.attention))
+        workloads = [Workload(SIZES[size], kind, config.seed, device) for kind in config.attention]
+        runs += [{"size": size, **run} for run in _measure(workloads, config)]
     parts = ["training", *config.sizes]
-    parts += [name for name in (config.attention, device.type) if name not in ("additive", "cpu")]
+    parts += [name for name in (*config.attention, device.type) if name not in ("additive", "cpu")]
     path = Path(config.output) / "-".join(parts)
     first = {run["size"]: run for run in reversed(runs)}
     rows = [_row(run, first[run["size"]]) for run in runs]
@@ -188,35 +189,38 @@ def benchmark_training(config: DictConfig) -> Path:
     return table
 
 
-def _measure(workload: Workload, config: DictConfig) -> list[dict[str, Any]]:
-    """One record for each path. Memory comes first, while this process holds little."""
-    peaks = {
-        path: peak_memory(partial(train, path, workload), workload.device) for path in config.paths
-    }
-    trainings = {path: start(path, workload) for path in config.paths}
-    cases = {path: training.update for path, training in trainings.items()}
-    timed = time_in_turns(cases, config.updates, config.rounds, workload.device)
+def _measure(workloads: list[Workload], config: DictConfig) -> list[dict[str, Any]]:
+    """One record for each kind and path. Memory comes first, while this process holds little."""
+    given = {(load.attention, path): (path, load) for load in workloads for path in config.paths}
+    device = workloads[0].device
+    peaks = {case: peak_memory(partial(train, *made), device) for case, made in given.items()}
+    trainings = {case: start(*made) for case, made in given.items()}
+    cases = {case: training.update for case, training in trainings.items()}
+    timed = time_in_turns(cases, config.updates, config.rounds, device)
     return [
         {
+            "attention": kind,
             "path": path,
-            "target_tokens": workload.size.batch * workload.size.target,
+            "target_tokens": workloads[0].size.batch * workloads[0].size.target,
             "products": training.products,
             "kernels": training.kernels,
-            "rounds_seconds": timed[path],
-            "median_seconds": median(second for turn in timed[path] for second in turn),
-            "peak_megabytes": peaks[path],
+            "rounds_seconds": timed[kind, path],
+            "median_seconds": median(second for turn in timed[kind, path] for second in turn),
+            "peak_megabytes": peaks[kind, path],
         }
-        for path, training in trainings.items()
+        for (kind, path), training in trainings.items()
     ]
 
 
 def _row(run: dict[str, Any], first: dict[str, Any]) -> dict[str, str]:
     theirs, own = ([median(turn) for turn in each["rounds_seconds"]] for each in (first, run))
     return {
-        **{key: run[key] for key in ("size", "path", "products", "kernels")},
+        **{key: run[key] for key in ("size", "attention", "path", "products", "kernels")},
         "ms/update": f"{1e3 * run['median_seconds']:,.1f}",
         "target tokens/s": f"{run['target_tokens'] / run['median_seconds']:,.0f}",
-        f"speed over {first['path']}": "1" if run is first else ratio_by_round(theirs, own),
+        f"speed over {first['attention']}, {first['path']}": (
+            "1" if run is first else ratio_by_round(theirs, own)
+        ),
         "peak MB": f"{run['peak_megabytes']:,.0f}",
     }
 
@@ -231,9 +235,9 @@ def _notes(config: DictConfig) -> list[str]:
         "Sizes: the encoder's is that of each direction; a batch has so many sentences of source "
         "and target positions, none padding.",
         *(f"{path}: {PATHS[path]}." for path in config.paths),
-        f"Medians over {config.rounds} rounds of {config.updates} updates of each path in turn; "
-        "speeds relative to the first path within a round, median and range. Memory of each path "
-        "in a fresh process, Python and PyTorch included, in MB of a million bytes. "
+        f"Medians over {config.rounds} rounds of {config.updates} updates of each row in turn; "
+        "speeds relative to the first row of a size within a round, median and range. Memory of "
+        "each row in a fresh process, Python and PyTorch included, in MB of a million bytes. "
         f"Seed {config.seed}.",
     ]
 
@@ -243,7 +247,11 @@ def _draw(runs: list[dict[str, Any]], path: Path) -> None:
     sizes = list(dict.fromkeys(run["size"] for run in runs))
     figure = Figure((8, 0.6 + 0.3 * len(runs) + 0.6 * len(sizes)), dpi=150, layout="constrained")
     for axes, size in zip(figure.subplots(len(sizes), squeeze=False)[:, 0], sizes, strict=True):
-        times = {run["path"]: 1e3 * run["median_seconds"] for run in runs if run["size"] == size}
+        times = {
+            f"{run['attention']}, {run['path']}": 1e3 * run["median_seconds"]
+            for run in runs
+            if run["size"] == size
+        }
         first = next(iter(times.values()))
         bars = axes.barh(list(times), list(times.values()), color="#0072B2")
         axes.bar_label(bars, [f"{t:,.1f} ms, {first / t:.2f}×" for t in times.values()], padding=4)

@@ -1,4 +1,4 @@
-"""Walk through worked examples of attention, array by array, and draw them."""
+"""Walk through worked examples of attention, array by array, or through a trained model."""
 
 from cli import launch
 

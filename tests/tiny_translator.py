@@ -51,8 +51,8 @@ def tiny_translator(kind: str = "additive") -> Translator:
     return Translator(tiny_model(kind), tiny_codec(), tiny_codec(), CPU, torch.float32, 20)
 
 
-def save_tiny(folder: Path) -> Path:
-    """The model with attention, as a checkpoint."""
-    config, codec = tiny_config("additive"), tiny_codec()
-    save_checkpoint(folder, tiny_model("additive"), config, codec, codec, None, {"update": 1})
+def save_tiny(folder: Path, kind: str = "additive") -> Path:
+    """The model as a checkpoint."""
+    config, codec = tiny_config(kind), tiny_codec()
+    save_checkpoint(folder, tiny_model(kind), config, codec, codec, None, {"update": 1})
     return folder

@@ -21,7 +21,10 @@ from seq2seq.config.model import ATTENTION_KINDS, ModelConfig
 from seq2seq.config.training import TrainingConfig
 from seq2seq.errors import UserError
 
-EXAMPLES = ("additive", "dot", "local", "scaled_dot", "softmax_axis", "multi_head")
+EXAMPLES = (
+    "additive", "output_word", "decoding", "dot", "local", "hard_soft", "scaled_dot",
+    "softmax_axis", "multi_head",
+)  # fmt: skip
 """What ``explain`` can walk through."""
 SYSTEM_GROUPS = ("corpus", "tokenization", "model", "training", "seeds")
 """What the systems of an experiment may differ in; searched and scored they are alike."""
@@ -301,9 +304,21 @@ class CompareConfig(Settings):
 
 @dataclass(kw_only=True)
 class ExplainConfig(Settings):
-    """``explain``: worked examples of attention, step by step."""
+    """``explain``: worked examples of attention, or a trained model, step by step."""
 
     examples: list[Annotated[str, one_of(*EXAMPLES)]] = field(default_factory=list)
-    """additive | dot | local | scaled_dot | softmax_axis | multi_head; empty for all."""
+    """additive | output_word | decoding | dot | local | hard_soft | scaled_dot | softmax_axis |
+    multi_head; empty for all."""
+    checkpoint: str | None = None
+    """Explain a trained model instead: a checkpoint folder, or a run folder."""
+    text: str | None = None
+    """The sentence that this model translates, step by step."""
     output: str = "outputs/explain"
     """Folder for the pictures."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.checkpoint is None) != (self.text is None):
+            raise UserError("checkpoint and text go together; give both, or neither.")
+        if self.checkpoint is not None and self.examples:
+            raise UserError("examples are not of a checkpoint; leave out one of the two.")

@@ -181,7 +181,7 @@ class Translator:
     def _translate(
         self, text: list[str], config: DecodingConfig, attention: bool, first_line: int, bar: tqdm
     ) -> list[Hypothesis]:
-        read = [self._read(sentence, line) for line, sentence in enumerate(text, first_line)]
+        read = [self.read(sentence, line) for line, sentence in enumerate(text, first_line)]
         hypotheses = [Hypothesis("", 0.0, 0.0, [], False)] * len(text)
         # Sentences of like length share a batch; the longest first, to run out of memory early.
         order = sorted((i for i, pieces in enumerate(read) if pieces), key=lambda i: -len(read[i]))
@@ -196,7 +196,8 @@ class Translator:
                 bar.update(len(batch))
         return hypotheses
 
-    def _read(self, sentence: str, line: int) -> list[str]:
+    def read(self, sentence: str, line: int = 1) -> list[str]:
+        """The pieces that the model reads of a sentence, cut at ``max_pieces`` with a warning."""
         # Half of a surrogate pair, which a Python string may hold, is no text.
         pieces = self.source.tokenizer.tokenize(sentence.encode("utf-8", "replace").decode("utf-8"))
         if len(pieces) > self.max_pieces:

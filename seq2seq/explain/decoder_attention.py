@@ -1,117 +1,125 @@
 """Worked examples of a decoder that attends to a source sentence: additive, dot, local attention.
 
-Each function computes one example from above to below, in float64. The names are those of the
-papers: h for the annotations of the source, s for the decoder's state, e for scores.
+Each function computes one example from above to below, in float64: three words of two numbers, or
+larger arrays. The names are those of the papers: h for the annotations of the source, s for the
+decoder's state, e for scores.
 """
 
 import numpy as np
-from jaxtyping import Float
 
-from seq2seq.explain.example import UNIT, Example
+from seq2seq.explain.example import LARGE, Example
 
-REACH = 2
-"""Positions on either side of the predicted one: D of local attention."""
+FRENCH = ["la", "maison", "bleue"]
+SMALL_INPUTS = (
+    "h = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.6]])",
+    "s = np.array([[0.2, 0.4]])",
+    "layer_1 = np.array([[1.0, -0.5], [-0.5, 1.0], [0.5, 0.0], [0.0, 0.5]])",
+    "layer_2 = np.array([[3.0], [4.0]])",
+    "W_p = np.array([[0.5, -0.5], [1.0, 0.5]])",
+    "v_p = np.array([[1.0], [1.0]])",
+)
+LARGE_INPUTS = (
+    "normal = np.random.RandomState(42).randn\nh = normal(5, 16)",
+    "s = normal(1, 16)",
+    "layer_1 = normal(32, 10)",
+    "layer_2 = normal(10, 1)",
+    "W_p = normal(16, 10)",
+    "v_p = normal(10, 1)",
+)
+"""Drawn from one stream of normal numbers, in this order."""
 
 
-def draw() -> list[Float[np.ndarray, "rows columns"]]:
-    """Annotations, state, two layers that give scores, two that predict a position; always these.
-
-    Drawn from one stream of normal numbers in this order.
-    """
-    normal = np.random.RandomState(42).randn
-    shapes = (5, 16), (1, 16), (32, 10), (10, 1), (16, 10), (10, 1)
-    return [normal(*shape) for shape in shapes]
-
-
-def additive() -> Example:
+def additive(large: bool = False) -> Example:
     """Soft alignment by a one-layer network (Bahdanau et al. 2014, section 3.1 and A.1.2).
 
     layer_1 holds the transpose of the paper's U_a above that of its W_a; layer_2 is v_a.
     """
-    example = Example.begin("additive")
-    step = example.step
-    h, s, layer_1, layer_2, _, _ = draw()
-    step("annotations", "h_j, one row a source position", h, "h#", "#", 4)
-    step("state", "s, the decoder's before this word", s, "s", "#", 4)
-    step("layer_1", "rows 1-16 meet h_j (U_a), 17-32 meet s (W_a)", layer_1, "#", "#", 4)
-    step("layer_2", "from the hidden units to a score (v_a)", layer_2, "#", "v", 4)
-    keys = step("keys", "h_j layer_1[1-16], once a sentence", h @ layer_1[:16], "h#", "#", 4)
-    query = step("query", "s layer_1[17-32], once a target word", s @ layer_1[16:], "s", "#", 4)
-    hidden = np.tanh(keys + query)
-    step("hidden", "tanh(key + query) = tanh([h_j; s] layer_1)", hidden, "h#", "#", 4)
-    e = step("scores", "e_j = hidden layer_2", hidden @ layer_2, "h#", "e")
-    exps = step("exponentials", "exp(e_j - largest e)", np.exp(e - e.max()), "h#", "exp")
-    alpha = exps / exps.sum()
-    step("weights", "alpha_j = exponential / sum of them all", alpha, "h#", "alpha", scale=UNIT)
+    example = Example.begin("additive" + LARGE * large)
+    step, words, digits = example.step, "h#" if large else FRENCH, 4 if large else 1
+    annotations, state, layer_1, layer_2, _, _ = LARGE_INPUTS if large else SMALL_INPUTS
+    h = step("annotations", "h_j, one row a source position", annotations, words, "#", digits)
+    step("state", "s, the decoder's before this word", state, "s", "#", digits)
+    step("layer_1", "its first half (U_a) meets h_j, its second (W_a) s", layer_1, "#", "#", digits)
+    step("layer_2", "from the hidden units to a score (v_a)", layer_2, "#", "v", digits)
+    split, digits = "U_a, W_a = np.vsplit(layer_1, 2)\n", 4 if large else 2
+    step("keys", "h_j U_a, once a sentence", f"{split}keys = h @ U_a", words, "#", digits)
+    step("query", "s W_a, once a target word", "query = s @ W_a", "s", "#", digits)
+    code, digits = "hidden = np.tanh(keys + query)", 4 if large else 3
+    step("hidden", "the query is added to each key", code, words, "#", digits)
+    step("scores", "e_j = hidden . v_a", "e = hidden @ layer_2", words, "e")
+    step("exponentials", "the largest becomes 1", "exps = np.exp(e - e.max())", words, "exp")
+    step("weights", "alpha_j: together 1", "alpha = exps / exps.sum()", words, "alpha")
     scale = float(h.min()), float(h.max())
-    weighted = step("weighted annotations", "alpha_j h_j", alpha * h, "h#", "#", scale=scale)
-    context = weighted.sum(axis=0, keepdims=True)
-    step("context", "c, the sum of these rows", context, "c", "#", scale=scale)
+    step("weighted annotations", "alpha_j h_j", "weighted = alpha * h", words, "#", scale=scale)
+    code = "c = weighted.sum(axis=0, keepdims=True)"
+    step("context", "c, the sum of these rows", code, "c", "#", scale=scale)
     return example
 
 
-def dot() -> Example:
+def dot(large: bool = False) -> Example:
     """Dot scoring (Luong et al. 2015, section 3.1), and a softmax that survives large scores."""
-    example = Example.begin("dot")
-    step = example.step
-    s = np.array([[5.0, 1.0, 20.0]])
-    h = np.array([[3.0, 59.0, 1.0, 4.0], [12.0, 2.0, 43.0, 3.0], [45.0, 5.0, 5.0, 45.3]])
-    scale = 0.0, float(h.max())
-    step("state", "s", s, "s", "#", 0, scale)
-    step("annotations", "h_j, one column a position", h, "#", "h#", 1, scale)
-    products = s.T * h[:, :1]
-    step("products", "the numbers of s times those of h1", products, "#", "s h1", 0)
-    step("first score", "their sum, s . h1", products.sum(axis=0, keepdims=True), "e", "h1", 0)
-    e = step("scores", "e_j = s . h_j", s @ h, "e", "h#", 0)
+    example = Example.begin("dot" + LARGE * large)
+    step, words = example.step, ["h1", "h2", "h3", "h4"] if large else FRENCH
+    s, h = "s = np.array([[30.0, 40.0]])", "h = np.array([[1.0, 2.0, 0.3], [1.5, 1.0, 2.3]])"
+    if large:
+        s = "s = np.array([[5.0, 1.0, 20.0]])"
+        h = "h = np.array([[3, 59, 1, 4], [12, 2, 43, 3], [45, 5, 5, 45.3]])"
+    step("state", "the decoder's", s, "s", "#", 0)
+    scale = 0.0, float(step("annotations", "h_j, one column a position", h, "#", words, 1).max())
+    code = "products = s.T * h[:, :1]"
+    step("products", "s times the first word, number by number", code, "#", f"s {words[0]}", 0)
+    code = "first = products.sum(axis=0, keepdims=True)"
+    step("first score", "the sum of these, s . h1", code, "e", words[:1], 0)
+    step("scores", "e_j = s . h_j", "e = s @ h", "e", words, 0)
     with np.errstate(over="ignore", invalid="ignore"):  # to show the failure, not to suffer it
-        naive = np.exp(e.astype(np.float32))
-        step("naive exponentials", "exp(e_j) in float32, too large", naive, "exp", "h#")
-        step("naive weights", "inf / inf is not a number", naive / naive.sum(), "alpha", "h#")
-    shifted = step("shifted scores", "e_j - largest e", e - e.max(), "e", "h#", 0)
-    exps = step("exponentials", "exp(e_j - largest e)", np.exp(shifted), "exp", "h#")
-    alpha = exps / exps.sum()
-    step("weights", "alpha_j = exponential / sum of them all", alpha, "alpha", "h#", scale=UNIT)
-    weighted = step("weighted annotations", "alpha_j h_j", alpha * h, "#", "h#", scale=scale)
-    context = weighted.sum(axis=1, keepdims=True)
-    step("context", "c, the sum of these columns", context, "#", "c", scale=scale)
+        code = "naive = np.exp(e.astype(np.float32))"
+        step("naive exponentials", "too large for float32", code, "exp", words)
+        code = "wrong = naive / naive.sum()"
+        step("naive weights", "inf / inf is not a number", code, "alpha", words)
+    step("shifted scores", "the largest becomes 0", "shifted = e - e.max()", "e", words, 0)
+    step("exponentials", "at most 1", "exps = np.exp(shifted)", "exp", words)
+    step("weights", "alpha_j: together 1", "alpha = exps / exps.sum()", "alpha", words)
+    step("weighted annotations", "alpha_j h_j", "weighted = alpha * h", "#", words, scale=scale)
+    code = "c = weighted.sum(axis=1, keepdims=True)"
+    step("context", "c, the sum of these columns", code, "#", "c", scale=scale)
     return example
 
 
-def local() -> Example:
+def local(large: bool = False) -> Example:
     """Local attention around a predicted position (Luong et al. 2015, section 3.2, local-p).
 
     Positions count from 1. The scores are those of :func:`additive`, which Luong et al. call
     "concat".
     """
-    example = Example.begin("local")
-    step = example.step
-    h, s, _, _, layer_1, layer_2 = draw()
-    step("annotations", "h_j, one row a source position", h, "h#", "#", 4)
-    step("state", "s, the decoder's before this word", s, "s", "#", 4)
-    step("position layer_1", "from s to the hidden units (W_p)", layer_1, "#", "#", 4)
-    step("position layer_2", "from them to a number (v_p)", layer_2, "#", "v", 4)
-    hidden = step("position hidden", "tanh(s W_p)", np.tanh(s @ layer_1), "s", "#", 4)
-    z = step("position logit", "z = tanh(s W_p) v_p", hidden @ layer_2, "s", "z")
-    p = step("predicted position", "p = 5 / (1 + exp(-z))", 5 / (1 + np.exp(-z)), "s", "p")
-    before = additive()
-    e = step("scores", "e_j, as in 'additive'", before["scores"], "h#", "e")
-    formula = "before: softmax of the scores over all positions"
-    step("global weights", formula, before["weights"], "h#", "alpha", scale=UNIT)
-    distance = step("distance", "j - p", np.arange(1.0, 6)[:, None] - p, "h#", "j - p")
-    window = (abs(distance) <= REACH).astype(np.float64)
-    step("window", "1 where |j - p| <= 2", window, "h#", "in", 0, UNIT)
-    exps = window * np.exp(e - e[window == 1].max())
-    step("exponentials", "exp(e_j - largest e of the window), 0 outside", exps, "h#", "exp")
-    align = exps / exps.sum()
-    formula = "softmax of the scores over the window"
-    step("window weights", formula, align, "h#", "align", scale=UNIT)
-    gaussian = np.exp(-(distance**2) / (2 * (REACH / 2) ** 2))
-    step("Gaussian", "exp(-(j - p)^2 / 2), as D / 2 = 1", gaussian, "h#", "g", scale=UNIT)
-    formula = "after: a_j = window weight times Gaussian"
-    a = step("local weights", formula, align * gaussian, "h#", "a", scale=UNIT)
-    step("sum of local weights", "not 1", a.sum(keepdims=True), "sum", "a")
+    example = Example.begin("local" + LARGE * large)
+    step, words, digits = example.step, "h#" if large else FRENCH, 4 if large else 1
+    annotations, state, layer_1, layer_2, W_p, v_p = LARGE_INPUTS if large else SMALL_INPUTS
+    h = step("annotations", "h_j, one row a source position", annotations, words, "#", digits)
+    step("state", "s, the decoder's before this word", state, "s", "#", digits)
+    W_p = "\n".join([layer_1, layer_2, W_p])  # in the order in which the large ones are drawn
+    step("position layer_1", "W_p, from s to the hidden units", W_p, "#", "#", digits)
+    step("position layer_2", "v_p, from them to a number", v_p, "#", "v", digits)
+    code, digits = "hidden = np.tanh(s @ W_p)", 4 if large else 3
+    step("position hidden", "", code, "s", "#", digits)
+    step("position logit", "", "z = hidden @ v_p", "s", "z")
+    code = "p = len(h) / (1 + np.exp(-z))"
+    step("predicted position", "between 0 and the source length", code, "s", "p")
+    code = "U_a, W_a = np.vsplit(layer_1, 2)\ne = np.tanh(h @ U_a + s @ W_a) @ layer_2"
+    step("scores", "e_j, as in 'additive'", code, words, "e")
+    code = "alpha = np.exp(e - e.max())\nalpha = alpha / alpha.sum()"
+    step("global weights", "before: softmax over all positions", code, words, "alpha")
+    step("distance", "", "distance = np.arange(1, len(h) + 1)[:, None] - p", words, "j - p")
+    code = f"D = {2 if large else 1}\nwindow = (abs(distance) <= D).astype(float)"
+    step("window", "1 where |j - p| <= D", code, words, "in", 0)
+    code = "exps = window * np.exp(e - e[window == 1].max())"
+    step("exponentials", "0 outside of the window", code, words, "exp")
+    step("window weights", "softmax over the window", "align = exps / exps.sum()", words, "align")
+    code = "gaussian = np.exp(-(distance**2) / (2 * (D / 2) ** 2))"
+    step("Gaussian", "1 at p", code, words, "g")
+    step("local weights", "after: these times the Gaussian", "a = align * gaussian", words, "a")
+    step("sum of local weights", "not 1", "total = a.sum(keepdims=True)", "sum", "a")
     scale = float(h.min()), float(h.max())
-    weighted = step("weighted annotations", "a_j h_j", a * h, "h#", "#", scale=scale)
-    context = weighted.sum(axis=0, keepdims=True)
-    step("context", "c, the sum of these rows", context, "c", "#", scale=scale)
+    step("weighted annotations", "a_j h_j", "weighted = a * h", words, "#", scale=scale)
+    code = "c = weighted.sum(axis=0, keepdims=True)"
+    step("context", "c, the sum of these rows", code, "c", "#", scale=scale)
     return example

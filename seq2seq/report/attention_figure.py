@@ -73,23 +73,25 @@ def attention_figure(evaluation: Evaluation) -> Figure:
     for place, drawn in enumerate(maps):
         row, column = divmod(place, 2)
         cell = min(room / len(drawn.source), heights[row] / len(drawn.hypothesis))
-        _draw_map(figure.add_subplot(grid[row, column]), drawn, cell)
+        axes = figure.add_subplot(grid[row, column])
+        draw_map(axes, drawn, cell)
+        axes.set_xlabel(f"line {drawn.line + 1}", fontsize=7.5, color=FAINT)
     return figure
 
 
-def _draw_map(axes: Axes, drawn: AttentionMap, cell: float) -> None:
+def draw_map(axes: Axes, drawn: AttentionMap, cell: float) -> None:
     """A square for each weight, and the words; a cell is about ``cell`` inches wide."""
     axes.imshow(np.array(drawn.weights), cmap="gray", vmin=0, vmax=1)
-    axes.set_xticks(range(len(drawn.source)), [_short(word) for word in drawn.source], rotation=90)
-    axes.set_yticks(range(len(drawn.hypothesis)), [_short(word) for word in drawn.hypothesis])
+    axes.set_xticks(range(len(drawn.source)), [short(word) for word in drawn.source], rotation=90)
+    axes.set_yticks(range(len(drawn.hypothesis)), [short(word) for word in drawn.hypothesis])
     axes.xaxis.tick_top()
     points = max(3.5, min(9.0, 72 * cell * 0.8))  # no larger than a cell
     axes.tick_params(length=0, pad=2, labelsize=points)
-    axes.set_xlabel(f"line {drawn.line + 1}", fontsize=7.5, color=FAINT)
     axes.spines[:].set_visible(False)
 
 
-def _short(word: str) -> str:
+def short(word: str) -> str:
+    """Its first letters, as many as an axis or a column has room for."""
     return word if len(word) <= LETTERS else word[: LETTERS - 1] + "…"
 
 

@@ -42,10 +42,10 @@ def test_m_is_the_default_model():
 
 def test_every_path_is_measured_and_every_timing_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(training, "peak_memory", lambda *_: 2.0)
-    given = ["sizes=[tiny]", f"paths=[{','.join(PATHS)}]", "attention=fixed", "device=cpu"]
+    given = ["sizes=[tiny]", f"paths=[{','.join(PATHS)}]", "attention=[dot,fixed]", "device=cpu"]
     config = compose_config("training", [*given, "updates=2", "rounds=3", f"output={tmp_path}"])
     table = benchmark_training(config)
-    assert table == tmp_path / "training-tiny-fixed.md"
+    assert table == tmp_path / "training-tiny-dot-fixed.md"
     assert table.with_suffix(".png").stat().st_size > 1_000
     text = table.read_text(encoding="utf-8")
     header, _, *rows = [
@@ -54,7 +54,9 @@ def test_every_path_is_measured_and_every_timing_kept(tmp_path, monkeypatch):
         if line.startswith("|")
     ]
     runs = json.loads(table.with_suffix(".json").read_text(encoding="utf-8"))["runs"]
-    assert [row[1] for row in rows] == [run["path"] for run in runs] == list(PATHS)
+    expected = [(kind, path) for kind in ("dot", "fixed") for path in PATHS]
+    assert [(run["attention"], run["path"]) for run in runs] == expected
+    assert [tuple(row[1:3]) for row in rows] == expected
     for row, run in zip(rows, runs, strict=True):
         seconds = [second for turn in run["rounds_seconds"] for second in turn]
         assert len(seconds) == 6
@@ -74,7 +76,7 @@ def test_every_command_of_the_pages_composes():
         compose_config(name, shlex.split(overrides))
 
 
-@pytest.mark.parametrize("given", ["sizes=[m3]", "paths=[fst]", "attention=dot", "size=[m]"])
+@pytest.mark.parametrize("given", ["sizes=[m3]", "paths=[fst]", "attention=[dto]", "size=[m]"])
 def test_an_unknown_name_is_refused_before_anything_runs(tmp_path, given):
     with pytest.raises(UserError, match=given.split("=")[0]):
         benchmark_training(compose_config("training", [given, f"output={tmp_path / 'output'}"]))

@@ -9,7 +9,7 @@ import torch
 from slow_loops import against_the_largest, assert_steps, attend, product, softmax, weighted
 
 from seq2seq.config import AttentionConfig
-from seq2seq.explain.decoder_attention import additive, dot, draw, local
+from seq2seq.explain.decoder_attention import additive, dot, local
 from seq2seq.model.attention.additive import AdditiveAttention
 from seq2seq.model.attention.dot_product import DotAttention
 from seq2seq.model.attention.local import PredictiveLocalAttention
@@ -17,6 +17,17 @@ from seq2seq.model.encoder import Source
 
 STATE = [5.0, 1.0, 20.0]
 ANNOTATIONS = [[3.0, 12.0, 45.0], [59.0, 2.0, 5.0], [1.0, 43.0, 5.0], [4.0, 3.0, 45.3]]
+BOTH = pytest.mark.parametrize("large", [False, True])
+
+
+def draw(large=True):
+    """Annotations, state, two layers that give scores, two that predict a position."""
+    first, second = additive(), local()
+    inputs = [first[name] for name in ("annotations", "state", "layer_1", "layer_2")]
+    normal = np.random.RandomState(42).randn
+    shapes = (5, 16), (1, 16), (32, 10), (10, 1), (16, 10), (10, 1)
+    small = [*inputs, second["position layer_1"], second["position layer_2"]]
+    return [normal(*shape) for shape in shapes] if large else small
 
 
 def look(attention, annotations, state):
@@ -28,15 +39,20 @@ def look(attention, annotations, state):
     return context.detach().numpy(), weights.detach().numpy()
 
 
-def test_additive_equals_the_slow_loop():
-    h, s, layer_1, layer_2, _, _ = (array.tolist() for array in draw())
+@BOTH
+def test_additive_equals_the_slow_loop(large):
+    h, s, layer_1, layer_2, _, _ = (array.tolist() for array in draw(large))
     pairs = [annotation + s[0] for annotation in h]
     hidden = [[math.tanh(number) for number in row] for row in product(pairs, layer_1)]
     scores = [row[0] for row in product(hidden, layer_2)]
     weights = softmax(scores)
     expected = {
-        "keys": product(h, layer_1[:16]),
-        "query": product(s, layer_1[16:]),
+        "annotations": h,
+        "state": s,
+        "layer_1": layer_1,
+        "layer_2": layer_2,
+        "keys": product(h, layer_1[: len(h[0])]),
+        "query": product(s, layer_1[len(h[0]) :]),
         "hidden": hidden,
         "scores": scores,
         "exponentials": against_the_largest(weights),
@@ -44,12 +60,12 @@ def test_additive_equals_the_slow_loop():
         "weighted annotations": weighted(weights, h),
         "context": attend(weights, h),
     }
-    assert_steps(additive(), expected)
+    assert_steps(additive(large), expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_additive_is_what_the_trainer_computes(dtype):
-    example = additive()
+    example = additive(large=True)
     h, s, layer_1, layer_2, _, _ = (torch.tensor(array, dtype=dtype) for array in draw())
     attention = AdditiveAttention(16, 16, AttentionConfig(size=10)).to(dtype)
     attention.load_state_dict(
@@ -64,61 +80,68 @@ def test_additive_is_what_the_trainer_computes(dtype):
     np.testing.assert_allclose(context, example["context"], **close)
 
 
-def test_dot_equals_the_slow_loop_and_the_trainer():
-    example = dot()
-    scores = [927.0, 397.0, 148.0, 929.0]
+@BOTH
+def test_dot_equals_the_slow_loop_and_the_trainer(large):
+    example = dot(large)
+    state, annotations = example["state"][0].tolist(), example["annotations"].T.tolist()
+    scores = [927.0, 397.0, 148.0, 929.0] if large else [90.0, 100.0, 101.0]
     weights = softmax(scores)
-    assert f"{weights[1]:.0e}" == "8e-232"  # what the text says
+    if large:
+        assert (state, annotations) == (STATE, ANNOTATIONS)
+        assert f"{weights[1]:.0e}" == "8e-232"  # what the text says
     expected = {
-        "state": STATE,
-        "annotations": np.transpose(ANNOTATIONS),
-        "products": [15.0, 12.0, 900.0],
-        "first score": 927.0,
+        "products": [15.0, 12.0, 900.0] if large else [30.0, 60.0],
+        "first score": scores[0],
         "scores": scores,
-        "shifted scores": [score - 929.0 for score in scores],
+        "shifted scores": [score - max(scores) for score in scores],
         "exponentials": against_the_largest(weights),
         "weights": weights,
-        "weighted annotations": np.transpose(weighted(weights, ANNOTATIONS)),
-        "context": attend(weights, ANNOTATIONS),
+        "weighted annotations": np.transpose(weighted(weights, annotations)),
+        "context": attend(weights, annotations),
     }
     assert_steps(example, expected)
-    attention = DotAttention(3, 3, AttentionConfig(kind="dot"))
-    context, weights = look(attention, torch.tensor(ANNOTATIONS), torch.tensor([STATE]))
+    attention = DotAttention(len(state), len(state), AttentionConfig(kind="dot"))
+    context, weights = look(attention, torch.tensor(annotations), torch.tensor([state]))
     np.testing.assert_allclose(weights, example["weights"], rtol=0, atol=1e-6)
     np.testing.assert_allclose(context, example["context"].T, rtol=1e-6)
 
 
-def test_the_naive_softmax_overflows_in_silence_and_the_shifted_one_does_not():
+@BOTH
+def test_the_naive_softmax_overflows_in_silence_and_the_shifted_one_does_not(large):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        example = dot()
+        example = dot(large)
     wrong = {step.name for step in example.steps.values() if step.values.dtype != np.float64}
     assert wrong == {"naive exponentials", "naive weights"}
     assert np.isposinf(example["naive exponentials"]).all()
     assert np.isnan(example["naive weights"]).all()
 
 
-def test_local_equals_the_slow_loop():
-    h, s, _, _, layer_1, layer_2 = (array.tolist() for array in draw())
+@BOTH
+def test_local_equals_the_slow_loop(large):
+    h, s, _, _, layer_1, layer_2 = (array.tolist() for array in draw(large))
+    positions, reach = range(1, len(h) + 1), 2 if large else 1
     hidden = [[math.tanh(number) for number in row] for row in product(s, layer_1)]
     [[logit]] = product(hidden, layer_2)
-    predicted = 5 / (1 + math.exp(-logit))
-    scores = additive()["scores"][:, 0].tolist()
-    inside = [j for j in range(1, 6) if predicted - 2 <= j <= predicted + 2]
+    predicted = len(h) / (1 + math.exp(-logit))
+    scores = additive(large)["scores"][:, 0].tolist()
+    inside = [j for j in positions if predicted - reach <= j <= predicted + reach]
     found = dict(zip(inside, softmax([scores[j - 1] for j in inside]), strict=True))
-    aligned = [found.get(j, 0.0) for j in range(1, 6)]
-    gaussian = [math.exp(-((j - predicted) ** 2) / (2 * 1**2)) for j in range(1, 6)]
+    aligned = [found.get(j, 0.0) for j in positions]
+    gaussian = [math.exp(-((j - predicted) ** 2) / (2 * (reach / 2) ** 2)) for j in positions]
     weights = [share * near for share, near in zip(aligned, gaussian, strict=True)]
     expected = {
         "annotations": h,
         "state": s,
+        "position layer_1": layer_1,
+        "position layer_2": layer_2,
         "position hidden": hidden,
         "position logit": logit,
         "predicted position": predicted,
         "scores": scores,
         "global weights": softmax(scores),
-        "distance": [j - predicted for j in range(1, 6)],
-        "window": [float(j in inside) for j in range(1, 6)],
+        "distance": [j - predicted for j in positions],
+        "window": [float(j in inside) for j in positions],
         "exponentials": against_the_largest(aligned),
         "window weights": aligned,
         "Gaussian": gaussian,
@@ -127,7 +150,7 @@ def test_local_equals_the_slow_loop():
         "weighted annotations": weighted(weights, h),
         "context": attend(weights, h),
     }
-    assert_steps(local(), expected)
+    assert_steps(local(large), expected)
 
 
 def test_window_and_gaussian_are_what_the_trainer_computes():
@@ -135,7 +158,7 @@ def test_window_and_gaussian_are_what_the_trainer_computes():
 
     So it is given weights by which scores and p are those of the example.
     """
-    example = local()
+    example = local(large=True)
     h, s = torch.tensor(example["annotations"]), torch.tensor(example["state"])
     attention = PredictiveLocalAttention(16, 16, AttentionConfig(window=2)).double()
     # Some W with s W h_j = e_j for the five j: there are 16 unknowns in W's shadow of s.
@@ -152,7 +175,14 @@ def test_window_and_gaussian_are_what_the_trainer_computes():
 
 
 def test_what_the_text_says_of_the_local_numbers():
+    weights = additive()["weights"][:, 0]
+    assert [f"{weight:.3f}" for weight in weights[1:]] == ["0.328", "0.545"]
     example = local()
+    assert f"{example['predicted position'].item():.2f}" == "1.91"
+    assert f"{example['distance'][2, 0]:.2f}" == "1.09"
+    assert example["window"][:, 0].tolist() == [1, 1, 0]
+    assert f"{example['sum of local weights'].item():.2f}" == "0.76"
+    example = local(large=True)
     assert f"{example['predicted position'].item():.2f}" == "3.17"
     assert f"{-example['distance'][0, 0]:.2f}" == "2.17"
     assert example["window"][:, 0].tolist() == [0, 1, 1, 1, 1]

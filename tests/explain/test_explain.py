@@ -20,10 +20,11 @@ def headings(text):
 def test_the_examples_named_are_explained_in_their_order(tmp_path):
     output = tmp_path / "deep" / "folder"
     text = explain(ExplainConfig(examples=["softmax_axis", "dot"], output=str(output)))
-    assert headings(text) == ["softmax_axis", "dot"]
+    expected = ["softmax_axis", "softmax_axis-large", "dot", "dot-large"]
+    assert headings(text) == expected
     assert text.endswith(f"Pictures of these arrays are in {output}.")
     names = {path.name for path in output.iterdir()}
-    assert names == {"softmax_axis.png", "softmax_axis.svg", "dot.png", "dot.svg"}
+    assert names == {f"{name}.{form}" for name in expected for form in ("png", "svg")}
 
 
 def test_pytorch_is_not_imported():

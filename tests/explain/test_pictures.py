@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from test_example import EVERY
 
-from seq2seq.config import EXAMPLES
-from seq2seq.explain.explain import COMPUTE
 from seq2seq.explain.pictures import HIGH, WIDE, picture
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_each_heatmap_has_its_name_labels_and_numbers(name):
-    example = COMPUTE[name]()
+@pytest.mark.parametrize("compute", EVERY)
+def test_each_heatmap_has_its_name_labels_and_numbers(compute):
+    example = compute()
     (sheet,) = picture(example).axes
     steps = [example.steps[step] for row in example.picture for step in row]
     texts = {text.get_position(): text.get_text() for text in sheet.texts}
@@ -29,9 +28,9 @@ def test_each_heatmap_has_its_name_labels_and_numbers(name):
     assert {example.heading, example.caption, *steps[0].rows} <= set(texts.values())
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_nothing_is_cut_off_and_nothing_covers_anything(name):
-    figure = picture(COMPUTE[name]())
+@pytest.mark.parametrize("compute", EVERY)
+def test_nothing_is_cut_off_and_nothing_covers_anything(compute):
+    figure = picture(compute())
     renderer = FigureCanvasAgg(figure).get_renderer()
     (sheet,) = figure.axes
     boxes = [text.get_window_extent(renderer) for text in sheet.texts]

@@ -22,20 +22,30 @@ WORDS = [[0.2, 0.9, 0.1, 0.5], [0.8, 0.3, 0.7, 0.2], [0.4, 0.6, 0.3, 0.9]]
 W_Q = [[0.9 if row == column else 0.1 for column in range(4)] for row in range(4)]
 W_V = [[0.8, 0.2, 0.1, 0.1], [0.2, 0.8, 0.2, 0.1], [0.1, 0.2, 0.8, 0.1], [0.1, 0.1, 0.1, 0.9]]
 FOUR_WORDS = [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+BOTH = pytest.mark.parametrize("large", [False, True])
 CLOSE = {"rtol": 0, "atol": 1e-6}
 
 
-def test_scaled_dot_equals_the_slow_loop():
-    example = scaled_dot()
-    queries, values = product(WORDS, W_Q), product(WORDS, W_V)
+def inputs(example, large):
+    small = [example[name].tolist() for name in ("words", "W_q = W_k", "W_v")]
+    return (WORDS, W_Q, W_V) if large else small
+
+
+@BOTH
+def test_scaled_dot_equals_the_slow_loop(large):
+    example = scaled_dot(large)
+    words, w_q, w_v = inputs(example, large)
+    queries, values = product(words, w_q), product(words, w_v)
     found = self_attention(queries, queries, values)
     expected = {
-        "words": WORDS,
-        "W_q = W_k": W_Q,
-        "W_v": W_V,
+        "words": words,
+        "W_q = W_k": w_q,
+        "W_v": w_v,
         "queries": queries,
         "keys": queries,
         "values": values,
+        "products": [a * b for a, b in zip(queries[0], queries[1], strict=True)],
+        "one score": sum(a * b for a, b in zip(queries[0], queries[1], strict=True)),
         "scores": product(queries, [list(column) for column in zip(*queries, strict=True)]),
         "scaled scores": scaled_scores(queries, queries),
     }
@@ -43,21 +53,23 @@ def test_scaled_dot_equals_the_slow_loop():
     # "she: likes" is the second of nine: what she takes of likes.
     likes = [found["weights"][0][1] * number for number in values[1]]
     np.testing.assert_allclose(example["weighted values"][1], likes, rtol=1e-12)
-    taken = example["weighted values"].reshape(3, 3, 4).sum(axis=1)
+    taken = example["weighted values"].reshape(3, 3, -1).sum(axis=1)
     np.testing.assert_allclose(taken, example["outputs"], rtol=1e-12)
 
 
-def test_softmax_axis_equals_the_slow_loops():
-    before = np.random.get_state()
-    np.random.seed(42)
-    w_q, w_k, w_v = (np.random.randint(3, size=(3, 3)).astype(float).tolist() for _ in range(3))
-    np.random.set_state(before)
-    queries, keys, values = (product(FOUR_WORDS, matrix) for matrix in (w_q, w_k, w_v))
+@BOTH
+def test_softmax_axis_equals_the_slow_loops(large):
+    example = softmax_axis(large)
+    words, w_q, w_k, w_v = (example[name].tolist() for name in ("words", "W_q", "W_k", "W_v"))
+    if large:
+        stream, words = np.random.RandomState(42), FOUR_WORDS
+        w_q, w_k, w_v = (stream.randint(3, size=(3, 3)).astype(float).tolist() for _ in range(3))
+    queries, keys, values = (product(words, matrix) for matrix in (w_q, w_k, w_v))
     scaled = scaled_scores(queries, keys)
-    of_all = softmax([score for row in scaled for score in row])
-    wrong = [of_all[start : start + 4] for start in range(0, 16, 4)]
+    of_all, count = softmax([score for row in scaled for score in row]), len(words)
+    wrong = [of_all[start : start + count] for start in range(0, count**2, count)]
     expected = {
-        "words": FOUR_WORDS,
+        "words": words,
         "W_q": w_q,
         "W_k": w_k,
         "W_v": w_v,
@@ -70,17 +82,16 @@ def test_softmax_axis_equals_the_slow_loops():
         "wrong weights": wrong,
         "wrong sums": [sum(row) for row in wrong],
         "wrong outputs": [attend(row, values) for row in wrong],
-        "right sums": np.ones(4),
+        "right sums": np.ones(count),
     }
-    example = softmax_axis()
     assert_steps(example, expected | self_attention(queries, keys, values, "right "))
-    taken = example["weighted values"].reshape(4, 4, 3).sum(axis=1)
+    taken = example["right weighted values"].reshape(count, count, -1).sum(axis=1)
     np.testing.assert_allclose(taken, example["right outputs"], rtol=1e-12)
 
 
 def test_in_the_wrong_softmax_one_query_changes_the_outputs_of_all():
     """What the text gives as the reason, from the same arrays with another first query."""
-    example = softmax_axis()
+    example = softmax_axis(large=True)
     query, key, value = (torch.tensor(example[name]) for name in ("queries", "keys", "values"))
     other = query.clone()
     other[0] = 0
@@ -91,10 +102,12 @@ def test_in_the_wrong_softmax_one_query_changes_the_outputs_of_all():
     assert ((wrong.view(4, 4) @ value)[1:].abs().max(dim=1).values > 1e-3).all()
 
 
-def test_multi_head_equals_the_slow_loop():
-    example = multi_head()
-    queries, values = product(WORDS, W_Q), product(WORDS, W_V)
-    for head, part in (("head 1", slice(0, 2)), ("head 2", slice(2, 4))):
+@BOTH
+def test_multi_head_equals_the_slow_loop(large):
+    example = multi_head(large)
+    words, w_q, w_v = inputs(example, large)
+    queries, values, width = product(words, w_q), product(words, w_v), len(w_q) // 2
+    for head, part in (("head 1", slice(0, width)), ("head 2", slice(width, 2 * width))):
         query, value = ([row[part] for row in rows] for rows in (queries, values))
         expected = {
             f"{head} queries": query,
@@ -103,17 +116,28 @@ def test_multi_head_equals_the_slow_loop():
             f"{head} scaled scores": scaled_scores(query, query),
         }
         assert_steps(example, expected | self_attention(query, query, value, f"{head} "))
-        taken = example[f"{head} weighted values"].reshape(3, 3, 2).sum(axis=1)
+        taken = example[f"{head} weighted values"].reshape(3, 3, width).sum(axis=1)
         np.testing.assert_allclose(taken, example[f"{head} outputs"], rtol=1e-12)
     joined = np.hstack([example["head 1 outputs"], example["head 2 outputs"]])
     np.testing.assert_array_equal(example["outputs"], joined)
 
 
-def test_what_the_text_says_of_the_heads():
-    example = multi_head()
-    first, second = example["head 1 weights"][2], example["head 2 weights"][2]
-    assert (first.argmax(), f"{first.max():.3f}") == (0, "0.338")
-    assert (second.argmax(), f"{second.max():.3f}") == (2, "0.403")
+@pytest.mark.parametrize(
+    ("large", "one", "other"),
+    [(True, (0, "0.338"), (2, "0.403")), (False, (1, "0.44"), (2, "0.50"))],
+)
+def test_what_the_text_says_of_the_heads(large, one, other):
+    example = multi_head(large)
+    for head, (place, weight) in ((1, one), (2, other)):
+        weights = example[f"head {head} weights"][2]
+        assert weights.argmax() == place
+        assert f"{weights.max():.{len(weight) - 2}f}" == weight
+
+
+def test_what_the_text_says_of_the_wrong_softmax():
+    sums = softmax_axis()["wrong sums"][:, 0]
+    assert f"{sums[2]:.2f}" == "0.93"
+    assert sums[0] < 0.01
 
 
 def attend_to_itself(attention, words, **weights):
@@ -134,7 +158,7 @@ def attend_to_itself(attention, words, **weights):
 )
 def test_scaled_dot_is_what_the_trainer_computes(compute, w_q, w_k, right):
     """Its values are the annotations themselves; W_v comes after the sum as well as before it."""
-    example = compute()
+    example = compute(large=True)
     words = example["words"]
     width = words.shape[1]
     attention = ScaledDotAttention(width, width, AttentionConfig(size=width))
@@ -144,7 +168,7 @@ def test_scaled_dot_is_what_the_trainer_computes(compute, w_q, w_k, right):
 
 
 def test_multi_head_is_what_the_trainer_computes():
-    example = multi_head()
+    example = multi_head(large=True)
     w_q, w_v = example["W_q = W_k"], example["W_v"]
     attention = MultiHeadAttention(4, 4, AttentionConfig(size=4, heads=2))
     matrices = {"query": w_q, "key": w_q, "value": w_v, "joined": np.eye(4)}
