@@ -45,6 +45,7 @@ from seq2seq.report.training_runs import (
 log = logging.getLogger(__name__)
 
 SCORES = "scores.json"
+NARROW = "figure-narrow"
 MANY_SYSTEMS = 4
 """With more, whose lines cover each other, a comparison has a heatmap too."""
 
@@ -94,7 +95,7 @@ def compare(config: CompareConfig) -> str:
             "",
         ]
     )
-    pictures = {title: forms["svg"] for title, forms in figures.values()}
+    pictures = {title: forms["svg"] for name, (title, forms) in figures.items() if name != NARROW}
     page = render_page(comparison, conclusions, pictures, tables, remarks, examples(comparison))
 
     output = Path(config.output)
@@ -139,11 +140,13 @@ def _figures(
     positions = partial(position_figure, comparison, caveat)
     drawn["loss-by-position"] = "Loss by position in the reference", positions
     drawn["curves"] = "Learning curves", partial(learning_curves, runs)
-    return {
+    figures: dict[str, tuple[str, Mapping[str, bytes]]] = {
         name: (title, forms)
         for name, (title, lay_out) in drawn.items()
         if (forms := render(lay_out))
     }
+    narrow = render(partial(length_figure, comparison, narrow=True), ["svg"], "narrow-")
+    return figures | {NARROW: ("BLEU by source length, for a phone", narrow)}
 
 
 def alignment_tables(comparison: Comparison) -> list[Table]:

@@ -8,31 +8,62 @@ from matplotlib.figure import Figure
 
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW, ScoreRow
-from seq2seq.report.style import FAINT, GRID, INK, draw_line, ink_on, look, name_lines, new_figure
+from seq2seq.report.findings import headline
+from seq2seq.report.style import (
+    FAINT,
+    GRID,
+    INK,
+    NARROW,
+    WIDTH,
+    ZONE,
+    draw_line,
+    ink_on,
+    look,
+    name_lines,
+    new_figure,
+)
 from seq2seq.report.tables import heading, percent
 
 HEIGHT = 5.4
 """Inches: 16 to 9 with the width, a slide."""
 
 
-def length_figure(comparison: Comparison) -> Figure:
-    """BLEU by source length: points at the buckets, bands of the intervals, n below each bucket."""
+def length_figure(comparison: Comparison, narrow: bool = False) -> Figure:
+    """BLEU by source length: points at the buckets, bands of the intervals, n below each bucket.
+
+    An invisible area over each bucket lets a page say more of it, see ``ZONE``. ``narrow`` is for a
+    phone: without n.
+    """
     settings, buckets = comparison.settings, comparison.systems[0].buckets
     notes = [f"Bands: {percent(settings.confidence)} bootstrap intervals over sentences."]
     if any(len(system.seeds) > 1 for system in comparison.systems):
         notes.append("With whiskers: means, from the lowest to the highest seed.")
     if any(row.few for row in buckets):
         notes.append(f"Hollow: fewer than {FEW} sentences.")
-    figure = new_figure(HEIGHT, "BLEU by source length", heading(comparison), " ".join(notes))
+    title, subtitle, note = headline(comparison), subject(comparison), " ".join(notes)
+    width, height = (NARROW, 4.2 + 0.2 * len(comparison.systems)) if narrow else (WIDTH, HEIGHT)
+    figure = new_figure(height, title, subtitle, note, width)
     axes = figure.add_subplot()
     for index, system in enumerate(comparison.systems):
         _draw_system(axes, system, index)
-    label_lengths(axes, buckets, count=True)
+    for place in range(len(buckets)):
+        ends = place - 0.5, place + 0.5
+        axes.axvspan(*ends, alpha=0, linewidth=0, zorder=9, gid=f"{ZONE}{place}")
+    label_lengths(axes, buckets, count=not narrow)
+    if narrow:
+        axes.tick_params(labelsize=9)
     axes.set_ylim(0, bleu_top(comparison.systems))
-    axes.set_ylabel("BLEU (0 to 100)")
+    axes.set_ylabel("BLEU" if narrow else "BLEU (0 to 100)")
     axes.grid(axis="y", color=GRID, linewidth=0.8)
     name_lines(figure, axes)
     return figure
+
+
+def subject(comparison: Comparison) -> str:
+    """What was compared on what, as a line below a title."""
+    search = (comparison.search or "").replace("beam", "beam ")
+    parts = (comparison.corpus, comparison.test_set, f"{comparison.sentences:,} sentences", search)
+    return " · ".join(part for part in parts if part)
 
 
 def _draw_system(axes: Axes, system: System, index: int) -> None:

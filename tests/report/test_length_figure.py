@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.collections import LineCollection, PolyCollection
 
 from seq2seq.report.length_figure import heatmap, length_figure
-from seq2seq.report.style import look, render
+from seq2seq.report.style import GROUND, look, render
 
 
 def test_neither_time_nor_a_users_matplotlib_style_changes_a_byte(comparison):
@@ -39,7 +39,7 @@ def test_the_figure_shows_the_comparisons_numbers(comparison):
         }
         ranges = [[(place, end(row.by_seed)) for end in (min, max)] for place, row in rows]
         np.testing.assert_allclose(whisker.get_segments(), ranges)
-    hollow = [line for line in axes.lines if line.get_markerfacecolor() == "white"]
+    hollow = [line for line in axes.lines if line.get_markerfacecolor() == GROUND]
     assert [list(line.get_xdata()) for line in hollow] == [[2], [2]]
 
 
