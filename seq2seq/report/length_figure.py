@@ -28,11 +28,11 @@ HEIGHT = 5.4
 """Inches: 16 to 9 with the width, a slide."""
 
 
-def length_figure(comparison: Comparison, narrow: bool = False) -> Figure:
+def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = False) -> Figure:
     """BLEU by source length: points at the buckets, bands of the intervals, n below each bucket.
 
     An invisible area over each bucket lets a page say more of it, see ``ZONE``. ``narrow`` is for a
-    phone: without n.
+    phone: without n. ``bare`` is for a page that has the title above it: without one.
     """
     settings, buckets = comparison.settings, comparison.systems[0].buckets
     notes = [f"Bands: {percent(settings.confidence)} bootstrap intervals over sentences."]
@@ -40,9 +40,11 @@ def length_figure(comparison: Comparison, narrow: bool = False) -> Figure:
         notes.append("With whiskers: means, from the lowest to the highest seed.")
     if any(row.few for row in buckets):
         notes.append(f"Hollow: fewer than {FEW} sentences.")
-    title, subtitle, note = headline(comparison), subject(comparison), " ".join(notes)
-    width, height = (NARROW, 4.2 + 0.2 * len(comparison.systems)) if narrow else (WIDTH, HEIGHT)
-    figure = new_figure(height, title, subtitle, note, width)
+    title, subtitle = ("", "") if bare else (headline(comparison), subject(comparison))
+    width, height = WIDTH, HEIGHT
+    if narrow:
+        width, height = NARROW, 4.2 + 0.2 * len(comparison.systems) + 0.7 * bare
+    figure = new_figure(height, title, subtitle, " ".join(notes), width)
     axes = figure.add_subplot()
     for index, system in enumerate(comparison.systems):
         _draw_system(axes, system, index)

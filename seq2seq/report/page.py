@@ -1,17 +1,15 @@
 """A comparison as one HTML file that needs neither a network nor other files."""
 
 import base64
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup, escape
 
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW
-from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, Interval
+from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
 from seq2seq.evaluation.translations import AttentionMap
 from seq2seq.report.findings import conclusion, headline
 from seq2seq.report.length_figure import length_figure
@@ -34,26 +32,23 @@ def render_page(
 ) -> bytes:
     """The page; the same content gives the same bytes.
 
-    ``figures`` maps titles to SVG, and ``notes`` are Markdown. The first table is open; the others,
-    the figures and the notes are folded.
+    ``figures`` maps titles to SVG, and ``notes`` are Markdown. The page draws BLEU by length; the
+    other figures are folded, and so are the notes and all tables but the first.
     """
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
-    environment.filters |= {"code": _code, "data": lambda svg: base64.b64encode(svg).decode()}
     functions = (conclusion, heading, headline, interval_text, runs_of_words, with_interval)
     environment.globals |= {function.__name__: function for function in functions}
-    attending = [system for system in comparison.systems if system.first.texts.maps]
     html = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         accents=[f"s{place % len(COLOURS)}" for place in range(len(comparison.systems))],
-        attending=attending[0] if attending else None,
-        charts=[_chart(comparison, name) for name in ("wide", "narrow")],
+        attention=_map_of_readable_size(comparison),
+        charts={"wide": _chart(comparison, False), "narrow": _chart(comparison, True)},
         colours=COLOURS,
         comparison=comparison,
-        figures=figures,
+        figures={title: base64.b64encode(svg).decode() for title, svg in figures.items()},
         findings=findings,
         gaps={gap.system: gap for gap in comparison.gaps},
-        map=map_of_readable_size(attending[0].first.texts.maps) if attending else None,
         notes=notes,
         numbers=three_numbers(comparison),
         opening=longest_bucket(comparison).words,
@@ -65,27 +60,29 @@ def render_page(
     return html.encode("utf-8", "replace")
 
 
-def _code(markdown: str) -> Markup:
-    """Text as HTML; `code` is the one piece of Markdown in it."""
-    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(markdown))))
-
-
-def _chart(comparison: Comparison, name: str) -> Markup:
+def _chart(comparison: Comparison, narrow: bool) -> str:
     """BLEU by length as a part of the page, with ids that no other part has."""
-    svg = render(partial(length_figure, comparison, narrow=name == "narrow"))["svg"].decode()
-    svg = re.sub(rf'(\bid="|href="#|url\(#)(?!{name}-)', rf"\1{name}-", svg[svg.index("<svg") :])
-    return Markup(svg)
+    figure = partial(length_figure, comparison, narrow, bare=True)
+    svg = render(figure, ["svg"], "narrow-" if narrow else "wide-")["svg"].decode()
+    return svg[svg.index("<svg") :]
 
 
 def _pair(comparison: Comparison) -> list[int]:
     """The places of the systems whose sentences are compared: those of the first gap."""
     names = [system.name for system in comparison.systems]
-    return [names.index(n) for gap in comparison.gaps[:1] for n in (gap.baseline, gap.system)] or [0]
+    first = comparison.gaps[:1]
+    return [names.index(name) for gap in first for name in (gap.baseline, gap.system)] or [0]
 
 
-def map_of_readable_size(maps: Sequence[AttentionMap]) -> AttentionMap:
-    """The map of about 20 source words."""
-    return min(maps, key=lambda drawn: (abs(len(drawn.source) - MAP_WORDS), drawn.line))
+def _map_of_readable_size(comparison: Comparison) -> tuple[int, AttentionMap] | None:
+    """A system that attends, by its place, and its map of about 20 source words."""
+    maps = [
+        (place, drawn)
+        for place, system in enumerate(comparison.systems)
+        for drawn in system.first.texts.maps
+        if drawn.source and drawn.hypothesis
+    ]
+    return min(maps, key=lambda one: abs(len(one[1].source) - MAP_WORDS), default=None)
 
 
 def three_numbers(comparison: Comparison) -> list[tuple[str, str, int | None]]:

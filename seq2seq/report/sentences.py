@@ -65,9 +65,16 @@ def examples(comparison: Comparison) -> list[Example]:
         if comparison.gaps:
             worst = [line for line in worst if value[line] < 0]
             best = [line for line in best if value[line] > 0]
-        reasons = {line: "a sample, chosen by its source alone" for line in blind if members[line]}
-        reasons |= {**dict.fromkeys(best, most), **dict.fromkeys(worst, least)}
-        reasons[median] = f"the median by {measure}"
+        rules = {
+            "a sample by the source alone": [line for line in blind if members[line]],
+            most: best,
+            least: worst,
+            f"the median by {measure}": [median],
+        }
+        reasons = {
+            line: " and ".join(rule for rule, lines in rules.items() if line in lines)
+            for line in {line for lines in rules.values() for line in lines}
+        }
         for line in sorted(reasons, key=lambda line: (int(words[line]), line)):
             hypotheses = [
                 (s.name, shortened(s.first.texts.hypotheses[line]), float(scores[s.name][line]))
@@ -78,7 +85,7 @@ def examples(comparison: Comparison) -> list[Example]:
                     line=line + 1,
                     bucket=row.words,
                     words=int(words[line]),
-                    reason=f"of {row.sentences:,} sentences of {row.words} words, {reasons[line]}",
+                    reason=f"{reasons[line]}, of {row.sentences:,} sentences of {row.words} words",
                     median=line == median,
                     source=shortened(texts.sources[line]),
                     reference=shortened(texts.references[line]),

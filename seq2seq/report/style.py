@@ -91,7 +91,8 @@ def new_figure(
 ) -> Figure:
     """A figure with its heading; matplotlib lays out what is drawn on it.
 
-    ``height`` in inches is made larger where title, subtitle or note need more than a line.
+    ``height`` in inches is made larger where title, subtitle or note need more than a line, and
+    smaller without a title.
     """
     size, smaller = (16, 11) if width == WIDTH else (13, 10)
     letters = 115 * (width - 0.5)  # that fill a line, times their size in points
@@ -100,7 +101,7 @@ def new_figure(
         for text, points in ((title, size), (subtitle, smaller), (note, 9))
     )
     lines = [text.count("\n") for text in (title, subtitle, note)]
-    head = 0.9 + (lines[0] * size + lines[1] * smaller) * 1.2 / 72
+    head = 0.9 + (lines[0] * size + lines[1] * smaller) * 1.2 / 72 if title else 0.1
     foot = 0.1 + (0.3 + lines[2] * 0.15) * bool(note)
     height += head - 0.9 + lines[2] * 0.15
     room = (0.01, foot / height, 0.98, 1 - (head + foot) / height)
