@@ -11,7 +11,7 @@ from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores
 from seq2seq.report.length_figure import label_lengths
-from seq2seq.report.style import FAINT, GRID, WIDTH, draw_line, name_lines, new_figure
+from seq2seq.report.style import FAINT, GRID, WIDTH, draw_line, looks, name_lines, new_figure
 from seq2seq.report.tables import heading
 
 MAPS = 4
@@ -116,11 +116,12 @@ def focus_figure(comparison: Comparison) -> Figure | None:
     figure = new_figure(4.9, "Attention by source length", heading(comparison))
     rows = comparison.systems[0].buckets
     panels = figure.subplots(1, 2)
+    looks_of = looks([system.first.record.get("config") for system in comparison.systems])
     for axes, (label, (title, explanation, measure)) in zip(panels, MEASURES.items(), strict=True):
-        for number, system in enumerate(comparison.systems):
+        for system, look in zip(comparison.systems, looks_of, strict=True):
             means = mean_by_bucket(comparison, system, measure)
             if means:
-                draw_line(axes, number, system.name, means, [row.few for row in rows])
+                draw_line(axes, look, system.name, means, [row.few for row in rows])
         label_lengths(axes, rows)
         axes.tick_params(axis="x", labelsize=9)
         axes.set_ylim(0, 1.05 * axes.get_ylim()[1])  # room for the highest mark

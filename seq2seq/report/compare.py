@@ -55,10 +55,11 @@ def compare(config: CompareConfig) -> str:
 
     Returns one screen for a terminal: the scores, whether the gaps grow, where to look closer.
 
-    Writes table.md, scores.json with the scores and gaps, page.html, and as .png and .svg: figure;
-    heatmap for more than four systems; curves of the trainings whose folders are still there;
-    attention-<system> of the first seed of each that attends, and focus, attention by source
-    length; loss-by-position. Files that an earlier comparison in that folder wrote are removed.
+    Writes table.md, scores.json with the scores and gaps, page.html, and as .png and .svg: figure,
+    and the same for a phone; heatmap for more than four systems; curves of the trainings whose
+    folders are still there; attention-<system> of the first seed of each that attends, and focus,
+    attention by source length; loss-by-position. Files that an earlier comparison in that folder
+    wrote are removed.
 
     Raises:
         UserError: no folder named, a folder missing or damaged, different test sets, the same
@@ -133,6 +134,8 @@ def _figures(
     caveat = losses_caveat(comparison)
     drawn: dict[str, tuple[str, Callable[[], Figure | None]]] = {}
     drawn["figure"] = "BLEU by source length", partial(length_figure, comparison)
+    narrow = partial(length_figure, comparison, narrow=True)
+    drawn[NARROW] = "BLEU by source length, for a phone", narrow
     if len(comparison.systems) > MANY_SYSTEMS:
         drawn["heatmap"] = "BLEU by system and source length", partial(heatmap, comparison)
     for system in comparison.systems:
@@ -144,13 +147,11 @@ def _figures(
     positions = partial(position_figure, comparison, caveat)
     drawn["loss-by-position"] = "Loss by position in the reference", positions
     drawn["curves"] = "Learning curves", partial(learning_curves, runs)
-    figures: dict[str, tuple[str, Mapping[str, bytes]]] = {
+    return {
         name: (title, forms)
         for name, (title, lay_out) in drawn.items()
-        if (forms := render(lay_out))
+        if (forms := render(lay_out, "narrow-" if name == NARROW else ""))
     }
-    narrow = render(partial(length_figure, comparison, narrow=True), ["svg"], "narrow-")
-    return figures | {NARROW: ("BLEU by source length, for a phone", narrow)}
 
 
 def alignment_tables(comparison: Comparison) -> list[Table]:

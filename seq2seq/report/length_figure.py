@@ -8,17 +8,17 @@ from matplotlib.figure import Figure
 
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW, ScoreRow
+from seq2seq.evaluation.scores import bleu, bleu_counts
 from seq2seq.report.findings import headline
 from seq2seq.report.style import (
     FAINT,
     GRID,
     INK,
-    NARROW,
-    WIDTH,
     ZONE,
+    Look,
     draw_line,
     ink_on,
-    look,
+    looks,
     name_lines,
     new_figure,
 )
@@ -26,6 +26,8 @@ from seq2seq.report.tables import heading, percent
 
 HEIGHT = 5.4
 """Inches: 16 to 9 with the width, a slide."""
+PAPER = {"RNNsearch-50": 26.75, "RNNencdec-50": 17.82}
+"""BLEU of all sentences of newstest2014 in Table 1 of Bahdanau, Cho & Bengio 2014."""
 
 
 def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = False) -> Figure:
@@ -40,44 +42,56 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
         notes.append("With whiskers: means, from the lowest to the highest seed.")
     if any(row.few for row in buckets):
         notes.append(f"Hollow: fewer than {FEW} sentences.")
-    title, subtitle = ("", "") if bare else (headline(comparison), subject(comparison))
-    width, height = WIDTH, HEIGHT
-    if narrow:
-        width, height = NARROW, 4.2 + 0.2 * len(comparison.systems) + 0.7 * bare
-    figure = new_figure(height, title, subtitle, " ".join(notes), width)
+    experiment = str(comparison.systems[0].first.record.get("experiment"))
+    paper = PAPER if (experiment[:7], comparison.test_set) == ("figure2", "newstest2014") else {}
+    if paper:
+        notes.append("RNNsearch, RNNencdec: BLEU of all lengths in the paper.")
+    title, subtitle = "", ""
+    if not bare:
+        title = headline(comparison)
+        subtitle = f"{heading(comparison)} · {comparison.sentences:,} sentences"
+    height = 4.4 + 0.2 * len(comparison.systems) + 0.6 * bare if narrow else HEIGHT
+    figure = new_figure(height, title, subtitle, " ".join(notes), narrow)
     axes = figure.add_subplot()
-    for index, system in enumerate(comparison.systems):
-        _draw_system(axes, system, index)
+    looks_of = looks([system.first.record.get("config") for system in comparison.systems])
+    for system, look in zip(comparison.systems, looks_of, strict=True):
+        _draw_system(axes, system, look)
+    highest = _draw_copying(axes, comparison)
+    for name, score in paper.items():
+        axes.axhline(score, 0.96, color=FAINT)
+        axes.text(len(buckets) - 0.65, score, f"{name}: {score}", size=9, ha="right", va="bottom")
     for place in range(len(buckets)):
         ends = place - 0.5, place + 0.5
         axes.axvspan(*ends, alpha=0, linewidth=0, zorder=9, gid=f"{ZONE}{place}")
     label_lengths(axes, buckets, count=not narrow)
     if narrow:
         axes.tick_params(labelsize=9)
-    axes.set_ylim(0, bleu_top(comparison.systems))
+    axes.set_ylim(0, max(bleu_top(comparison.systems), 1.08 * highest))
     axes.set_ylabel("BLEU" if narrow else "BLEU (0 to 100)")
     axes.grid(axis="y", color=GRID, linewidth=0.8)
     name_lines(figure, axes)
     return figure
 
 
-def subject(comparison: Comparison) -> str:
-    """What was compared on what, as a line below a title."""
-    search = (comparison.search or "").replace("beam", "beam ")
-    parts = (comparison.corpus, comparison.test_set, f"{comparison.sentences:,} sentences", search)
-    return " · ".join(part for part in parts if part)
-
-
-def _draw_system(axes: Axes, system: System, index: int) -> None:
-    colour, rows = look(index)[0], system.buckets
+def _draw_system(axes: Axes, system: System, look: Look) -> None:
+    colour, rows = look[0], system.buckets
     scored = [(place, row) for place, row in enumerate(rows) if row.sentences]
     places = [place for place, _ in scored]
     low, high = ([getattr(row, end) for _, row in scored] for end in ("bleu_low", "bleu_high"))
     axes.fill_between(places, low, high, color=colour, alpha=0.16, linewidth=0)
-    draw_line(axes, index, system.name, [row.bleu for row in rows], [row.few for row in rows])
+    draw_line(axes, look, system.name, [row.bleu for row in rows], [row.few for row in rows])
     if len(system.seeds) > 1:
         low, high = ([end(row.by_seed) for _, row in scored] for end in (min, max))
         axes.vlines(places, low, high, color=colour, linewidth=1.1)
+
+
+def _draw_copying(axes: Axes, comparison: Comparison) -> float:
+    """A line for the sources taken as translations, the floor; the highest BLEU on it."""
+    texts, tokenize = comparison.systems[0].first.texts, comparison.settings.tokenize
+    counts = bleu_counts(texts.sources, texts.references, tokenize)
+    known = {i: bleu(counts[of].sum(axis=0)) for i, of in enumerate(comparison.members) if of.any()}
+    axes.plot(*zip(*known.items(), strict=True), ":", color=FAINT, label="copying the source")
+    return float(max(known.values()))
 
 
 def label_lengths(axes: Axes, rows: Sequence[ScoreRow], count: bool = False) -> None:

@@ -7,11 +7,12 @@ import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.evaluation.scores import bucket_labels
-from seq2seq.report.style import GRID, ink_on, look, name_lines, new_figure
+from seq2seq.report.style import GRID, INK, LINES, Look, ink_on, looks, name_lines, new_figure
 from seq2seq.report.training_runs import TrainingRun
 
 POSITIONS = (5, 10, 20, 30, 40, 50)
@@ -78,39 +79,64 @@ def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
 
 
 def learning_curves(runs: Sequence[TrainingRun]) -> Figure | None:
-    """Dev loss, and dev BLEU where it was measured, by updates; None without a validation."""
+    """Dev loss and BLEU by updates, and each system's BLEU at a few lengths, where measured.
+
+    None without a validation.
+    """
     runs = [run for run in runs if run.updates]
     if not runs:
         return None
+    configs = {run.system: run.config for run in runs}
+    look_of = dict(zip(configs, looks(list(configs.values())), strict=True))
+    measured = list(next((by[0] for run in runs if (by := run.bleus_by_length)[0]), {}))
+    places = zip((0, len(measured) // 2, -1), LINES[2::-1], strict=True)
+    lines = {measured[place]: line for place, line in places if measured}
+    span = 2 if len(look_of) <= 2 else 1  # of four columns
+    rows = -(-len(look_of) * span // 4) if lines else 0
+    subtitle = "by updates" + "; below: dev BLEU of each system by source length" * bool(lines)
     note = "Marks: the best checkpoint by the training's own measure, the one that is tested."
-    figure = new_figure(4.5, "Learning curves", "by updates", note)
-    loss, bleu = figure.subplots(1, 2)
-    for index, run in enumerate(runs):
-        _draw_curve(loss, run, run.losses, index)
-        _draw_curve(bleu, run, run.bleus, index)
-    for axes, label in ((loss, "Dev loss (nats per piece)"), (bleu, "Dev BLEU (greedy)")):
-        axes.set_ylabel(label)
-        axes.set_xlabel("Updates")
+    figure = new_figure(4.5 + 2 * rows, "Learning curves", subtitle, note)
+    grid = figure.add_gridspec(1 + rows, 4, height_ratios=[1.6, *[1] * rows])
+    loss, bleu = figure.add_subplot(grid[0, :2]), figure.add_subplot(grid[0, 2:])
+    for run in runs:
+        _draw_curve(loss, run, run.losses, look_of[run.system])
+        _draw_curve(bleu, run, run.bleus, look_of[run.system])
+    for place, system in enumerate(look_of if lines else ()):
+        row, column = divmod(place * span, 4)
+        cell, first = grid[1 + row, column : column + span], figure.axes[2:3]
+        panel = figure.add_subplot(cell, sharey=first[0] if first else None)
+        panel.set_title(system, fontsize=10, loc="left")
+        for run in (run for run in runs if run.system == system):
+            for words, line in lines.items():
+                values = [by.get(words, np.nan) for by in run.bleus_by_length]
+                panel.plot(run.updates, values, color=look_of[system][0], linestyle=line)
+    loss.set(xlabel="Updates", ylabel="Dev loss (nats per piece)")
+    bleu.set(xlabel="Updates", ylabel="Dev BLEU (greedy)")
+    for axes in figure.axes:
         axes.grid(axis="y", color=GRID, linewidth=0.8)
         axes.tick_params(length=0)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
     low = min(loss for run in runs for loss in run.losses)
     # The first validations, of an untrained model, would flatten the others.
     high = max(loss for run in runs for loss in run.losses[len(run.losses) // 4 :])
     room = (high - low) or 1.0
     loss.set_ylim(low - 0.05 * room, high + 0.1 * room)
-    bleu.set_ylim(bottom=0)
-    name_lines(figure, loss)
+    keys = [
+        Line2D([], [], color=INK, linestyle=line, label=f"{words} words".replace("-", "–"))
+        for words, line in lines.items()
+    ]
+    name_lines(figure, loss, keys)
     return figure
 
 
-def _draw_curve(axes: Axes, run: TrainingRun, values: Sequence[float | None], index: int) -> None:
+def _draw_curve(axes: Axes, run: TrainingRun, values: Sequence[float | None], look: Look) -> None:
     """A line through what was measured, with a mark at the update of the best checkpoint."""
     points = {u: v for u, v in zip(run.updates, values, strict=True) if v is not None}
-    colour, line, marker = look(index)
+    colour, line, marker = look
     places, measured = list(points), list(points.values())
-    axes.plot(places, measured, color=colour, linestyle=line, linewidth=1.8, label=run.name)
+    axes.plot(places, measured, color=colour, linestyle=line, linewidth=1.8, label=run.system)
     best = run.record.get("progress", {}).get("best_update")
     if best in points:
         axes.plot(best, points[best], marker=marker, color=colour, markersize=6.5)

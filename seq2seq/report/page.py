@@ -14,7 +14,7 @@ from seq2seq.evaluation.translations import AttentionMap
 from seq2seq.report.findings import conclusion, headline
 from seq2seq.report.length_figure import length_figure
 from seq2seq.report.sentences import Example, longest_bucket, runs_of_words
-from seq2seq.report.style import COLOURS, render
+from seq2seq.report.style import DARK, looks, render
 from seq2seq.report.tables import Table, heading, interval_text, with_interval
 
 TEMPLATE = Path(__file__).with_name("page.html")
@@ -40,11 +40,11 @@ def render_page(
     )
     functions = (conclusion, heading, headline, interval_text, runs_of_words, with_interval)
     environment.globals |= {function.__name__: function for function in functions}
+    configs = [system.first.record.get("config") for system in comparison.systems]
     html = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
-        accents=[f"s{place % len(COLOURS)}" for place in range(len(comparison.systems))],
         attention=_map_of_readable_size(comparison),
         charts={"wide": _chart(comparison, False), "narrow": _chart(comparison, True)},
-        colours=COLOURS,
+        colours=[(colour, DARK[colour]) for colour, *_ in looks(configs)],
         comparison=comparison,
         figures={title: base64.b64encode(svg).decode() for title, svg in figures.items()},
         findings=findings,
@@ -63,7 +63,7 @@ def render_page(
 def _chart(comparison: Comparison, narrow: bool) -> str:
     """BLEU by length as a part of the page, with ids that no other part has."""
     figure = partial(length_figure, comparison, narrow, bare=True)
-    svg = render(figure, ["svg"], "narrow-" if narrow else "wide-")["svg"].decode()
+    svg = render(figure, "narrow-" if narrow else "wide-")["svg"].decode()
     return svg[svg.index("<svg") :]
 
 

@@ -5,9 +5,11 @@ same bytes. A PNG is light; an SVG has the colour scheme of its reader, or of th
 """
 
 import io
+import math
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import matplotlib
@@ -16,25 +18,25 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 
-COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-"""Okabe & Ito's palette, safe for colour-blind readers."""
-
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-LINES: tuple[LineStyleType, ...] = (
-    (0, (5, 2)),
-    "-",
-    (0, (1, 1.4)),
-    (0, (6, 2, 1, 2)),
-    (0, (3, 1)),
-    (0, (8, 3)),
-    "-",
-)
+from seq2seq.config import flatten
 
 GROUND, INK, FAINT, GRID = "#FFFFFF", "#222222", "#6B6B6B", "#E3E3E3"
-DARK = {GROUND: "#14161A", INK: "#ECECEC", FAINT: "#A3A8AF", GRID: "#33373E"}
+ATTENDS = {"#0072B2": "#56B4E9", "#009E73": "#35C79B", "#5F5BC0": "#A9A5F2", "#3F8F3F": "#8FD18F"}
+DOES_NOT = {"#D55E00": "#F58A3C", "#B8558F": "#E39AC4", "#8A6A00": "#E6B800", "#A83232": "#F08080"}
+"""Colours of systems with attention and without, in a light scheme -> in a dark one: a cold and a
+warm family, whose first are of Okabe & Ito's palette, safe for colour-blind readers."""
+DARK = {GROUND: "#14161A", INK: "#ECECEC", FAINT: "#A3A8AF", GRID: "#33373E", **ATTENDS, **DOES_NOT}
 """Light -> what an SVG has in its place in a dark scheme."""
+WITHOUT_ATTENTION = ("fixed", "init_only", "uniform")
+"""Values of model.attention.kind."""
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LINES: tuple[LineStyleType, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)))
+Look = tuple[str, LineStyleType, str]
+"""Colour, line and marker."""
 
 STYLE: dict[Any, Any] = {
     "figure.facecolor": GROUND,
@@ -62,17 +64,27 @@ ZONE = "length-"
 """Of the id of the area of each bucket in an SVG, which is invisible; then its number from 0."""
 
 
-def look(index: int) -> tuple[str, LineStyleType, str]:
-    """Colour, line and marker of the system of that number; no two of the first 49 are alike.
+def looks(configs: Sequence[Mapping[str, Any] | None]) -> list[Look]:
+    """How the system of each config is drawn; markers differ too, for grey print.
 
-    The first differ in all three, so that a figure survives grey printing.
+    The hue says whether a system attends; of those without a config, every second one is drawn as
+    if it did. Where systems differ in the most words of a training sentence, the dash says it, and
+    those that differ in nothing else have the same hue.
     """
-    again = index // len(COLOURS)  # the next round of colours has other lines and markers
-    return (
-        COLOURS[index % len(COLOURS)],
-        LINES[(index + again) % len(LINES)],
-        MARKERS[(index + again) % len(MARKERS)],
-    )
+    settings = [flatten(dict(config or {})) for config in configs]
+    words = [one.get("corpus.train_max_words") or math.inf for one in settings]
+    limits = sorted(set(words), reverse=True)
+    found: list[Look] = []
+    earlier: Counter[tuple[bool, float]] = Counter()
+    for index, (one, limit) in enumerate(zip(settings, words, strict=True)):
+        kind = one.get("model.attention.kind")
+        attends = kind not in WITHOUT_ATTENTION if kind else index % 2 == 1
+        colours, place = list(ATTENDS if attends else DOES_NOT), earlier[attends, limit]
+        earlier[attends, limit] += 1
+        line = limits.index(limit) if limits[1:] else place // len(colours) + (not attends)
+        marker = MARKERS[index % len(MARKERS)]
+        found.append((colours[place % len(colours)], LINES[line % len(LINES)], marker))
+    return found
 
 
 def ink_on(image: ScalarMappable, value: float) -> str:
@@ -87,38 +99,37 @@ def ink_on(image: ScalarMappable, value: float) -> str:
 
 
 def new_figure(
-    height: float, title: str, subtitle: str, note: str = "", width: float = WIDTH
+    height: float, title: str, subtitle: str, note: str = "", narrow: bool = False
 ) -> Figure:
     """A figure with its heading; matplotlib lays out what is drawn on it.
 
-    ``height`` in inches is made larger where title, subtitle or note need more than a line, and
-    smaller without a title.
+    It is as many inches high, and more where title, subtitle or note need more than a line;
+    0.8 inches less without a title.
     """
-    size, smaller = (16, 11) if width == WIDTH else (13, 10)
-    letters = 115 * (width - 0.5)  # that fill a line, times their size in points
-    title, subtitle, note = (
-        textwrap.fill(text, round(letters / points))
-        for text, points in ((title, size), (subtitle, smaller), (note, 9))
-    )
-    lines = [text.count("\n") for text in (title, subtitle, note)]
-    head = 0.9 + (lines[0] * size + lines[1] * smaller) * 1.2 / 72 if title else 0.1
-    foot = 0.1 + (0.3 + lines[2] * 0.15) * bool(note)
-    height += head - 0.9 + lines[2] * 0.15
+    width, sizes = (NARROW, (13, 10, 9)) if narrow else (WIDTH, (16, 11, 9))
+    letters = [
+        round((width - 0.5) * by / size) for by, size in zip((115, 130, 130), sizes, strict=True)
+    ]
+    texts = [textwrap.fill(*text) for text in zip((title, subtitle, note), letters, strict=True)]
+    more = [text.count("\n") * size / 60 for text, size in zip(texts, sizes, strict=True)]
+    head, foot = 0.9 + more[0] + more[1], (0.4 if note else 0.1) + more[2]
+    height += sum(more)
+    if not title:
+        head, height = head - 0.8, height - 0.8
     room = (0.01, foot / height, 0.98, 1 - (head + foot) / height)
     figure = Figure(figsize=(width, height), dpi=DPI, layout=ConstrainedLayoutEngine(rect=room))
-    left = 0.29 / width
-    top, middle = 1 - 0.2 / height, 1 - (0.58 + lines[0] * size * 1.2 / 72) / height
-    figure.text(left, top, title, fontsize=size, fontweight="bold", va="top", linespacing=1.2)
-    figure.text(left, middle, subtitle, fontsize=smaller, va="top", linespacing=1.2)
-    figure.text(left, 0.14 / height, note, fontsize=9, color=FAINT)
+    left, below = 0.29 / width, 1 - (0.58 + more[0]) / height
+    figure.text(left, 1 - 0.2 / height, texts[0], fontsize=sizes[0], fontweight="bold", va="top")
+    figure.text(left, below, texts[1], fontsize=sizes[1], va="top")
+    figure.text(left, 0.14 / height, texts[2], fontsize=sizes[2], color=FAINT)
     return figure
 
 
 def draw_line(
-    axes: Axes, index: int, name: str, values: Sequence[float | None], few: Sequence[bool]
+    axes: Axes, look: Look, name: str, values: Sequence[float | None], few: Sequence[bool]
 ) -> None:
     """A line through the known of ``values``, one a place; the points that are ``few`` hollow."""
-    colour, line, marker = look(index)
+    colour, line, marker = look
     known = [(place, value) for place, value in enumerate(values) if value is not None]
     hollow = [point for point in known if few[point[0]]]
     style: dict[str, Any] = {"marker": marker, "color": colour, "markersize": 7}
@@ -127,26 +138,24 @@ def draw_line(
         axes.plot(*zip(*hollow, strict=True), linestyle="", markerfacecolor=GROUND, **style)
 
 
-def name_lines(figure: Figure, axes: Axes) -> None:
-    """Name the lines of ``axes``, from above in the order of their right ends.
+def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
+    """Name the lines of ``axes``, from above in the order of their right ends; then ``more``.
 
     The names are next to the axes; in a narrow figure above them.
     """
-    lines = [line for line in axes.lines if not str(line.get_label()).startswith("_")]
-    lines.sort(key=lambda line: -np.asarray(line.get_ydata())[-1])
-    names = [str(line.get_label()) for line in lines]
-    look: dict[str, Any] = {"handlelength": 3.5, "fontsize": 10, "frameon": False}
-    if figure.get_figwidth() > NARROW:
-        names = [textwrap.fill(name, 24) for name in names]
-        figure.legend(lines, names, loc="outside right center", **look)
+    narrow = figure.get_figwidth() == NARROW
+    named = {str(line.get_label()): line for line in axes.lines}
+    lines = sorted(named.values(), key=lambda line: -np.asarray(line.get_ydata())[-1])
+    lines = [one for one in (*lines, *more) if not str(one.get_label()).startswith("_")]
+    names = [textwrap.fill(str(line.get_label()), 40 if narrow else 24) for line in lines]
+    style: dict[str, Any] = {"handlelength": 3.5, "fontsize": 10, "frameon": False}
+    if narrow:
+        axes.legend(lines, names, loc="lower left", bbox_to_anchor=(-0.1, 1), **style)
     else:
-        names = [textwrap.fill(name, 40) for name in names]
-        axes.legend(lines, names, loc="lower left", bbox_to_anchor=(-0.1, 1), **look)
+        figure.legend(lines, names, loc="outside right center", **style)
 
 
-def render(
-    lay_out: Callable[[], Figure | None], forms: Sequence[str] = ("png", "svg"), prefix: str = ""
-) -> dict[str, bytes]:
+def render(lay_out: Callable[[], Figure | None], prefix: str = "") -> dict[str, bytes]:
     """The figure of ``lay_out`` in this style: {"png": ..., "svg": ...}; {} where there is none.
 
     ``prefix`` begins the ids in the SVG, for a page that has two of them in it.
@@ -155,7 +164,7 @@ def render(
         matplotlib.rcdefaults()  # a user's own style must not change what a report looks like
         matplotlib.rcParams.update(STYLE)
         figure = lay_out()
-        return {form: _save(figure, form, prefix) for form in forms} if figure else {}
+        return {form: _save(figure, form, prefix) for form in ("png", "svg")} if figure else {}
 
 
 def _save(figure: Figure, form: str, prefix: str) -> bytes:
@@ -165,18 +174,11 @@ def _save(figure: Figure, form: str, prefix: str) -> bytes:
     if form == "png":
         return stream.getvalue()
     svg = re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', prefix, stream.getvalue().decode())
-    return svg.replace("</style>", f"\n{_dark_rules(prefix)}</style>", 1).encode()
-
-
-def _dark_rules(prefix: str) -> str:
-    """CSS that gives the colours of an SVG their dark counterparts.
-
-    The colours themselves remain, for programs that know no such rules.
-    """
+    # The colours in the SVG remain, for programs that know no such rules.
     rules = [
         f'[style*="{part}: {light.lower()}"] {{{part}: light-dark({light}, {dark}) !important}}\n'
         for light, dark in DARK.items()
         for part in ("fill", "stroke")
     ]
-    zones = f'[id^="{prefix}{ZONE}"] {{pointer-events: all}}\n'
-    return "".join([":root {color-scheme: light dark}\n", *rules, zones])
+    rules += [f'[id^="{prefix}{ZONE}"] {{pointer-events: all}}\n:root {{color-scheme: light dark}}']
+    return svg.replace("</style>", f"\n{''.join(rules)}</style>", 1).encode()

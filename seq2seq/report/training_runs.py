@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -32,8 +32,17 @@ class TrainingRun:
     """Dev loss of each validation, in nats per piece."""
     bleus: list[float | None]
     """Greedy dev BLEU of each validation; None where it was not measured."""
+    bleus_by_length: list[dict[str, float]]
+    """The same by source length; empty where it was not measured."""
     speeds: list[float]
     """Target tokens per second of each log entry."""
+    config: dict[str, Any] = field(default_factory=dict)
+    """The one that its evaluation's record holds."""
+
+    @property
+    def system(self) -> str:
+        """What it is a seed of."""
+        return str(self.record.get("system"))
 
 
 def read_training_run(folder: Path) -> TrainingRun:
@@ -61,6 +70,7 @@ def _training_run(record: dict[str, Any], folder: Path | None) -> TrainingRun:
         updates=[int(entry["update"]) for entry in validations],
         losses=[float(entry["loss"]) for entry in validations],
         bleus=[entry.get("bleu") for entry in validations],
+        bleus_by_length=[entry.get("bleu_by_length") or {} for entry in validations],
         speeds=[float(e["tokens_per_second"]) for e in entries if e["kind"] == "train"],
     )
 
@@ -73,6 +83,7 @@ def training_runs(comparison: Comparison) -> list[TrainingRun]:
         members = record.get("members") or [{"training": record.get("training")}]
         for training in (member["training"] for member in members if member.get("training")):
             run = _live_run(evaluation, training) or _training_run(training, None)
+            run = replace(run, config=record.get("config") or {})
             runs.setdefault(json.dumps(training, sort_keys=True), run)
     return list(runs.values())
 

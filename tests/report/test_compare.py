@@ -17,7 +17,10 @@ from seq2seq.evaluation.translations import AttentionMap
 from seq2seq.report.compare import compare
 from seq2seq.report.findings import findings
 
-FILES = ("figure-narrow.svg", "figure.png", "figure.svg", "page.html", "scores.json", "table.md")
+FILES = (
+    "figure-narrow.png", "figure-narrow.svg", "figure.png", "figure.svg",
+    "page.html", "scores.json", "table.md",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,16 @@
 """The figure and the map show the comparison's numbers, whole and to be told apart."""
 
+import re
 from dataclasses import replace
 from functools import partial
 
 import matplotlib
 import numpy as np
+import sacrebleu
 from matplotlib.collections import LineCollection, PolyCollection
 
 from seq2seq.report.length_figure import heatmap, length_figure
-from seq2seq.report.style import GROUND, look, render
+from seq2seq.report.style import DARK, GROUND, INK, looks, render
 
 
 def test_neither_time_nor_a_users_matplotlib_style_changes_a_byte(comparison):
@@ -41,6 +43,66 @@ def test_the_figure_shows_the_comparisons_numbers(comparison):
         np.testing.assert_allclose(whisker.get_segments(), ranges)
     hollow = [line for line in axes.lines if line.get_markerfacecolor() == GROUND]
     assert [list(line.get_xdata()) for line in hollow] == [[2], [2]]
+
+
+def test_copying_the_source_is_the_floor(attending):
+    """BLEU of the sources as translations, by sacreBLEU itself."""
+    axes = length_figure(attending).axes[0]
+    (floor,) = [line for line in axes.lines if line.get_label() == "copying the source"]
+    texts, expected = attending.systems[0].first.texts, {}
+    for place, chosen in enumerate(attending.members):
+        sides = [
+            [side[i] for i in np.flatnonzero(chosen)] for side in (texts.sources, texts.references)
+        ]
+        if sides[0]:
+            expected[place] = sacrebleu.corpus_bleu(sides[0], sides[1:], force=True).score
+    assert max(expected.values()) > 0
+    np.testing.assert_allclose(floor.get_xydata(), list(expected.items()), atol=1e-9)
+
+
+def test_the_papers_scores_are_in_its_own_figure_alone(comparison):
+    system = comparison.systems[0]
+    for experiment, test_set, count in (
+        ("figure2", "newstest2014", 2), ("figure2", "test", 0), ("trial", "newstest2014", 0)
+    ):  # fmt: skip
+        record = {**system.first.record, "experiment": experiment}
+        ours = replace(system, evaluations=[replace(system.first, record=record)])
+        systems = [ours, *comparison.systems[1:]]
+        figure = length_figure(replace(comparison, test_set=test_set, systems=systems))
+        assert len(figure.axes[0].texts) == count
+
+
+def test_both_svgs_fit_into_one_page_and_have_an_area_for_each_length(comparison):
+    seen = set()
+    for prefix, narrow in {"": False, "narrow-": True}.items():
+        svg = render(partial(length_figure, comparison, narrow), prefix)["svg"].decode()
+        ids = re.findall(r' id="([^"]*)"', svg)
+        assert len({*ids}) == len(ids)
+        assert not seen & {*ids}
+        seen |= {*ids}
+        assert {*re.findall(r'(?:href="|url\()#([^")]*)', svg)} <= {*ids}
+        for place in range(len(comparison.systems[0].buckets)):
+            area = svg.split(f'id="{prefix}length-{place}"')[1].split("/>")[0]
+            assert "fill: none" in area  # not to be seen
+        colours = {*re.findall(r"(?:fill|stroke): (#\w+)", svg.split("</style>")[1])}
+        # Each has a dark counterpart.
+        assert {INK.lower()} < colours < {colour.lower() for colour in DARK}
+
+
+def test_the_narrow_figure_can_be_read_on_a_phone(comparison):
+    long = "a system with a name of some forty characters"
+    systems = [replace(comparison.systems[0], name=long), comparison.systems[1]]
+    figure = length_figure(replace(comparison, systems=systems), narrow=True)
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    parts = [*figure.texts, *axes.get_legend().get_texts(), axes.xaxis.label, axes.yaxis.label]
+    parts += [*axes.get_xticklabels(), *axes.get_yticklabels()]
+    boxes = {part: part.get_window_extent() for part in parts}
+    for part, box in boxes.items():
+        assert part.get_fontsize() * 358 / (72 * figure.get_figwidth()) >= 10
+        assert 0 <= box.x0 < box.x1 <= figure.bbox.width
+        assert 0 <= box.y0 < box.y1 <= figure.bbox.height
+        assert sum(box.overlaps(other) for other in boxes.values()) == 1  # itself
 
 
 def changed(comparison, of_row, rows=slice(None)):
@@ -82,7 +144,7 @@ def test_many_systems_with_long_names_are_named_in_the_order_of_their_ends(compa
         box = part.get_window_extent()
         assert 0 <= box.x0 < box.x1 <= figure.bbox.width
         assert 0 <= box.y0 < box.y1 <= figure.bbox.height
-    assert len({look(index) for index in range(49)}) == 49
+    assert len(set(looks([None] * 49))) == 49
 
 
 def test_the_map_shows_each_systems_bleu_at_each_length(widths):

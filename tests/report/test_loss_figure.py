@@ -1,5 +1,7 @@
 """Losses by position counted another way, and learning curves with their best checkpoints."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -50,10 +52,11 @@ def test_each_system_has_a_map_of_its_losses_in_the_same_shades(attending, compa
 def run(system: str, losses: list[float], bleus: list[float | None], best: int) -> TrainingRun:
     return TrainingRun(
         name=system,
-        record={"progress": {"best_update": best}},
+        record={"system": system, "progress": {"best_update": best}},
         updates=[500 * number for number in range(1, len(losses) + 1)],
         losses=losses,
         bleus=bleus,
+        bleus_by_length=[{}] * len(losses),
         speeds=[],
     )
 
@@ -75,6 +78,18 @@ def test_each_validation_is_a_point_and_the_best_checkpoint_is_marked():
     low, high = loss.get_ylim()  # the first validations do not flatten the rest
     assert 1.5 < low < 2.0
     assert 4.0 < high < 5.0
+
+
+def test_each_system_has_a_panel_of_its_runs_by_length():
+    by_length = [{"1-10": 9.0, "11-20": 5.0, "21-30": 4.0, "31+": update} for update in range(4)]
+    seeds = [replace(ONE, bleus_by_length=by_length), replace(ONE, bleus_by_length=by_length[::-1])]
+    loss, _, attention, other = learning_curves([*seeds, OTHER]).axes
+    assert (attention.get_title("left"), other.get_title("left")) == ("attention", "no-attention")
+    drawn = [list(line.get_ydata()) for line in attention.lines]
+    shown = [[9.0] * 4, [4.0] * 4]  # of the shortest, the middle and the longest
+    assert drawn == [*shown, [0, 1, 2, 3], *shown, [3, 2, 1, 0]]
+    one, two, three = (line.get_color() for line in loss.lines if len(line.get_xdata()) > 1)
+    assert one == two != three
 
 
 def test_runs_without_a_validation_and_early_best_ones():

@@ -82,6 +82,9 @@ def test_the_page_says_the_comparisons_numbers(attending, page):
     for label, value, _ in three_numbers(attending):
         assert label in words
         assert value in words
+    for place, name in enumerate(system.name for system in attending.systems):
+        colour = re.search(rf"\.s{place} .*?(#\w+)", page.decode())[1]
+        assert f"stroke: {colour.lower()}" in page.decode(), name  # its line in the chart
     (picture,) = [a for tag, a in read(page).tags if tag == "img"]
     assert picture["alt"] == "Another figure"
     svg = base64.b64decode(picture["src"].removeprefix("data:image/svg+xml;base64,"))

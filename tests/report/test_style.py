@@ -1,4 +1,4 @@
-"""What all figures share: numbers in cells can be read, whatever colour the cell has."""
+"""What all figures share: what can be read and told apart, on light ground and dark."""
 
 import itertools
 
@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize, to_rgb
 
-from seq2seq.report.style import ink_on
+from seq2seq.config.model import ATTENTION_KINDS
+from seq2seq.report.style import ATTENDS, DARK, DOES_NOT, FAINT, GROUND, INK, ink_on, looks
 
 
 def luminance(colour) -> float:
@@ -23,3 +24,33 @@ def test_ink_stands_out_from_every_colour():
         ink = luminance(to_rgb(ink_on(image, value)))
         darker, lighter = sorted((ink, luminance(image.to_rgba(value)[:3])))
         assert (lighter + 0.05) / (darker + 0.05) > 4.5
+
+
+def contrast(one, other):
+    darker, lighter = sorted(luminance(to_rgb(colour)) for colour in (one, other))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def test_lines_and_text_stand_out_from_light_and_dark_ground():
+    for colour in (*ATTENDS, *DOES_NOT, FAINT, INK):
+        least = 4.5 if colour in (FAINT, INK) else 3
+        assert contrast(colour, GROUND) >= least
+        assert contrast(DARK[colour], DARK[GROUND]) >= least
+
+
+def config(kind, words=None):
+    return {"model": {"attention": {"kind": kind}}, "corpus": {"train_max_words": words}}
+
+
+def test_the_hue_says_attention_and_the_dash_the_most_words():
+    short, long, plain_long, plain_short = looks(
+        [config("dot", 30), config("dot", 50), config("fixed", 50), config("fixed", 30)]
+    )
+    assert short[0] == long[0] != plain_long[0] == plain_short[0]
+    assert short[1] == plain_short[1] != plain_long[1] == long[1]
+    kinds = list(ATTENTION_KINDS) + ["additive"] * 2  # as many as an experiment has
+    drawn = looks([config(kind) for kind in kinds])
+    assert len(set(drawn)) == len(kinds)
+    for kind, (colour, _, _) in zip(kinds, drawn, strict=True):
+        assert (colour in ATTENDS) == (kind not in ("fixed", "init_only", "uniform"))
+    assert len(set(looks([None, config("dot"), None, config("fixed"), None]))) == 5

@@ -1,7 +1,7 @@
 """The table of trainings follows from the run folders, or else from the evaluations' records."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -138,7 +138,7 @@ def test_what_training_writes_is_what_is_read(tmp_path):
         "decoding": evaluation.record["config"]["decoding"]
     }
     comparison = compare_systems([evaluation], None, evaluation.settings)
-    assert training_runs(comparison) == [run]
+    assert training_runs(comparison) == [replace(run, config=evaluation.record["config"])]
 
 
 @pytest.mark.parametrize("content", [None, "{", "[" * 100_000, "[]"])
