@@ -93,7 +93,11 @@ def compare(config: CompareConfig) -> Comparison:
             "",
         ]
     )
-    pictures = {title: forms["svg"] for name, (title, forms) in figures.items() if name != NARROW}
+    pictures = {
+        title: forms["svg"]
+        for name, (title, forms) in figures.items()
+        if name not in ("figure", NARROW)  # which the page draws itself
+    }
     page = render_page(comparison, conclusions, pictures, tables, remarks, examples(comparison))
 
     output = Path(config.output)

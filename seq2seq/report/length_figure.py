@@ -30,11 +30,11 @@ PAPER = {"RNNsearch-50": 26.75, "RNNencdec-50": 17.82}
 """BLEU of all sentences of newstest2014 in Table 1 of Bahdanau, Cho & Bengio 2014."""
 
 
-def length_figure(comparison: Comparison, narrow: bool = False) -> Figure:
+def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = False) -> Figure:
     """BLEU by source length: points at the buckets, bands of the intervals, n below each bucket.
 
     An invisible area over each bucket lets a page say more of it, see ``ZONE``. ``narrow`` is for a
-    phone: without n.
+    phone: without n. ``bare`` is for a page that has the title above it: without one.
     """
     settings, buckets = comparison.settings, comparison.systems[0].buckets
     notes = [f"Bands: {percent(settings.confidence)} bootstrap intervals over sentences."]
@@ -46,9 +46,12 @@ def length_figure(comparison: Comparison, narrow: bool = False) -> Figure:
     paper = PAPER if (experiment[:7], comparison.test_set) == ("figure2", "newstest2014") else {}
     if paper:
         notes.append("RNNsearch, RNNencdec: BLEU of all lengths in the paper.")
-    subtitle = f"{heading(comparison)} · {comparison.sentences:,} sentences"
-    height = 4.4 + 0.2 * len(comparison.systems) if narrow else HEIGHT
-    figure = new_figure(height, headline(comparison), subtitle, " ".join(notes), narrow)
+    title, subtitle = "", ""
+    if not bare:
+        title = headline(comparison)
+        subtitle = f"{heading(comparison)} · {comparison.sentences:,} sentences"
+    height = 4.4 + 0.2 * len(comparison.systems) + 0.6 * bare if narrow else HEIGHT
+    figure = new_figure(height, title, subtitle, " ".join(notes), narrow)
     axes = figure.add_subplot()
     looks_of = looks([system.first.record.get("config") for system in comparison.systems])
     for system, look in zip(comparison.systems, looks_of, strict=True):

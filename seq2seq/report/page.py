@@ -1,17 +1,25 @@
 """A comparison as one HTML file that needs neither a network nor other files."""
 
 import base64
-import re
 from collections.abc import Mapping, Sequence
-from html import escape
+from functools import partial
 from pathlib import Path
-from string import Template
 
-from seq2seq.evaluation.comparison import Comparison
-from seq2seq.report.sentences import Example
-from seq2seq.report.tables import Table, heading
+from jinja2 import Environment, StrictUndefined
+
+from seq2seq.evaluation.comparison import Comparison, System
+from seq2seq.evaluation.lengths import FEW
+from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
+from seq2seq.evaluation.translations import AttentionMap
+from seq2seq.report.findings import conclusion, headline
+from seq2seq.report.length_figure import length_figure
+from seq2seq.report.sentences import Example, longest_bucket, runs_of_words
+from seq2seq.report.style import DARK, looks, render
+from seq2seq.report.tables import Table, heading, interval_text, with_interval
 
 TEMPLATE = Path(__file__).with_name("page.html")
+MAP_WORDS = 20
+"""Source words of the attention map that is shown, or as near as there is."""
 
 
 def render_page(
@@ -24,70 +32,87 @@ def render_page(
 ) -> bytes:
     """The page; the same content gives the same bytes.
 
-    ``figures`` maps titles to SVG, and ``notes`` are Markdown. The first figure and the first table
-    stand below the findings; the other tables are folded.
+    ``figures`` maps titles to SVG, and ``notes`` are Markdown. The page draws BLEU by length; the
+    other figures are folded, and so are the notes and all tables but the first.
     """
-    pictures = [_figure(title, svg) for title, svg in figures.items()]
-    buckets = dict.fromkeys(example.bucket for example in sentences)
-    template = TEMPLATE.read_text(encoding="utf-8")
-    systems = [system.name for system in comparison.systems]
-    parts = {
-        "title": escape(heading(comparison)),
-        "systems": f"{comparison.sentences:,} sentences; {escape(', '.join(systems))}",
-        "findings": _items(findings),
-        "figure": pictures[0],
-        "table": _table(tables[0]),
-        "tables": "".join(_table(table) for table in tables[1:]),
-        "notes": _items(notes),
-        "figures": "".join(pictures[1:]),
-        "buckets": "".join(f'<option value="{words}">{words} words</option>' for words in buckets),
-        "sentences": "".join(_sentence(example) for example in sentences),
-    }
+    environment = Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+    )
+    functions = (conclusion, heading, headline, interval_text, runs_of_words, with_interval)
+    environment.globals |= {function.__name__: function for function in functions}
+    configs = [system.first.record.get("config") for system in comparison.systems]
+    html = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+        attention=_map_of_readable_size(comparison),
+        charts={"wide": _chart(comparison, False), "narrow": _chart(comparison, True)},
+        colours=[(colour, DARK[colour]) for colour, *_ in looks(configs)],
+        comparison=comparison,
+        figures={title: base64.b64encode(svg).decode() for title, svg in figures.items()},
+        findings=findings,
+        gaps={gap.system: gap for gap in comparison.gaps},
+        notes=notes,
+        numbers=three_numbers(comparison),
+        opening=longest_bucket(comparison).words,
+        pair=_pair(comparison),
+        sentences=sentences,
+        tables=tables,
+    )
     # Half a character of a damaged text must not cost the page.
-    return Template(template).substitute(parts).encode("utf-8", "replace")
+    return html.encode("utf-8", "replace")
 
 
-def _items(sentences: Sequence[str]) -> str:
-    """List items; `code` is the one piece of Markdown in them."""
-    coded = (re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(sentence)) for sentence in sentences)
-    return "".join(f'<li dir="auto">{sentence}</li>\n' for sentence in coded)
+def _chart(comparison: Comparison, narrow: bool) -> str:
+    """BLEU by length as a part of the page, with ids that no other part has."""
+    figure = partial(length_figure, comparison, narrow, bare=True)
+    svg = render(figure, "narrow-" if narrow else "wide-")["svg"].decode()
+    return svg[svg.index("<svg") :]
 
 
-def _figure(title: str, svg: bytes) -> str:
-    name, data = escape(title), base64.b64encode(svg).decode()
-    return (
-        f'<figure><div class="scroll" tabindex="0" role="region" aria-label="{name}">'
-        f'<img alt="{name}" src="data:image/svg+xml;base64,{data}"></div></figure>\n'
-    )
+def _pair(comparison: Comparison) -> list[int]:
+    """The places of the systems whose sentences are compared: those of the first gap."""
+    names = [system.name for system in comparison.systems]
+    first = comparison.gaps[:1]
+    return [names.index(name) for gap in first for name in (gap.baseline, gap.system)] or [0]
 
 
-def _table(table: Table) -> str:
-    head = "".join(f'<th scope="col" dir="auto">{escape(cell)}</th>' for cell in table.columns)
-    rows = "".join(
-        f'<tr><th scope="row" dir="auto">{escape(row[0])}</th>'
-        + "".join(f'<td dir="auto">{escape(cell)}</td>' for cell in row[1:])
-        + "</tr>\n"
-        for row in table.rows
-    )
-    name = escape(table.caption)
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{name}"><table>'
-        f'<caption dir="auto">{name}</caption><thead><tr>{head}</tr></thead>\n'
-        f"<tbody>{rows}</tbody></table></div>\n"
-    )
+def _map_of_readable_size(comparison: Comparison) -> tuple[int, AttentionMap] | None:
+    """A system that attends, by its place, and its map of about 20 source words."""
+    maps = [
+        (place, drawn)
+        for place, system in enumerate(comparison.systems)
+        for drawn in system.first.texts.maps
+        if drawn.source and drawn.hypothesis
+    ]
+    return min(maps, key=lambda one: abs(len(one[1].source) - MAP_WORDS), default=None)
 
 
-def _sentence(example: Example) -> str:
-    translations = "".join(
-        f'<div><dt><span dir="auto">{escape(system)}</span> · BLEU {bleu:.1f}</dt>'
-        f'<dd dir="auto">{escape(text) or "(nothing)"}</dd></div>\n'
-        for system, text, bleu in example.hypotheses
-    )
-    return (
-        f'<article class="sentence" data-bucket="{example.bucket}">'
-        f"<h3>{example.words} words, line {example.line:,}"
-        f' <small dir="auto">{escape(example.reason)}</small></h3>\n'
-        f'<dl><dt>Source</dt><dd dir="auto">{escape(example.source)}</dd>'
-        f'<dt>Reference</dt><dd dir="auto">{escape(example.reference)}</dd></dl>\n'
-        f'<dl class="facts">{translations}</dl></article>\n'
-    )
+def three_numbers(comparison: Comparison) -> list[tuple[str, str, int | None]]:
+    """What the result is about: labels, values with intervals, and places of the systems.
+
+    Of two systems their BLEU on long sources, and by how much the gap grows, or the gap itself. Of
+    more the best BLEU on all and on long sources, and the greatest gap. Of one its BLEU on all
+    sources, on short and on long ones.
+    """
+    systems, rows = comparison.systems, comparison.systems[0].rows
+    long = rows.index(longest_bucket(comparison))
+
+    def score(system: System, place: int) -> tuple[str, str, int]:
+        row = system.rows[place]
+        words = "all sentences" if row is system.overall else f"{row.words} words"
+        return f"{system.name}, {words}", interval_text(row), systems.index(system)
+
+    def best(place: int) -> tuple[str, str, int]:
+        return score(max(systems, key=lambda system: system.rows[place].bleu or 0.0), place)
+
+    if not comparison.gaps:
+        short = next((place for place, row in enumerate(rows) if not row.few), long)
+        return [score(systems[0], place) for place in dict.fromkeys((-1, short, long))]
+    overall = [(paired.gap, gap) for gap in comparison.gaps if (paired := gap.rows[-1])]
+    greatest, gap = max(overall, key=lambda one: one[0].value)
+    label, value = f"{gap.system} minus {gap.baseline}, all sentences", with_interval(greatest)
+    if len(systems) > 2:
+        return [best(-1), best(long), (label, value, None)]
+    growth = gap.difference_in_differences
+    if growth and min(growth.short_sentences, growth.long_sentences) >= FEW:
+        label = f"gap above {LONG_WORDS} words minus gap up to {SHORT_WORDS}"
+        value = with_interval(growth.difference)
+    return [*(score(system, long) for system in systems), (label, value, None)]

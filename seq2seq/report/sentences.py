@@ -1,11 +1,12 @@
-"""Sentences to look at: what the systems make of the same source, where they differ most."""
+"""Sentences to look at: what the systems make of the same source, and where they go wrong."""
 
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 import numpy as np
 
 from seq2seq.evaluation.comparison import Comparison
-from seq2seq.evaluation.lengths import lines_by_length
+from seq2seq.evaluation.lengths import ScoreRow, lines_by_length
 from seq2seq.evaluation.scores import sentence_bleu, source_words
 
 EACH = 3
@@ -23,6 +24,9 @@ class Example:
     bucket: str
     words: int
     reason: str
+    """Why it was chosen."""
+    median: bool
+    """Whether it is the median of its bucket."""
     source: str
     reference: str
     hypotheses: list[tuple[str, str, float]]
@@ -33,8 +37,8 @@ def examples(comparison: Comparison) -> list[Example]:
     """Sentences of every bucket, short ones first.
 
     A few are chosen by the sources alone. Others are those on which the system of the first gap
-    gains and loses most against its baseline, in BLEU of the sentence alone; of one system, its
-    best and its worst.
+    gains and loses most against its baseline, in BLEU of the sentence alone, and the lower median
+    of these differences (of equal ones, by line); of one system, its best, worst and median.
     """
     texts = comparison.systems[0].first.texts
     tokenize = comparison.settings.tokenize
@@ -42,34 +46,74 @@ def examples(comparison: Comparison) -> list[Example]:
         system.name: sentence_bleu(system.first.texts.hypotheses, texts.references, tokenize)
         for system in comparison.systems
     }
-    names, difference = ("best", "worst"), scores[comparison.systems[0].name]
+    most, least, measure = "one of the best", "one of the worst", "sentence BLEU"
+    value = scores[comparison.systems[0].name]
     if comparison.gaps:
         gap = comparison.gaps[0]
-        difference = scores[gap.system] - scores[gap.baseline]
-        names = f"{gap.system} gains most", f"{gap.system} loses most"
+        value = scores[gap.system] - scores[gap.baseline]
+        most, least = f"one where {gap.system} gains most", f"one where {gap.system} loses most"
+        measure = f"sentence BLEU of {gap.system} minus {gap.baseline}"
     blind = lines_by_length(texts.sources, comparison.settings.length_buckets, EACH)
     words = source_words(texts.sources)
     chosen = []
     for row, members in zip(comparison.systems[0].buckets, comparison.members, strict=True):
-        lines = np.flatnonzero(members)
-        order = lines[np.argsort(-difference[lines], kind="stable")].tolist()
-        half = (len(order) + 1) // 2
-        reasons: dict[int, str] = {line: "a sample" for line in blind if members[line]}
-        best, worst = order[: min(EACH, half)], order[max(half, len(order) - EACH) :]
+        if not row.sentences:
+            continue
+        order = sorted(np.flatnonzero(members).tolist(), key=lambda line: (value[line], line))
+        median, half = order[(len(order) - 1) // 2], len(order) // 2
+        worst, best = order[: min(EACH, half)], order[max(half, len(order) - EACH) :]
         if comparison.gaps:
-            best = [line for line in best if difference[line] > 0]
-            worst = [line for line in worst if difference[line] < 0]
-        reasons |= {**dict.fromkeys(best, names[0]), **dict.fromkeys(worst, names[1])}
+            worst = [line for line in worst if value[line] < 0]
+            best = [line for line in best if value[line] > 0]
+        rules = {
+            "a sample by the source alone": [line for line in blind if members[line]],
+            most: best,
+            least: worst,
+            f"the median by {measure}": [median],
+        }
+        reasons = {
+            line: " and ".join(rule for rule, lines in rules.items() if line in lines)
+            for line in {line for lines in rules.values() for line in lines}
+        }
         for line in sorted(reasons, key=lambda line: (int(words[line]), line)):
             hypotheses = [
                 (s.name, shortened(s.first.texts.hypotheses[line]), float(scores[s.name][line]))
                 for s in comparison.systems
             ]
-            source, reference = shortened(texts.sources[line]), shortened(texts.references[line])
-            why, count = reasons[line], int(words[line])
-            example = Example(line + 1, row.words, count, why, source, reference, hypotheses)
-            chosen.append(example)
+            chosen.append(
+                Example(
+                    line=line + 1,
+                    bucket=row.words,
+                    words=int(words[line]),
+                    reason=f"{reasons[line]}, of {row.sentences:,} sentences of {row.words} words",
+                    median=line == median,
+                    source=shortened(texts.sources[line]),
+                    reference=shortened(texts.references[line]),
+                    hypotheses=hypotheses,
+                )
+            )
     return chosen
+
+
+def median_example(shown: list[Example], bucket: str) -> Example:
+    """The median of a bucket among ``examples``."""
+    return next(example for example in shown if example.median and example.bucket == bucket)
+
+
+def longest_bucket(comparison: Comparison) -> ScoreRow:
+    """The longest bucket of at least 100 sentences; without one, the longest that has any."""
+    buckets = comparison.systems[0].buckets
+    return next((row for row in reversed(buckets) if not row.few), buckets[-1])
+
+
+def runs_of_words(reference: str, hypothesis: str) -> list[tuple[list[str], list[str]]]:
+    """The hypothesis in runs of words, each with the words of the reference in its place.
+
+    Both are equal where the hypothesis is right; one is empty where words are missing or too many.
+    """
+    meant, written = reference.split(), hypothesis.split()
+    runs = SequenceMatcher(None, written, meant, autojunk=False).get_opcodes()
+    return [(written[i:j], meant[k:m]) for _, i, j, k, m in runs]
 
 
 def shortened(text: str) -> str:

@@ -103,7 +103,8 @@ def new_figure(
 ) -> Figure:
     """A figure with its heading; matplotlib lays out what is drawn on it.
 
-    It is as many inches high, and more where title, subtitle or note need more than a line.
+    It is as many inches high, and more where title, subtitle or note need more than a line;
+    0.8 inches less without a title.
     """
     width, sizes = (NARROW, (13, 10, 9)) if narrow else (WIDTH, (16, 11, 9))
     letters = [
@@ -113,6 +114,8 @@ def new_figure(
     more = [text.count("\n") * size / 60 for text, size in zip(texts, sizes, strict=True)]
     head, foot = 0.9 + more[0] + more[1], (0.4 if note else 0.1) + more[2]
     height += sum(more)
+    if not title:
+        head, height = head - 0.8, height - 0.8
     room = (0.01, foot / height, 0.98, 1 - (head + foot) / height)
     figure = Figure(figsize=(width, height), dpi=DPI, layout=ConstrainedLayoutEngine(rect=room))
     left, below = 0.29 / width, 1 - (0.58 + more[0]) / height

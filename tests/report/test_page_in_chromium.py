@@ -2,13 +2,19 @@
 
 import contextlib
 import json
+import re
 import shutil
 
 import pytest
 from test_page import page_of
+from test_style import luminance
+
+from seq2seq.report.sentences import examples, longest_bucket, median_example
+from seq2seq.report.tables import interval_text, with_interval
 
 selenium = pytest.importorskip("selenium")
 from selenium import webdriver  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.select import Select  # noqa: E402
@@ -81,14 +87,139 @@ def shown(browser, selector):
     )
 
 
-def test_sentences_are_filtered_by_length_with_the_keyboard(page):
-    everything = len(shown(page, ".sentence"))
-    one(page, "#bucket").send_keys(Keys.ARROW_DOWN)
-    assert {s.get_attribute("data-bucket") for s in shown(page, ".sentence")} == {"1-10"}
-    count = len(shown(page, ".sentence"))
-    assert one(page, "#shown").text == f"{count} sentences"
-    Select(one(page, "#bucket")).select_by_value("")
-    assert len(shown(page, ".sentence")) == everything > count
+def size(browser, width, height):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500},
+    )
+
+
+SIZES = pytest.mark.parametrize("window", [(1440, 900), (390, 844)], ids=["desk", "phone"])
+
+
+@SIZES
+def test_the_result_is_seen_without_scrolling(page, window):
+    size(page, *window)
+    for selector in ("h1", ".numbers", ".chart svg", ".conclusion"):
+        (element,) = shown(page, selector)
+        box = element.rect
+        assert box["x"] >= 0, selector
+        assert box["x"] + box["width"] <= window[0], selector
+        assert 0 < box["y"] + box["height"] <= window[1], selector
+    wide, high = page.execute_script(
+        "const e = document.documentElement; return [e.scrollWidth, e.scrollHeight]"
+    )
+    assert wide <= window[0]
+    assert high <= 4000
+
+
+@SIZES
+def test_a_bucket_says_the_numbers_of_the_comparison(page, attending, window):
+    size(page, *window)
+    assert shown(page, ".tip") == []
+    areas = shown(page, '.chart [id*="length-"]')
+    buckets = attending.systems[0].buckets
+    assert len(areas) == len(buckets)
+    areas[0].parent.execute_script("arguments[0].focus()", areas[0])
+    for place, row in enumerate(buckets):
+        for by_pointer in (False, True):
+            if by_pointer:
+                ActionChains(page).move_to_element(areas[place]).perform()
+            (tip,) = shown(page, ".tip")
+            text = " ".join(tip.text.split())
+            assert f"{row.words} words, n = {row.sentences:,}" in text
+            for system in attending.systems:
+                assert interval_text(system.rows[place]) in text
+            for gap in attending.gaps:
+                assert gap.rows[place] is None or with_interval(gap.rows[place].gap) in text
+            box = tip.rect
+            assert 0 <= box["x"] <= window[0] - box["width"]
+            assert 0 <= box["y"] <= window[1] - box["height"]
+        page.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    page.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert shown(page, ".tip") == []
+
+
+def test_it_opens_on_the_median_of_the_long_sentences_and_moves_from_there(page, attending):
+    every = examples(attending)
+    (article,) = shown(page, ".sentence")
+    median = median_example(every, longest_bucket(attending).words)
+    assert median.source in article.text
+    assert [one.get_attribute("data-system") for one in shown(page, ".translation")] == ["0", "1"]
+
+    def visited(keys):
+        for key in keys:
+            one(page, "#example").send_keys(key)
+            yield shown(page, ".sentence")[0]
+
+    keys = [Keys.HOME, *[Keys.ARROW_RIGHT] * (len(every) - 1)]
+    words = [int(article.get_attribute("data-words")) for article in visited(keys)]
+    assert words == sorted(example.words for example in every)
+    one(page, "#previous").click()
+    assert every[-2].source in shown(page, ".sentence")[0].text
+
+    # In order of the difference, of a pair that was chosen.
+    Select(one(page, "#system")).select_by_value("2")
+    Select(one(page, "#order")).select_by_value("bleu")
+    seen = []
+    for _ in visited(keys):
+        left, right = shown(page, ".sentence:not([hidden]) .translation")
+        assert right.get_attribute("data-system") == "2"
+        seen.append(
+            float(right.get_attribute("data-bleu")) - float(left.get_attribute("data-bleu"))
+        )
+    assert seen == sorted(e.hypotheses[2][2] - e.hypotheses[0][2] for e in every)
+
+
+def test_a_weight_of_attention_names_its_words(page, attending):
+    maps = attending.systems[1].first.texts.maps
+    drawn = min(maps, key=lambda one: abs(len(one.source) - 20))
+    cells = page.find_elements(By.CSS_SELECTOR, ".map rect")
+    row, column = 3, 2
+    page.execute_script("arguments[0].scrollIntoView()", one(page, "#attention"))
+    ActionChains(page).move_to_element(cells[row * len(drawn.source) + column]).perform()
+    for key, step in ((None, (0, 0)), (Keys.ARROW_DOWN, (1, 0)), (Keys.ARROW_LEFT, (0, -1))):
+        row, column = row + step[0], column + step[1]
+        if key:
+            one(page, ".map").send_keys(key)
+        marked = [element.text for element in page.find_elements(By.CSS_SELECTOR, ".map text.on")]
+        assert sorted(marked) == sorted([drawn.source[column], drawn.hypothesis[row]])
+        assert f"{drawn.weights[row][column]:.2f}" in one(page, "#weight").text
+
+
+CONTRAST = """
+const grounds = (e) => { for (; e; e = e.parentElement) {
+  const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$/.test(c)) return c; } };
+return [...document.querySelectorAll("body *:not(svg *)")].filter((e) => e.checkVisibility()
+  && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
+  .map((e) => [e.tagName + "." + e.className, getComputedStyle(e).color, grounds(e)]);
+"""
+
+
+def test_text_stands_out_in_both_themes(page):
+    def light(colour):
+        return luminance(int(part) / 255 for part in re.findall(r"\d+", colour)[:3])
+
+    grounds = set()
+    for _ in range(2):
+        one(page, "#theme").click()
+        for name, ink, ground in page.execute_script(CONTRAST):
+            darker, lighter = sorted((light(ink), light(ground)))
+            assert (lighter + 0.05) / (darker + 0.05) >= 4.5, (name, ink, ground)
+            grounds.add(ground)
+    assert len(grounds) >= 4  # both themes were seen
+
+
+def test_paper_shows_what_is_folded(page):
+    everything = len(page.find_elements(By.CSS_SELECTOR, "details table"))
+    assert everything > len(shown(page, "details table"))
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert len(shown(page, "details table")) == everything
+        assert len(shown(page, ".sentence")) == 4  # of each length one
+        assert shown(page, "nav, .controls") == []
+    finally:
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
 def test_without_its_script_the_page_has_everything(browser, address):
