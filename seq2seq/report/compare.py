@@ -44,7 +44,6 @@ from seq2seq.report.training_runs import (
 log = logging.getLogger(__name__)
 
 SCORES = "scores.json"
-NARROW = "figure-narrow"
 MANY_SYSTEMS = 4
 """With more, whose lines cover each other, a comparison has a heatmap too."""
 
@@ -52,11 +51,10 @@ MANY_SYSTEMS = 4
 def compare(config: CompareConfig) -> Comparison:
     """Compare evaluation folders and write the report to ``config.output``.
 
-    Writes table.md, scores.json with the scores and gaps, page.html, and as .png and .svg: figure,
-    and the same for a phone; heatmap for more than four systems; curves of the trainings whose
-    folders are still there; attention-<system> of the first seed of each that attends, and focus,
-    attention by source length; loss-by-position. Files that an earlier comparison in that folder
-    wrote are removed.
+    Writes table.md, scores.json with the scores and gaps, page.html, and as .png and .svg: figure;
+    heatmap for more than four systems; curves of the trainings whose folders are still there;
+    attention-<system> of the first seed of each that attends, and focus, attention by source
+    length; loss-by-position. Files that an earlier comparison in that folder wrote are removed.
 
     Raises:
         UserError: no folder named, a folder missing or damaged, different test sets, the same
@@ -93,11 +91,7 @@ def compare(config: CompareConfig) -> Comparison:
             "",
         ]
     )
-    pictures = {
-        title: forms["svg"]
-        for name, (title, forms) in figures.items()
-        if name not in ("figure", NARROW)  # which the page draws itself
-    }
+    pictures = {title: forms["svg"] for title, forms in list(figures.values())[1:]}
     page = render_page(comparison, conclusions, pictures, tables, remarks, examples(comparison))
 
     output = Path(config.output)
@@ -124,8 +118,6 @@ def _figures(
     caveat = losses_caveat(comparison)
     drawn: dict[str, tuple[str, Callable[[], Figure | None]]] = {}
     drawn["figure"] = "BLEU by source length", partial(length_figure, comparison)
-    narrow = partial(length_figure, comparison, narrow=True)
-    drawn[NARROW] = "BLEU by source length, for a phone", narrow
     if len(comparison.systems) > MANY_SYSTEMS:
         drawn["heatmap"] = "BLEU by system and source length", partial(heatmap, comparison)
     for system in comparison.systems:
@@ -140,7 +132,7 @@ def _figures(
     return {
         name: (title, forms)
         for name, (title, lay_out) in drawn.items()
-        if (forms := render(lay_out, "narrow-" if name == NARROW else ""))
+        if (forms := render(lay_out))
     }
 
 

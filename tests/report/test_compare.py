@@ -18,7 +18,7 @@ from seq2seq.report.compare import compare
 from seq2seq.report.findings import findings
 
 FILES = (
-    "figure-narrow.png", "figure-narrow.svg", "figure.png", "figure.svg",
+    "figure.png", "figure.svg",
     "page.html", "scores.json", "table.md",
 )  # fmt: skip
 
@@ -89,7 +89,7 @@ def test_models_that_were_asked_have_all_figures(tmp_path):
     run([str(one.directory) for one in evaluations], tmp_path / "report")
     names = {path.stem for path in (tmp_path / "report").glob("*.svg")}
     assert names == {
-        "figure", "figure-narrow", "focus", "loss-by-position",
+        "figure", "focus", "loss-by-position",
         "attention-additive", "attention-__title___dot_",
     }  # fmt: skip
 
