@@ -3,15 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from seq2seq.config.checks import (
-    Count,
-    Device,
-    Natural,
-    Precision,
-    Settings,
-    between,
-    one_of,
-)
+from seq2seq.config.checks import Count, Device, Natural, Precision, Settings, between, one_of
 from seq2seq.errors import UserError
 
 NonNegative = Annotated[float, between(0)]

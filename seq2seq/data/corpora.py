@@ -8,11 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from seq2seq.config import (
-    CorpusConfig,
-    FilesCorpus,
-    Multi30kCorpus,
-)
+from seq2seq.config import CorpusConfig, FilesCorpus, Multi30kCorpus
 from seq2seq.data.text import (
     SIDES,
     Corpus,

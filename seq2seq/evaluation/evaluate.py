@@ -19,13 +19,7 @@ from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
 from seq2seq.errors import UserError
 from seq2seq.evaluation.alignment import read_gold, score_alignment
-from seq2seq.evaluation.folder import (
-    GIVEN,
-    SCORES,
-    Evaluation,
-    read_evaluation,
-    write_evaluation,
-)
+from seq2seq.evaluation.folder import GIVEN, SCORES, Evaluation, read_evaluation, write_evaluation
 from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.references import draw_maps, reference_links, score_references
 from seq2seq.evaluation.test_sets import find_test_sets

@@ -14,12 +14,7 @@ from synthetic_translations import translated
 from toy_evaluation import settings
 
 from seq2seq.checkpoint import load_checkpoint, newest_checkpoints
-from seq2seq.config import (
-    DecodingConfig,
-    EvaluateConfig,
-    EvaluationConfig,
-    Multi30kCorpus,
-)
+from seq2seq.config import DecodingConfig, EvaluateConfig, EvaluationConfig, Multi30kCorpus
 from seq2seq.data.tokenization import WhitespaceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError

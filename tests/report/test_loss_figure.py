@@ -5,12 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seq2seq.report.loss_figure import (
-    POSITIONS,
-    learning_curves,
-    position_figure,
-    position_losses,
-)
+from seq2seq.report.loss_figure import POSITIONS, learning_curves, position_figure, position_losses
 from seq2seq.report.training_runs import TrainingRun
 
 

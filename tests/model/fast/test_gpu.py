@@ -8,15 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from kernel_arrays import (
-    OPERATIONS,
-    Sizes,
-    arguments,
-    assert_same,
-    copied,
-    in_float64,
-    run,
-)
+from kernel_arrays import OPERATIONS, Sizes, arguments, assert_same, copied, in_float64, run
 
 from seq2seq.model import fast
 from seq2seq.model.fast import choose_operations, compiled_operations

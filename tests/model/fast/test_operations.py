@@ -19,11 +19,7 @@ from torch import nn
 from torch.nn import functional
 
 from seq2seq.model import fast
-from seq2seq.model.fast import (
-    choose_operations,
-    compiled_operations,
-    try_out,
-)
+from seq2seq.model.fast import choose_operations, compiled_operations, try_out
 from seq2seq.model.fast.cpp import CppOperations
 from seq2seq.model.fast.operations import Operations, dense, fast_tanh_, row_stride
 from seq2seq.model.fast.scan import lstm_cell
