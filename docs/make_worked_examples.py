@@ -21,14 +21,14 @@ MULTI30K = "results/multi30k-test_2016_flickr-beam5/table.md"
 SPEED = "results/benchmark-attention-kinds.md"
 TRAINED = "results/explain-quickstart.txt"
 HEAD = """\
-# Attention by hand
+# Worked examples: attention by hand
 
 Each example goes from a few numbers to a context or a word, one array at a time.
 Next to each array are the lines of Python that made it: the page is written by running them.
 Two questions at the end, about speed and about short sentences, are answered by measurements.
 
-`python scripts/explain.py` prints the same arrays, and `examples=[additive,decoding]` some of them.
-The lines need `import numpy as np`, and the lines before them in the same example. Numbers are
+`python scripts/explain.py` prints the same arrays; `'examples=[additive,decoding]'` chooses some. The
+lines need `import numpy as np`, and the lines before them in the same example. Numbers are
 rounded on this page, not in the computation. The names are those of the papers: *h* for the
 annotations of the source, *s* for the decoder's state, *e* for scores, *alpha* for weights, *c* for
 the context. This page is written by `python docs/make_worked_examples.py`.
@@ -36,7 +36,8 @@ the context. This page is written by `python docs/make_worked_examples.py`.
 MODEL = """\
 ## A trained model, word by word
 
-The same steps in a model that was trained: the quickstart's, with its own numbers.
+The same steps in a model that was trained: the quickstart's, of seed 1. [Its
+table]({quickstart}) has the command and machine of its training.
 
 ```bash
 python scripts/explain.py checkpoint=outputs/quickstart/attention/seed-1 text="the man sees the dog"
@@ -44,9 +45,9 @@ python scripts/explain.py checkpoint=outputs/quickstart/attention/seed-1 text="t
 
 A step's *query* is made of the decoder's state and the word before. Its *scores* and *weights* are
 those of the source pieces above them. The *context* is the weighted sum of the annotations. The
-*probabilities* are those of the likeliest pieces; the likeliest is written. Every kind of attention
-has these lines, but for the scores where the weights are not one softmax; a model without attention
-has neither scores nor weights.
+*probabilities* are those of the five most probable pieces; the first of them is written. A kind of
+attention whose weights are not one softmax has no scores. A model without attention has neither
+scores nor weights.
 
 ```text
 {trained}
@@ -98,7 +99,8 @@ def worked_examples_page() -> str:
     examples = [[compute() for compute in COMPUTE[name]] for name in EXAMPLES]
     trained = (DOCS / TRAINED).read_text(encoding="utf-8").strip()
     parts = [_section(*example) for example in examples]
-    return "\n".join([HEAD, *parts, MODEL.format(trained=trained), _local(), _short()])
+    model = MODEL.format(trained=trained, quickstart=QUICKSTART)
+    return "\n".join([HEAD, *parts, model, _local(), _short()])
 
 
 def _section(small: Example, large: Example | None = None) -> str:

@@ -48,7 +48,7 @@ def additive(large: bool = False) -> Example:
     step("hidden", "the query is added to each key", code, words, "#", digits)
     step("scores", "e_j = hidden . v_a", "e = hidden @ layer_2", words, "e")
     step("exponentials", "the largest becomes 1", "exps = np.exp(e - e.max())", words, "exp")
-    step("weights", "alpha_j: together 1", "alpha = exps / exps.sum()", words, "alpha")
+    step("weights", "alpha_j, which sum to 1", "alpha = exps / exps.sum()", words, "alpha")
     scale = float(h.min()), float(h.max())
     step("weighted annotations", "alpha_j h_j", "weighted = alpha * h", words, "#", scale=scale)
     code = "c = weighted.sum(axis=0, keepdims=True)"
@@ -78,7 +78,7 @@ def dot(large: bool = False) -> Example:
         step("naive weights", "inf / inf is not a number", code, "alpha", words)
     step("shifted scores", "the largest becomes 0", "shifted = e - e.max()", "e", words, 0)
     step("exponentials", "at most 1", "exps = np.exp(shifted)", "exp", words)
-    step("weights", "alpha_j: together 1", "alpha = exps / exps.sum()", "alpha", words)
+    step("weights", "alpha_j, which sum to 1", "alpha = exps / exps.sum()", "alpha", words)
     step("weighted annotations", "alpha_j h_j", "weighted = alpha * h", "#", words, scale=scale)
     code = "c = weighted.sum(axis=1, keepdims=True)"
     step("context", "c, the sum of these columns", code, "#", "c", scale=scale)

@@ -22,7 +22,7 @@ def output_word() -> Example:
     step("logits", "a score for each word", "logits = t @ W_o + b", "logit", VOCABULARY)
     code = "exps = np.exp(logits - logits.max())"
     step("exponentials", "the largest becomes 1", code, "exp", VOCABULARY)
-    step("probabilities", "together 1", "p = exps / exps.sum()", "p", VOCABULARY)
+    step("probabilities", "they sum to 1", "p = exps / exps.sum()", "p", VOCABULARY)
     code = "word = (p == p.max()).astype(float)"
     step("word", "1 at the most probable", code, "word", VOCABULARY, 0)
     return example

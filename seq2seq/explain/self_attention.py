@@ -45,7 +45,7 @@ def _attend(
     step(f"{prefix}exponentials", "the largest of a row becomes 1", code, words, words)
     code = "weights = exps / exps.sum(axis=1, keepdims=True)"
     scale = NEAR_A_THIRD if "coffee" in words else None
-    step(f"{prefix}weights", "each row: together 1", code, words, words, scale=scale)
+    step(f"{prefix}weights", "each row sums to 1", code, words, words, scale=scale)
     code = "weighted = (weights[:, :, None] * V).reshape(-1, V.shape[1])"
     pairs = [f"{query}: {key}" for query in words for key in words]
     step(f"{prefix}weighted values", "for whom: whose value", code, pairs, columns)
@@ -98,8 +98,8 @@ def softmax_axis(large: bool = False) -> Example:
     step("scaled scores", "", "scaled = scores / np.sqrt(K.shape[1])", words, words)
     code, sums = "exps = np.exp(scaled - scaled.max())", "sums = weights.sum(axis=1, keepdims=True)"
     step("wrong exponentials", "the largest of all becomes 1", code, words, words)
-    step("wrong weights", "all: together 1", "weights = exps / exps.sum()", words, words)
-    step("wrong sums", "of each row; together 1", sums, words, "sum")
+    step("wrong weights", "all of them sum to 1", "weights = exps / exps.sum()", words, words)
+    step("wrong sums", "of each row; they sum to 1", sums, words, "sum")
     step("wrong outputs", "", "outputs = weights @ V", words, "#", scale=scale)
     _attend(example, words, "right ")
     step("right sums", "of each row; each 1", sums, words, "sum")
