@@ -58,8 +58,8 @@ def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
     highest = max(float(np.nanmax(means)) for means, _ in losses.values()) or 1.0
     for place, (name, (means, count)) in enumerate(losses.items(), start=1):
         axes = figure.add_subplot(rows, 2, place)
-        # Dark is bad; read alike by colour-blind eyes, and in grey.
-        image = axes.imshow(means, cmap="magma_r", vmin=0, vmax=highest, aspect="auto")
+        # Dark is bad, and never as dark as a dark ground; read alike by colour-blind eyes, in grey.
+        image = axes.imshow(means, cmap="YlOrRd", vmin=0, vmax=highest, aspect="auto")
         for (i, j), loss in np.ndenumerate(means):
             if count[i, j]:
                 axes.text(
