@@ -91,12 +91,14 @@ def test_the_page_says_the_comparisons_numbers(attending, page):
     assert svg == b"<svg></svg>"
 
 
-def test_sentences_are_those_on_which_the_systems_differ_most(attending):
+@pytest.mark.parametrize("which", ["attending", "comparison"])
+def test_sentences_are_those_on_which_the_systems_differ_most(request, which):
     """Of each bucket: a few by their sources alone, and the ends of the difference in BLEU."""
-    shown = examples(attending)
-    by_name = {system.name: system.first.texts for system in attending.systems}
-    gap = attending.gaps[0]
-    for row, members in zip(attending.systems[0].buckets, attending.members, strict=True):
+    compared = request.getfixturevalue(which)
+    shown = examples(compared)
+    by_name = {system.name: system.first.texts for system in compared.systems}
+    gap = compared.gaps[0]
+    for row, members in zip(compared.systems[0].buckets, compared.members, strict=True):
         lines = np.flatnonzero(members)
         if not len(lines):
             continue
