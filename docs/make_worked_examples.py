@@ -27,8 +27,8 @@ Each example goes from a few numbers to a context or a word, one array at a time
 Next to each array are the lines of Python that made it: the page is written by running them.
 Two questions at the end, about speed and about short sentences, are answered by measurements.
 
-`python scripts/explain.py` prints the same arrays; `'examples=[additive,decoding]'` chooses some. The
-lines need `import numpy as np`, and the lines before them in the same example. Numbers are
+`python scripts/explain.py` prints the same arrays; `'examples=[additive,decoding]'` chooses some.
+The lines need `import numpy as np`, and the lines before them in the same example. Numbers are
 rounded on this page, not in the computation. The names are those of the papers: *h* for the
 annotations of the source, *s* for the decoder's state, *e* for scores, *alpha* for weights, *c* for
 the context. This page is written by `python docs/make_worked_examples.py`.
