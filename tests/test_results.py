@@ -1,6 +1,7 @@
-"""What the README says of results is what the published tables say."""
+"""What the README says of results is what the published tables and pages say."""
 
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -19,3 +20,19 @@ def test_a_row_of_results_is_in_its_table(row):
     assert scores
     for score in scores:
         assert re.search(rf"(?<![0-9.]){re.escape(score)}(?![0-9.]*[0-9])", published), score
+
+
+def test_the_sentence_by_both_translators_is_the_median_of_its_length_on_the_page():
+    shown = dict(re.findall(r"^\| (source|with .*|one fixed .*) \| (.*) \|$", README, re.MULTILINE))
+    page = (ROOT / "docs/results/quickstart-test-beam5/page.html").read_text(encoding="utf-8")
+    (article,) = re.findall(
+        r'<article class="sentence median"(?:(?!</article>).)*31-40 words.*?</article>',
+        page,
+        re.DOTALL,
+    )
+    article = re.sub(r'<mark class="missing".*?</mark>', "", article, flags=re.DOTALL)
+    article = re.sub(r'<mark class="wrong.*?>(.*?)</mark>', r"**\1**", article, flags=re.DOTALL)
+    paragraphs = re.findall(r'<(?:dd|p) dir="auto">(.*?)</', article, re.DOTALL)
+    source, reference, fixed, attention = (" ".join(unescape(text).split()) for text in paragraphs)
+    assert attention == reference  # as the README says
+    assert [*shown.values()] == [source, attention, fixed]
