@@ -189,11 +189,7 @@ CASES = [
     (command_line, 60, (st.sampled_from(SCRIPTS), WORDS)),
     (experiment_file, 25, (EXPERIMENTS, byte_changes)),
     (checkpoint_config, 100, (json_changes,)),
-    (
-        corpus,
-        40,
-        (st.sampled_from(CORPUS), lines, PACKED, st.just([]) | byte_changes, TOKENIZERS),
-    ),
+    (corpus, 40, (st.sampled_from(CORPUS), lines, PACKED, st.just([]) | byte_changes, TOKENIZERS)),
     (evaluation, 50, (json_changes,)),
 ]
 

@@ -320,5 +320,3 @@ class ExplainConfig(Settings):
         super().__post_init__()
         if (self.checkpoint is None) != (self.text is None):
             raise UserError("checkpoint and text go together; give both, or neither.")
-        if self.checkpoint is not None and self.examples:
-            raise UserError("examples are not of a checkpoint; leave out one of the two.")

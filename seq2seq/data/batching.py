@@ -112,12 +112,7 @@ class BatchPlan:
     """Divides pairs into other batches in every epoch; each pair comes exactly once an epoch."""
 
     def __init__(
-        self,
-        pairs: EncodedPairs,
-        batch_size: int,
-        batch_unit: str,
-        seed: int,
-        shuffle: bool = True,
+        self, pairs: EncodedPairs, batch_size: int, batch_unit: str, seed: int, shuffle: bool = True
     ) -> None:
         """Plan batches of ``pairs``.
 

@@ -98,9 +98,7 @@ def beam_search(
 
 
 def _extend(
-    total: Float[Tensor, "N W"],
-    logits: Float[Tensor, "R V"],
-    config: DecodingConfig,
+    total: Float[Tensor, "N W"], logits: Float[Tensor, "R V"], config: DecodingConfig
 ) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"], Int[Tensor, "N K"]]:
     """The best extensions by one piece: log-probability (falling), hypothesis extended, piece."""
     sentences, width = total.shape

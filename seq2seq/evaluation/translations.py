@@ -80,9 +80,7 @@ class Counts:
         """Count with the tokenisation of ``config``."""
         pair = texts.hypotheses, texts.references
         return cls(
-            bleu_counts(*pair, config.tokenize),
-            chrf_counts(*pair),
-            signatures(config.tokenize),
+            bleu_counts(*pair, config.tokenize), chrf_counts(*pair), signatures(config.tokenize)
         )
 
     def serve(self, config: EvaluationConfig) -> bool:

@@ -66,9 +66,7 @@ def hard_soft() -> Example:
     step("largest", "1 at the largest weight", code, "chosen", FRENCH, 0)
     step("likeliest context", "its annotation alone", "likeliest = largest @ h", "c", "#")
     step("edges", "added up from the left", "edges = alpha.cumsum(axis=1)", "edge", FRENCH, 1)
-    step(
-        "random number", "evenly between 0 and 1; here 0.25", "u = np.array([[0.25]])", "u", "u", 2
-    )
+    step("random number", "between 0 and 1; here 0.25", "u = np.array([[0.25]])", "u", "u", 2)
     code = "drawn = ((edges > u) & (edges - alpha <= u)).astype(float)"
     step("drawn", "1 at the first edge above u", code, "chosen", FRENCH, 0)
     step("hard context", "its annotation alone", "hard = drawn @ h", "c", "#")

@@ -52,9 +52,7 @@ def _attend(
     code = f"{prefix.strip().replace(' ', '_') or 'outputs'} = weighted.reshape("
     code += f"{count}, {count}, -1).sum(axis=1)"
     scale = 0.0, float(example.variables["V"].max())
-    step(
-        f"{prefix}outputs", "a word's weighted values, added up", code, words, columns, scale=scale
-    )
+    step(f"{prefix}outputs", "the sum of its weighted values", code, words, columns, scale=scale)
 
 
 def scaled_dot(large: bool = False) -> Example:

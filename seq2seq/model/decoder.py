@@ -156,10 +156,7 @@ class Decoder(nn.Module, ABC):
         return DecoderState(hidden, cell, self.attention.init_state(source), feed)
 
     def lstm(
-        self,
-        word: Words,
-        lstm_input: Float[Tensor, "R X"],
-        state: DecoderState,
+        self, word: Words, lstm_input: Float[Tensor, "R X"], state: DecoderState
     ) -> tuple[Float[Tensor, "L R H"], Float[Tensor, "L R H"]]:
         """One step of the LSTM: hidden and cell of every layer."""
         product = self.state_gates(torch.cat([lstm_input, state.hidden[0]], dim=1))

@@ -34,7 +34,8 @@ def _result(comparison: Comparison) -> tuple[str, Interval | None]:
         rank = f", best of {len(systems)} systems" if len(systems) > 1 else ""
         return f"{best.name}: {best.overall.bleu:.1f} BLEU{rank}", None
     (gap,) = comparison.gaps
-    name, growth, overall = _capital(gap.system), gap.difference_in_differences, gap.rows[-1]
+    name = gap.system[:1].upper() + gap.system[1:]
+    growth, overall = gap.difference_in_differences, gap.rows[-1]
     assert overall is not None  # a test set has sentences
     if growth and min(growth.short_sentences, growth.long_sentences) >= FEW:
         change, range_ = growth.difference, f"above {LONG_WORDS} words than up to {SHORT_WORDS}"
@@ -48,10 +49,6 @@ def _result(comparison: Comparison) -> tuple[str, Interval | None]:
         verb = "gains" if overall.gap.low > 0 else "loses"
         return f"{name} {verb} {abs(overall.gap.value):.1f} BLEU over {gap.baseline}", overall.gap
     return f"{name} and {gap.baseline}: no significant difference", overall.gap
-
-
-def _capital(name: str) -> str:
-    return name[:1].upper() + name[1:]
 
 
 def findings(comparison: Comparison) -> list[str]:

@@ -46,10 +46,8 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
     paper = PAPER if (experiment[:7], comparison.test_set) == ("figure2", "newstest2014") else {}
     if paper:
         notes.append("RNNsearch, RNNencdec: BLEU of all lengths in the paper.")
-    title, subtitle = "", ""
-    if not bare:
-        title = headline(comparison)
-        subtitle = f"{heading(comparison)} · {comparison.sentences:,} sentences"
+    subtitle = f"{heading(comparison)} · {comparison.sentences:,} sentences"
+    title, subtitle = ("", "") if bare else (headline(comparison), subtitle)
     height = 4.4 + 0.2 * len(comparison.systems) + 0.6 * bare if narrow else HEIGHT
     figure = new_figure(height, title, subtitle, " ".join(notes), narrow)
     axes = figure.add_subplot()

@@ -80,24 +80,11 @@ def examples(comparison: Comparison) -> list[Example]:
                 (s.name, shortened(s.first.texts.hypotheses[line]), float(scores[s.name][line]))
                 for s in comparison.systems
             ]
-            chosen.append(
-                Example(
-                    line=line + 1,
-                    bucket=row.words,
-                    words=int(words[line]),
-                    reason=f"{reasons[line]}, of {row.sentences:,} sentences of {row.words} words",
-                    median=line == median,
-                    source=shortened(texts.sources[line]),
-                    reference=shortened(texts.references[line]),
-                    hypotheses=hypotheses,
-                )
-            )
+            rule = f"{reasons[line]}, of {row.sentences:,} sentences of {row.words} words"
+            texts_of = shortened(texts.sources[line]), shortened(texts.references[line])
+            place = line + 1, row.words, int(words[line])
+            chosen.append(Example(*place, rule, line == median, *texts_of, hypotheses))
     return chosen
-
-
-def median_example(shown: list[Example], bucket: str) -> Example:
-    """The median of a bucket among ``examples``."""
-    return next(example for example in shown if example.median and example.bucket == bucket)
 
 
 def longest_bucket(comparison: Comparison) -> ScoreRow:

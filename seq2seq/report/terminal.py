@@ -26,15 +26,13 @@ HUES = (33, 36, 35, 32)
 
 def plan(runs: Sequence[ExperimentConfig], searches: list[str], tests: list[str]) -> str:
     """What is trained and tested, what of it is finished, and how long the rest takes."""
-    left, limits, seconds = [], {}, {}
-    for run in runs:
-        name, most, folder = f"{run.system}, seed {run.seed}", run.training, RunFolder(run)
-        if folder.finished:
-            seconds[name] = folder.record()["progress"]["seconds"]
-        else:
-            left.append(name)
-            key = "max_updates" if most.max_updates else "max_epochs"
-            limits[f"{key}={getattr(most, key):,}"] = True
+    folders = {f"{run.system}, seed {run.seed}": RunFolder(run) for run in runs}
+    seconds = {n: f.record()["progress"]["seconds"] for n, f in folders.items() if f.finished}
+    left = [name for name in folders if name not in seconds]
+    limits = dict.fromkeys(
+        f"max_updates={end.max_updates:,}" if end.max_updates else f"max_epochs={end.max_epochs:,}"
+        for end in (run.training for run in runs)
+    )
     time = "known after the first updates of each, see its bar or log"
     if seconds:
         minutes = math.ceil(fmean(seconds.values()) * len(left) / 60)
@@ -99,12 +97,9 @@ def _translate_command(systems: Sequence[System]) -> list[str]:
     for system in _ranked(systems):
         run = system.first.directory.parent.parent
         if (run / "checkpoints" / "best").is_dir() and not system.first.record.get("members"):
-            given = shlex.quote(f"checkpoint={run}")
-            return [
-                f"Translate with {system.name}:",
-                "python scripts/translate.py \\",
-                f"  {given}",
-            ]
+            given = shlex.quote(f"checkpoint={run}")  # on a line of its own: it may be long
+            command = ["python scripts/translate.py \\", f"  {given}"]
+            return [f"Translate with {system.name}:", *command]
     return []
 
 
@@ -122,9 +117,7 @@ def _table(comparison: Comparison, colour: bool) -> list[str]:
     systems = _ranked(comparison.systems)
     trend, labels = systems[0].trend, [row.words for row in systems[0].rows]
     ends = [labels.index(words) for words in (trend.first, trend.last)] if trend else []
-    rows = [
-        ["system", row_label(systems[0].overall), *(f"{labels[place]} words" for place in ends)]
-    ]
+    rows = [["system", row_label(systems[0].overall), *(f"{labels[n]} words" for n in ends)]]
     rows += [[s.name[:24], *(or_dash(s.rows[n].bleu, 1) for n in (-1, *ends))] for s in systems]
     return _with_bars(rows, range(1, 2), colour)
 

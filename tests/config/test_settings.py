@@ -41,12 +41,7 @@ def test_a_value_that_its_type_does_not_allow(schema, data, match):
 
 @pytest.mark.parametrize(
     "settings",
-    [
-        {"n_best": 6},
-        {"length_penalty": -0.1},
-        {"top_p": 1.5, "sample": True},
-        {"top_k": 3},
-    ],
+    [{"n_best": 6}, {"length_penalty": -0.1}, {"top_p": 1.5, "sample": True}, {"top_k": 3}],
     ids=str,
 )
 def test_searches_that_contradict_themselves(settings):

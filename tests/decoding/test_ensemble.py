@@ -60,10 +60,7 @@ def test_the_search_of_an_ensemble_maximises_what_forcing_it_scores():
 
 
 def test_a_model_without_attention_does_not_thin_the_weights(tmp_path):
-    paths = [
-        save(tmp_path, 4),
-        save(tmp_path, 2, attention=AttentionConfig(kind="fixed")),
-    ]
+    paths = [save(tmp_path, 4), save(tmp_path, 2, attention=AttentionConfig(kind="fixed"))]
     translator = Translator.load(paths, "cpu", "fp32")
     found = translator.translate("a dog barks", attention=True)
     assert found.pieces

@@ -72,9 +72,7 @@ def material(root: Path) -> list[Evaluation]:
         evaluated(
             root / str(place) / str(seed),
             attended(
-                hostile(translated(LENGTHS, quality, 10 * place + seed), not attends),
-                seed,
-                attends,
+                hostile(translated(LENGTHS, quality, 10 * place + seed), not attends), seed, attends
             ),
             name,
             seed,

@@ -14,7 +14,7 @@ from page_material import HOSTILE
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.report.findings import findings
 from seq2seq.report.page import render_page, three_numbers
-from seq2seq.report.sentences import examples, longest_bucket, median_example, runs_of_words
+from seq2seq.report.sentences import examples, longest_bucket, runs_of_words
 from seq2seq.report.tables import (
     Table,
     bleu_table,
@@ -119,7 +119,7 @@ def test_sentences_are_those_on_which_the_systems_differ_most(request, which):
         assert gains == pytest.approx([one for one in up[-count:] if one > 0])
         assert loses == pytest.approx([one for one in up[: min(3, len(lines) // 2)] if one < 0])
         median = sorted(zip(difference, lines, strict=True))[(len(lines) - 1) // 2][1]
-        assert median_example(shown, row.words).line == median + 1
+        assert [one.line for one in here if one.median] == [median + 1]
         for one in here:
             assert one.words == len(one.source.split())
             for name, text, bleu in one.hypotheses:

@@ -9,7 +9,7 @@ import pytest
 from test_page import page_of
 from test_style import luminance
 
-from seq2seq.report.sentences import examples, longest_bucket, median_example
+from seq2seq.report.sentences import examples, longest_bucket
 from seq2seq.report.tables import interval_text, with_interval
 
 selenium = pytest.importorskip("selenium")
@@ -153,7 +153,8 @@ def test_a_bucket_says_the_numbers_of_the_comparison(page, attending, window):
 def test_it_opens_on_the_median_of_the_long_sentences_and_moves_from_there(page, attending):
     every = examples(attending)
     (article,) = shown(page, ".sentence")
-    median = median_example(every, longest_bucket(attending).words)
+    words = longest_bucket(attending).words
+    (median,) = (one for one in every if one.median and one.bucket == words)
     assert median.source in article.text
     assert [one.get_attribute("data-system") for one in shown(page, ".translation")] == ["0", "1"]
 
