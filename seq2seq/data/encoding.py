@@ -130,7 +130,7 @@ def tokenize_pairs(
     ``total`` pairs at most are expected, for the progress bar called ``name``; a short text is cut
     by this process. Only a few chunks per worker are under way at any time, however long the text.
     """
-    stream = iter(tqdm(pairs, name, total, unit=" pairs", unit_scale=True, disable=None))
+    stream = iter(tqdm(pairs, f"encoding {name}", total, unit_scale=True, disable=None))
     chunks = iter(lambda: list(islice(stream, CHUNK)), [])
     given = source, target, max_pieces
     # In a container, there may be fewer cores than cpu_count() tells.

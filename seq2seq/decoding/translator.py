@@ -334,4 +334,4 @@ def padded(rows: list[list[int]]) -> Int[Tensor, "N S"]:
 
 def _bar(total: int | None, progress: str) -> tqdm:
     """How much is done, with sentences/s; on a terminal only."""
-    return tqdm(total=total, unit="sentence", desc=progress, disable=None if progress else True)
+    return tqdm(total=total, unit=" sentences", desc=progress, disable=None if progress else True)

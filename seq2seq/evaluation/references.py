@@ -56,9 +56,7 @@ def force_references(
     was_training = model.training
     model.eval()
     try:
-        with tqdm(
-            total=len(scored), desc="scoring given translations", unit="sentence", disable=None
-        ) as bar:
+        with tqdm(total=len(scored), desc="scoring references", disable=not scored or None) as bar:
             for start in range(0, len(scored), batch_size):
                 batch = scored[start : start + batch_size]
                 source = [[*source_ids[i][: translator.max_pieces], EOS] for i in batch]

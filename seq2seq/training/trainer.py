@@ -158,8 +158,8 @@ class Trainer:
         bar = tqdm(
             total=self._most_updates,
             initial=self.progress.update,
-            unit="update",
-            desc=f"{self.config.system}, seed {self.config.seed}: training",
+            desc=f"training {self.config.system}, seed {self.config.seed}",
+            bar_format="{desc} {percentage:.0f}% {bar} {elapsed}<{remaining}{postfix}",
             # None: no bar when the output is not a terminal; the log has plain lines then.
             disable=None if writes else True,
             dynamic_ncols=True,
@@ -344,7 +344,7 @@ class Trainer:
         self.metrics.add({**where, **entry, "learning_rate": rate})
         loss = "none" if entry["loss"] is None else f"{entry['loss']:.4f}"
         speed = f"{entry['tokens_per_second']:,.0f}"
-        bar.set_postfix(loss=loss, tokens_s=speed)
+        bar.set_postfix_str(f"loss {loss}, {speed} tokens/s")
         if bar.disable:
             made, most = self.progress.update, self._most_updates
             seconds = time.monotonic() - self._started

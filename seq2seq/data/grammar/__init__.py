@@ -138,7 +138,7 @@ def _write(
             stack.enter_context(LineWriter(directory / f"{split}.{ending}"))
             for ending in (config.source, config.target, "align")
         )
-        for pair in tqdm(islice(pairs, count), split, count, unit=" pairs", disable=None):
+        for pair in tqdm(islice(pairs, count), f"writing {split}", count, disable=None):
             source.write(pair.source)
             target.write(pair.target)
             align.write(pair.alignment)
