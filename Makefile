@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 DOCS := $(VENV)/installed-docs
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# compat: a path entry, so that a clone called seq2seq is found from the folder above it, too.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --config-settings editable_mode=compat
 
 COMPARE := $(BIN)/python scripts/compare.py
 FIGURE2_CPU := outputs/figure2-cpu/*/seed-1/evaluations

@@ -23,7 +23,7 @@ def test_a_row_of_results_is_in_its_table(row):
 
 
 def test_the_sentence_by_both_translators_is_the_median_of_its_length_on_the_page():
-    shown = dict(re.findall(r"^\| (source|attention|without) \| (.*) \|$", README, re.MULTILINE))
+    shown = dict(re.findall(r"^\| (source|attention|no-attention) \| (.*) \|$", README, re.MULTILINE))
     page = (ROOT / "docs/results/quickstart-test-beam5/page.html").read_text(encoding="utf-8")
     (article,) = re.findall(
         r'<article class="sentence median"(?:(?!</article>).)*31-40 words.*?</article>',

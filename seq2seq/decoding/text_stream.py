@@ -78,7 +78,8 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
             "those between spaces.",
             unlinked,
         )
-    log.info("Translated %d lines; %d hypotheses were cut at the length cap", done, capped)
+    cut = f"; {capped} translations were cut at the search's length limit" if capped else ""
+    log.info("Translated %d lines%s", done, cut)
     return done
 
 

@@ -15,15 +15,15 @@ def headline(comparison: Comparison) -> str:
 
 def conclusion(comparison: Comparison) -> str:
     """The result as one sentence, with its interval where it is a difference."""
-    text, interval = _result(comparison)
+    text, interval, where = _result(comparison)
     if interval is None:
         return f"{text}."
     share = percent(comparison.settings.confidence)
-    return f"{text} ({share} interval {signed(interval.low)} to {signed(interval.high)})."
+    return f"{text} ({where}{share} interval {signed(interval.low)} to {signed(interval.high)})."
 
 
-def _result(comparison: Comparison) -> tuple[str, Interval | None]:
-    """What a comparison shows first, and the interval of the number in it.
+def _result(comparison: Comparison) -> tuple[str, Interval | None, str]:
+    """What a comparison shows first, the interval of the number in it, and what is long and short.
 
     Of two systems it is whether the gap grows with length; where the test set lacks short or long
     sentences, the gap itself. Of more systems it is the best one; of one, its score.
@@ -32,23 +32,28 @@ def _result(comparison: Comparison) -> tuple[str, Interval | None]:
     if len(comparison.gaps) != 1:
         best = max(systems, key=lambda system: system.overall.bleu or 0.0)
         rank = f", best of {len(systems)} systems" if len(systems) > 1 else ""
-        return f"{best.name}: {best.overall.bleu:.1f} BLEU{rank}", None
+        return f"{best.name}: {best.overall.bleu:.1f} BLEU{rank}", None, ""
     (gap,) = comparison.gaps
     name = gap.system[:1].upper() + gap.system[1:]
     growth, overall = gap.difference_in_differences, gap.rows[-1]
     assert overall is not None  # a test set has sentences
     if growth and min(growth.short_sentences, growth.long_sentences) >= FEW:
-        change, range_ = growth.difference, f"above {LONG_WORDS} words than up to {SHORT_WORDS}"
+        change, where = growth.difference, f"above {LONG_WORDS} words, up to {SHORT_WORDS}; "
         if change.low > 0 or change.high < 0:
             more = "more" if change.low > 0 else "less"
-            return f"{name} gains {abs(change.value):.1f} BLEU {more} {range_}", change
-        return f"No significant change of {gap.system}'s gain with length", change
+            size = f"{abs(change.value):.1f} BLEU {more}"
+            return f"{name} gains {size} on long sentences than on short", change, where
+        return f"No significant change of {gap.system}'s gain with length", change, where
     if comparison.sentences < FEW:
-        return f"{name}: fewer than {FEW} sentences, too few to conclude", None
+        return f"{name}: fewer than {FEW} sentences, too few to conclude", None, ""
     if overall.gap.low > 0 or overall.gap.high < 0:
         verb = "gains" if overall.gap.low > 0 else "loses"
-        return f"{name} {verb} {abs(overall.gap.value):.1f} BLEU over {gap.baseline}", overall.gap
-    return f"{name} and {gap.baseline}: no significant difference", overall.gap
+        return (
+            f"{name} {verb} {abs(overall.gap.value):.1f} BLEU over {gap.baseline}",
+            overall.gap,
+            "",
+        )
+    return f"{name} and {gap.baseline}: no significant difference", overall.gap, ""
 
 
 def findings(comparison: Comparison) -> list[str]:

@@ -98,9 +98,16 @@ def _translate_command(systems: Sequence[System]) -> list[str]:
         run = system.first.directory.parent.parent
         if (run / "checkpoints" / "best").is_dir() and not system.first.record.get("members"):
             given = shlex.quote(f"checkpoint={run}")  # on a line of its own: it may be long
-            command = ["python scripts/translate.py \\", f"  {given}"]
+            command = [f"{_python()} scripts/translate.py \\", f"  {given}"]
             return [f"Translate with {system.name}:", *command]
     return []
+
+
+def _python() -> str:
+    """How to start this interpreter from here: by its path where its environment is not active."""
+    path, here = Path(sys.executable), Path.cwd()
+    inactive = not os.environ.get("VIRTUAL_ENV") and path.is_relative_to(here)
+    return str(path.relative_to(here)) if inactive else "python"
 
 
 def _ranked(systems: Sequence[System]) -> list[System]:
@@ -127,11 +134,10 @@ def _with_bars(rows: list[list[str]], bars: range, colour: bool) -> list[str]:
     columns = [list(column) for column in zip(*rows, strict=True)]
     plain = [column for place, column in enumerate(columns) if place not in bars]
     room = (WIDTH + 2 - sum(max(map(len, column)) + 2 for column in plain)) // len(bars) - 2
-    best = max(float(cell) for place in bars for cell in columns[place][1:]) or 1.0
     for place, (head, *cells) in enumerate(columns):
         if place in bars:
             hue = f"\x1b[{HUES[place - bars.start]}m{{}}\x1b[0m" if colour else "{}"
-            texts = [head[:room], *(_bar(cell, float(cell) / best, room - 6) for cell in cells)]
+            texts = [head[:room], *(_bar(cell, room - 6) for cell in cells)]
             columns[place] = [hue.format(text.ljust(room)) for text in texts]
         else:
             width = max(map(len, [head, *cells]))
@@ -139,6 +145,7 @@ def _with_bars(rows: list[list[str]], bars: range, colour: bool) -> list[str]:
     return ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
 
 
-def _bar(score: str, share: float, width: int) -> str:
-    full, eighths = divmod(round(8 * width * share), 8)
+def _bar(score: str, width: int) -> str:
+    """BLEU as a number and as a bar, full at 100."""
+    full, eighths = divmod(round(8 * width * float(score) / 100), 8)
     return f"{score:>5} {'█' * full}{' ▏▎▍▌▋▊▉'[eighths]}".rstrip()
