@@ -22,8 +22,16 @@ def test_a_row_of_results_is_in_its_table(row):
         assert re.search(rf"(?<![0-9.]){re.escape(score)}(?![0-9.]*[0-9])", published), score
 
 
+def test_the_gaps_below_the_figure_are_those_of_its_table():
+    table = (ROOT / "docs/results/quickstart-test-beam5/table.md").read_text(encoding="utf-8")
+    gains = re.findall(r"gains ([0-9.]+) BLEU above 30 words and ([0-9.]+) up to 20", README)
+    assert all(f"+{gain} [" in table for gain in gains[0])
+
+
 def test_the_sentence_by_both_translators_is_the_median_of_its_length_on_the_page():
-    shown = dict(re.findall(r"^\| (source|attention|no-attention) \| (.*) \|$", README, re.MULTILINE))
+    shown = dict(
+        re.findall(r"^\| (source|attention|no-attention) \| (.*) \|$", README, re.MULTILINE)
+    )
     page = (ROOT / "docs/results/quickstart-test-beam5/page.html").read_text(encoding="utf-8")
     (article,) = re.findall(
         r'<article class="sentence median"(?:(?!</article>).)*31-40 words.*?</article>',

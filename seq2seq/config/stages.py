@@ -312,11 +312,6 @@ class ExplainConfig(Settings):
     checkpoint: str | None = None
     """Explain a trained model instead: a checkpoint folder, or a run folder."""
     text: str | None = None
-    """The sentence that this model translates, step by step."""
+    """The sentence that this model translates, step by step; needed with a checkpoint."""
     output: str = "outputs/explain"
     """Folder for the pictures."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if (self.checkpoint is None) != (self.text is None):
-            raise UserError("checkpoint and text go together; give both, or neither.")

@@ -37,13 +37,13 @@ def additive(large: bool = False) -> Example:
     example = Example.begin("additive" + LARGE * large)
     step, words, digits = example.step, "h#" if large else FRENCH, 4 if large else 1
     annotations, state, layer_1, layer_2, _, _ = LARGE_INPUTS if large else SMALL_INPUTS
-    h = step("annotations", "h_j, one row a source position", annotations, words, "#", digits)
+    h = step("annotations", "h_j, one row per source position", annotations, words, "#", digits)
     step("state", "s, the decoder's before this word", state, "s", "#", digits)
     step("layer_1", "its first half (U_a) meets h_j, its second (W_a) s", layer_1, "#", "#", digits)
     step("layer_2", "from the hidden units to a score (v_a)", layer_2, "#", "v", digits)
     split, digits = "U_a, W_a = np.vsplit(layer_1, 2)\n", 4 if large else 2
-    step("keys", "h_j U_a, once a sentence", f"{split}keys = h @ U_a", words, "#", digits)
-    step("query", "s W_a, once a target word", "query = s @ W_a", "s", "#", digits)
+    step("keys", "h_j U_a, once per sentence", f"{split}keys = h @ U_a", words, "#", digits)
+    step("query", "s W_a, once per target word", "query = s @ W_a", "s", "#", digits)
     code, digits = "hidden = np.tanh(keys + query)", 4 if large else 3
     step("hidden", "the query is added to each key", code, words, "#", digits)
     step("scores", "e_j = hidden . v_a", "e = hidden @ layer_2", words, "e")
@@ -94,9 +94,10 @@ def local(large: bool = False) -> Example:
     example = Example.begin("local" + LARGE * large)
     step, words, digits = example.step, "h#" if large else FRENCH, 4 if large else 1
     annotations, state, layer_1, layer_2, W_p, v_p = LARGE_INPUTS if large else SMALL_INPUTS
-    h = step("annotations", "h_j, one row a source position", annotations, words, "#", digits)
+    h = step("annotations", "h_j, one row per source position", annotations, words, "#", digits)
     step("state", "s, the decoder's before this word", state, "s", "#", digits)
-    W_p = "\n".join([layer_1, layer_2, W_p])  # in the order in which the large ones are drawn
+    layers = f"{layer_1}\n{layer_2}\n"  # drawn before W_p in the large example
+    W_p = layers * large + W_p
     step("position layer_1", "W_p, from s to the hidden units", W_p, "#", "#", digits)
     step("position layer_2", "v_p, from them to a number", v_p, "#", "v", digits)
     code, digits = "hidden = np.tanh(s @ W_p)", 4 if large else 3
@@ -105,6 +106,7 @@ def local(large: bool = False) -> Example:
     code = "p = len(h) / (1 + np.exp(-z))"
     step("predicted position", "between 0 and the source length", code, "s", "p")
     code = "U_a, W_a = np.vsplit(layer_1, 2)\ne = np.tanh(h @ U_a + s @ W_a) @ layer_2"
+    code = layers * (not large) + code
     step("scores", "e_j, as in 'additive'", code, words, "e")
     code = "alpha = np.exp(e - e.max())\nalpha = alpha / alpha.sum()"
     step("global weights", "before: softmax over all positions", code, words, "alpha")

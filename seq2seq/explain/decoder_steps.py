@@ -33,7 +33,7 @@ def decoding() -> Example:
     example = Example.begin("decoding")
     step = example.step
     code = "h = np.array([[3.0, 0.0, 1.0], [0.0, 4.0, 0.0], [1.0, 0.0, 4.0]])"
-    step("annotations", "h_j, one row a source position", code, FRENCH, "#", 1)
+    step("annotations", "h_j, one row per source position", code, FRENCH, "#", 1)
     code = "E = np.array([[2.0, 0, 0], [0, 0, 2.0], [0, 2.0, 0], [0, 0, 0], [0, 0, 0]])"
     step("embeddings", "E, what each word asks for next", code, VOCABULARY, "#", 1)
     code = "W_o = np.array([[0.0, 1, 0, 0, 0], [0, 0, 0, 1, 0], [0, 0, 1, 0, 0]])"
@@ -59,7 +59,7 @@ def hard_soft() -> Example:
     example = Example.begin("hard_soft")
     step = example.step
     code = "h = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.6]])"
-    step("annotations", "h_j, one row a source position", code, FRENCH, "#", 1)
+    step("annotations", "h_j, one row per source position", code, FRENCH, "#", 1)
     step("weights", "alpha_j", "alpha = np.array([[0.1, 0.3, 0.6]])", "alpha", FRENCH, 1)
     step("soft context", "the weighted sum", "soft = alpha @ h", "c", "#")
     code = "largest = (alpha == alpha.max()).astype(float)"

@@ -60,7 +60,7 @@ def scaled_dot(large: bool = False) -> Example:
     example = Example.begin("scaled_dot" + LARGE * large)
     step, words = example.step, ENGLISH if large else FRENCH
     X, W_qk, W_v = LARGE_INPUTS if large else SMALL_INPUTS
-    step("words", "one row a word", X, words, "#", 1)
+    step("words", "one row per word", X, words, "#", 1)
     step("W_q = W_k", "from a word to its query, and to its key", W_qk, "#", "#", 1)
     step("W_v", "from a word to its value", W_v, "#", "#", 1)
     step("queries", "", "Q = X @ W_q", words, "#", 2)
@@ -85,7 +85,7 @@ def softmax_axis(large: bool = False) -> Example:
     example = Example.begin("softmax_axis" + LARGE * large)
     step, words = example.step, ["w1", "w2", "w3", "w4"] if large else FRENCH
     X, W_q, W_k, W_v = LARGE_INTEGERS if large else SMALL_INTEGERS
-    step("words", "one row a word", X, words, "#", 0)
+    step("words", "one row per word", X, words, "#", 0)
     step("W_q", "", W_q, "#", "#", 0)
     step("W_k", "", W_k, "#", "#", 0)
     step("W_v", "", W_v, "#", "#", 0)
@@ -112,7 +112,7 @@ def multi_head(large: bool = False) -> Example:
     example = Example.begin("multi_head" + LARGE * large)
     step, words = example.step, ENGLISH if large else FRENCH
     X, W_qk, W_v = LARGE_INPUTS if large else SMALL_INPUTS
-    step("words", "one row a word", X, words, "#", 1)
+    step("words", "one row per word", X, words, "#", 1)
     step("W_q = W_k", "its first half of columns is for head 1", W_qk, "#", "#", 1)
     step("W_v", "its first half of columns is for head 1", W_v, "#", "#", 1)
     width = 2 if large else 1

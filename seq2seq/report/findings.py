@@ -15,15 +15,16 @@ def headline(comparison: Comparison) -> str:
 
 def conclusion(comparison: Comparison) -> str:
     """The result as one sentence, with its interval where it is a difference."""
-    text, interval, where = _result(comparison)
+    text, interval, parts = _result(comparison)
     if interval is None:
         return f"{text}."
     share = percent(comparison.settings.confidence)
-    return f"{text} ({where}{share} interval {signed(interval.low)} to {signed(interval.high)})."
+    ends = f"{signed(interval.low)} to {signed(interval.high)}"
+    return f"{text}{parts} ({share} interval {ends})."
 
 
 def _result(comparison: Comparison) -> tuple[str, Interval | None, str]:
-    """What a comparison shows first, the interval of the number in it, and what is long and short.
+    """What a comparison shows first, the interval of the number in it, and what it is made of.
 
     Of two systems it is whether the gap grows with length; where the test set lacks short or long
     sentences, the gap itself. Of more systems it is the best one; of one, its score.
@@ -38,12 +39,13 @@ def _result(comparison: Comparison) -> tuple[str, Interval | None, str]:
     growth, overall = gap.difference_in_differences, gap.rows[-1]
     assert overall is not None  # a test set has sentences
     if growth and min(growth.short_sentences, growth.long_sentences) >= FEW:
-        change, where = growth.difference, f"above {LONG_WORDS} words, up to {SHORT_WORDS}; "
+        change, long, short = growth.difference, growth.long.value, growth.short.value
+        parts = f": {signed(long)} above {LONG_WORDS} words, {signed(short)} up to {SHORT_WORDS}"
         if change.low > 0 or change.high < 0:
             more = "more" if change.low > 0 else "less"
-            size = f"{abs(change.value):.1f} BLEU {more}"
-            return f"{name} gains {size} on long sentences than on short", change, where
-        return f"No significant change of {gap.system}'s gain with length", change, where
+            text = f"gains {abs(change.value):.1f} BLEU {more} on long sentences than on short"
+            return f"{name} {text}", change, parts
+        return f"No significant change of {gap.system}'s gain with length", change, parts
     if comparison.sentences < FEW:
         return f"{name}: fewer than {FEW} sentences, too few to conclude", None, ""
     if overall.gap.low > 0 or overall.gap.high < 0:
@@ -133,4 +135,4 @@ def _half(trend: Trend, confidence: float) -> str:
     if trend.half is None:
         return ""
     ends = " to ".join(words or "never" for words in (trend.half_from, trend.half_to))
-    return f"; half is lost at {trend.half} words ({percent(confidence)} interval {ends})"
+    return f"; below half from {trend.half} words on ({percent(confidence)} interval {ends})"

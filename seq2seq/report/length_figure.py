@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.evaluation.scores import bleu, bleu_counts
+from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
 from seq2seq.report.findings import headline
 from seq2seq.report.style import (
     FAINT,
@@ -38,6 +39,7 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
     """
     settings, buckets = comparison.settings, comparison.systems[0].buckets
     notes = [f"Bands: {percent(settings.confidence)} bootstrap intervals over sentences."]
+    notes += [] if bare else [f"Long: above {LONG_WORDS} words; short: up to {SHORT_WORDS}."]
     if any(len(system.seeds) > 1 for system in comparison.systems):
         notes.append("With whiskers: means, from the lowest to the highest seed.")
     if any(row.few for row in buckets):

@@ -24,7 +24,6 @@ class Example:
     bucket: str
     words: int
     reason: str
-    """Why it was chosen."""
     median: bool
     """Whether it is the median of its bucket."""
     source: str
@@ -66,10 +65,10 @@ def examples(comparison: Comparison) -> list[Example]:
             worst = [line for line in worst if value[line] < 0]
             best = [line for line in best if value[line] > 0]
         rules = {
-            "a sample by the source alone": [line for line in blind if members[line]],
+            "a sample chosen by its source": [line for line in blind if members[line]],
             most: best,
             least: worst,
-            f"the median by {measure}": [median],
+            f"the median of {measure}": [median],
         }
         reasons = {
             line: " and ".join(rule for rule, lines in rules.items() if line in lines)

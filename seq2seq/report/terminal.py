@@ -97,17 +97,15 @@ def _translate_command(systems: Sequence[System]) -> list[str]:
     for system in _ranked(systems):
         run = system.first.directory.parent.parent
         if (run / "checkpoints" / "best").is_dir() and not system.first.record.get("members"):
-            given = shlex.quote(f"checkpoint={run}")  # on a line of its own: it may be long
-            command = [f"{_python()} scripts/translate.py \\", f"  {given}"]
-            return [f"Translate with {system.name}:", *command]
+            start, end = f"{_python()} scripts/translate.py", shlex.quote(f"checkpoint={run}")
+            return [f"Translate with {system.name}:", f"{start} \\", f"  {end}"]
     return []
 
 
 def _python() -> str:
     """How to start this interpreter from here: by its path where its environment is not active."""
-    path, here = Path(sys.executable), Path.cwd()
-    inactive = not os.environ.get("VIRTUAL_ENV") and path.is_relative_to(here)
-    return str(path.relative_to(here)) if inactive else "python"
+    path = os.path.relpath(sys.executable)
+    return "python" if os.environ.get("VIRTUAL_ENV") or path.startswith("..") else path
 
 
 def _ranked(systems: Sequence[System]) -> list[System]:
