@@ -10,15 +10,17 @@ import torch
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.preparation import prepare
+from seq2seq.training.distributed import SINGLE
 from seq2seq.training.optimization import TrainingStep
 from seq2seq.training.trainer import Trainer
 
 CPU = torch.device("cpu")
+CLOCK = ("seconds", "tokens_per_second", "waiting_for_data")
 
 
-def train(config):
+def train(config, group=SINGLE):
     data = prepare(config.corpus, config.tokenization, Path(config.data))
-    return Trainer(config, data).run()
+    return Trainer(config, data, group).run()
 
 
 def before_update(which: int, event: Callable[[], object]) -> pytest.MonkeyPatch:
@@ -41,5 +43,15 @@ def weights(run) -> dict[str, torch.Tensor]:
 def metrics(run) -> list[dict]:
     """All entries without what depends on the clock."""
     entries = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
-    clock = ("seconds", "tokens_per_second", "waiting_for_data")
-    return [{k: v for k, v in entry.items() if k not in clock} for entry in entries]
+    return [{k: v for k, v in entry.items() if k not in CLOCK} for entry in entries]
+
+
+def outcome(run) -> tuple[dict, list[dict], dict]:
+    """All that must be the same: checkpoints, metrics, progress; not what the clock says."""
+    tensors = {}
+    for folder in (run.best, run.newest()[0]):
+        found = load_checkpoint(folder, CPU)
+        for name, tensor in {**found.model.state_dict(), **found.rng}.items():
+            tensors[f"{folder.name}: {name}"] = tensor.numpy().tobytes()
+    progress = {k: v for k, v in run.record()["progress"].items() if k not in CLOCK}
+    return tensors, metrics(run), progress

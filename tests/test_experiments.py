@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from composing import compose_config
+from test_configs import runs
 from test_scripts import SMALL, command, run
 
-from seq2seq.config import ATTENTION_KINDS, ModelConfig
+from seq2seq.config import ATTENTION_KINDS
 from seq2seq.model.translation import TranslationModel
 
 TOY = [*SMALL, "training.max_epochs=2", "training.batch_size=20"]
@@ -100,28 +101,23 @@ def test_the_papers_setting_trains_one_system_and_its_baseline(europarl, tmp_pat
     assert record["model"]["encoder"]["directions"] == "forward"
 
 
-def models(experiment: str) -> dict[str, ModelConfig]:
-    composed = compose_config("reproduce", [f"experiment={experiment}", "seeds=[1]"])
-    return {one.system: one.model for one in composed}
-
-
 def test_the_matched_control_has_as_many_parameters_as_attention():
-    controls = models("controls")
+    controls = runs("experiment=controls")
     totals = {
-        system: TranslationModel(controls[system], 6000, 6000).parameter_counts()["total"]
+        system: TranslationModel(controls[system].model, 6000, 6000).parameter_counts()["total"]
         for system in ("attention", "fixed", "fixed-matched")
     }
     assert totals["fixed"] < 0.98 * totals["attention"]
     assert totals["fixed-matched"] == pytest.approx(totals["attention"], rel=0.01)
-    for config in controls.values():  # and every control's vector is of one width
-        directions = 2 if config.encoder.directions == "both" else 1
-        assert config.encoder.hidden_size * directions == 256
+    for each in controls.values():  # and every control's vector is of one width
+        directions = 2 if each.model.encoder.directions == "both" else 1
+        assert each.model.encoder.hidden_size * directions == 256
 
 
 def test_no_strong_baseline_has_more_than_ten_million_parameters_and_none_attends():
-    for system, config in models("strong_baseline").items():
-        model = TranslationModel(config, 6000, 6000)
+    for system, each in runs("experiment=strong_baseline").items():
+        model = TranslationModel(each.model, 6000, 6000)
         assert model.parameter_counts()["total"] <= 10_000_000, system
         assert model.attends == (system == "attention")
-        handed_over = config.encoder.layers * model.encoder.annotation_size
+        handed_over = each.model.encoder.layers * model.encoder.annotation_size
         assert model.decoder.initial.in_features == handed_over, system

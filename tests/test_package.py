@@ -1,10 +1,16 @@
-"""What ``import seq2seq`` gives, and what it costs."""
+"""What an import costs."""
 
 import subprocess
 import sys
 
+import pytest
 
-def test_the_import_is_cheap():
-    code = "import sys, seq2seq; print({'torch', 'hydra', 'numpy'} & set(sys.modules))"
+
+@pytest.mark.parametrize(
+    ("module", "absent"),
+    [("seq2seq", {"torch", "hydra", "numpy"}), ("seq2seq.explain.explain", {"torch"})],
+)
+def test_the_import_is_cheap(module, absent):
+    code = f"import sys, {module}; print({absent} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

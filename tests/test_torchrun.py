@@ -2,18 +2,15 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from composing import compose_config
 from test_scripts import TOY
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
 SETTINGS = [*TOY, "training.log_every=1", "training.save_minutes=0", "training.max_epochs=4"]
 SETTINGS += ["training.validate_every=20"]
 
@@ -75,11 +72,3 @@ def test_training_stopped_and_killed_ends_after_the_same_command(tmp_path):
     entries = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     trained = [entry["update"] for entry in entries if entry["kind"] == "train"]
     assert trained == list(range(1, 41))
-
-
-@pytest.mark.parametrize("command", re.findall(r"^.*scripts/train\.py.*$", PAGE, re.MULTILINE))
-def test_every_command_of_the_page_composes(command):
-    words = command.partition("scripts/train.py")[2].split()
-    # Of a sweep the first values; the settings of a launcher are Hydra's.
-    first = [word.partition(",")[0] for word in words if not word.startswith(("--", "hydra"))]
-    compose_config("train", first)

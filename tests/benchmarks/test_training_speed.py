@@ -1,20 +1,17 @@
 """All paths make the same update; the table follows from the timings, which are all kept."""
 
 import json
-import re
 import shlex
-from pathlib import Path
 from statistics import median
 
 import pytest
 import torch
 import training
 from harness import compose_config
+from test_readme import COMMANDS, SCRIPT
 from training import PATHS, SIZES, Workload, benchmark_training, start
 
 from seq2seq.errors import UserError
-
-FLOAT32 = ("plain", "fast-fp32")
 
 
 def weights_after(path: str, kind: str, updates: int) -> dict[str, torch.Tensor]:
@@ -65,15 +62,11 @@ def test_every_path_is_measured_and_every_timing_kept(tmp_path, monkeypatch):
 
 
 def test_every_command_of_the_pages_composes():
-    root = Path(training.__file__).resolve().parent.parent
-    pages = "".join(
-        page.read_text(encoding="utf-8")
-        for page in [root / "README.md", *(root / "docs").glob("*.md")]
-    )
-    commands = re.findall(r"^python benchmarks/(\w+)\.py (.*)$", pages, re.MULTILINE)
+    shown = [found.groups() for command in COMMANDS if (found := SCRIPT.search(command))]
+    commands = [(name, given) for place, name, given in shown if place == "benchmarks"]
     assert {name for name, _ in commands} >= {"training", "translation", "peers", "large_corpus"}
-    for name, overrides in commands:
-        compose_config(name, shlex.split(overrides))
+    for name, given in commands:
+        compose_config(name, shlex.split(given))
 
 
 @pytest.mark.parametrize("given", ["sizes=[m3]", "paths=[fst]", "attention=[dto]", "size=[m]"])

@@ -6,18 +6,12 @@ import math
 import pytest
 import torch
 from table_model import PIECES, TableModel, cap_of, next_step, pad, random_sentences
+from tiny_translator import tiny_model
 
-from seq2seq.config import (
-    AttentionConfig,
-    DecoderConfig,
-    DecodingConfig,
-    EncoderConfig,
-    ModelConfig,
-)
+from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, PAD, UNK
 from seq2seq.decoding.beam_search import beam_search
 from seq2seq.decoding.decoder_session import forced_decode, length_caps
-from seq2seq.model.translation import TranslationModel
 
 
 def best(model, sentences, config):
@@ -146,16 +140,7 @@ def test_stops_as_soon_as_nothing_better_can_come():
 @pytest.mark.parametrize("kind", ["additive", "fixed"])
 @pytest.mark.parametrize("beam", [1, 4])
 def test_the_score_of_a_real_model_is_its_forced_score(kind, beam):
-    torch.manual_seed(0)
-    config = ModelConfig(
-        embedding_dim=8,
-        encoder=EncoderConfig(hidden_size=5, layers=2),
-        attention=AttentionConfig(kind=kind, size=6),
-        decoder=DecoderConfig(hidden_size=9, layers=2),
-    )
-    model = TranslationModel(config, source_size=PIECES, target_size=150).eval()
-    for parameter in model.parameters():
-        parameter.data *= 3  # a peaked distribution, as after training
+    model = tiny_model(kind).eval()
     decoding = DecodingConfig(beam=beam, max_ratio=1.0, max_extra=4)
     sentences = random_sentences(12, seed=6)
     results = best(model, sentences, decoding)

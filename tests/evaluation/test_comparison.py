@@ -17,21 +17,14 @@ SETTINGS = EvaluationConfig(bootstrap=100)
 LENGTHS = {5: 30, 15: 30, 40: 20}
 
 
-def good(length: int) -> float:
-    return 0.95
-
-
-def forgetful(length: int) -> float:
-    return 0.95 - length / 60
-
-
 @pytest.fixture(scope="module")
 def evaluations(tmp_path_factory) -> list[Evaluation]:
     """Two systems with two seeds each."""
     root = tmp_path_factory.mktemp("evaluations")
+    qualities = {"fixed": lambda length: 0.95 - length / 60, "additive": lambda length: 0.95}
     return [
         evaluated(root / name / str(seed), translated(LENGTHS, quality, seed), name, seed)
-        for name, quality in (("fixed", forgetful), ("additive", good))
+        for name, quality in qualities.items()
         for seed in (1, 2)
     ]
 

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from attention_loops import mixed, softmax
 
 Rows = list[list[float]]
 
@@ -26,13 +27,6 @@ def product(left: Rows, right: Rows) -> Rows:
     return result
 
 
-def softmax(scores: list[float]) -> list[float]:
-    """exp(e_j) / sum of all, by way of logarithms, so that large scores do no harm."""
-    largest = max(scores)
-    logarithm = largest + math.log(sum(math.exp(score - largest) for score in scores))
-    return [math.exp(score - logarithm) for score in scores]
-
-
 def against_the_largest(weights: list[float]) -> list[float]:
     """What the exponentials have to be when the largest score is subtracted: the largest is 1."""
     return [weight / max(weights) for weight in weights]
@@ -43,11 +37,6 @@ def weighted(weights: list[float], values: Rows) -> Rows:
     return [
         [weight * number for number in row] for weight, row in zip(weights, values, strict=True)
     ]
-
-
-def attend(weights: list[float], values: Rows) -> list[float]:
-    """The sum over j of weights[j] times values[j]."""
-    return [sum(column) for column in zip(*weighted(weights, values), strict=True)]
 
 
 def scaled_scores(queries: Rows, keys: Rows) -> Rows:
@@ -64,5 +53,5 @@ def self_attention(queries: Rows, keys: Rows, values: Rows, prefix: str = "") ->
     return {
         f"{prefix}exponentials": [against_the_largest(row) for row in weights],
         f"{prefix}weights": weights,
-        f"{prefix}outputs": [attend(row, values) for row in weights],
+        f"{prefix}outputs": [mixed(row, values) for row in weights],
     }

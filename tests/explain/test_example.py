@@ -9,7 +9,6 @@ from seq2seq.explain.example import Step
 from seq2seq.explain.explain import COMPUTE
 
 EVERY = [compute for both in COMPUTE.values() for compute in both]
-COLUMNS = [str(number) for number in range(1, 13)]
 
 
 def read(text):
@@ -52,5 +51,33 @@ def test_every_array_is_printed_with_its_name_labels_and_numbers(compute):
 
 def test_numbers_have_their_decimals_and_zero_has_no_sign():
     values = np.array([[-0.0004, 1.23456789, -2.0], [np.inf, np.nan, 0.00049]])
-    step = Step("e", "scores", "e = h @ s", values, ["h1", "h2"], COLUMNS[:3], 8, (0.0, 1.0))
+    step = Step("e", "scores", "e = h @ s", values, ["h1", "h2"], ["1", "2", "3"], 8, (0.0, 1.0))
     assert step.numbers(3) == [["0.000", "1.235", "-2.000"], ["inf", "nan", "0.000"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "row", "column", "said"),
+    [
+        ("additive", "weights", 1, 0, "0.328"),
+        ("additive", "weights", 2, 0, "0.545"),
+        ("additive-large", "weights", 1, 0, "0.71"),
+        ("dot-large", "weights", 0, 1, "8e-232"),
+        ("local", "predicted position", 0, 0, "1.91"),
+        ("local", "distance", 2, 0, "1.09"),
+        ("local", "sum of local weights", 0, 0, "0.76"),
+        ("local-large", "distance", 0, 0, "2.17"),
+        ("local-large", "sum of local weights", 0, 0, "0.58"),
+        ("softmax_axis", "wrong sums", 2, 0, "0.93"),
+        ("softmax_axis-large", "wrong sums", 0, 0, "0.993"),
+        ("multi_head", "head 1 weights", 2, 1, "0.44"),
+        ("multi_head", "head 2 weights", 2, 2, "0.50"),
+        ("multi_head-large", "head 1 weights", 2, 0, "0.338"),
+        ("multi_head-large", "head 2 weights", 2, 2, "0.403"),
+        ("output_word", "probabilities", 0, 2, "0.71"),
+    ],
+)
+def test_a_number_in_the_words_of_an_example_is_in_its_array(name, step, row, column, said):
+    (example,) = (made for made in (compute() for compute in EVERY) if made.name == name)
+    form = ".0e" if "e" in said else f".{len(said.partition('.')[2])}f"
+    assert f"{abs(example[step][row, column]):{form}}" == said
+    assert said in example.lesson

@@ -1,15 +1,9 @@
 """The stage and its script: which examples, which files, the same bytes."""
 
-import os
-import subprocess
-import sys
 from itertools import pairwise
-from pathlib import Path
 
 from seq2seq.config import ExplainConfig
 from seq2seq.explain.explain import explain
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def headings(text):
@@ -25,10 +19,3 @@ def test_the_examples_named_are_explained_in_their_order(tmp_path):
     assert text.endswith(f"Pictures of these arrays are in {output}.")
     names = {path.name for path in output.iterdir()}
     assert names == {f"{name}.{form}" for name in expected for form in ("png", "svg")}
-
-
-def test_pytorch_is_not_imported():
-    code = "import sys, cli, seq2seq.explain.explain; print('torch' in sys.modules)"
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'scripts'}{os.pathsep}{ROOT}"}
-    arguments = [sys.executable, "-c", code]
-    assert subprocess.check_output(arguments, env=environment, text=True) == "False\n"

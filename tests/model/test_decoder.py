@@ -80,12 +80,18 @@ def outputs_and_gradients(autocast=False, widen=1, **choices):
 @KINDS
 @pytest.mark.parametrize("order", ["bahdanau", "luong"])
 @pytest.mark.parametrize(
-    ("layers", "dtype", "tolerance"), [(2, torch.float64, 1e-11), (1, torch.float32, 1e-4)]
+    ("choices", "tolerance"),
+    [
+        ({"layers": 2}, 1e-11),
+        ({}, 1e-11),
+        ({"query": "state"}, 1e-11),
+        ({"dtype": torch.float32}, 1e-4),
+    ],
+    ids=str,
 )
-def test_the_fast_path_equals_the_plain_loop(kind, order, layers, dtype, tolerance):
-    choices = {"kind": kind, "order": order, "layers": layers, "dtype": dtype}
-    fast = outputs_and_gradients(**choices, recurrence="fast")
-    plain = outputs_and_gradients(**choices, recurrence="reference")
+def test_the_fast_path_equals_the_plain_loop(kind, order, choices, tolerance):
+    fast = outputs_and_gradients(kind=kind, order=order, **choices, recurrence="fast")
+    plain = outputs_and_gradients(kind=kind, order=order, **choices, recurrence="reference")
     torch.testing.assert_close(fast, plain, atol=tolerance, rtol=tolerance)
 
 

@@ -18,15 +18,13 @@ from seq2seq.report.findings import (
 )
 from seq2seq.report.tables import with_interval
 
-LONG_AND_SHORT = {5: 110, 31: 110}
-
 
 @pytest.fixture
 def compared(tmp_path):
     """Compare a baseline and a system of given qualities by length."""
 
     def run(baseline, system, lengths=None, seeds=(1, 2)):
-        lengths = lengths or LONG_AND_SHORT
+        lengths = lengths or {5: 110, 31: 110}
         evaluations = [
             evaluated(tmp_path / "f", translated(lengths, baseline, seeds[0]), "fixed"),
             evaluated(tmp_path / "a", translated(lengths, system, seeds[1]), "additive"),

@@ -146,7 +146,8 @@ def test_the_page_asks_nobody_for_anything(page):
         assert not any(name.startswith("on") for name in attributes)
         assert "url" not in attributes.get("style", "")
     code = "".join(reader.scripts)
-    assert not re.search(r"https?:|@import|url\(|fetch\(|XMLHttpRequest|import\(", code)
+    asks = r"https?:|@import|url\(|fetch\(|XMLHttpRequest|import\(|WebSocket|sendBeacon"
+    assert not re.search(asks, code)
 
 
 def test_the_page_has_names_for_everything(page):

@@ -16,19 +16,17 @@ def luminance(colour) -> float:
     return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
 
+def contrast(one, other):
+    darker, lighter = sorted(luminance(to_rgb(colour)) for colour in (one, other))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
 def test_ink_stands_out_from_every_colour():
     steps = [place / 16 for place in range(17)]
     every = ListedColormap(list(itertools.product(steps, repeat=3)))
     image = ScalarMappable(Normalize(0, 60), every)
     for value in np.linspace(0, 60, 5000):
-        ink = luminance(to_rgb(ink_on(image, value)))
-        darker, lighter = sorted((ink, luminance(image.to_rgba(value)[:3])))
-        assert (lighter + 0.05) / (darker + 0.05) > 4.5
-
-
-def contrast(one, other):
-    darker, lighter = sorted(luminance(to_rgb(colour)) for colour in (one, other))
-    return (lighter + 0.05) / (darker + 0.05)
+        assert contrast(ink_on(image, value), image.to_rgba(value)) > 4.5
 
 
 def test_lines_and_text_stand_out_from_light_and_dark_ground():

@@ -28,12 +28,6 @@ def many(comparison, count: int):
     return replace(comparison, systems=systems, gaps=[])
 
 
-def lengths(text: str) -> list[tuple[float, float]]:
-    """Each BLEU of a screen, and the length of its bar."""
-    found = re.findall(r"(?<= )(\d+\.\d) ([█▏▎▍▌▋▊▉]+)", text)
-    return [(float(score), len(bar) + " ▏▎▍▌▋▊▉█".find(bar[-1:]) / 9) for score, bar in found]
-
-
 @pytest.mark.parametrize("tests", [1, 2, 9])
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 15, 40])
 def test_every_screen_fits(comparison, widths, count, tests):
@@ -68,7 +62,8 @@ def test_the_numbers_are_those_of_the_comparison(comparison):
 
 def test_longer_bars_are_better_and_a_ranking_falls(comparison, widths):
     for compared, columns in ((comparison, 2), (widths, 1)):
-        shown = lengths(screen({"a": compared}, colour=False))
+        bars = re.findall(r"(?<= )(\d+\.\d) ([█▏▎▍▌▋▊▉]+)", screen({"a": compared}, colour=False))
+        shown = [(float(bleu), len(bar) + " ▏▎▍▌▋▊▉█".find(bar[-1:]) / 9) for bleu, bar in bars]
         assert len(shown) >= 5 * columns
         by_score = sorted(shown)
         assert sorted(bar for _, bar in shown) == [bar for _, bar in by_score]

@@ -16,7 +16,7 @@ import pytest
 import torch
 from reversal import reversal_experiment, with_optimizer
 from small_checkpoint import reseal
-from small_training import before_update, metrics, train
+from small_training import before_update, metrics, outcome, train
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import ExperimentConfig
@@ -33,7 +33,6 @@ from seq2seq.training.trainer import Trainer
 
 CPU = torch.device("cpu")
 KILLS = 5
-CLOCK = ("seconds", "tokens_per_second", "waiting_for_data")
 
 # Children of a process that has imported all of it already start within milliseconds.
 context = multiprocessing.get_context("forkserver")
@@ -42,17 +41,6 @@ context.set_forkserver_preload(["seq2seq.training.trainer", "test_resume"])
 
 def elsewhere(config: ExperimentConfig, name: str = "other") -> ExperimentConfig:
     return dataclasses.replace(config, output=str(Path(config.output).with_name(name)))
-
-
-def outcome(run: RunFolder) -> tuple[dict, list[dict], dict]:
-    """All that must be the same: checkpoints, metrics, progress; not what the clock says."""
-    tensors = {}
-    for folder in (run.best, run.newest()[0]):
-        found = load_checkpoint(folder, CPU)
-        for name, tensor in {**found.model.state_dict(), **found.rng}.items():
-            tensors[f"{folder.name}: {name}"] = tensor.numpy().tobytes()
-    progress = {k: v for k, v in run.record()["progress"].items() if k not in CLOCK}
-    return tensors, metrics(run), progress
 
 
 def train_until(config: ExperimentConfig, update: int, event, error=ZeroDivisionError) -> RunFolder:

@@ -11,7 +11,7 @@ import torch
 from kernel_arrays import OPERATIONS, Sizes, arguments, assert_same, copied, in_float64, run
 
 from seq2seq.model import fast
-from seq2seq.model.fast import choose_operations, compiled_operations
+from seq2seq.model.fast import compiled_operations
 from seq2seq.model.fast.operations import Operations
 
 pytest.importorskip("triton", reason="Triton is not installed (it exists for Linux alone)")
@@ -66,7 +66,6 @@ def test_on_a_gpu_at_real_sizes_and_in_a_graph(kernels, name):
 
 
 def test_chosen_for_cuda_where_they_run(monkeypatch, caplog):
-    device = torch.device("cuda")
     monkeypatch.setattr(fast, "try_out", lambda *_: None)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
@@ -77,8 +76,6 @@ def test_chosen_for_cuda_where_they_run(monkeypatch, caplog):
         monkeypatch.setitem(sys.modules, "seq2seq.model.fast.gpu", None)  # as without Triton
         assert compiled_operations.__wrapped__("cuda") is None
     assert len(caplog.records) == 2
-    monkeypatch.setattr(fast, "compiled_operations", lambda _: None)
-    assert choose_operations(device, torch.float32, torch.bfloat16).name == "torch"
 
 
 COMPILE_ALL = """
