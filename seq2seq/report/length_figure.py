@@ -39,7 +39,8 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
     """
     settings, buckets = comparison.settings, comparison.systems[0].buckets
     notes = [f"Bands: {percent(settings.confidence)} bootstrap intervals over sentences."]
-    notes += [] if bare else [f"Long: above {LONG_WORDS} words; short: up to {SHORT_WORDS}."]
+    if not bare and any(gap.difference_in_differences for gap in comparison.gaps):
+        notes.append(f"Long: above {LONG_WORDS} words; short: up to {SHORT_WORDS}.")
     if any(len(system.seeds) > 1 for system in comparison.systems):
         notes.append("With whiskers: means, from the lowest to the highest seed.")
     if any(row.few for row in buckets):
