@@ -178,7 +178,7 @@ def _short() -> str:
     )
     cells = [
         [words, *(rows[words][system] for rows in (grammar, multi30k) for system in SYSTEMS)]
-        for words in ("1-10", "11-20", "21-30", "31-40")
+        for words in ("1-10", "11-20", "21-30")
     ]
     return SHORT.format(
         none10=_number(cells[0][1]),

@@ -104,7 +104,7 @@ def bleu_table(comparison: Comparison) -> Table:
     for gap in gaps:
         header += [f"gap {gap.system}", "p bootstrap", "p randomisation"]
     rows = []
-    for index, row in enumerate(comparison.systems[0].rows):
+    for index, row in _rows(comparison):
         cells = [row_label(row), f"{row.sentences:,}"]
         cells += [interval_text(system.rows[index]) for system in comparison.systems]
         for gap in gaps:
@@ -122,23 +122,24 @@ def summary_rows(comparison: Comparison) -> list[list[str]]:
         [row_label(row), f"{row.sentences:,}"]
         + [or_dash(system.rows[index].bleu, 1) for system in comparison.systems]
         + [gap_cells(gap.rows[index], comparison.settings.bootstrap)[0] for gap in gaps]
-        for index, row in enumerate(comparison.systems[0].rows)
-        if row.sentences
+        for index, row in _rows(comparison)
     ]
     return [header, *rows]
 
 
+def _rows(comparison: Comparison) -> list[tuple[int, ScoreRow]]:
+    """The rows that have sentences, each with its place."""
+    return [(i, row) for i, row in enumerate(comparison.systems[0].rows) if row.sentences]
+
+
 def gap_tables(comparison: Comparison) -> list[Table]:
     """A table for each gap that :func:`bleu_table` leaves out."""
-    trials, labels = comparison.settings.bootstrap, comparison.systems[0].rows
+    trials = comparison.settings.bootstrap
     return [
         Table(
             f"BLEU of {gap.system} minus that of {gap.baseline}",
             ["source words", "gap", "p bootstrap", "p randomisation"],
-            [
-                [row_label(row), *gap_cells(paired, trials)]
-                for row, paired in zip(labels, gap.rows, strict=True)
-            ],
+            [[row_label(row), *gap_cells(gap.rows[i], trials)] for i, row in _rows(comparison)],
         )
         for gap in comparison.gaps
         if len(comparison.gaps) > MOST_GAPS
@@ -175,7 +176,7 @@ def detail_tables(comparison: Comparison) -> list[Table]:
         if any(value is not None for of_system in values for value in of_system):
             rows = [
                 [row_label(row), *(or_dash(of_system[index], digits) for of_system in values)]
-                for index, row in enumerate(comparison.systems[0].rows)
+                for index, row in _rows(comparison)
             ]
             header = ["source words", *(system.name for system in comparison.systems)]
             tables.append(Table(caption, header, rows))

@@ -29,22 +29,17 @@ def test_the_table_of_bleu_and_gaps(comparison):
         "source words", "n", "fixed", "additive",
         "gap additive", "p bootstrap", "p randomisation",
     ]  # fmt: skip
-    assert [row[0] for row in table.rows] == [
-        "1-10", "11-20", "21-30 †", "31-40", "41-50 †", "51-60 †", "61+ †", "all",
-    ]  # fmt: skip
+    assert [row[0] for row in table.rows] == ["1-10", "11-20", "21-30 †", "31-40", "all"]
     fixed, additive = comparison.systems
     gap = comparison.gaps[0]
-    for cells, ours, theirs, paired in zip(
-        table.rows, additive.rows, fixed.rows, gap.rows, strict=True
-    ):
+    rows = zip(additive.rows, fixed.rows, gap.rows, strict=True)
+    known = [row for row in rows if row[0].sentences]
+    for cells, (ours, theirs, paired) in zip(table.rows, known, strict=True):
         assert cells[1:4] == [str(ours.sentences), interval_text(theirs), interval_text(ours)]
-        if ours.sentences:
-            assert f"{ours.bleu:.1f} [{ours.bleu_low:.1f}, {ours.bleu_high:.1f}] (" in cells[3]
-            assert cells[4] == with_interval(paired.gap)
-            p = paired.p_bootstrap, paired.p_randomization
-            assert cells[5:] == [p_text(one, 100) for one in p]
-        else:
-            assert cells[2:] == ["–"] * 5
+        assert f"{ours.bleu:.1f} [{ours.bleu_low:.1f}, {ours.bleu_high:.1f}] (" in cells[3]
+        assert cells[4] == with_interval(paired.gap)
+        p = paired.p_bootstrap, paired.p_randomization
+        assert cells[5:] == [p_text(one, 100) for one in p]
     alone = replace(comparison, systems=comparison.systems[:1], gaps=[])
     assert bleu_table(alone).columns == ["source words", "n", "fixed"]
     assert [row[0] for row in summary_rows(comparison)] == [
@@ -58,7 +53,7 @@ def test_many_gaps_have_tables_of_their_own(widths, comparison):
     for table, gap in zip(gap_tables(widths), widths.gaps, strict=True):
         assert gap.system in table.caption
         assert table.rows[0][1].startswith(with_interval(gap.rows[0].gap))
-        assert table.rows[1][1:] == ["–"] * 3
+        assert [row[0] for row in table.rows] == ["1-10", "21-30 †", "31-40", "all"]
     for cells, gap in zip(growth_table(widths).rows, widths.gaps, strict=True):
         growth = gap.difference_in_differences
         found = [with_interval(one) for one in (growth.short, growth.long, growth.difference)]
