@@ -120,7 +120,7 @@ def _experiment_config(name: str, composed: DictConfig, overrides: list[str]) ->
         return _with_system(name, composed, chosen, {"seed": composed.seed}, given)
     names = list(systems)
     if "system" in given:
-        composed.baseline = composed.baselines.get(chosen, composed.baseline)
+        composed.baseline = given.get("baseline", chosen)
         composed.baselines = {}
         names = list(dict.fromkeys([chosen, composed.baseline]))
     seeds = {system: systems[system].get("seeds", composed.seeds) for system in names}

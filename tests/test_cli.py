@@ -115,7 +115,7 @@ def test_a_kind_of_attention_is_a_system_by_itself():
         assert (config.system, config.model.attention.kind) == (kind, kind)
 
 
-def test_reproduce_runs_each_system_with_each_seed_and_one_alone_with_its_baseline():
+def test_reproduce_runs_each_system_with_each_seed_and_a_chosen_one_alone():
     chosen = "experiment=bottleneck_width"
 
     def runs(*more: str) -> list[tuple[int, str]]:
@@ -125,9 +125,14 @@ def test_reproduce_runs_each_system_with_each_seed_and_one_alone_with_its_baseli
     assert runs()[7:] == several  # of their own seeds, after the first of all systems
     assert {seed for seed, _ in runs()[:7]} == {1}
     assert {seed for seed, _ in runs("seeds=[7]")} == {7}
-    pair = compose_config("reproduce", [chosen, "system=with-attention-256", "seeds=[4]"])
+    wide = [chosen, "system=with-attention-256", "seeds=[4]"]
+    (alone,) = compose_config("reproduce", wide)
+    assert alone.system == alone.baseline == "with-attention-256"
+    pair = compose_config("reproduce", [*wide, "baseline=width-256"])
     assert [run.system for run in pair] == ["with-attention-256", "width-256"]
     assert {run.baseline for run in pair} == {"width-256"}
+    (kind,) = compose_config("reproduce", ["system=general"])
+    assert kind.model.attention.kind == "general"
     followed = compose_config("reproduce", ["corpus.seed=${seed}", "seeds=[5]"])
     assert [run.corpus.seed for run in followed] == [5, 5]
 

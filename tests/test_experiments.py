@@ -89,9 +89,9 @@ def test_every_kind_of_attention_trains_and_translates(europarl, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_papers_setting_trains_one_system_and_its_baseline(europarl, tmp_path):
+def test_the_papers_setting_trains_one_system_and_a_baseline(europarl, tmp_path):
     settings = [europarl[1], "corpus.train_pairs=100", *TOY, "training.max_updates=5"]
-    settings += ["experiment=paper", "system=RNNsearch-30", "seeds=[2]"]
+    settings += ["experiment=paper", "system=RNNsearch-30", "baseline=RNNencdec-30", "seeds=[2]"]
     assert " RNNsearch-30 |" in run(tmp_path, "reproduce", *settings).stdout
     outputs = tmp_path / "outputs" / "paper"
     trained = {"RNNsearch-30", "RNNencdec-30"}
