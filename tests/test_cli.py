@@ -66,6 +66,39 @@ def test_a_bad_override_is_one_sentence(script, override, match):
     assert "\n" not in str(caught.value)
 
 
+ELSEWHERE = [
+    ("lr=1", "training.optimizer.learning_rate"),
+    ("training.lr=1", "training.optimizer.learning_rate"),
+    ("optimizer.lr=1", "training.optimizer.learning_rate"),
+    ("learning_rate=1", "training.optimizer.learning_rate"),
+    ("epochs=3", "training.max_epochs"),
+    ("hidden=8", "model.encoder.hidden_size"),
+    ("hidden_size=8", "model.decoder.hidden_size"),
+    ("num_layers=2", "model.decoder.layers"),
+    ("batch=8", "training.batch_size"),
+    ("bs=8", "training.batch_size"),
+    ("device=gpu", "training.device"),
+    ("gpu=0", "training.device"),
+    ("patience=3", "training.patience"),
+    ("dropout=0.1", "model.dropout"),
+    ("vocab_size=100", "tokenization.vocabulary_size"),
+    ("src=en", "corpus.source"),
+    ("embedding_size=8", "model.embedding_dim"),
+    ("attention=dot", "model.attention.kind"),
+    # values; the first choice named is the one of that meaning
+    ("system=bahdanau", "valid: additive"),
+    ("model.attention.kind=luong", "valid: general, .*dot"),
+    ("training.device=gpu", "valid: cuda, .*auto"),
+    ("tokenization=bpe", "valid: sentencepiece"),
+]
+
+
+@pytest.mark.parametrize(("override", "key"), ELSEWHERE)
+def test_a_name_from_elsewhere_leads_to_the_setting(override, key):
+    with pytest.raises(UserError, match=rf"\b{key}\b"):
+        compose_config("train", [override])
+
+
 def test_the_chosen_system_is_merged_into_the_rest_of_the_command_line():
     config = compose_config("train", ["system=no-attention", "model.embedding_dim=8"])
     assert isinstance(config, ExperimentConfig)
@@ -82,7 +115,7 @@ def test_a_kind_of_attention_is_a_system_by_itself():
         assert (config.system, config.model.attention.kind) == (kind, kind)
 
 
-def test_reproduce_runs_each_system_with_each_seed_and_one_alone_with_its_baseline():
+def test_reproduce_runs_each_system_with_each_seed_and_a_chosen_one_alone():
     chosen = "experiment=bottleneck_width"
 
     def runs(*more: str) -> list[tuple[int, str]]:
@@ -92,9 +125,14 @@ def test_reproduce_runs_each_system_with_each_seed_and_one_alone_with_its_baseli
     assert runs()[7:] == several  # of their own seeds, after the first of all systems
     assert {seed for seed, _ in runs()[:7]} == {1}
     assert {seed for seed, _ in runs("seeds=[7]")} == {7}
-    pair = compose_config("reproduce", [chosen, "system=with-attention-256", "seeds=[4]"])
+    wide = [chosen, "system=with-attention-256", "seeds=[4]"]
+    (alone,) = compose_config("reproduce", wide)
+    assert alone.system == alone.baseline == "with-attention-256"
+    pair = compose_config("reproduce", [*wide, "baseline=width-256"])
     assert [run.system for run in pair] == ["with-attention-256", "width-256"]
     assert {run.baseline for run in pair} == {"width-256"}
+    (kind,) = compose_config("reproduce", ["system=general"])
+    assert kind.model.attention.kind == "general"
     followed = compose_config("reproduce", ["corpus.seed=${seed}", "seeds=[5]"])
     assert [run.corpus.seed for run in followed] == [5, 5]
 

@@ -25,7 +25,7 @@ from seq2seq.config import EuroparlCorpus
 from seq2seq.data.download import fetch
 from seq2seq.data.text import LineWriter, find_file, find_test_names, read_pairs, word_count
 from seq2seq.errors import UserError
-from seq2seq.files import BLOCK, digest, file_digest, make_folder, write_json
+from seq2seq.files import BLOCK, digest, file_digest, file_state, make_folder, write_json
 
 log = logging.getLogger(__name__)
 
@@ -57,8 +57,7 @@ def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> Path:
         return raw
     files = [] if raw is None else _raw_files(raw)
     sizes = (config.max_words, float(config.max_ratio), config.valid_pairs, config.test_pairs)
-    states = [(path, path.stat()) for path in files]
-    own = [[str(path.resolve()), state.st_size, state.st_mtime_ns] for path, state in states]
+    own = [file_state(path) for path in files]
     name = digest([json.dumps([RULES, *sizes, *own]).encode()])[:12]
 
     def fill(folder: Path) -> None:
@@ -130,8 +129,7 @@ def clean_and_split(
         labels.append(_label(config, source, target))
         if labels[-1] == TRAIN:
             pair_digests.append(_digest(f"{source}\n{target}"))
-            # Capitals and spacing aside: such near-equal sources must not straddle splits either.
-            source_digests.append(_digest(" ".join(source.split()).casefold()))
+            source_digests.append(source_digest(source))
     ways = np.frombuffer(labels, np.uint8)
     ways[ways == TRAIN] = assign(
         np.array(pair_digests, np.uint64),
@@ -174,9 +172,9 @@ def assign(
     distinct, leader, source = np.unique(sources[first], return_index=True, return_inverse=True)
     if len(distinct) <= valid + test:
         raise UserError(
-            f"Only {len(distinct)} distinct sources are left of the corpus after cleaning, too few "
-            f"for corpus.valid_pairs={valid}, corpus.test_pairs={test} and any training text; "
-            "lower these, or raise corpus.max_words and corpus.max_ratio."
+            f"The corpus has only {len(distinct)} distinct sources, too few for "
+            f"corpus.valid_pairs={valid}, corpus.test_pairs={test} and any training text; lower "
+            "these, or give more text."
         )
     split = np.full(len(distinct), TRAIN, np.int8)
     split[:test] = TEST
@@ -205,6 +203,11 @@ def _label(config: EuroparlCorpus, source: str, target: str) -> int:
     if longer > config.max_words:
         return TOO_LONG
     return UNEVEN if longer > config.max_ratio * shorter else TRAIN
+
+
+def source_digest(source: str) -> int:
+    """64 bits of a source but for capitals and spacing: near-equal sources share a split."""
+    return _digest(" ".join(source.split()).casefold())
 
 
 def _digest(text: str) -> int:

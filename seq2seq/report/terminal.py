@@ -38,7 +38,7 @@ def plan(runs: Sequence[ExperimentConfig], searches: list[str], tests: list[str]
         minutes = math.ceil(fmean(seconds.values()) * len(left) / 60)
         time = f"about {minutes:,} min, if each takes as long as the finished ones"
     lines = [
-        f"Plan of {runs[0].name}: {len(runs)} trainings, "
+        f"Plan of {runs[0].name}: {len(runs)} training{'s' * (len(runs) > 1)}, "
         f"then {', '.join(searches)} of {', '.join(tests)}",
         f"  finished: {'; '.join(seconds) or 'none'}",
         f"  to train: {'; '.join(left) or 'none'}",
