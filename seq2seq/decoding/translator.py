@@ -3,10 +3,11 @@
 import contextlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
-from typing import overload
+from reprlib import repr as shortened
+from typing import Any, overload
 
 import torch
 from jaxtyping import Float, Int
@@ -14,7 +15,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
-from seq2seq.config import DecodingConfig
+from seq2seq.config import DecodingConfig, nearest
 from seq2seq.data.tokenization import TextCodec
 from seq2seq.data.vocabulary import EOS, PAD, SPECIALS, UNK
 from seq2seq.decoding.beam_search import beam_search
@@ -66,6 +67,20 @@ class Translator:
     precision: torch.dtype
     """Of matrix products."""
     max_pieces: int
+    checkpoints: tuple[Path, ...] = ()
+    """The folders that it was loaded from."""
+
+    def __repr__(self) -> str:
+        """The models, languages, sizes and device, and the checkpoints."""
+        models = self.model.models if isinstance(self.model, Ensemble) else [self.model]
+        kinds = ", ".join(type(model.decoder.attention).__name__ for model in models)
+        sides = [
+            f"{side.language} ({len(side.vocabulary):,} pieces)"
+            for side in (self.source, self.target)
+        ]
+        size = f"{self.model.parameter_counts()['total']:,} parameters on {self.device}"
+        folders = ", ".join(map(str, self.checkpoints)) or "memory"
+        return f"<Translator {' -> '.join(sides)}, {kinds}, {size}, from {folders}>"
 
     @classmethod
     def load(
@@ -104,6 +119,7 @@ class Translator:
             device,
             choose_precision(precision, device),
             first.config.tokenization.max_pieces,
+            tuple(checkpoint.directory for checkpoint in checkpoints),
         )
 
     @overload
@@ -115,41 +131,50 @@ class Translator:
         attention: bool = False,
         progress: str = "",
         first_line: int = 1,
+        **settings: Any,
     ) -> Hypothesis: ...
 
     @overload
     def translate(
         self,
-        text: list[str],
+        text: Iterable[str],
         config: DecodingConfig | None = None,
         *,
         attention: bool = False,
         progress: str = "",
         first_line: int = 1,
+        **settings: Any,
     ) -> list[Hypothesis]: ...
 
     def translate(
         self,
-        text: str | list[str],
+        text: Any,
         config: DecodingConfig | None = None,
         *,
         attention: bool = False,
         progress: str = "",
         first_line: int = 1,
+        **settings: Any,
     ) -> Hypothesis | list[Hypothesis]:
-        """Translate one sentence, or a list of them: one hypothesis for each, in their order.
+        """Translate one sentence, or several: one hypothesis for each, in their order.
 
         Args:
-            text: a sentence, or sentences; the model reads each by itself.
+            text: a string gives a hypothesis, an iterable of strings a list; the model reads each
+                sentence by itself.
             config: how to search; None for ``DecodingConfig()``, a beam of 5.
             attention: add the attention weights, by one more pass over the results.
             progress: what a bar on a terminal says of the work; empty for no bar.
             first_line: the line number of the first sentence, for warnings and for sampling.
+            settings: fields of DecodingConfig, in place of ``config``: ``beam=3``.
+
+        Raises:
+            UserError: ``text`` is something else, or a setting is unknown or not valid.
         """
-        if isinstance(text, str):
-            return self.translate([text], config, attention=attention, first_line=first_line)[0]
-        with _bar(len(text), progress) as bar:
-            return self._translate(text, config or DecodingConfig(), attention, first_line, bar)
+        search = _search(config, settings, ("attention", "progress", "first_line"))
+        sentences = [text] if isinstance(text, str) else _sentences(text, "translate")
+        with _bar(len(sentences), progress) as bar:
+            found = self._translate(sentences, search, attention, first_line, bar)
+        return found[0] if isinstance(text, str) else found
 
     def stream(
         self,
@@ -160,22 +185,24 @@ class Translator:
         chunk: int = 4_096,
         progress: str = "",
         total: int | None = None,
+        **settings: Any,
     ) -> Iterator[Hypothesis]:
         """Translate a text of any length: one hypothesis for each line, in order, as they come.
 
         Memory holds one chunk of the text at a time.
 
         Args:
-            lines, config, attention: as for :meth:`translate`.
+            lines, config, attention, settings: as for :meth:`translate`.
             chunk: lines that are read before they are translated. In a large one more sentences of
                 like length meet in a batch; 1 answers each line before the next one is read.
             progress: what a bar on a terminal says of the work; empty for no bar.
             total: how many lines there are, for the bar; None where it is not known.
         """
+        search = _search(config, settings, ("attention", "chunk", "progress", "total"))
         reader, line = iter(lines), 1
         with _bar(total, progress) as bar:
             while part := list(islice(reader, chunk)):
-                yield from self._translate(part, config or DecodingConfig(), attention, line, bar)
+                yield from self._translate(part, search, attention, line, bar)
                 line += len(part)
 
     def _translate(
@@ -335,3 +362,30 @@ def padded(rows: list[list[int]]) -> Int[Tensor, "N S"]:
 def _bar(total: int | None, progress: str) -> tqdm:
     """How much is done, with sentences/s; on a terminal only."""
     return tqdm(total=total, unit=" sentences", desc=progress, disable=None if progress else True)
+
+
+def _search(
+    config: DecodingConfig | None, settings: dict[str, Any], others: Sequence[str]
+) -> DecodingConfig:
+    """``config``, or one of ``settings``; ``others`` are the call's own keywords."""
+    names = [one.name for one in fields(DecodingConfig)]
+    for key in settings:
+        if key not in names:
+            near = nearest(key, [*names, *others])
+            raise UserError(f"{key} is not a setting of the search; nearest valid: {near}.")
+    if config and settings:
+        raise UserError(f"Give a DecodingConfig or {min(settings)}=..., and not both.")
+    return config or DecodingConfig(**settings)
+
+
+def _sentences(text: Any, call: str) -> list[str]:
+    """The strings of an iterable; UserError for anything else."""
+    usual = f'give a string, {call}("a dog"), or strings, {call}(["a dog", "a cat"])'
+    if isinstance(text, bytes) or not isinstance(text, Iterable):
+        raise UserError(f"{shortened(text)} is of type {type(text).__name__}; {usual}.")
+    sentences = list(text)
+    for place, each in enumerate(sentences):
+        if not isinstance(each, str):
+            kind = type(each).__name__
+            raise UserError(f"text[{place}]={shortened(each)} is of type {kind}; {usual}.")
+    return sentences

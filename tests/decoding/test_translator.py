@@ -2,9 +2,11 @@
 
 import logging
 
+import numpy as np
 import pytest
 import torch
 from table_model import TableModel
+from tiny_translator import save_tiny
 from torch import nn
 
 from seq2seq.config import DecodingConfig
@@ -12,6 +14,7 @@ from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer
 from seq2seq.data.vocabulary import EOS, UNK, Vocabulary
 from seq2seq.decoding.decoder_session import SearchResult, forced_decode
 from seq2seq.decoding.translator import Hypothesis, Translator, make_hypothesis
+from seq2seq.errors import UserError
 from seq2seq.model.decoder import DecoderState
 from seq2seq.model.encoder import Source
 from seq2seq.model.translation import Step, TranslationModel
@@ -66,6 +69,44 @@ def chance():
     """A translator with a table of random scores for its model, which has three words."""
     codec = TextCodec(WhitespaceTokenizer("de"), Vocabulary(["der", "hund", "heim"], [1, 1, 1]))
     return Translator(TableModel(ending=-1.0), codec, codec, CPU, torch.float32, 10)
+
+
+def test_any_iterable_of_strings_is_translated_in_its_order():
+    sentences = ["hund", "der hund", "", "heim"]
+    keys, array = dict.fromkeys(sentences), np.array(sentences)
+    for text in (tuple(sentences), iter(sentences), keys, keys.keys(), array):
+        assert [found.text for found in echo().translate(text)] == sentences
+
+
+@pytest.mark.parametrize("text", [b"der", 5, None, ["der", b"hund"], ["der", None], [["der"]]])
+def test_what_is_no_text_is_refused_with_the_right_call(text):
+    with pytest.raises(UserError, match=r'translate\("a dog"\)'):
+        echo().translate(text)
+
+
+def test_settings_of_the_search_are_keywords():
+    translator, sentence = chance(), "der hund"
+    config = DecodingConfig(beam=3, n_best=2, length_penalty=0.5)
+    expected = translator.translate(sentence, config)
+    assert translator.translate(sentence, beam=3, n_best=2, length_penalty=0.5) == expected
+    assert [*translator.stream([sentence], beam=3, n_best=2, length_penalty=0.5)] == [expected]
+    for wrong, key in (
+        ({"beem": 3}, "nearest valid: beam"),
+        ({"atention": True}, "nearest valid: attention"),
+        ({"config": config, "beam": 3}, "beam"),
+        ({"beam": 0}, "beam"),
+    ):
+        with pytest.raises(UserError, match=key):
+            translator.translate(sentence, **wrong)
+
+
+def test_a_loaded_translator_shows_what_it_is(tmp_path):
+    folder = save_tiny(tmp_path / "tiny", "concat")
+    translator = Translator.load(folder, "cpu")
+    size = sum(parameter.numel() for parameter in translator.model.parameters())
+    for part in ("en", "Concat", f"{size:,}", "cpu", str(folder)):
+        assert part in repr(translator)
+    assert repr(Translator.load([folder, folder], "cpu")).count(str(folder)) == 2
 
 
 @pytest.mark.parametrize("config", [GREEDY, DecodingConfig(beam=4, batch_size=2)])
