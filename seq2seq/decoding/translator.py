@@ -2,12 +2,13 @@
 
 import contextlib
 import logging
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
 from reprlib import repr as shortened
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import torch
 from jaxtyping import Float, Int
@@ -22,6 +23,7 @@ from seq2seq.decoding.beam_search import beam_search
 from seq2seq.decoding.decoder_session import Ensemble, SearchResult, average_weights, forced_decode
 from seq2seq.device import choose_device, choose_precision, mixed_precision
 from seq2seq.errors import UserError
+from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
 
 log = logging.getLogger(__name__)
@@ -49,6 +51,19 @@ class Hypothesis:
     attention."""
     alternatives: list["Hypothesis"] = field(default_factory=list)
     """The others of the ``n_best``, best first (samples: in the order drawn)."""
+
+
+class ForcedPair(NamedTuple):
+    """A given translation with what the model says of its pieces."""
+
+    line: int
+    """Which of the pairs, from 0."""
+    target: list[int]
+    """Ids of the translation, the end of the sentence included."""
+    log_probabilities: Float[Tensor, "T"]
+    """Of each of them, in nats."""
+    weights: Float[Tensor, "T S"]
+    """Attention of each of them; the last position is the end of the source."""
 
 
 @dataclass(eq=False)
@@ -171,7 +186,8 @@ class Translator:
             UserError: ``text`` is something else, or a setting is unknown or not valid.
         """
         search = _search(config, settings, ("attention", "progress", "first_line"))
-        sentences = [text] if isinstance(text, str) else _sentences(text, "translate")
+        usual = 'translate("a dog") or translate(["a dog", "a cat"])'
+        sentences = [text] if isinstance(text, str) else _sentences(text, usual)
         with _bar(len(sentences), progress) as bar:
             found = self._translate(sentences, search, attention, first_line, bar)
         return found[0] if isinstance(text, str) else found
@@ -223,10 +239,78 @@ class Translator:
                 bar.update(len(batch))
         return hypotheses
 
+    @overload
+    def score(  # type: ignore[overload-overlap]  # a str is an iterable of strings, too
+        self, source: str, target: str, *, batch_size: int = 64
+    ) -> float: ...
+
+    @overload
+    def score(
+        self, source: Iterable[str], target: Iterable[str], *, batch_size: int = 64
+    ) -> list[float]: ...
+
+    def score(self, source: Any, target: Any, *, batch_size: int = 64) -> float | list[float]:
+        """The log-probability of given translations, in nats: of all pieces and the end.
+
+        Two strings give a number, two iterables of strings a list. It is NaN where a side is blank;
+        an unknown word counts as ``<unk>``.
+
+        Raises:
+            UserError: the sides are something else, or not of one length.
+        """
+        usual = (
+            'score("a dog", "ein Hund") or score(["a dog", "a cat"], ["ein Hund", "eine Katze"])'
+        )
+        if one := isinstance(source, str) and isinstance(target, str):
+            source, target = [source], [target]
+        sources, targets = _sentences(source, usual), _sentences(target, usual)
+        if len(sources) != len(targets):
+            raise UserError(f"{len(sources)} sources and {len(targets)} translations; give pairs.")
+        scores = [math.nan] * len(sources)
+        for forced in self.force(sources, targets, batch_size):
+            scores[forced.line] = float(forced.log_probabilities.double().sum())
+        return scores[0] if one else scores
+
+    def force(
+        self, sources: Sequence[str], targets: Sequence[str], batch_size: int, progress: str = ""
+    ) -> Iterator[ForcedPair]:
+        """Force each translation given its source, by length, without pairs with a blank side.
+
+        A source is cut at ``max_pieces``, as in translation; its translation is never cut.
+        ``batch_size`` changes the speed only.
+        """
+        source_ids = [self.source.encode(_valid(source)) for source in sources]
+        target_ids = [self.target.encode(_valid(target)) for target in targets]
+        scored = [i for i in range(len(source_ids)) if source_ids[i] and target_ids[i]]
+        # Translations of like length share a batch; the longest first, to run out of memory early.
+        scored.sort(key=lambda i: (-len(target_ids[i]), -len(source_ids[i])))
+        with _bar(len(scored), progress if scored else "") as bar:
+            for start in range(0, len(scored), batch_size):
+                batch = scored[start : start + batch_size]
+                source = [[*source_ids[i][: self.max_pieces], EOS] for i in batch]
+                target = [[*target_ids[i], EOS] for i in batch]
+                lengths = torch.tensor([len(ids) for ids in source], device=self.device)
+                with self._evaluating():
+                    log_probabilities, weights = forced_decode(
+                        self.model,
+                        padded(source).to(self.device),
+                        lengths,
+                        padded(target).to(self.device),
+                    )
+                log_probabilities, weights = log_probabilities.cpu(), to_float32(weights).cpu()
+                for row, line in enumerate(batch):
+                    end = len(target[row])
+                    yield ForcedPair(
+                        line,
+                        target[row],
+                        log_probabilities[row, :end],
+                        weights[row, :end, : len(source[row])],
+                    )
+                bar.update(len(batch))
+
     def read(self, sentence: str, line: int = 1) -> list[str]:
         """The pieces that the model reads of a sentence, cut at ``max_pieces`` with a warning."""
-        # Half of a surrogate pair, which a Python string may hold, is no text.
-        pieces = self.source.tokenizer.tokenize(sentence.encode("utf-8", "replace").decode("utf-8"))
+        pieces = self.source.tokenizer.tokenize(_valid(sentence))
         if len(pieces) > self.max_pieces:
             log.warning(
                 "Line %d has %d pieces; only the first %d are translated "
@@ -378,14 +462,18 @@ def _search(
     return config or DecodingConfig(**settings)
 
 
-def _sentences(text: Any, call: str) -> list[str]:
-    """The strings of an iterable; UserError for anything else."""
-    usual = f'give a string, {call}("a dog"), or strings, {call}(["a dog", "a cat"])'
-    if isinstance(text, bytes) or not isinstance(text, Iterable):
-        raise UserError(f"{shortened(text)} is of type {type(text).__name__}; {usual}.")
+def _valid(text: str) -> str:
+    """Without half of a surrogate pair, which a Python string may hold, but is no text."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _sentences(text: Any, usual: str) -> list[str]:
+    """The strings of an iterable; for anything else UserError, which names the ``usual`` call."""
+    if isinstance(text, str | bytes) or not isinstance(text, Iterable):
+        raise UserError(f"{shortened(text)} is of type {type(text).__name__}; call {usual}.")
     sentences = list(text)
     for place, each in enumerate(sentences):
         if not isinstance(each, str):
             kind = type(each).__name__
-            raise UserError(f"text[{place}]={shortened(each)} is of type {kind}; {usual}.")
+            raise UserError(f"text[{place}]={shortened(each)} is of type {kind}; call {usual}.")
     return sentences

@@ -100,6 +100,32 @@ def test_settings_of_the_search_are_keywords():
             translator.translate(sentence, **wrong)
 
 
+def test_given_translations_are_scored_as_the_search_scores_its_own():
+    translator, pairs, expected = chance(), [], []
+    sources = ["der hund", "heim", "hund heim der", "xyz heim", "der der"]
+    for source in sources:
+        found = translator.translate(source, beam=4, n_best=4, length_penalty=0.0)
+        for one in [found, *found.alternatives]:
+            if one.text and not one.capped:
+                pairs.append((source, one.text))
+                expected.append(pytest.approx(one.log_probability, abs=1e-4))
+    assert len({len(text.split()) for _, text in pairs}) > 1
+    given, texts = zip(*pairs, strict=True)
+    assert translator.score(iter(given), texts, batch_size=2) == expected
+    assert translator.score(*pairs[-1]) == expected[-1]
+    assert np.isnan(translator.score(["", "der", "der"], ["der", " ", "hund"])).tolist() == [
+        1,
+        1,
+        0,
+    ]
+
+
+@pytest.mark.parametrize("pair", [("der", ["der"]), (["der"], "der"), (["der"], []), (b"a", "a")])
+def test_sides_that_make_no_pairs_are_refused(pair):
+    with pytest.raises(UserError, match=r"score\(|pairs"):
+        echo().score(*pair)
+
+
 def test_a_loaded_translator_shows_what_it_is(tmp_path):
     folder = save_tiny(tmp_path / "tiny", "concat")
     translator = Translator.load(folder, "cpu")
