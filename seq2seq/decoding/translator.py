@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import DecodingConfig, nearest
-from seq2seq.data.tokenization import TextCodec
+from seq2seq.data.tokenization import WORD_START, TextCodec
 from seq2seq.data.vocabulary import EOS, PAD, SPECIALS, UNK
 from seq2seq.decoding.beam_search import beam_search
 from seq2seq.decoding.decoder_session import Ensemble, SearchResult, average_weights, forced_decode
@@ -51,6 +51,9 @@ class Hypothesis:
     attention."""
     alternatives: list["Hypothesis"] = field(default_factory=list)
     """The others of the ``n_best``, best first (samples: in the order drawn)."""
+    unknown: list[str] = field(default_factory=list)
+    """Source words that the model reads as ``<unk>``, each once; of a vocabulary of subwords the
+    parts of words that it cannot make."""
 
 
 class ForcedPair(NamedTuple):
@@ -340,14 +343,17 @@ class Translator:
         if self.model.attends and (attention or unknown):
             weights = self._weights(source, lengths, results)
         hypotheses = []
-        for pieces, n_best, of_results in zip(read, results, weights, strict=True):
+        for pieces, coded, n_best, of_results in zip(read, ids, results, weights, strict=True):
             best, *others = [
                 make_hypothesis(
                     result, self.target, [*pieces, SPECIALS[EOS]], weight, config.replace_unknown
                 )
                 for result, weight in zip(n_best, of_results, strict=True)
             ]
-            hypotheses.append(replace(best, alternatives=others))
+            # SentencePiece may write the space before a word.
+            words = [p.strip(WORD_START) for p, i in zip(pieces, coded, strict=False) if i == UNK]
+            missing = list(dict.fromkeys(words))
+            hypotheses.append(replace(best, alternatives=others, unknown=missing))
         return hypotheses
 
     def _weights(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from table_model import TableModel
-from tiny_translator import save_tiny
+from tiny_translator import save_tiny, tiny_translator
 from torch import nn
 
 from seq2seq.config import DecodingConfig
@@ -208,6 +208,15 @@ def test_an_unknown_word_is_replaced_by_the_source_word_it_looked_at():
     blind = echo()
     blind.model.attends = False
     assert blind.translate("der xyz läuft", search).text == "der <unk> läuft"
+
+
+def test_the_unknown_words_of_a_source_are_listed():
+    sentences = ["der Hund der xyz Hund", "der hund", "", "hund heim . </s>"]
+    found = echo(max_pieces=4).translate(sentences, GREEDY)
+    assert [one.unknown for one in found] == [["Hund", "xyz"], [], [], [".", "</s>"]]
+    subwords = tiny_translator()
+    assert subwords.translate("a dog and 🎉 dogs").unknown == ["🎉"]
+    assert subwords.translate("catdogs bark").unknown == []
 
 
 def test_the_end_of_the_sentence_is_no_word_to_replace_one_by():
