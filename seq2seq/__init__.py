@@ -8,21 +8,15 @@ each sentence; ``seq2seq.DecodingConfig`` says how to search. Wrong input raises
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from seq2seq.config import DecodingConfig
+from seq2seq.errors import UserError
+
 if TYPE_CHECKING:
-    from seq2seq.config import DecodingConfig
     from seq2seq.decoding.translator import Hypothesis, Translator
-    from seq2seq.errors import UserError
 
     __version__: str
 
 __all__ = ["DecodingConfig", "Hypothesis", "Translator", "UserError", "__version__"]
-
-_MODULES = {
-    "DecodingConfig": "seq2seq.config",
-    "Hypothesis": "seq2seq.decoding.translator",
-    "Translator": "seq2seq.decoding.translator",
-    "UserError": "seq2seq.errors",
-}
 
 
 def __dir__() -> list[str]:
@@ -31,12 +25,12 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for: PyTorch only with the Translator and its hypotheses."""
-    if name == "__version__":
-        metadata = import_module("importlib.metadata")
-        try:
-            return metadata.version("seq2seq")
-        except metadata.PackageNotFoundError:  # in a checkout that is not installed
-            return "0+unknown"
-    if name not in _MODULES:
+    if name in ("Hypothesis", "Translator"):
+        return getattr(import_module("seq2seq.decoding.translator"), name)
+    if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    metadata = import_module("importlib.metadata")
+    try:
+        return metadata.version("seq2seq")
+    except metadata.PackageNotFoundError:  # in a checkout that is not installed
+        return "0+unknown"

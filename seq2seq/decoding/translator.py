@@ -3,12 +3,14 @@
 import contextlib
 import logging
 import math
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
+from html import escape
 from itertools import islice
 from pathlib import Path
 from reprlib import repr as shortened
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import torch
 from jaxtyping import Float, Int
@@ -17,7 +19,7 @@ from tqdm import tqdm
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import DecodingConfig, nearest
-from seq2seq.data.tokenization import WORD_START, TextCodec
+from seq2seq.data.tokenization import WORD_START, TextCodec, Tokenizer
 from seq2seq.data.vocabulary import EOS, PAD, SPECIALS, UNK
 from seq2seq.decoding.beam_search import beam_search
 from seq2seq.decoding.decoder_session import Ensemble, SearchResult, average_weights, forced_decode
@@ -25,6 +27,9 @@ from seq2seq.device import choose_device, choose_precision, mixed_precision
 from seq2seq.errors import UserError
 from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
+
+if TYPE_CHECKING:
+    import matplotlib.figure
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +59,43 @@ class Hypothesis:
     unknown: list[str] = field(default_factory=list)
     """Source words that the model reads as ``<unk>``, each once; of a vocabulary of subwords the
     parts of words that it cannot make."""
+    source: str = ""
+    """The sentence that was translated."""
+    tokenizers: tuple[Tokenizer, Tokenizer] | None = field(default=None, repr=False, compare=False)
+    """Of source and target, to merge pieces to words."""
+
+    def plot(self) -> "matplotlib.figure.Figure":
+        """The attention map, word by word; ``plot().savefig("map.png")`` writes it.
+
+        Raises:
+            UserError: there are no weights to draw.
+        """
+        # Here, not above: only this picture needs a package that imports this one.
+        from seq2seq.decoding.word_links import attention_by_word
+        from seq2seq.evaluation.translations import AttentionMap
+        from seq2seq.report.attention_figure import map_figure
+        from seq2seq.report.style import styled
+
+        if self.attention is None or not self.tokenizers or not self.pieces:
+            raise UserError("No weights to draw; give attention=True, and a model with attention.")
+        pieces = self.source_pieces[:-1], self.pieces
+        words = attention_by_word(self.attention, pieces, self.tokenizers)
+        drawn = AttentionMap(0, words.source, words.target, words.weights.tolist())
+        with styled():
+            return map_figure(drawn, f"Score {self.score:.3f}")
+
+    def _repr_html_(self) -> str:
+        """For a notebook: source, translation, score and, where there is one, the map."""
+        score = f"score {self.score:.3f}"
+        shown = f"<p>{escape(self.source)}<br><b>{escape(self.text)}</b><br>{score}</p>"
+        from seq2seq.report.style import render
+
+        try:
+            svg = b64encode(render(self.plot, forms=["svg"])["svg"]).decode()
+        except UserError:
+            return shown
+        # As an image: its style rules stay its own, and notebook viewers show it.
+        return f'{shown}<img alt="Attention" width="640" src="data:image/svg+xml;base64,{svg}">'
 
 
 class ForcedPair(NamedTuple):
@@ -92,10 +134,7 @@ class Translator:
         """The models, languages, sizes and device, and the checkpoints."""
         models = self.model.models if isinstance(self.model, Ensemble) else [self.model]
         kinds = ", ".join(type(model.decoder.attention).__name__ for model in models)
-        sides = [
-            f"{side.language} ({len(side.vocabulary):,} pieces)"
-            for side in (self.source, self.target)
-        ]
+        sides = [f"{c.language} ({len(c.vocabulary):,} pieces)" for c in (self.source, self.target)]
         size = f"{self.model.parameter_counts()['total']:,} parameters on {self.device}"
         folders = ", ".join(map(str, self.checkpoints)) or "memory"
         return f"<Translator {' -> '.join(sides)}, {kinds}, {size}, from {folders}>"
@@ -188,9 +227,9 @@ class Translator:
         Raises:
             UserError: ``text`` is something else, or a setting is unknown or not valid.
         """
-        search = _search(config, settings, ("attention", "progress", "first_line"))
+        search = _search(config, settings)
         usual = 'translate("a dog") or translate(["a dog", "a cat"])'
-        sentences = [text] if isinstance(text, str) else _sentences(text, usual)
+        sentences = _sentences(text, usual)
         with _bar(len(sentences), progress) as bar:
             found = self._translate(sentences, search, attention, first_line, bar)
         return found[0] if isinstance(text, str) else found
@@ -217,7 +256,7 @@ class Translator:
             progress: what a bar on a terminal says of the work; empty for no bar.
             total: how many lines there are, for the bar; None where it is not known.
         """
-        search = _search(config, settings, ("attention", "chunk", "progress", "total"))
+        search = _search(config, settings)
         reader, line = iter(lines), 1
         with _bar(total, progress) as bar:
             while part := list(islice(reader, chunk)):
@@ -228,7 +267,7 @@ class Translator:
         self, text: list[str], config: DecodingConfig, attention: bool, first_line: int, bar: tqdm
     ) -> list[Hypothesis]:
         read = [self.read(sentence, line) for line, sentence in enumerate(text, first_line)]
-        hypotheses = [Hypothesis("", 0.0, 0.0, [], False)] * len(text)
+        hypotheses = [Hypothesis("", 0.0, 0.0, [], False, source=sentence) for sentence in text]
         # Sentences of like length share a batch; the longest first, to run out of memory early.
         order = sorted((i for i, pieces in enumerate(read) if pieces), key=lambda i: -len(read[i]))
         bar.update(len(text) - len(order))  # blank lines are done
@@ -236,43 +275,36 @@ class Translator:
             for start in range(0, len(order), config.batch_size):
                 batch = order[start : start + config.batch_size]
                 lines = [first_line + i for i in batch]
-                of_batch = self._translate_batch([read[i] for i in batch], lines, config, attention)
+                texts, pieces = [text[i] for i in batch], [read[i] for i in batch]
+                of_batch = self._translate_batch(texts, pieces, lines, config, attention)
                 for i, hypothesis in zip(batch, of_batch, strict=True):
                     hypotheses[i] = hypothesis
                 bar.update(len(batch))
         return hypotheses
 
-    @overload
-    def score(  # type: ignore[overload-overlap]  # a str is an iterable of strings, too
-        self, source: str, target: str, *, batch_size: int = 64
-    ) -> float: ...
+    @overload  # a str is an iterable of strings, too
+    def score(self, source: str, target: str) -> float: ...  # type: ignore[overload-overlap]
 
     @overload
-    def score(
-        self, source: Iterable[str], target: Iterable[str], *, batch_size: int = 64
-    ) -> list[float]: ...
+    def score(self, source: Iterable[str], target: Iterable[str]) -> list[float]: ...
 
-    def score(self, source: Any, target: Any, *, batch_size: int = 64) -> float | list[float]:
+    def score(self, source: Any, target: Any) -> float | list[float]:
         """The log-probability of given translations, in nats: of all pieces and the end.
 
-        Two strings give a number, two iterables of strings a list. It is NaN where a side is blank;
+        Two strings give a number, iterables of strings a list. It is NaN where a side is blank;
         an unknown word counts as ``<unk>``.
 
         Raises:
             UserError: the sides are something else, or not of one length.
         """
-        usual = (
-            'score("a dog", "ein Hund") or score(["a dog", "a cat"], ["ein Hund", "eine Katze"])'
-        )
-        if one := isinstance(source, str) and isinstance(target, str):
-            source, target = [source], [target]
+        usual = 'score("a dog", "ein Hund") or score(["a dog"], ["ein Hund"])'
         sources, targets = _sentences(source, usual), _sentences(target, usual)
         if len(sources) != len(targets):
             raise UserError(f"{len(sources)} sources and {len(targets)} translations; give pairs.")
         scores = [math.nan] * len(sources)
-        for forced in self.force(sources, targets, batch_size):
+        for forced in self.force(sources, targets, DecodingConfig.batch_size):
             scores[forced.line] = float(forced.log_probabilities.double().sum())
-        return scores[0] if one else scores
+        return scores[0] if isinstance(source, str) and isinstance(target, str) else scores
 
     def force(
         self, sources: Sequence[str], targets: Sequence[str], batch_size: int, progress: str = ""
@@ -293,21 +325,14 @@ class Translator:
                 source = [[*source_ids[i][: self.max_pieces], EOS] for i in batch]
                 target = [[*target_ids[i], EOS] for i in batch]
                 lengths = torch.tensor([len(ids) for ids in source], device=self.device)
+                read, given = (padded(side).to(self.device) for side in (source, target))
                 with self._evaluating():
-                    log_probabilities, weights = forced_decode(
-                        self.model,
-                        padded(source).to(self.device),
-                        lengths,
-                        padded(target).to(self.device),
-                    )
-                log_probabilities, weights = log_probabilities.cpu(), to_float32(weights).cpu()
+                    forced = forced_decode(self.model, read, lengths, given)
+                gained, weights = forced.log_probabilities.cpu(), to_float32(forced.weights).cpu()
                 for row, line in enumerate(batch):
-                    end = len(target[row])
+                    end, last = len(target[row]), len(source[row])
                     yield ForcedPair(
-                        line,
-                        target[row],
-                        log_probabilities[row, :end],
-                        weights[row, :end, : len(source[row])],
+                        line, target[row], gained[row, :end], weights[row, :end, :last]
                     )
                 bar.update(len(batch))
 
@@ -325,7 +350,12 @@ class Translator:
         return pieces[: self.max_pieces]
 
     def _translate_batch(
-        self, read: list[list[str]], lines: list[int], config: DecodingConfig, attention: bool
+        self,
+        texts: list[str],
+        read: list[list[str]],
+        lines: list[int],
+        config: DecodingConfig,
+        attention: bool,
     ) -> list[Hypothesis]:
         lengths = torch.tensor([len(pieces) + 1 for pieces in read], device=self.device)
         ids = [[*self.source.vocabulary.encode(pieces), EOS] for pieces in read]
@@ -342,18 +372,22 @@ class Translator:
         weights: Sequence[Sequence[Tensor | None]] = [[None] * len(r) for r in results]
         if self.model.attends and (attention or unknown):
             weights = self._weights(source, lengths, results)
-        hypotheses = []
-        for pieces, coded, n_best, of_results in zip(read, ids, results, weights, strict=True):
-            best, *others = [
-                make_hypothesis(
-                    result, self.target, [*pieces, SPECIALS[EOS]], weight, config.replace_unknown
-                )
-                for result, weight in zip(n_best, of_results, strict=True)
-            ]
+        hypotheses, tokenizers = [], (self.source.tokenizer, self.target.tokenizer)
+        for place, pieces in enumerate(read):
+            ended = [*pieces, SPECIALS[EOS]]
             # SentencePiece may write the space before a word.
-            words = [p.strip(WORD_START) for p, i in zip(pieces, coded, strict=False) if i == UNK]
-            missing = list(dict.fromkeys(words))
-            hypotheses.append(replace(best, alternatives=others, unknown=missing))
+            coded = zip(ended, ids[place], strict=True)
+            missing = dict.fromkeys(piece.strip(WORD_START) for piece, i in coded if i == UNK)
+            best, *others = [
+                replace(
+                    make_hypothesis(result, self.target, ended, weight, config.replace_unknown),
+                    unknown=list(missing),
+                    source=texts[place],
+                    tokenizers=tokenizers,
+                )
+                for result, weight in zip(results[place], weights[place], strict=True)
+            ]
+            hypotheses.append(replace(best, alternatives=others))
         return hypotheses
 
     def _weights(
@@ -454,15 +488,12 @@ def _bar(total: int | None, progress: str) -> tqdm:
     return tqdm(total=total, unit=" sentences", desc=progress, disable=None if progress else True)
 
 
-def _search(
-    config: DecodingConfig | None, settings: dict[str, Any], others: Sequence[str]
-) -> DecodingConfig:
-    """``config``, or one of ``settings``; ``others`` are the call's own keywords."""
+def _search(config: DecodingConfig | None, settings: dict[str, Any]) -> DecodingConfig:
+    """``config``, or one of ``settings``."""
     names = [one.name for one in fields(DecodingConfig)]
-    for key in settings:
-        if key not in names:
-            near = nearest(key, [*names, *others])
-            raise UserError(f"{key} is not a setting of the search; nearest valid: {near}.")
+    for key in settings.keys() - names:
+        near = nearest(key, [*names, "attention"])
+        raise UserError(f"{key} is not a setting of the search; nearest valid: {near}.")
     if config and settings:
         raise UserError(f"Give a DecodingConfig or {min(settings)}=..., and not both.")
     return config or DecodingConfig(**settings)
@@ -474,10 +505,10 @@ def _valid(text: str) -> str:
 
 
 def _sentences(text: Any, usual: str) -> list[str]:
-    """The strings of an iterable; for anything else UserError, which names the ``usual`` call."""
-    if isinstance(text, str | bytes) or not isinstance(text, Iterable):
+    """The strings given, or the one; for anything else UserError, which names the usual call."""
+    if isinstance(text, bytes) or not isinstance(text, Iterable):
         raise UserError(f"{shortened(text)} is of type {type(text).__name__}; call {usual}.")
-    sentences = list(text)
+    sentences = [text] if isinstance(text, str) else list(text)
     for place, each in enumerate(sentences):
         if not isinstance(each, str):
             kind = type(each).__name__

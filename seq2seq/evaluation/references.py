@@ -6,9 +6,6 @@ set, here on any test set and by source length: unlike BLEU it does not depend o
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import groupby
-from operator import itemgetter
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -17,7 +14,7 @@ from torch import Tensor
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.data.vocabulary import UNK
 from seq2seq.decoding.translator import ForcedPair, Translator
-from seq2seq.decoding.word_links import Link, strongest_links, word_weights
+from seq2seq.decoding.word_links import Link, WordAttention, attention_by_word, strongest_links
 from seq2seq.errors import UserError
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
 
@@ -124,23 +121,7 @@ def draw_maps(
     return maps
 
 
-class _ByWord(NamedTuple):
-    """The attention of a forced pair merged to words, without the ends of the sentences."""
-
-    source: list[str]
-    """As the model counts words: those between spaces, or Moses's."""
-    target: list[str]
-    weights: Float[Tensor, "J I"]
-    """Without the words of the source that were cut off."""
-
-
-def _by_word(translator: Translator, forced: ForcedPair, source: str, target: str) -> _ByWord:
-    numbers, words = [], []
-    for codec, text in ((translator.source, source), (translator.target, target)):
-        pieces = codec.tokenizer.tokenize(text)
-        numbers.append(codec.tokenizer.words(pieces))
-        groups = groupby(zip(numbers[-1], pieces, strict=True), key=itemgetter(0))
-        of_word = [[piece for _, piece in group] for _, group in groups]
-        words.append([codec.tokenizer.detokenize(pieces) for pieces in of_word])
-    read = numbers[0][: translator.max_pieces]
-    return _ByWord(words[0], words[1], word_weights(forced.weights[:-1], read, numbers[1]))
+def _by_word(translator: Translator, forced: ForcedPair, source: str, target: str) -> WordAttention:
+    tokenizers = translator.source.tokenizer, translator.target.tokenizer
+    pieces = [one.tokenize(text) for one, text in zip(tokenizers, (source, target), strict=True)]
+    return attention_by_word(forced.weights[:-1], pieces, tokenizers)

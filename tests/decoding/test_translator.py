@@ -1,5 +1,6 @@
 """Text in, text out, with a model that echoes its source."""
 
+import base64
 import logging
 
 import numpy as np
@@ -111,7 +112,7 @@ def test_given_translations_are_scored_as_the_search_scores_its_own():
                 expected.append(pytest.approx(one.log_probability, abs=1e-4))
     assert len({len(text.split()) for _, text in pairs}) > 1
     given, texts = zip(*pairs, strict=True)
-    assert translator.score(iter(given), texts, batch_size=2) == expected
+    assert translator.score(iter(given), texts) == expected
     assert translator.score(*pairs[-1]) == expected[-1]
     assert np.isnan(translator.score(["", "der", "der"], ["der", " ", "hund"])).tolist() == [
         1,
@@ -120,7 +121,7 @@ def test_given_translations_are_scored_as_the_search_scores_its_own():
     ]
 
 
-@pytest.mark.parametrize("pair", [("der", ["der"]), (["der"], "der"), (["der"], []), (b"a", "a")])
+@pytest.mark.parametrize("pair", [("der", ["der", "der"]), (["der"], []), (b"a", "a")])
 def test_sides_that_make_no_pairs_are_refused(pair):
     with pytest.raises(UserError, match=r"score\(|pairs"):
         echo().score(*pair)
@@ -181,6 +182,29 @@ def test_a_hypothesis_is_one_line_whatever_its_pieces_hold():
     [found] = translator.translate([sentence], GREEDY)
     assert found.text.splitlines() == [found.text]
     assert found.text == "der hund läuft heim 🐕 a b c d e  f g"
+
+
+def test_the_map_shows_the_words_of_source_and_translation():
+    found = echo().translate("der hund läuft <b>", GREEDY, attention=True)
+    [axes] = found.plot().axes
+    for axis, words in ((axes.xaxis, "der hund läuft <b>"), (axes.yaxis, "der hund läuft <unk>")):
+        assert [label.get_text() for label in axis.get_ticklabels()] == words.split()
+    np.testing.assert_array_equal(axes.images[0].get_array(), np.eye(4))  # where the echo looks
+    page, _, encoded = found._repr_html_().partition("svg+xml;base64,")
+    assert "der hund läuft &lt;b&gt;" in page
+    assert b"<svg" in base64.b64decode(encoded.partition('"')[0])
+    subwords = tiny_translator().translate("a barking dog", n_best=2, attention=True)
+    [axes] = subwords.alternatives[0].plot().axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "barking", "dog"]
+
+
+def test_without_weights_there_is_no_map():
+    translator, blind = echo(), tiny_translator("fixed")
+    for found in (translator.translate("der"), blind.translate("a dog", attention=True)):
+        assert "<img" not in found._repr_html_()
+        with pytest.raises(UserError, match="attention=True"):
+            found.plot()
+    assert translator.translate("", attention=True)._repr_html_()
 
 
 @pytest.mark.parametrize("sample", [False, True])
