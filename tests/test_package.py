@@ -1,6 +1,7 @@
 """What an import costs, and what lies in the package that pip installs."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -71,3 +72,17 @@ def test_the_installed_command_runs_each_script(installed, tmp_path):
     refused = seq2seq("trian")
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
     assert "train" in refused.stderr
+
+
+def test_make_installs_what_its_target_needs():
+    def steps(target: str, *variables: str) -> str:
+        command = ["make", "-nB", target, *variables]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8").stdout
+
+    for target, extra in {"test": "dev", "lint": "dev", "docs": "docs"}.items():
+        assert f".[{extra}]" in steps(target)
+    assert ".[" not in steps("install")
+    first, second = re.findall("pip install .*", steps("install", "TORCH_INDEX=http://a/whl"))
+    assert "--index-url http://a/whl torch ||" in first
+    assert "-e ." in second
+    assert "--index-url" not in second + steps("install", "TORCH_INDEX=")
