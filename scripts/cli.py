@@ -13,7 +13,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import hydra
+try:
+    import hydra
+except ModuleNotFoundError as error:
+    sys.exit(
+        f"error: {error.name} is not installed here; run make install, then "
+        "source .venv/bin/activate."
+    )
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -231,7 +237,7 @@ def exit_status() -> Iterator[None]:
             "for the same update), decoding.batch_size or model, or free some memory."
         )
     except Interrupted as stop:
-        command = shlex.join(["python", *sys.argv])
+        command = shlex.join(sys.orig_argv)
         again = command if process_count() == 1 else "torchrun ..."
         log.info("%s To go on, run the same command again: %s", stop, again)
         sys.exit(stop.status)

@@ -219,6 +219,13 @@ def test_help_and_a_refusal_come_without_importing_torch(tmp_path, argument):
     assert not list(tmp_path.iterdir())
 
 
+def test_without_the_environment_one_line_says_how_to_make_it():
+    train = [sys.executable, "-S", "-E", str(ROOT / "scripts" / "train.py")]  # without packages
+    done = subprocess.run(train, capture_output=True, encoding="utf-8")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "make install" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("error", "status"),
     [

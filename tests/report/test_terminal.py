@@ -87,7 +87,17 @@ def test_colour_only_on_a_terminal_that_wants_it(comparison, monkeypatch, no_col
     assert "| words" in piped
 
 
-def test_the_best_system_with_a_checkpoint_is_the_one_to_try(comparison, tmp_path):
+@pytest.mark.parametrize(
+    ("started", "start"),
+    [
+        (["python", "scripts/reproduce.py"], " scripts/translate.py"),
+        (["python", "/no/such/bin/seq2seq", "reproduce"], "seq2seq translate"),
+    ],
+)
+def test_the_best_system_with_a_checkpoint_is_the_one_to_try(
+    comparison, tmp_path, monkeypatch, started, start
+):
+    monkeypatch.setattr(sys, "orig_argv", started)
     assert "translate.py" not in screen({"a": comparison}, colour=False)
     worse, better = comparison.systems
     for system in (worse, better):
@@ -99,3 +109,4 @@ def test_the_best_system_with_a_checkpoint_is_the_one_to_try(comparison, tmp_pat
         worse, better = (system, better) if system.name == worse.name else (worse, system)
         text = screen({"a": replace(comparison, systems=[worse, better])}, colour=False)
         assert f"checkpoint={run}" in text
+        assert f"{start} \\\n" in text
