@@ -62,7 +62,7 @@ class Hypothesis:
     source: str = ""
     """The sentence that was translated."""
     tokenizers: tuple[Tokenizer, Tokenizer] | None = field(default=None, repr=False, compare=False)
-    """Of source and target, to merge pieces to words."""
+    """Of source and target, to merge pieces to words; None where ``attention`` is None."""
 
     def plot(self) -> "matplotlib.figure.Figure":
         """The attention map, word by word; ``plot().savefig("map.png")`` writes it.
@@ -383,7 +383,7 @@ class Translator:
                     make_hypothesis(result, self.target, ended, weight, config.replace_unknown),
                     unknown=list(missing),
                     source=texts[place],
-                    tokenizers=tokenizers,
+                    tokenizers=None if weight is None else tokenizers,
                 )
                 for result, weight in zip(results[place], weights[place], strict=True)
             ]
