@@ -27,21 +27,19 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> Path:
     sizes = {"valid": config.valid_pairs, "test": config.test_pairs}
     if own.is_dir() and not any(sizes.values()):
         return own
-    found = {split: _find(config, own, split) for split in sizes}
-    for split, files in found.items():
-        if sizes[split] and files:
-            raise UserError(f"{files[0]} is there; leave corpus.{split}_pairs out, or remove it.")
-    if absent := [split for split in sizes if not (sizes[split] or found[split])]:
-        raise UserError(
-            f"{own} has no {' and no '.join(absent)} text; give "
-            f"{' '.join(f'corpus.{split}_pairs=500' for split in absent)} to take it from the "
-            "training text."
-        )
-    kept = found["valid"] + found["test"]
+    kept: list[Path] = []
+    for split, size in sizes.items():
+        found = _find(config, own, split)
+        if bool(found) == bool(size):
+            raise UserError(
+                f"{own}: give either {split} files or corpus.{split}_pairs=500, to take them from "
+                "the training text; one file needs corpus.valid_pairs=500 corpus.test_pairs=500."
+            )
+        kept += found
     texts = [own] if own.is_file() else _find(config, own, "train")
     if own.is_dir() and len(texts) < len(SIDES):
         raise UserError(f"{own} lacks train.{config.source} or train.{config.target}.")
-    recipe = [RULES, sizes, *map(file_state, [*texts, *kept])]
+    recipe = [RULES, sizes, *map(file_state, texts + kept)]
 
     def fill(folder: Path) -> None:
         for path in kept:
@@ -87,8 +85,5 @@ def _pairs(texts: list[Path]) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(read_lines(texts[0]), start=1):
         source, *targets = line.split("\t")
         if len(targets) != 1:
-            raise UserError(
-                f"{texts[0]}, line {number} has {len(targets)} tabs; a line must be a sentence, a "
-                "tab and its translation."
-            )
+            raise UserError(f"{texts[0]}, line {number} is not a sentence, a tab, its translation.")
         yield source, targets[0]
