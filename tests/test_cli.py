@@ -66,37 +66,31 @@ def test_a_bad_override_is_one_sentence(script, override, match):
     assert "\n" not in str(caught.value)
 
 
-ELSEWHERE = [
-    ("lr=1", "training.optimizer.learning_rate"),
-    ("training.lr=1", "training.optimizer.learning_rate"),
-    ("optimizer.lr=1", "training.optimizer.learning_rate"),
-    ("learning_rate=1", "training.optimizer.learning_rate"),
-    ("epochs=3", "training.max_epochs"),
-    ("hidden=8", "model.encoder.hidden_size"),
-    ("hidden_size=8", "model.decoder.hidden_size"),
-    ("num_layers=2", "model.decoder.layers"),
-    ("batch=8", "training.batch_size"),
-    ("bs=8", "training.batch_size"),
-    ("device=gpu", "training.device"),
-    ("gpu=0", "training.device"),
-    ("patience=3", "training.patience"),
-    ("dropout=0.1", "model.dropout"),
-    ("vocab_size=100", "tokenization.vocabulary_size"),
-    ("src=en", "corpus.source"),
-    ("embedding_size=8", "model.embedding_dim"),
-    ("attention=dot", "model.attention.kind"),
-    # values; the first choice named is the one of that meaning
-    ("system=bahdanau", "valid: additive"),
-    ("model.attention.kind=luong", "valid: general, .*dot"),
-    ("training.device=gpu", "valid: cuda, .*auto"),
-    ("tokenization=bpe", "valid: sentencepiece"),
-]
+ELSEWHERE = {
+    "lr training.lr optimizer.lr learning_rate": "training.optimizer.learning_rate",
+    "epochs": "training.max_epochs",
+    "hidden hidden_size": "model.encoder.hidden_size, model.decoder.hidden_size",
+    "num_layers": "model.encoder.layers, model.decoder.layers",
+    "batch bs": "training.batch_size",
+    "device gpu cuda": "training.device",
+    "vocab vocab_size": "tokenization.vocabulary_size",
+    "patience": "training.patience",
+    "src": "corpus.source",
+    "embeddings": "model.embedding_dim",
+    "attention": "model.attention.kind",
+    # values: the first that is named is the one meant, and the others follow
+    "system=bahdanau": "additive, .*dot",
+    "model.attention.kind=luong": "general, .*dot",
+    "training.device=gpu": "cuda, .*auto",
+}
 
 
-@pytest.mark.parametrize(("override", "key"), ELSEWHERE)
-def test_a_name_from_elsewhere_leads_to_the_setting(override, key):
-    with pytest.raises(UserError, match=rf"\b{key}\b"):
-        compose_config("train", [override])
+@pytest.mark.parametrize(
+    ("given", "meant"), [(one, meant) for many, meant in ELSEWHERE.items() for one in many.split()]
+)
+def test_a_name_from_elsewhere_leads_to_the_setting(given, meant):
+    with pytest.raises(UserError, match=rf"valid: {meant}\b"):
+        compose_config("train", [given if "=" in given else f"{given}=1"])
 
 
 def test_the_chosen_system_is_merged_into_the_rest_of_the_command_line():

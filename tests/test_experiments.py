@@ -76,11 +76,9 @@ def test_figure2_resumes_after_a_kill_and_ends_with_the_same_report(europarl, tm
 
 @pytest.mark.slow
 def test_smoke_runs_all_stages_as_it_is(tmp_path):
-    assert "| no-attention |" in run(tmp_path, "reproduce", "experiment=smoke").stdout
-    made = tmp_path / "outputs" / "smoke"
-    trained = made.glob("*/seed-1/evaluations/test-beam2/scores.json")
-    assert {path.parents[3].name for path in trained} == {"attention", "no-attention"}
-    assert (made / "comparison" / "test-beam2" / "page.html").is_file()
+    printed = run(tmp_path, "reproduce", "experiment=smoke").stdout
+    assert "| no-attention | attention |" in printed
+    assert (tmp_path / "outputs/smoke/comparison/test-beam2/page.html").is_file()
 
 
 @pytest.mark.slow

@@ -14,22 +14,11 @@ LARGEST = 2**63 - 1
 
 
 KEYS = {
-    "attention": "attention.kind",
-    "batch": "batch_size",
-    "bs": "batch_size",
-    "ckpt": "checkpoint",
-    "cuda": "device",
-    "gpu": "device",
-    "lr": "learning_rate",
-    "max_steps": "max_updates",
-    "optim": "optimizer.kind",
-    "optimizer": "optimizer.kind",
-    "src": "source",
-    "steps": "max_updates",
-    "tgt": "target",
-    "trg": "target",
+    "attention": "attention.kind", "batch": "batch_size", "bs": "batch_size", "ckpt": "checkpoint",
+    "cuda": "device", "gpu": "device", "lr": "learning_rate", "max_steps": "max_updates",
+    "optimizer": "optimizer.kind", "src": "source", "steps": "max_updates", "tgt": "target",
     "vocab": "vocabulary_size",
-}
+}  # fmt: skip
 """What the end of a key is called elsewhere -> what it is called here."""
 VALUES = {"bahdanau": "additive", "bpe": "sentencepiece", "gpu": "cuda", "luong": "general"}
 """What a choice is called elsewhere -> what it is called here."""
@@ -48,10 +37,9 @@ def nearest_keys(key: str, valid: Iterable[str]) -> str:
     last = key.rpartition(".")[2]
     last = KEYS.get(last, last)
 
-    def likeness(name: str) -> tuple[float, float]:
-        parts = (last, name.rpartition(".")[2]), (key, name)
-        ends, whole = (difflib.SequenceMatcher(None, *pair).ratio() for pair in parts)
-        return ends, whole
+    def likeness(name: str) -> list[float]:
+        pairs = (last, name.rpartition(".")[2]), (key, name)
+        return [difflib.SequenceMatcher(None, *pair).ratio() for pair in pairs]
 
     ranked = sorted(valid, key=likeness, reverse=True)
     same = [name for name in ranked if f".{name}".endswith(f".{last}")]

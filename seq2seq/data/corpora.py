@@ -69,8 +69,7 @@ def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, Par
 def _folder(config: CorpusConfig, corpora: Path) -> Path:
     """The folder with the texts of a corpus, which the module of its kind makes if need be."""
     own = None if config.directory is None else Path(config.directory).expanduser()
-    one_file = isinstance(config, FilesCorpus) and own is not None and own.is_file()
-    if own is not None and not own.is_dir() and not one_file:
+    if own and not (own.is_dir() or (own.is_file() and isinstance(config, FilesCorpus))):
         raise UserError(f"corpus.directory={config.directory} is not a folder; check the path.")
     kind = import_module(f"seq2seq.data.{config.kind}")
     folder: Path = kind.text_folder(config, own, corpora / config.kind)

@@ -13,7 +13,7 @@ import shutil
 import tarfile
 import zlib
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -137,17 +137,8 @@ def clean_and_split(
         config.valid_pairs,
         config.test_pairs,
     )
-    with ExitStack() as stack:
-        files = [
-            stack.enter_context(LineWriter(folder / f"{split}.{language}"))
-            for split in WAYS[: TEST + 1]
-            for language in (config.source, config.target)
-        ]
-        pairs = _pairs(config, texts, "splitting")
-        for way, (source, target) in zip(ways.tolist(), pairs, strict=True):
-            if way <= TEST:
-                files[2 * way].write(source)
-                files[2 * way + 1].write(target)
+    languages = config.source, config.target
+    write_splits(folder, languages, ways.tolist(), _pairs(config, texts, "splitting"))
     sizes = np.bincount(ways, minlength=len(WAYS)).tolist()
     counts = {"read": len(ways), **dict(zip(WAYS, sizes, strict=True))}
     settings = {key: getattr(config, key) for key in ("source", "target", "max_words", "max_ratio")}
@@ -186,6 +177,23 @@ def assign(
     labels = np.full(len(pairs), DUPLICATE, np.int8)
     labels[first] = kept
     return labels
+
+
+def write_splits(
+    folder: Path, languages: tuple[str, str], ways: list[int], pairs: Iterable[tuple[str, str]]
+) -> None:
+    """Write those of ``pairs`` that go to a split to its files, {train,valid,test}.<language>."""
+    with ExitStack() as stack:
+        files = {
+            way: [
+                stack.enter_context(LineWriter(folder / f"{WAYS[way]}.{language}"))
+                for language in languages
+            ]
+            for way in {TRAIN, VALID, TEST}.intersection(ways)
+        }
+        for way, pair in zip(ways, pairs, strict=True):
+            for file, line in zip(files.get(way, ()), pair, strict=False):
+                file.write(line)
 
 
 def _pairs(config: EuroparlCorpus, texts: dict[str, Path], what: str) -> Iterator[tuple[str, str]]:

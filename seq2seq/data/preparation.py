@@ -82,7 +82,7 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
         write_json(folder / "manifest.json", {**recipe, **counted})
         subwords = tokenization.vocabulary_size if tokenization.kind == "sentencepiece" else None
         if counted["pairs"]["train"] < FEW_PAIRS and (subwords or 0) >= LARGE_VOCABULARY:
-            log.info("For so few pairs, model=small tokenization.vocabulary_size=2000 is better.")
+            log.info("For so few pairs, try model=small tokenization.vocabulary_size=2000.")
 
     directory = make_folder(data / "prepared" / name, fill)
     try:

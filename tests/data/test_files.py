@@ -1,8 +1,7 @@
 """Validation and test text taken from a training text of the user's, a folder or one file."""
 
-import dataclasses
-import gzip
 import random
+from dataclasses import replace
 
 import pytest
 from samples import SMALL, counts, put
@@ -13,28 +12,22 @@ from seq2seq.data.text import read_aligned
 from seq2seq.errors import UserError
 
 CONFIG = FilesCorpus(source="en", target="fr", valid_pairs=20, test_pairs=30)
+RANDOM = random.Random(1)
+PAIRS = [(f"Source {n} .", f"cible {n} .") for n in range(200)]
+PAIRS += [(source, target + " bis") for source, target in RANDOM.choices(PAIRS, k=80)]
+PAIRS += [(source.upper(), target) for source, target in RANDOM.choices(PAIRS, k=80)]
+PAIRS += [*RANDOM.choices(PAIRS, k=80), ("", "x"), ("x", " ")]
+RANDOM.shuffle(PAIRS)
 
 
-def pairs_with_repeats():
-    rng = random.Random(1)
-    pairs = [(f"Source {n} .", f"cible {n} .") for n in range(200)]
-    pairs += rng.choices(pairs, k=80)
-    pairs += [(source, target + " bis") for source, target in rng.choices(pairs, k=80)]
-    pairs += [(source.upper(), target) for source, target in rng.choices(pairs, k=80)]
-    pairs += [("", "x"), ("x", " ")] * 20
-    rng.shuffle(pairs)
-    return pairs
-
-
-def as_folder(path, pairs):
-    sides = zip(("train.en", "train.fr"), zip(*pairs, strict=True), strict=True)
-    put(path, {name: "".join(f"{line}\n" for line in side).encode() for name, side in sides})
-    return dataclasses.replace(CONFIG, directory=str(path))
-
-
-def as_file(path, pairs):
-    path.write_bytes(gzip.compress("".join(f"{s}\t{t}\n" for s, t in pairs).encode()))
-    return dataclasses.replace(CONFIG, directory=str(path))
+def written(path, pairs=PAIRS):
+    """The config of ``pairs`` in a folder, or in one file."""
+    if path.suffix:
+        path.write_text("".join(f"{s}\t{t}\n" for s, t in pairs))
+    else:
+        sides = ("\n".join(side).encode() for side in zip(*pairs, strict=True))
+        put(path, dict(zip(("train.en", "train.fr"), sides, strict=True)))
+    return replace(CONFIG, directory=str(path))
 
 
 def splits(config, data):
@@ -44,62 +37,52 @@ def splits(config, data):
 
 
 def test_no_source_is_in_two_splits_and_the_rest_is_all_training_text(tmp_path):
-    pairs = pairs_with_repeats()
-    taken = splits(as_folder(tmp_path / "mine", pairs), tmp_path)
+    taken = splits(written(tmp_path / "mine"), tmp_path)
     assert (len(taken["valid"]), len(taken["test"])) == (20, 30)
+    assert set(taken["valid"] + taken["test"]) <= set(PAIRS)
     sources = {name: {source.casefold() for source, _ in taken[name]} for name in taken}
     held_out = sources["valid"] | sources["test"]
     assert len(held_out) == 50
-    assert set(taken["valid"] + taken["test"]) <= set(pairs)
     # Duplicates and empty lines stay in training, where prepare counts them, in their order.
-    assert taken["train"] == [pair for pair in pairs if pair[0].casefold() not in held_out]
-    assert splits(as_file(tmp_path / "mine.tsv.gz", pairs), tmp_path) == taken
-    other = splits(as_folder(tmp_path / "other", sorted(pairs)), tmp_path)
+    assert taken["train"] == [pair for pair in PAIRS if pair[0].casefold() not in held_out]
+    assert splits(written(tmp_path / "mine.tsv"), tmp_path) == taken
+    other = splits(written(tmp_path / "sorted", sorted(PAIRS)), tmp_path)
     assert sources == {name: {source.casefold() for source, _ in other[name]} for name in other}
 
 
-def test_the_test_text_is_found_again_without_making_it_again(tmp_path):
-    config = as_folder(tmp_path / "mine", pairs_with_repeats())
+def test_the_test_text_is_found_again_and_made_again_only_for_another_text(tmp_path):
+    config = written(tmp_path / "mine")
     tests = load_test_sets(config, tmp_path)
-    before = tests["test"].source.stat().st_mtime_ns
     assert load_corpus(config, tmp_path).tests == tests == load_test_sets(config, tmp_path)
-    assert tests["test"].source.stat().st_mtime_ns == before
-    (tmp_path / "mine" / "train.fr").write_text("another text\n" * 480)
+    written(tmp_path / "mine", PAIRS[1:])
     assert load_test_sets(config, tmp_path) != tests
 
 
 def test_a_split_that_is_there_is_kept(tmp_path):
-    config = as_folder(tmp_path, pairs_with_repeats())
-    more = {"test_news.en": b"a\n", "test_news.fr": b"b\n", "test_news.align": b"0-0\n"}
-    put(tmp_path, {"test.source": b"a\n", "test.target": b"b\n", **more})
-    corpus = load_corpus(dataclasses.replace(config, test_pairs=None), tmp_path)
-    assert (counts(corpus)["valid"], corpus.tests.keys()) == (20, {"test", "test_news"})
-    assert corpus.tests["test_news"].alignments is not None
+    put(tmp_path, {"test_a.en": b"a\n", "test_a.fr": b"b\n", "test_a.align": b"0-0\n"})
+    corpus = load_corpus(replace(written(tmp_path), test_pairs=None), tmp_path)
+    assert (counts(corpus)["valid"], counts(corpus)["test_a"]) == (20, 1)
+    assert corpus.tests["test_a"].alignments is not None
 
 
 @pytest.mark.parametrize(
     ("changes", "names"),
     [
         ({"valid_pairs": None, "test_pairs": None}, r"corpus\.valid_pairs=500 corpus\.test_pairs"),
-        (
-            {"directory": "mine.tsv", "valid_pairs": None, "test_pairs": None},
-            r"corpus\.valid_pairs=500 corpus\.test_pairs",
-        ),
         ({"valid_pairs": None}, r"corpus\.valid_pairs=500"),
         ({"valid_pairs": 190}, r"corpus\.valid_pairs=190"),
-        ({"directory": "nothing"}, r"train\.en and train\.fr"),
-        ({"directory": "ready"}, r"valid\.en .*corpus\.valid_pairs"),
-        ({"directory": "empty"}, r"0 distinct"),
-        ({"directory": "mine.tsv"}, r"mine\.tsv, line 2"),
+        ({"directory": "ready"}, r"valid files .*corpus\.valid_pairs"),
+        ({"directory": "no_text"}, r"train\.en"),
+        ({"directory": "no.tsv"}, r"no\.tsv, line 1"),
+        ({"directory": "no.tsv", "test_pairs": None}, r"corpus\.test_pairs=500"),
     ],
 )
 def test_what_cannot_be_split_is_refused(tmp_path, monkeypatch, changes, names):
     monkeypatch.chdir(tmp_path)
-    config = as_folder(tmp_path / "mine", pairs_with_repeats())
+    config = written(tmp_path / "mine")
     put(tmp_path / "ready", SMALL)
-    put(tmp_path / "empty", {"train.en": b"", "train.fr": b""})
-    put(tmp_path, {"mine.tsv": b"a\tb\na b\n"})
-    (tmp_path / "nothing").mkdir()
+    put(tmp_path / "no_text", {"notes": b""})
+    (tmp_path / "no.tsv").write_text("one two")
     with pytest.raises(UserError, match=names):
-        load_corpus(dataclasses.replace(config, **changes), tmp_path)
+        load_corpus(replace(config, **changes), tmp_path)
     assert not list(tmp_path.rglob("*.part"))
