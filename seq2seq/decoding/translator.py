@@ -317,7 +317,7 @@ class Translator:
         source_ids = [self.source.encode(_valid(source)) for source in sources]
         target_ids = [self.target.encode(_valid(target)) for target in targets]
         scored = [i for i in range(len(source_ids)) if source_ids[i] and target_ids[i]]
-        # Translations of like length share a batch; the longest first, to run out of memory early.
+        # Translations of similar length share a batch; the longest first, to run out of memory early.
         scored.sort(key=lambda i: (-len(target_ids[i]), -len(source_ids[i])))
         with _bar(len(scored), progress if scored else "") as bar:
             for start in range(0, len(scored), batch_size):
