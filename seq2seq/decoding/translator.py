@@ -268,7 +268,7 @@ class Translator:
     ) -> list[Hypothesis]:
         read = [self.read(sentence, line) for line, sentence in enumerate(text, first_line)]
         hypotheses = [Hypothesis("", 0.0, 0.0, [], False, source=sentence) for sentence in text]
-        # Sentences of like length share a batch; the longest first, to run out of memory early.
+        # Sentences of similar length share a batch; the longest first: memory runs out early.
         order = sorted((i for i, pieces in enumerate(read) if pieces), key=lambda i: -len(read[i]))
         bar.update(len(text) - len(order))  # blank lines are done
         with self._evaluating():
@@ -317,7 +317,7 @@ class Translator:
         source_ids = [self.source.encode(_valid(source)) for source in sources]
         target_ids = [self.target.encode(_valid(target)) for target in targets]
         scored = [i for i in range(len(source_ids)) if source_ids[i] and target_ids[i]]
-        # Translations of similar length share a batch; the longest first, to run out of memory early.
+        # Translations of similar length share a batch; the longest first: memory runs out early.
         scored.sort(key=lambda i: (-len(target_ids[i]), -len(source_ids[i])))
         with _bar(len(scored), progress if scored else "") as bar:
             for start in range(0, len(scored), batch_size):
