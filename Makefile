@@ -3,20 +3,26 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
+DEV := $(VENV)/installed-dev
 DOCS := $(VENV)/installed-docs
 # compat: a path entry, so that a clone called seq2seq is found from the folder above it, too.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --config-settings editable_mode=compat
+# On Linux, PyPI has PyTorch with gigabytes of CUDA; without an NVIDIA GPU, the index of PyTorch is
+# asked first for the one without. TORCH_INDEX= takes that of PyPI, or gives another index.
+TORCH_INDEX ?= $(shell test "$$(uname)" = Linux && ! command -v nvidia-smi > /dev/null && echo https://download.pytorch.org/whl/cpu)
 
 COMPARE := $(BIN)/python scripts/compare.py
 FIGURE2_CPU := outputs/figure2-cpu/*/seed-1/evaluations
 LIMITS := outputs/figure2-cpu/no-attention-*/seed-1/evaluations
 
-.PHONY: help install reproduce study docs test lint format clean
+.PHONY: help install dev reproduce study docs test lint format clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-11s %s\n", $$1, $$2}'
 
 install: $(STAMP) ## Make the environment in .venv: source .venv/bin/activate
+
+dev: $(DEV) ## Add what tests and style checks need
 
 reproduce: $(STAMP) ## Train both systems on the embedded corpus; print BLEU by length, draw the figure
 	$(BIN)/python scripts/reproduce.py
@@ -37,15 +43,15 @@ study: $(STAMP) ## Train what docs/study.md reports, hours of it, and write its 
 docs: $(DOCS) ## Build the pages of docs/ into site/, and check their links
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-test: $(STAMP) ## Run the tests
+test: $(DEV) ## Run the tests
 	$(BIN)/python -m pytest -n auto
 
-lint: $(STAMP) ## Check style, formatting and types
+lint: $(DEV) ## Check style, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(STAMP) ## Fix what the style checks can fix
+format: $(DEV) ## Fix what the style checks can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -55,8 +61,13 @@ clean: ## Remove the virtual environment and caches; keeps data/ and outputs/
 # Stamped with files, so that a second call does not reinstall.
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) -e '.[dev]'
+	$(if $(TORCH_INDEX),$(PIP) --no-deps --retries 1 --timeout 15 --index-url $(TORCH_INDEX) torch || echo 'Installing the PyTorch of PyPI instead.')
+	$(PIP) -e .
 	touch $(STAMP)
+
+$(DEV): $(STAMP)
+	$(PIP) -e '.[dev]'
+	touch $(DEV)
 
 $(DOCS): $(STAMP)
 	$(PIP) -e '.[docs]'

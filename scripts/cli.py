@@ -13,7 +13,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import hydra
+try:
+    import hydra
+except ModuleNotFoundError as error:
+    sys.exit(
+        f"error: {error.name} is not installed here; run make install, then "
+        "source .venv/bin/activate."
+    )
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -120,7 +126,7 @@ def _experiment_config(name: str, composed: DictConfig, overrides: list[str]) ->
         return _with_system(name, composed, chosen, {"seed": composed.seed}, given)
     names = list(systems)
     if "system" in given:
-        composed.baseline = composed.baselines.get(chosen, composed.baseline)
+        composed.baseline = given.get("baseline", chosen)
         composed.baselines = {}
         names = list(dict.fromkeys([chosen, composed.baseline]))
     seeds = {system: systems[system].get("seeds", composed.seeds) for system in names}
@@ -159,6 +165,7 @@ def _to_dataclass(name: str, composed: DictConfig) -> Any:
 
 def composition_error(error: Exception, name: str) -> str:
     """One sentence for an error of Hydra or OmegaConf: what is wrong, and what would be valid."""
+    given = re.search(r"Could not override '([\w.]+)'", str(error))
     causes: list[BaseException] = [error]
     while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
         causes.append(cause)
@@ -176,7 +183,7 @@ def composition_error(error: Exception, name: str) -> str:
         if isinstance(cause, MissingMandatoryValue) and key:
             return f"{key} is not set; give {key}=..."
         if isinstance(cause, ConfigKeyError | ConfigAttributeError) and key:
-            return _unknown_key(key, cause.parent_node, name)
+            return _unknown_key(given[1] if given else key, cause.parent_node, name)
         if isinstance(cause, OmegaConfBaseException) and key:
             if "is not a ListConfig" in said:
                 return f"{key} is a list; put brackets around its values: {key}=[...]."
@@ -192,9 +199,9 @@ def _unknown_key(key: str, group: Any, name: str) -> str:
     while (above := group._get_parent()) is not None:
         group = above
     settings: Any = OmegaConf.to_container(group)
-    settings.pop("hydra", None)
-    valid = schema.flatten(settings)
-    return f"{key} is not a config key of {name}; nearest valid: {schema.nearest(key, valid)}."
+    valid = schema.flatten({k: v for k, v in settings.items() if k not in ("hydra", "systems")})
+    near = schema.nearest_keys(key, valid)
+    return f"{key} is not a config key of {name}; nearest valid: {near}."
 
 
 @contextlib.contextmanager
@@ -230,7 +237,7 @@ def exit_status() -> Iterator[None]:
             "for the same update), decoding.batch_size or model, or free some memory."
         )
     except Interrupted as stop:
-        command = shlex.join(["python", *sys.argv])
+        command = shlex.join(sys.orig_argv)
         again = command if process_count() == 1 else "torchrun ..."
         log.info("%s To go on, run the same command again: %s", stop, again)
         sys.exit(stop.status)

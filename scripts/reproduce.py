@@ -34,7 +34,7 @@ def main(runs: list[ExperimentConfig]) -> None:
         for evaluation in evaluate(settings):
             name = f"{evaluation.record['test_set']}-{evaluation.record['search']}"
             evaluations.setdefault(name, []).append(str(evaluation.directory))
-    _compare(runs[0], evaluations)
+    _compare(runs, evaluations)
 
 
 def _evaluate_config(run: ExperimentConfig) -> EvaluateConfig:
@@ -60,14 +60,15 @@ def _evaluate_config(run: ExperimentConfig) -> EvaluateConfig:
     )
 
 
-def _compare(run: ExperimentConfig, evaluations: dict[str, list[str]]) -> None:
+def _compare(runs: list[ExperimentConfig], evaluations: dict[str, list[str]]) -> None:
     """Write the comparison of each test set and search, and show them."""
     from seq2seq.report.compare import compare  # imports matplotlib
     from seq2seq.report.terminal import show
 
-    compared = {}
+    compared, run = {}, runs[0]
+    alone = f"{run.system}-" if len({one.system for one in runs}) == 1 else ""
     for name, directories in evaluations.items():
-        output = f"{run.output}/{run.name}/comparison/{name}"
+        output = f"{run.output}/{run.name}/comparison/{alone}{name}"
         compared[output] = compare(
             CompareConfig(
                 evaluations=directories,

@@ -1,4 +1,4 @@
-"""Train one system of an experiment: ``train.py experiment=quickstart system=attention``."""
+"""Train one system of an experiment; resumes where it stopped."""
 
 from pathlib import Path
 

@@ -1,21 +1,36 @@
 """Train, compare and understand recurrent translation models.
 
-``seq2seq.Translator`` translates with what was trained; ``seq2seq.DecodingConfig`` says how.
+``seq2seq.Translator`` translates with what was trained and returns a ``seq2seq.Hypothesis`` for
+each sentence; ``seq2seq.DecodingConfig`` says how to search. Wrong input raises
+``seq2seq.UserError``.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from seq2seq.config import DecodingConfig
-    from seq2seq.decoding.translator import Translator
+from seq2seq.config import DecodingConfig
+from seq2seq.errors import UserError
 
-__all__ = ["DecodingConfig", "Translator"]
+if TYPE_CHECKING:
+    from seq2seq.decoding.translator import Hypothesis, Translator
+
+    __version__: str
+
+__all__ = ["DecodingConfig", "Hypothesis", "Translator", "UserError", "__version__"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for: PyTorch only with the Translator."""
-    modules = {"Translator": "seq2seq.decoding.translator", "DecodingConfig": "seq2seq.config"}
-    if name not in modules:
+    """Import what is asked for: PyTorch only with the Translator and its hypotheses."""
+    if name in ("Hypothesis", "Translator"):
+        return getattr(import_module("seq2seq.decoding.translator"), name)
+    if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(modules[name]), name)
+    metadata = import_module("importlib.metadata")
+    try:
+        return metadata.version("seq2seq")
+    except metadata.PackageNotFoundError:  # in a checkout that is not installed
+        return "0+unknown"

@@ -144,7 +144,7 @@ def find_checkpoint(path: Path) -> Path:
         if folder == best and best.exists():
             raise UserError(f"{MANIFEST} is missing in {best}; {REMEDY}.")
     raise UserError(
-        f"There is no checkpoint at {path}; give a checkpoint folder, which has a {MANIFEST}, or a "
+        f"There is no checkpoint at {path}; give checkpoint=FOLDER: one with a {MANIFEST}, or a "
         "run folder such as outputs/<experiment>/<system>/seed-1."
     )
 

@@ -32,6 +32,12 @@ def file_digest(path: Path) -> str:
         return digest(iter(lambda: file.read(BLOCK), b""))
 
 
+def file_state(path: Path) -> list[str | int]:
+    """Place, size and time of a file: where these are the same, so is the content."""
+    state = path.stat()
+    return [str(path.resolve()), state.st_size, state.st_mtime_ns]
+
+
 def parse_object(content: bytes) -> dict[str, Any]:
     """Decode a JSON object; ValueError for anything else, also for NaN and too deep nesting."""
     try:

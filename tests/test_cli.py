@@ -66,6 +66,33 @@ def test_a_bad_override_is_one_sentence(script, override, match):
     assert "\n" not in str(caught.value)
 
 
+ELSEWHERE = {
+    "lr training.lr optimizer.lr learning_rate": "training.optimizer.learning_rate",
+    "epochs": "training.max_epochs",
+    "hidden hidden_size": "model.encoder.hidden_size, model.decoder.hidden_size",
+    "num_layers": "model.encoder.layers, model.decoder.layers",
+    "batch bs": "training.batch_size",
+    "device gpu cuda": "training.device",
+    "vocab vocab_size": "tokenization.vocabulary_size",
+    "patience": "training.patience",
+    "src": "corpus.source",
+    "embeddings": "model.embedding_dim",
+    "attention": "model.attention.kind",
+    # values: the first that is named is the one meant, and the others follow
+    "system=bahdanau": "additive, .*dot",
+    "model.attention.kind=luong": "general, .*dot",
+    "training.device=gpu": "cuda, .*auto",
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [(one, meant) for many, meant in ELSEWHERE.items() for one in many.split()]
+)
+def test_a_name_from_elsewhere_leads_to_the_setting(given, meant):
+    with pytest.raises(UserError, match=rf"valid: {meant}\b"):
+        compose_config("train", [given if "=" in given else f"{given}=1"])
+
+
 def test_the_chosen_system_is_merged_into_the_rest_of_the_command_line():
     config = compose_config("train", ["system=no-attention", "model.embedding_dim=8"])
     assert isinstance(config, ExperimentConfig)
@@ -82,7 +109,7 @@ def test_a_kind_of_attention_is_a_system_by_itself():
         assert (config.system, config.model.attention.kind) == (kind, kind)
 
 
-def test_reproduce_runs_each_system_with_each_seed_and_one_alone_with_its_baseline():
+def test_reproduce_runs_each_system_with_each_seed_and_a_chosen_one_alone():
     chosen = "experiment=bottleneck_width"
 
     def runs(*more: str) -> list[tuple[int, str]]:
@@ -92,9 +119,14 @@ def test_reproduce_runs_each_system_with_each_seed_and_one_alone_with_its_baseli
     assert runs()[7:] == several  # of their own seeds, after the first of all systems
     assert {seed for seed, _ in runs()[:7]} == {1}
     assert {seed for seed, _ in runs("seeds=[7]")} == {7}
-    pair = compose_config("reproduce", [chosen, "system=with-attention-256", "seeds=[4]"])
+    wide = [chosen, "system=with-attention-256", "seeds=[4]"]
+    (alone,) = compose_config("reproduce", wide)
+    assert alone.system == alone.baseline == "with-attention-256"
+    pair = compose_config("reproduce", [*wide, "baseline=width-256"])
     assert [run.system for run in pair] == ["with-attention-256", "width-256"]
     assert {run.baseline for run in pair} == {"width-256"}
+    (kind,) = compose_config("reproduce", ["system=general"])
+    assert kind.model.attention.kind == "general"
     followed = compose_config("reproduce", ["corpus.seed=${seed}", "seeds=[5]"])
     assert [run.corpus.seed for run in followed] == [5, 5]
 
@@ -179,6 +211,13 @@ def test_help_and_a_refusal_come_without_importing_torch(tmp_path, argument):
     else:
         assert said.startswith("error: training.max_epoch is not a config key")
     assert not list(tmp_path.iterdir())
+
+
+def test_without_the_environment_one_line_says_how_to_make_it():
+    train = [sys.executable, "-S", "-E", str(ROOT / "scripts" / "train.py")]  # without packages
+    done = subprocess.run(train, capture_output=True, encoding="utf-8")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "make install" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,13 @@ def test_figure2_resumes_after_a_kill_and_ends_with_the_same_report(europarl, tm
 
 
 @pytest.mark.slow
+def test_smoke_runs_all_stages_as_it_is(tmp_path):
+    printed = run(tmp_path, "reproduce", "experiment=smoke").stdout
+    assert "| no-attention | attention |" in printed
+    assert (tmp_path / "outputs/smoke/comparison/test-beam2/page.html").is_file()
+
+
+@pytest.mark.slow
 def test_every_kind_of_attention_trains_and_translates(europarl, tmp_path):
     text = ["corpus=files", *europarl[1:], "corpus.source=en", "corpus.target=fr"]
     settings = [*text, *TOY, "model.attention.heads=4", "training.max_updates=3", "beams=[2]"]
@@ -89,9 +96,9 @@ def test_every_kind_of_attention_trains_and_translates(europarl, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_papers_setting_trains_one_system_and_its_baseline(europarl, tmp_path):
+def test_the_papers_setting_trains_one_system_and_a_baseline(europarl, tmp_path):
     settings = [europarl[1], "corpus.train_pairs=100", *TOY, "training.max_updates=5"]
-    settings += ["experiment=paper", "system=RNNsearch-30", "seeds=[2]"]
+    settings += ["experiment=paper", "system=RNNsearch-30", "baseline=RNNencdec-30", "seeds=[2]"]
     assert " RNNsearch-30 |" in run(tmp_path, "reproduce", *settings).stdout
     outputs = tmp_path / "outputs" / "paper"
     trained = {"RNNsearch-30", "RNNencdec-30"}

@@ -1,9 +1,19 @@
-"""What an import costs."""
+"""What an import costs and shows, and what lies in the package that pip installs."""
 
+import importlib.metadata
+import os
+import re
+import shutil
 import subprocess
 import sys
+import zipfile
+from pathlib import Path
 
 import pytest
+
+import seq2seq
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.mark.parametrize(
@@ -14,3 +24,63 @@ def test_the_import_is_cheap(module, absent):
     code = f"import sys, {module}; print({absent} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_the_names_of_the_package_are_its_interface(monkeypatch):
+    for name in dir(seq2seq):
+        assert getattr(seq2seq, name).__doc__
+    assert {"Translator", "Hypothesis", "DecodingConfig", "UserError"} < set(dir(seq2seq))
+
+    def absent(name):
+        raise importlib.metadata.PackageNotFoundError
+
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: f"1.2 of {name}")
+    assert seq2seq.__version__ == "1.2 of seq2seq"
+    monkeypatch.setattr(importlib.metadata, "version", absent)
+    assert "unknown" in seq2seq.__version__
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    """A folder with the unpacked wheel, which was built outside of the repository."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("installed")
+    for folder in ("seq2seq", "configs", "scripts"):
+        shutil.copytree(ROOT / folder, source / folder)
+    for file in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / file, source)
+    code = "from setuptools import build_meta; build_meta.build_wheel('.')"
+    subprocess.run([sys.executable, "-c", code], cwd=source, capture_output=True, check=True)
+    zipfile.ZipFile(next(source.glob("*.whl"))).extractall(target)
+    return target
+
+
+def test_the_wheel_holds_every_file(installed):
+    for folder, place in (("seq2seq", "."), ("scripts", "commands"), ("configs", "configs")):
+        for path in (ROOT / folder).rglob("*.*"):
+            packed = installed / "seq2seq" / place / path.relative_to(ROOT / folder)
+            assert packed.exists() or path.suffix == ".pyc"
+
+
+def test_the_installed_command_runs_each_script(installed, tmp_path):
+    def seq2seq(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", "from seq2seq.command import main; main()", *arguments]
+        env = {**os.environ, "PYTHONPATH": str(installed)}
+        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+
+    overview = seq2seq("--help").stdout
+    for script in {path.stem for path in (ROOT / "scripts").glob("*.py")} - {"cli"}:
+        assert f"\n  {script} " in overview
+    assert "\nmodel: base, small\n" in seq2seq("train", "--help").stdout
+    seq2seq("explain", "examples=[dot]", "output=pictures")
+    assert [path.name for path in tmp_path.iterdir()] == ["pictures"]
+    refused = seq2seq("trian")
+    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+
+
+def test_make_installs_what_its_targets_need():
+    command = ["make", "-nB", "lint", "TORCH_INDEX=http://a/whl"]
+    steps = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
+    torch, package, dev = re.findall("pip install .*", steps)
+    assert "--index-url http://a/whl torch ||" in torch
+    assert package.endswith("-e .")
+    assert "[dev]" in dev

@@ -123,6 +123,7 @@ def test_a_prompt_translates_what_is_typed(checkpoint):
         assert scores == sorted(scores, reverse=True)
         assert shown[3].split()[0] == "links"
         assert "-0 " in shown[3]
+        assert '"à"' in shown[4]
         answer(b"half a line", until=b"line")
         wait_until_it_waits(script)
         assert answer(b"\x03") == "\r\nen> "

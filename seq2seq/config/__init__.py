@@ -5,6 +5,7 @@ group only.
 """
 
 from seq2seq.config.checks import nearest as nearest
+from seq2seq.config.checks import nearest_keys as nearest_keys
 from seq2seq.config.checks import require_choice as require_choice
 from seq2seq.config.corpus import CORPORA as CORPORA
 from seq2seq.config.corpus import CorpusConfig as CorpusConfig

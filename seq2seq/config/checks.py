@@ -13,11 +13,37 @@ LARGEST = 2**63 - 1
 """The largest number that a range without an upper end allows; infinity is not valid."""
 
 
+KEYS = {
+    "attention": "attention.kind", "batch": "batch_size", "bs": "batch_size", "ckpt": "checkpoint",
+    "cuda": "device", "gpu": "device", "lr": "learning_rate", "max_steps": "max_updates",
+    "optimizer": "optimizer.kind", "src": "source", "steps": "max_updates", "tgt": "target",
+    "vocab": "vocabulary_size",
+}  # fmt: skip
+"""What the end of a key is called elsewhere -> what it is called here."""
+VALUES = {"bahdanau": "additive", "bpe": "sentencepiece", "gpu": "cuda", "luong": "general"}
+"""What a choice is called elsewhere -> what it is called here."""
+
+
 def nearest(word: str, choices: Iterable[str]) -> str:
-    """Name the choices closest to ``word``; all of them when none is close and they are few."""
-    names = list(choices)
-    close = difflib.get_close_matches(word, names, cutoff=0.0 if len(names) > 8 else 0.5)
-    return ", ".join(close or names)
+    """Name the choices, the closest to ``word`` first; of more than 16 only three."""
+    names = list(dict.fromkeys(choices))
+    word = VALUES.get(word, word)
+    few = len(names) if len(names) <= 16 else 3
+    return ", ".join(difflib.get_close_matches(word, names, max(few, 1), cutoff=0.0))
+
+
+def nearest_keys(key: str, valid: Iterable[str]) -> str:
+    """Name the ``valid`` keys that end as ``key`` does; else the three with the closest ends."""
+    last = key.rpartition(".")[2]
+    last = KEYS.get(last, last)
+
+    def likeness(name: str) -> list[float]:
+        pairs = (last, name.rpartition(".")[2]), (key, name)
+        return [difflib.SequenceMatcher(None, *pair).ratio() for pair in pairs]
+
+    ranked = sorted(valid, key=likeness, reverse=True)
+    same = [name for name in ranked if f".{name}".endswith(f".{last}")]
+    return ", ".join(same or ranked[:3])
 
 
 def require_choice(key: str, value: str, choices: Collection[str]) -> None:

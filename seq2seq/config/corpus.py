@@ -79,9 +79,14 @@ class EuroparlCorpus(CorpusConfig):
 
 @dataclass(kw_only=True)
 class FilesCorpus(CorpusConfig):
-    """Your own line-aligned text: a directory of train, valid and test.{source,target}."""
+    """Your own line-aligned text: ``directory`` holds train, valid and test.{source,target}, or it
+    is one file with a sentence, a tab and its translation on each line."""
 
     kind: str = "files"
+    valid_pairs: Count | None = None
+    """Validation pairs to take from the training text, for text without a valid file."""
+    test_pairs: Count | None = None
+    """Test pairs to take from the training text, for text without a test file."""
 
 
 CORPORA: dict[str, type[CorpusConfig]] = {

@@ -4,7 +4,7 @@ import dataclasses
 from reprlib import repr as shortened
 from typing import Any, TypeVar, cast, get_type_hints
 
-from seq2seq.config.checks import check, nearest, require_choice
+from seq2seq.config.checks import check, nearest_keys, require_choice
 from seq2seq.config.corpus import CORPORA, CorpusConfig
 from seq2seq.errors import UserError
 
@@ -44,7 +44,7 @@ def _build(schema: type[T], data: Any, prefix: str) -> T:
     values, hints = dict(data), get_type_hints(schema, include_extras=True)
     for key in values:
         if key not in hints:
-            near = nearest(str(key), hints)
+            near = nearest_keys(str(key), hints)
             raise UserError(f"{prefix}{key!s:.40} is not a config key; nearest valid: {near}.")
     for field in dataclasses.fields(cast(Any, schema)):
         key, hint = field.name, hints[field.name]

@@ -126,7 +126,7 @@ class ExperimentConfig(Settings):
     and its own ``seeds``, if any: {attention: {model: {attention: {kind: dot}}}}."""
     system: str
     """Which of ``systems`` to train, or a kind of attention. ``reproduce`` runs them all, or, where
-    this is given, this one and its baseline."""
+    this is given, this one, and ``baseline`` if that is given, too."""
     baseline: str
     """The system without the component under study: the others are compared with it."""
     baselines: dict[str, str] = field(default_factory=dict)

@@ -69,12 +69,8 @@ def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, Par
 def _folder(config: CorpusConfig, corpora: Path) -> Path:
     """The folder with the texts of a corpus, which the module of its kind makes if need be."""
     own = None if config.directory is None else Path(config.directory).expanduser()
-    if own is not None and not own.is_dir():
+    if own and not (own.is_dir() or (own.is_file() and isinstance(config, FilesCorpus))):
         raise UserError(f"corpus.directory={config.directory} is not a folder; check the path.")
-    if isinstance(config, FilesCorpus):
-        if own is None:
-            raise UserError("corpus=files needs corpus.directory=FOLDER with your text.")
-        return own
     kind = import_module(f"seq2seq.data.{config.kind}")
     folder: Path = kind.text_folder(config, own, corpora / config.kind)
     return folder
@@ -104,9 +100,11 @@ def _named_texts(
             stem = next(iter(pair)).rpartition(".")[0]
             texts[name] = ParallelText(paths[0], paths[1], find_file(folder, [f"{stem}.align"]))
     if missing:
+        take = ", or corpus.valid_pairs=500 corpus.test_pairs=500 to take them from training text"
         raise UserError(
             f"{folder} lacks {', '.join(missing)} (or the same with .gz or .xz), which "
-            f"corpus={config.kind} needs for {config.source} to {config.target}."
+            f"corpus={config.kind} needs for {config.source} to {config.target}"
+            f"{take if isinstance(config, FilesCorpus) else ''}."
         )
     return texts
 

@@ -13,7 +13,7 @@ import shutil
 import tarfile
 import zlib
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from seq2seq.config import EuroparlCorpus
 from seq2seq.data.download import fetch
 from seq2seq.data.text import LineWriter, find_file, find_test_names, read_pairs, word_count
 from seq2seq.errors import UserError
-from seq2seq.files import BLOCK, digest, file_digest, make_folder, write_json
+from seq2seq.files import BLOCK, digest, file_digest, file_state, make_folder, write_json
 
 log = logging.getLogger(__name__)
 
@@ -57,8 +57,7 @@ def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> Path:
         return raw
     files = [] if raw is None else _raw_files(raw)
     sizes = (config.max_words, float(config.max_ratio), config.valid_pairs, config.test_pairs)
-    states = [(path, path.stat()) for path in files]
-    own = [[str(path.resolve()), state.st_size, state.st_mtime_ns] for path, state in states]
+    own = [file_state(path) for path in files]
     name = digest([json.dumps([RULES, *sizes, *own]).encode()])[:12]
 
     def fill(folder: Path) -> None:
@@ -130,8 +129,7 @@ def clean_and_split(
         labels.append(_label(config, source, target))
         if labels[-1] == TRAIN:
             pair_digests.append(_digest(f"{source}\n{target}"))
-            # Capitals and spacing aside: such near-equal sources must not straddle splits either.
-            source_digests.append(_digest(" ".join(source.split()).casefold()))
+            source_digests.append(source_digest(source))
     ways = np.frombuffer(labels, np.uint8)
     ways[ways == TRAIN] = assign(
         np.array(pair_digests, np.uint64),
@@ -139,17 +137,8 @@ def clean_and_split(
         config.valid_pairs,
         config.test_pairs,
     )
-    with ExitStack() as stack:
-        files = [
-            stack.enter_context(LineWriter(folder / f"{split}.{language}"))
-            for split in WAYS[: TEST + 1]
-            for language in (config.source, config.target)
-        ]
-        pairs = _pairs(config, texts, "splitting")
-        for way, (source, target) in zip(ways.tolist(), pairs, strict=True):
-            if way <= TEST:
-                files[2 * way].write(source)
-                files[2 * way + 1].write(target)
+    languages = config.source, config.target
+    write_splits(folder, languages, ways.tolist(), _pairs(config, texts, "splitting"))
     sizes = np.bincount(ways, minlength=len(WAYS)).tolist()
     counts = {"read": len(ways), **dict(zip(WAYS, sizes, strict=True))}
     settings = {key: getattr(config, key) for key in ("source", "target", "max_words", "max_ratio")}
@@ -174,9 +163,9 @@ def assign(
     distinct, leader, source = np.unique(sources[first], return_index=True, return_inverse=True)
     if len(distinct) <= valid + test:
         raise UserError(
-            f"Only {len(distinct)} distinct sources are left of the corpus after cleaning, too few "
-            f"for corpus.valid_pairs={valid}, corpus.test_pairs={test} and any training text; "
-            "lower these, or raise corpus.max_words and corpus.max_ratio."
+            f"The corpus has only {len(distinct)} distinct sources, too few for "
+            f"corpus.valid_pairs={valid}, corpus.test_pairs={test} and any training text; lower "
+            "these, or give more text."
         )
     split = np.full(len(distinct), TRAIN, np.int8)
     split[:test] = TEST
@@ -188,6 +177,23 @@ def assign(
     labels = np.full(len(pairs), DUPLICATE, np.int8)
     labels[first] = kept
     return labels
+
+
+def write_splits(
+    folder: Path, languages: tuple[str, str], ways: list[int], pairs: Iterable[tuple[str, str]]
+) -> None:
+    """Write those of ``pairs`` that go to a split to its files, {train,valid,test}.<language>."""
+    with ExitStack() as stack:
+        files = {
+            way: [
+                stack.enter_context(LineWriter(folder / f"{WAYS[way]}.{language}"))
+                for language in languages
+            ]
+            for way in {TRAIN, VALID, TEST}.intersection(ways)
+        }
+        for way, pair in zip(ways, pairs, strict=True):
+            for file, line in zip(files.get(way, ()), pair, strict=False):
+                file.write(line)
 
 
 def _pairs(config: EuroparlCorpus, texts: dict[str, Path], what: str) -> Iterator[tuple[str, str]]:
@@ -205,6 +211,11 @@ def _label(config: EuroparlCorpus, source: str, target: str) -> int:
     if longer > config.max_words:
         return TOO_LONG
     return UNEVEN if longer > config.max_ratio * shorter else TRAIN
+
+
+def source_digest(source: str) -> int:
+    """64 bits of a source but for capitals and spacing: near-equal sources share a split."""
+    return _digest(" ".join(source.split()).casefold())
 
 
 def _digest(text: str) -> int:

@@ -6,6 +6,7 @@ and every option that alters the result, so a folder found is a folder that fits
 """
 
 import json
+import logging
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -30,11 +31,15 @@ from seq2seq.data.vocabulary import EOS, SPECIALS, UNK, Vocabulary
 from seq2seq.errors import UserError
 from seq2seq.files import digest, make_folder, parse_object, write_json
 
+log = logging.getLogger(__name__)
+
 FORMAT = 4
 """Version of the cache's layout and of the code that fills it; part of the hash."""
 TOKENIZER_SENTENCES = 1_000_000
 """Most sentences, evenly spaced over the training text, that a subword model learns from. It holds
 all of them in memory, so this bounds the memory of ``prepare``."""
+FEW_PAIRS, LARGE_VOCABULARY = 20_000, 8_000
+"""With fewer pairs, so many subwords, and the usual model, are too many."""
 REASONS = {
     "empty": "with an empty side",
     "max_words": "longer than corpus.train_max_words",
@@ -75,6 +80,9 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
             if found != hashes[part]:
                 raise UserError(f"{part} changed while it was prepared; run the command again.")
         write_json(folder / "manifest.json", {**recipe, **counted})
+        subwords = tokenization.vocabulary_size if tokenization.kind == "sentencepiece" else None
+        if counted["pairs"]["train"] < FEW_PAIRS and (subwords or 0) >= LARGE_VOCABULARY:
+            log.info("For so few pairs, try model=small tokenization.vocabulary_size=2000.")
 
     directory = make_folder(data / "prepared" / name, fill)
     try:

@@ -47,7 +47,7 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
         progress="" if shown else "translating",
         total=total,
     )
-    done = capped = unlinked = 0
+    done = capped = unlinked = unknown = 0
     with contextlib.ExitStack() as stack, logging_redirect_tqdm():
         write = {key: stack.enter_context(_open_output(file)) for key, file in files.items()}
         try:
@@ -64,6 +64,7 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
                     write["alignments"](pharaoh(links or []))
                 done += 1
                 capped += hypothesis.capped
+                unknown += bool(hypothesis.unknown)
                 if done % config.chunk == 0 and "-" in files.values():
                     sys.stdout.flush()
         except (KeyboardInterrupt, SystemExit, UserError) as stop:
@@ -80,6 +81,8 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
         )
     cut = f"; {capped} translations were cut at the search's length limit" if capped else ""
     log.info("Translated %d lines%s", done, cut)
+    if unknown:
+        log.info("Lines with words that are not in the vocabulary: %d", unknown)
     return done
 
 
@@ -130,6 +133,8 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
                 between = link_words(line, found, *_tokenizers(translator))
                 unknown = "none: the model cuts this line into other words"
                 print(f"    links  {unknown if between is None else pharaoh(between)}")
+            for word in found.unknown:
+                print(f'    "{word}" is not in the vocabulary')
 
 
 def _tokenizers(translator: Translator) -> tuple[Tokenizer, Tokenizer]:

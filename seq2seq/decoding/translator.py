@@ -2,11 +2,15 @@
 
 import contextlib
 import logging
+import math
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from html import escape
 from itertools import islice
 from pathlib import Path
-from typing import overload
+from reprlib import repr as shortened
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import torch
 from jaxtyping import Float, Int
@@ -14,14 +18,18 @@ from torch import Tensor
 from tqdm import tqdm
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
-from seq2seq.config import DecodingConfig
-from seq2seq.data.tokenization import TextCodec
+from seq2seq.config import DecodingConfig, nearest
+from seq2seq.data.tokenization import WORD_START, TextCodec, Tokenizer
 from seq2seq.data.vocabulary import EOS, PAD, SPECIALS, UNK
 from seq2seq.decoding.beam_search import beam_search
 from seq2seq.decoding.decoder_session import Ensemble, SearchResult, average_weights, forced_decode
 from seq2seq.device import choose_device, choose_precision, mixed_precision
 from seq2seq.errors import UserError
+from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
+
+if TYPE_CHECKING:
+    import matplotlib.figure
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +56,59 @@ class Hypothesis:
     attention."""
     alternatives: list["Hypothesis"] = field(default_factory=list)
     """The others of the ``n_best``, best first (samples: in the order drawn)."""
+    unknown: list[str] = field(default_factory=list)
+    """Source words that the model reads as ``<unk>``, each once; of a vocabulary of subwords the
+    parts of words that it cannot make."""
+    source: str = ""
+    """The sentence that was translated."""
+    tokenizers: tuple[Tokenizer, Tokenizer] | None = field(default=None, repr=False, compare=False)
+    """Of source and target, to merge pieces to words; None where ``attention`` is None."""
+
+    def plot(self) -> "matplotlib.figure.Figure":
+        """The attention map, word by word; ``plot().savefig("map.png")`` writes it.
+
+        Raises:
+            UserError: there are no weights to draw.
+        """
+        # Here, not above: only this picture needs a package that imports this one.
+        from seq2seq.decoding.word_links import attention_by_word
+        from seq2seq.evaluation.translations import AttentionMap
+        from seq2seq.report.attention_figure import map_figure
+        from seq2seq.report.style import styled
+
+        if self.attention is None or not self.tokenizers or not self.pieces:
+            raise UserError("No weights to draw; give attention=True, and a model with attention.")
+        pieces = self.source_pieces[:-1], self.pieces
+        words = attention_by_word(self.attention, pieces, self.tokenizers)
+        drawn = AttentionMap(0, words.source, words.target, words.weights.tolist())
+        with styled():
+            return map_figure(drawn, f"Score {self.score:.3f}")
+
+    def _repr_html_(self) -> str:
+        """For a notebook: source, translation, score and, where there is one, the map."""
+        score = f"score {self.score:.3f}"
+        shown = f"<p>{escape(self.source)}<br><b>{escape(self.text)}</b><br>{score}</p>"
+        from seq2seq.report.style import render
+
+        try:
+            svg = b64encode(render(self.plot, forms=["svg"])["svg"]).decode()
+        except UserError:
+            return shown
+        # As an image: its style rules stay its own, and notebook viewers show it.
+        return f'{shown}<img alt="Attention" width="640" src="data:image/svg+xml;base64,{svg}">'
+
+
+class ForcedPair(NamedTuple):
+    """A given translation with what the model says of its pieces."""
+
+    line: int
+    """Which of the pairs, from 0."""
+    target: list[int]
+    """Ids of the translation, the end of the sentence included."""
+    log_probabilities: Float[Tensor, "T"]
+    """Of each of them, in nats."""
+    weights: Float[Tensor, "T S"]
+    """Attention of each of them; the last position is the end of the source."""
 
 
 @dataclass(eq=False)
@@ -66,6 +127,17 @@ class Translator:
     precision: torch.dtype
     """Of matrix products."""
     max_pieces: int
+    checkpoints: tuple[Path, ...] = ()
+    """The folders that it was loaded from."""
+
+    def __repr__(self) -> str:
+        """The models, languages, sizes and device, and the checkpoints."""
+        models = self.model.models if isinstance(self.model, Ensemble) else [self.model]
+        kinds = ", ".join(type(model.decoder.attention).__name__ for model in models)
+        sides = [f"{c.language} ({len(c.vocabulary):,} pieces)" for c in (self.source, self.target)]
+        size = f"{self.model.parameter_counts()['total']:,} parameters on {self.device}"
+        folders = ", ".join(map(str, self.checkpoints)) or "memory"
+        return f"<Translator {' -> '.join(sides)}, {kinds}, {size}, from {folders}>"
 
     @classmethod
     def load(
@@ -104,6 +176,7 @@ class Translator:
             device,
             choose_precision(precision, device),
             first.config.tokenization.max_pieces,
+            tuple(checkpoint.directory for checkpoint in checkpoints),
         )
 
     @overload
@@ -115,41 +188,51 @@ class Translator:
         attention: bool = False,
         progress: str = "",
         first_line: int = 1,
+        **settings: Any,
     ) -> Hypothesis: ...
 
     @overload
     def translate(
         self,
-        text: list[str],
+        text: Iterable[str],
         config: DecodingConfig | None = None,
         *,
         attention: bool = False,
         progress: str = "",
         first_line: int = 1,
+        **settings: Any,
     ) -> list[Hypothesis]: ...
 
     def translate(
         self,
-        text: str | list[str],
+        text: Any,
         config: DecodingConfig | None = None,
         *,
         attention: bool = False,
         progress: str = "",
         first_line: int = 1,
+        **settings: Any,
     ) -> Hypothesis | list[Hypothesis]:
-        """Translate one sentence, or a list of them: one hypothesis for each, in their order.
+        """Translate one sentence, or several: one hypothesis for each, in their order.
 
         Args:
-            text: a sentence, or sentences; the model reads each by itself.
+            text: a string gives a hypothesis, an iterable of strings a list; the model reads each
+                sentence by itself.
             config: how to search; None for ``DecodingConfig()``, a beam of 5.
             attention: add the attention weights, by one more pass over the results.
             progress: what a bar on a terminal says of the work; empty for no bar.
             first_line: the line number of the first sentence, for warnings and for sampling.
+            settings: fields of DecodingConfig, in place of ``config``: ``beam=3``.
+
+        Raises:
+            UserError: ``text`` is something else, or a setting is unknown or not valid.
         """
-        if isinstance(text, str):
-            return self.translate([text], config, attention=attention, first_line=first_line)[0]
-        with _bar(len(text), progress) as bar:
-            return self._translate(text, config or DecodingConfig(), attention, first_line, bar)
+        search = _search(config, settings)
+        usual = 'translate("a dog") or translate(["a dog", "a cat"])'
+        sentences = _sentences(text, usual)
+        with _bar(len(sentences), progress) as bar:
+            found = self._translate(sentences, search, attention, first_line, bar)
+        return found[0] if isinstance(text, str) else found
 
     def stream(
         self,
@@ -160,46 +243,102 @@ class Translator:
         chunk: int = 4_096,
         progress: str = "",
         total: int | None = None,
+        **settings: Any,
     ) -> Iterator[Hypothesis]:
         """Translate a text of any length: one hypothesis for each line, in order, as they come.
 
         Memory holds one chunk of the text at a time.
 
         Args:
-            lines, config, attention: as for :meth:`translate`.
+            lines, config, attention, settings: as for :meth:`translate`.
             chunk: lines that are read before they are translated. In a large one more sentences of
                 like length meet in a batch; 1 answers each line before the next one is read.
             progress: what a bar on a terminal says of the work; empty for no bar.
             total: how many lines there are, for the bar; None where it is not known.
         """
+        search = _search(config, settings)
         reader, line = iter(lines), 1
         with _bar(total, progress) as bar:
             while part := list(islice(reader, chunk)):
-                yield from self._translate(part, config or DecodingConfig(), attention, line, bar)
+                yield from self._translate(part, search, attention, line, bar)
                 line += len(part)
 
     def _translate(
         self, text: list[str], config: DecodingConfig, attention: bool, first_line: int, bar: tqdm
     ) -> list[Hypothesis]:
         read = [self.read(sentence, line) for line, sentence in enumerate(text, first_line)]
-        hypotheses = [Hypothesis("", 0.0, 0.0, [], False)] * len(text)
-        # Sentences of like length share a batch; the longest first, to run out of memory early.
+        hypotheses = [Hypothesis("", 0.0, 0.0, [], False, source=sentence) for sentence in text]
+        # Sentences of similar length share a batch; the longest first: memory runs out early.
         order = sorted((i for i, pieces in enumerate(read) if pieces), key=lambda i: -len(read[i]))
         bar.update(len(text) - len(order))  # blank lines are done
         with self._evaluating():
             for start in range(0, len(order), config.batch_size):
                 batch = order[start : start + config.batch_size]
                 lines = [first_line + i for i in batch]
-                of_batch = self._translate_batch([read[i] for i in batch], lines, config, attention)
+                texts, pieces = [text[i] for i in batch], [read[i] for i in batch]
+                of_batch = self._translate_batch(texts, pieces, lines, config, attention)
                 for i, hypothesis in zip(batch, of_batch, strict=True):
                     hypotheses[i] = hypothesis
                 bar.update(len(batch))
         return hypotheses
 
+    @overload  # a str is an iterable of strings, too
+    def score(self, source: str, target: str) -> float: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def score(self, source: Iterable[str], target: Iterable[str]) -> list[float]: ...
+
+    def score(self, source: Any, target: Any) -> float | list[float]:
+        """The log-probability of given translations, in nats: of all pieces and the end.
+
+        Two strings give a number, iterables of strings a list. It is NaN where a side is blank;
+        an unknown word counts as ``<unk>``.
+
+        Raises:
+            UserError: the sides are something else, or not of one length.
+        """
+        usual = 'score("a dog", "ein Hund") or score(["a dog"], ["ein Hund"])'
+        sources, targets = _sentences(source, usual), _sentences(target, usual)
+        if len(sources) != len(targets):
+            raise UserError(f"{len(sources)} sources and {len(targets)} translations; give pairs.")
+        scores = [math.nan] * len(sources)
+        for forced in self.force(sources, targets, DecodingConfig.batch_size):
+            scores[forced.line] = float(forced.log_probabilities.double().sum())
+        return scores[0] if isinstance(source, str) and isinstance(target, str) else scores
+
+    def force(
+        self, sources: Sequence[str], targets: Sequence[str], batch_size: int, progress: str = ""
+    ) -> Iterator[ForcedPair]:
+        """Force each translation given its source, by length, without pairs with a blank side.
+
+        A source is cut at ``max_pieces``, as in translation; its translation is never cut.
+        ``batch_size`` changes the speed only.
+        """
+        source_ids = [self.source.encode(_valid(source)) for source in sources]
+        target_ids = [self.target.encode(_valid(target)) for target in targets]
+        scored = [i for i in range(len(source_ids)) if source_ids[i] and target_ids[i]]
+        # Translations of similar length share a batch; the longest first: memory runs out early.
+        scored.sort(key=lambda i: (-len(target_ids[i]), -len(source_ids[i])))
+        with _bar(len(scored), progress if scored else "") as bar:
+            for start in range(0, len(scored), batch_size):
+                batch = scored[start : start + batch_size]
+                source = [[*source_ids[i][: self.max_pieces], EOS] for i in batch]
+                target = [[*target_ids[i], EOS] for i in batch]
+                lengths = torch.tensor([len(ids) for ids in source], device=self.device)
+                read, given = (padded(side).to(self.device) for side in (source, target))
+                with self._evaluating():
+                    forced = forced_decode(self.model, read, lengths, given)
+                gained, weights = forced.log_probabilities.cpu(), to_float32(forced.weights).cpu()
+                for row, line in enumerate(batch):
+                    end, last = len(target[row]), len(source[row])
+                    yield ForcedPair(
+                        line, target[row], gained[row, :end], weights[row, :end, :last]
+                    )
+                bar.update(len(batch))
+
     def read(self, sentence: str, line: int = 1) -> list[str]:
         """The pieces that the model reads of a sentence, cut at ``max_pieces`` with a warning."""
-        # Half of a surrogate pair, which a Python string may hold, is no text.
-        pieces = self.source.tokenizer.tokenize(sentence.encode("utf-8", "replace").decode("utf-8"))
+        pieces = self.source.tokenizer.tokenize(_valid(sentence))
         if len(pieces) > self.max_pieces:
             log.warning(
                 "Line %d has %d pieces; only the first %d are translated "
@@ -211,7 +350,12 @@ class Translator:
         return pieces[: self.max_pieces]
 
     def _translate_batch(
-        self, read: list[list[str]], lines: list[int], config: DecodingConfig, attention: bool
+        self,
+        texts: list[str],
+        read: list[list[str]],
+        lines: list[int],
+        config: DecodingConfig,
+        attention: bool,
     ) -> list[Hypothesis]:
         lengths = torch.tensor([len(pieces) + 1 for pieces in read], device=self.device)
         ids = [[*self.source.vocabulary.encode(pieces), EOS] for pieces in read]
@@ -228,13 +372,20 @@ class Translator:
         weights: Sequence[Sequence[Tensor | None]] = [[None] * len(r) for r in results]
         if self.model.attends and (attention or unknown):
             weights = self._weights(source, lengths, results)
-        hypotheses = []
-        for pieces, n_best, of_results in zip(read, results, weights, strict=True):
+        hypotheses, tokenizers = [], (self.source.tokenizer, self.target.tokenizer)
+        for place, pieces in enumerate(read):
+            ended = [*pieces, SPECIALS[EOS]]
+            # SentencePiece may write the space before a word.
+            coded = zip(ended, ids[place], strict=True)
+            missing = dict.fromkeys(piece.strip(WORD_START) for piece, i in coded if i == UNK)
             best, *others = [
-                make_hypothesis(
-                    result, self.target, [*pieces, SPECIALS[EOS]], weight, config.replace_unknown
+                replace(
+                    make_hypothesis(result, self.target, ended, weight, config.replace_unknown),
+                    unknown=list(missing),
+                    source=texts[place],
+                    tokenizers=None if weight is None else tokenizers,
                 )
-                for result, weight in zip(n_best, of_results, strict=True)
+                for result, weight in zip(results[place], weights[place], strict=True)
             ]
             hypotheses.append(replace(best, alternatives=others))
         return hypotheses
@@ -335,3 +486,31 @@ def padded(rows: list[list[int]]) -> Int[Tensor, "N S"]:
 def _bar(total: int | None, progress: str) -> tqdm:
     """How much is done, with sentences/s; on a terminal only."""
     return tqdm(total=total, unit=" sentences", desc=progress, disable=None if progress else True)
+
+
+def _search(config: DecodingConfig | None, settings: dict[str, Any]) -> DecodingConfig:
+    """``config``, or one of ``settings``."""
+    names = [one.name for one in fields(DecodingConfig)]
+    for key in settings.keys() - names:
+        near = nearest(key, [*names, "attention"])
+        raise UserError(f"{key} is not a setting of the search; nearest valid: {near}.")
+    if config and settings:
+        raise UserError(f"Give a DecodingConfig or {min(settings)}=..., and not both.")
+    return config or DecodingConfig(**settings)
+
+
+def _valid(text: str) -> str:
+    """Without half of a surrogate pair, which a Python string may hold, but is no text."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _sentences(text: Any, usual: str) -> list[str]:
+    """The strings given, or the one; for anything else UserError, which names the usual call."""
+    if isinstance(text, bytes) or not isinstance(text, Iterable):
+        raise UserError(f"{shortened(text)} is of type {type(text).__name__}; call {usual}.")
+    sentences = [text] if isinstance(text, str) else list(text)
+    for place, each in enumerate(sentences):
+        if not isinstance(each, str):
+            kind = type(each).__name__
+            raise UserError(f"text[{place}]={shortened(each)} is of type {kind}; call {usual}.")
+    return sentences

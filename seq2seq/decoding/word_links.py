@@ -4,6 +4,9 @@ Shape letters besides those of the model: I words of the source, J words of the 
 """
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -38,6 +41,32 @@ def word_weights(
 def _membership(words: Sequence[int]) -> Float[Tensor, "P W"]:
     """1 where a piece is a part of a word, else 0."""
     return torch.eye(max(words, default=-1) + 1)[torch.tensor(words, dtype=torch.long)]
+
+
+class WordAttention(NamedTuple):
+    """Attention merged to words, without the ends of the sentences."""
+
+    source: list[str]
+    """As the model counts words: those between spaces, or Moses's."""
+    target: list[str]
+    weights: Float[Tensor, "J I"]
+    """Without the words of the source that were cut off."""
+
+
+def attention_by_word(
+    weights: Float[Tensor, "T S"], pieces: Sequence[Sequence[str]], tokenizers: Sequence[Tokenizer]
+) -> WordAttention:
+    """Merge the weights between ``pieces``, those of the source and those of the target.
+
+    The last column is the end of the source; there may be more source pieces than the model read.
+    """
+    numbers, words = [], []
+    for tokenizer, side in zip(tokenizers, pieces, strict=True):
+        numbers.append(tokenizer.words(side))
+        groups = groupby(zip(numbers[-1], side, strict=True), key=itemgetter(0))
+        words.append([tokenizer.detokenize([piece for _, piece in group]) for _, group in groups])
+    read = numbers[0][: weights.shape[1] - 1]
+    return WordAttention(words[0], words[1], word_weights(weights, read, numbers[1]))
 
 
 def strongest_links(weights: Float[Tensor, "J I"]) -> list[Link]:

@@ -114,6 +114,8 @@ def read_evaluation(directory: Path) -> Evaluation:
     Raises:
         UserError: it is missing, unfinished, of another version, or a file in it was changed.
     """
+    if not directory.is_dir():
+        raise UserError(f"evaluations={directory}: there is no such folder; check the path.")
     if not (directory / SCORES).is_file():
         raise UserError(f"{directory} holds no evaluation ({SCORES}); run evaluate first.")
     try:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Float
-from matplotlib.figure import Figure
 from torch import Tensor
 
 from seq2seq.config import DecodingConfig
@@ -21,8 +20,8 @@ from seq2seq.explain.example import UNIT, WIDTH, Step
 from seq2seq.files import write_whole
 from seq2seq.model.encoder import Source
 from seq2seq.model.translation import TranslationModel
-from seq2seq.report.attention_figure import draw_map, short
-from seq2seq.report.style import new_figure, render
+from seq2seq.report.attention_figure import map_figure, short
+from seq2seq.report.style import render
 
 
 class WatchedSource(Source):
@@ -100,7 +99,9 @@ def explain_model(checkpoint: str, text: str, output: Path) -> str:
     if not weights:
         return "\n".join([*lines, "", "This model has no attention: there are no weights to draw."])
     drawn = AttentionMap(0, source, written, weights)
-    for form, content in render(partial(_figure, drawn)).items():
+    for form, content in render(
+        partial(map_figure, drawn, "Greedy search, piece by piece")
+    ).items():
         write_whole(output / f"attention.{form}", content)
     return "\n".join([*lines, "", f"The weights are drawn in {output / 'attention.png'}."])
 
@@ -123,12 +124,3 @@ def _step_lines(step: WordStep, source: list[str], target: list[str]) -> list[st
 def _vector(name: str, numbers: Float[Tensor, "N"]) -> str:
     shown = " ".join(f"{number:.3f}" for number in numbers[:6].tolist())
     return f"  {name}, {len(numbers)} numbers, norm {float(numbers.norm()):.3f}: {shown} ..."
-
-
-def _figure(drawn: AttentionMap) -> Figure:
-    cell = min(0.5, 7 / len(drawn.source))
-    note = "Across: the source; down: the translation. Black: a weight of 0, white: of 1."
-    height = cell * len(drawn.hypothesis) + 2.6
-    figure = new_figure(height, "Attention", "Greedy search, piece by piece", note)
-    draw_map(figure.subplots(), drawn, cell)
-    return figure

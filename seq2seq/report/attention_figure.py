@@ -22,6 +22,7 @@ LETTERS = 16
 """Of a word on an axis; the rest of it is left out."""
 WORDS = 1.2
 """Inches left of and above a map, for the words."""
+NOTE = "Across: the source; down: the translation. Black: a weight of 0, white: of 1."
 
 MEASURES: dict[str, tuple[str, str, Callable[[ReferenceScores], list[float | None] | None]]] = {
     "Entropy (nats)": (
@@ -66,8 +67,7 @@ def attention_figure(evaluation: Evaluation) -> Figure:
         min(1.4 * room, max(room * len(m.hypothesis) / len(m.source) for m in row)) for row in rows
     ]
     height = sum(heights) + WORDS * len(rows) + 1.3
-    note = "Across: the source; down: the translation. Black: a weight of 0, white: of 1."
-    figure = new_figure(height, "Attention", title, note)
+    figure = new_figure(height, "Attention", title, NOTE)
     ratios = [tall + WORDS for tall in heights]
     grid = figure.add_gridspec(len(rows), 2, height_ratios=ratios)
     for place, drawn in enumerate(maps):
@@ -76,6 +76,14 @@ def attention_figure(evaluation: Evaluation) -> Figure:
         axes = figure.add_subplot(grid[row, column])
         draw_map(axes, drawn, cell)
         axes.set_xlabel(f"line {drawn.line + 1}", fontsize=7.5, color=FAINT)
+    return figure
+
+
+def map_figure(drawn: AttentionMap, subtitle: str) -> Figure:
+    """One map with its heading."""
+    cell = min(0.5, 7 / len(drawn.source))
+    figure = new_figure(cell * len(drawn.hypothesis) + 2.6, "Attention", subtitle, NOTE)
+    draw_map(figure.subplots(), drawn, cell)
     return figure
 
 

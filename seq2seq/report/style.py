@@ -4,12 +4,13 @@ They are drawn on Figure objects, without pyplot and its global state; the same 
 same bytes. A PNG is light; an SVG has the colour scheme of its reader, or of the page around it.
 """
 
+import contextlib
 import io
 import math
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import matplotlib
@@ -155,16 +156,25 @@ def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
         figure.legend(lines, names, loc="outside right center", **style)
 
 
-def render(lay_out: Callable[[], Figure | None], prefix: str = "") -> dict[str, bytes]:
+@contextlib.contextmanager
+def styled() -> Iterator[None]:
+    """In this style; a user's own must not change what a report looks like."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(STYLE)
+        yield
+
+
+def render(
+    lay_out: Callable[[], Figure | None], prefix: str = "", forms: Sequence[str] = ("png", "svg")
+) -> dict[str, bytes]:
     """The figure of ``lay_out`` in this style: {"png": ..., "svg": ...}; {} where there is none.
 
     ``prefix`` begins the ids in the SVG, for a page that has two of them in it.
     """
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # a user's own style must not change what a report looks like
-        matplotlib.rcParams.update(STYLE)
+    with styled():
         figure = lay_out()
-        return {form: _save(figure, form, prefix) for form in ("png", "svg")} if figure else {}
+        return {form: _save(figure, form, prefix) for form in forms} if figure else {}
 
 
 def _save(figure: Figure, form: str, prefix: str) -> bytes:

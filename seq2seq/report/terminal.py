@@ -3,6 +3,7 @@
 import math
 import os
 import shlex
+import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -38,7 +39,7 @@ def plan(runs: Sequence[ExperimentConfig], searches: list[str], tests: list[str]
         minutes = math.ceil(fmean(seconds.values()) * len(left) / 60)
         time = f"about {minutes:,} min, if each takes as long as the finished ones"
     lines = [
-        f"Plan of {runs[0].name}: {len(runs)} trainings, "
+        f"Plan of {runs[0].name}: {len(runs)} training{'s' * (len(runs) > 1)}, "
         f"then {', '.join(searches)} of {', '.join(tests)}",
         f"  finished: {'; '.join(seconds) or 'none'}",
         f"  to train: {'; '.join(left) or 'none'}",
@@ -97,15 +98,22 @@ def _translate_command(systems: Sequence[System]) -> list[str]:
     for system in _ranked(systems):
         run = system.first.directory.parent.parent
         if (run / "checkpoints" / "best").is_dir() and not system.first.record.get("members"):
-            start, end = f"{_python()} scripts/translate.py", shlex.quote(f"checkpoint={run}")
-            return [f"Translate with {system.name}:", f"{start} \\", f"  {end}"]
+            end = shlex.quote(f"checkpoint={run}")
+            return [f"Translate with {system.name}:", f"{_translate()} \\", f"  {end}"]
     return []
 
 
-def _python() -> str:
-    """How to start this interpreter from here: by its path where its environment is not active."""
+def _translate() -> str:
+    """How to start ``translate`` from here, as this program was started.
+
+    By its path where the environment is not active.
+    """
+    program = sys.orig_argv[1] if len(sys.orig_argv) > 1 else ""
+    if Path(program).name == "seq2seq":
+        return f"{'seq2seq' if shutil.which('seq2seq') else program} translate"
     path = os.path.relpath(sys.executable)
-    return "python" if os.environ.get("VIRTUAL_ENV") or path.startswith("..") else path
+    python = "python" if os.environ.get("VIRTUAL_ENV") or path.startswith("..") else path
+    return f"{python} scripts/translate.py"
 
 
 def _ranked(systems: Sequence[System]) -> list[System]:

@@ -36,12 +36,14 @@ def give_standard_input(monkeypatch, data):
 
 
 @pytest.mark.parametrize("name", ["in.txt", "in.txt.gz"])
-def test_a_file_gives_one_line_per_line(tmp_path, name):
+def test_a_file_gives_one_line_per_line(tmp_path, name, caplog):
+    caplog.set_level(logging.INFO)
     data = MARK + RAW.encode()
     (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     out = tmp_path / "new" / "out.txt"
     assert translate_text(echo(), stage(tmp_path / name, str(out), chunk=2)) == 6
     assert out.read_bytes() == ANSWER.encode()
+    assert caplog.messages[-1].endswith("vocabulary: 1")
     assert [path.name for path in out.parent.iterdir()] == ["out.txt"]
 
 

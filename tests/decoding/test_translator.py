@@ -1,10 +1,15 @@
 """Text in, text out, with a model that echoes its source."""
 
+import base64
+import json
 import logging
+from dataclasses import asdict
 
+import numpy as np
 import pytest
 import torch
 from table_model import TableModel
+from tiny_translator import save_tiny, tiny_translator
 from torch import nn
 
 from seq2seq.config import DecodingConfig
@@ -12,6 +17,7 @@ from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer
 from seq2seq.data.vocabulary import EOS, UNK, Vocabulary
 from seq2seq.decoding.decoder_session import SearchResult, forced_decode
 from seq2seq.decoding.translator import Hypothesis, Translator, make_hypothesis
+from seq2seq.errors import UserError
 from seq2seq.model.decoder import DecoderState
 from seq2seq.model.encoder import Source
 from seq2seq.model.translation import Step, TranslationModel
@@ -68,6 +74,70 @@ def chance():
     return Translator(TableModel(ending=-1.0), codec, codec, CPU, torch.float32, 10)
 
 
+def test_any_iterable_of_strings_is_translated_in_its_order():
+    sentences = ["hund", "der hund", "", "heim"]
+    keys, array = dict.fromkeys(sentences), np.array(sentences)
+    for text in (tuple(sentences), iter(sentences), keys, keys.keys(), array):
+        assert [found.text for found in echo().translate(text)] == sentences
+
+
+@pytest.mark.parametrize("text", [b"der", 5, None, ["der", b"hund"], ["der", None], [["der"]]])
+def test_what_is_no_text_is_refused_with_the_right_call(text):
+    with pytest.raises(UserError, match=r'translate\("a dog"\)'):
+        echo().translate(text)
+
+
+def test_settings_of_the_search_are_keywords():
+    translator, sentence = chance(), "der hund"
+    config = DecodingConfig(beam=3, n_best=2, length_penalty=0.5)
+    expected = translator.translate(sentence, config)
+    assert translator.translate(sentence, beam=3, n_best=2, length_penalty=0.5) == expected
+    assert [*translator.stream([sentence], beam=3, n_best=2, length_penalty=0.5)] == [expected]
+    for wrong, key in (
+        ({"beem": 3}, "nearest valid: beam"),
+        ({"atention": True}, "nearest valid: attention"),
+        ({"config": config, "beam": 3}, "beam"),
+        ({"beam": 0}, "beam"),
+    ):
+        with pytest.raises(UserError, match=key):
+            translator.translate(sentence, **wrong)
+
+
+def test_given_translations_are_scored_as_the_search_scores_its_own():
+    translator, pairs, expected = chance(), [], []
+    sources = ["der hund", "heim", "hund heim der", "xyz heim", "der der"]
+    for source in sources:
+        found = translator.translate(source, beam=4, n_best=4, length_penalty=0.0)
+        for one in [found, *found.alternatives]:
+            if one.text and not one.capped:
+                pairs.append((source, one.text))
+                expected.append(pytest.approx(one.log_probability, abs=1e-4))
+    assert len({len(text.split()) for _, text in pairs}) > 1
+    given, texts = zip(*pairs, strict=True)
+    assert translator.score(iter(given), texts) == expected
+    assert translator.score(*pairs[-1]) == expected[-1]
+    assert np.isnan(translator.score(["", "der", "der"], ["der", " ", "hund"])).tolist() == [
+        1,
+        1,
+        0,
+    ]
+
+
+@pytest.mark.parametrize("pair", [("der", ["der", "der"]), (["der"], []), (b"a", "a")])
+def test_sides_that_make_no_pairs_are_refused(pair):
+    with pytest.raises(UserError, match=r"score\(|pairs"):
+        echo().score(*pair)
+
+
+def test_a_loaded_translator_shows_what_it_is(tmp_path):
+    folder = save_tiny(tmp_path / "tiny", "concat")
+    translator = Translator.load(folder, "cpu")
+    size = sum(parameter.numel() for parameter in translator.model.parameters())
+    for part in ("en", "Concat", f"{size:,}", "cpu", str(folder)):
+        assert part in repr(translator)
+    assert repr(Translator.load([folder, folder], "cpu")).count(str(folder)) == 2
+
+
 @pytest.mark.parametrize("config", [GREEDY, DecodingConfig(beam=4, batch_size=2)])
 def test_hypotheses_come_in_the_order_of_the_sentences(config):
     sentences = ["hund", "der hund läuft heim", "heim heim", "der", "läuft der hund"] * 3
@@ -116,6 +186,29 @@ def test_a_hypothesis_is_one_line_whatever_its_pieces_hold():
     assert found.text == "der hund läuft heim 🐕 a b c d e  f g"
 
 
+def test_the_map_shows_the_words_of_source_and_translation():
+    found = echo().translate("der hund läuft <b>", GREEDY, attention=True)
+    [axes] = found.plot().axes
+    for axis, words in ((axes.xaxis, "der hund läuft <b>"), (axes.yaxis, "der hund läuft <unk>")):
+        assert [label.get_text() for label in axis.get_ticklabels()] == words.split()
+    np.testing.assert_array_equal(axes.images[0].get_array(), np.eye(4))  # where the echo looks
+    page, _, encoded = found._repr_html_().partition("svg+xml;base64,")
+    assert "der hund läuft &lt;b&gt;" in page
+    assert b"<svg" in base64.b64decode(encoded.partition('"')[0])
+    subwords = tiny_translator().translate("a barking dog", n_best=2, attention=True)
+    [axes] = subwords.alternatives[0].plot().axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "barking", "dog"]
+
+
+def test_without_weights_there_is_no_map():
+    translator, blind = echo(), tiny_translator("fixed")
+    for found in (translator.translate("der"), blind.translate("a dog", attention=True)):
+        assert "<img" not in found._repr_html_()
+        with pytest.raises(UserError, match="attention=True"):
+            found.plot()
+    json.dumps(asdict(echo().translate(["der", ""])[0]))  # plain data
+
+
 @pytest.mark.parametrize("sample", [False, True])
 def test_each_alternative_tells_where_it_looked_itself(sample):
     translator, sentences = chance(), ["der hund", "heim", "der"]
@@ -141,6 +234,15 @@ def test_an_unknown_word_is_replaced_by_the_source_word_it_looked_at():
     blind = echo()
     blind.model.attends = False
     assert blind.translate("der xyz läuft", search).text == "der <unk> läuft"
+
+
+def test_the_unknown_words_of_a_source_are_listed():
+    sentences = ["der Hund der xyz Hund", "der hund", "", "hund heim . </s>"]
+    found = echo(max_pieces=4).translate(sentences, GREEDY)
+    assert [one.unknown for one in found] == [["Hund", "xyz"], [], [], [".", "</s>"]]
+    subwords = tiny_translator()
+    assert subwords.translate("a dog and 🎉 dogs").unknown == ["🎉"]
+    assert subwords.translate("catdogs bark").unknown == []
 
 
 def test_the_end_of_the_sentence_is_no_word_to_replace_one_by():

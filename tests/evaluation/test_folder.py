@@ -93,5 +93,5 @@ def test_what_is_damaged_is_refused(tmp_path, name, content, said):
         (tmp_path / name).write_text(content)
     with pytest.raises(UserError, match=said):
         read_evaluation(tmp_path)
-    with pytest.raises(UserError, match="nowhere"):
+    with pytest.raises(UserError, match=r"evaluations=.*nowhere"):
         read_evaluation(tmp_path / "nowhere")

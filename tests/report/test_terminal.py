@@ -87,7 +87,7 @@ def test_colour_only_on_a_terminal_that_wants_it(comparison, monkeypatch, no_col
     assert "| words" in piped
 
 
-def test_the_best_system_with_a_checkpoint_is_the_one_to_try(comparison, tmp_path):
+def test_the_best_system_with_a_checkpoint_is_the_one_to_try(comparison, tmp_path, monkeypatch):
     assert "translate.py" not in screen({"a": comparison}, colour=False)
     worse, better = comparison.systems
     for system in (worse, better):
@@ -99,3 +99,7 @@ def test_the_best_system_with_a_checkpoint_is_the_one_to_try(comparison, tmp_pat
         worse, better = (system, better) if system.name == worse.name else (worse, system)
         text = screen({"a": replace(comparison, systems=[worse, better])}, colour=False)
         assert f"checkpoint={run}" in text
+        assert " scripts/translate.py" in text
+    monkeypatch.setattr(sys, "orig_argv", ["python", "/x/bin/seq2seq", "reproduce"])
+    text = screen({"a": replace(comparison, systems=[worse, better])}, colour=False)
+    assert "seq2seq translate" in text

@@ -1,0 +1,88 @@
+"""Validation and test text taken from a training text of the user's, a folder or one file."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from samples import SMALL, counts, put
+
+from seq2seq.config import FilesCorpus
+from seq2seq.data.corpora import load_corpus, load_test_sets
+from seq2seq.data.text import read_aligned
+from seq2seq.errors import UserError
+
+CONFIG = FilesCorpus(source="en", target="fr", valid_pairs=20, test_pairs=30)
+RANDOM = random.Random(1)
+PAIRS = [(f"Source {n} .", f"cible {n} .") for n in range(200)]
+PAIRS += [(source, target + " bis") for source, target in RANDOM.choices(PAIRS, k=80)]
+PAIRS += [(source.upper(), target) for source, target in RANDOM.choices(PAIRS, k=80)]
+PAIRS += [*RANDOM.choices(PAIRS, k=80), ("", "x"), ("x", " ")]
+RANDOM.shuffle(PAIRS)
+
+
+def written(path, pairs=PAIRS):
+    """The config of ``pairs`` in a folder, or in one file."""
+    if path.suffix:
+        path.write_text("".join(f"{s}\t{t}\n" for s, t in pairs))
+    else:
+        sides = ("\n".join(side).encode() for side in zip(*pairs, strict=True))
+        put(path, dict(zip(("train.en", "train.fr"), sides, strict=True)))
+    return replace(CONFIG, directory=str(path))
+
+
+def splits(config, data):
+    corpus = load_corpus(config, data)
+    texts = {"train": corpus.train, "valid": corpus.valid, **corpus.tests}
+    return {n: list(zip(*read_aligned(t.source, t.target), strict=True)) for n, t in texts.items()}
+
+
+def test_no_source_is_in_two_splits_and_the_rest_is_all_training_text(tmp_path):
+    taken = splits(written(tmp_path / "mine"), tmp_path)
+    assert (len(taken["valid"]), len(taken["test"])) == (20, 30)
+    assert set(taken["valid"] + taken["test"]) <= set(PAIRS)
+    sources = {name: {source.casefold() for source, _ in taken[name]} for name in taken}
+    held_out = sources["valid"] | sources["test"]
+    assert len(held_out) == 50
+    # Duplicates and empty lines stay in training, where prepare counts them, in their order.
+    assert taken["train"] == [pair for pair in PAIRS if pair[0].casefold() not in held_out]
+    assert splits(written(tmp_path / "mine.tsv"), tmp_path) == taken
+    other = splits(written(tmp_path / "sorted", sorted(PAIRS)), tmp_path)
+    assert sources == {name: {source.casefold() for source, _ in other[name]} for name in other}
+
+
+def test_the_test_text_is_found_again_and_made_again_only_for_another_text(tmp_path):
+    config = written(tmp_path / "mine")
+    tests = load_test_sets(config, tmp_path)
+    assert load_corpus(config, tmp_path).tests == tests == load_test_sets(config, tmp_path)
+    written(tmp_path / "mine", PAIRS[1:])
+    assert load_test_sets(config, tmp_path) != tests
+
+
+def test_a_split_that_is_there_is_kept(tmp_path):
+    put(tmp_path, {"test_a.en": b"a\n", "test_a.fr": b"b\n", "test_a.align": b"0-0\n"})
+    corpus = load_corpus(replace(written(tmp_path), test_pairs=None), tmp_path)
+    assert (counts(corpus)["valid"], counts(corpus)["test_a"]) == (20, 1)
+    assert corpus.tests["test_a"].alignments is not None
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({"valid_pairs": None, "test_pairs": None}, r"corpus\.valid_pairs=500 corpus\.test_pairs"),
+        ({"valid_pairs": None}, r"corpus\.valid_pairs=500"),
+        ({"valid_pairs": 190}, r"corpus\.valid_pairs=190"),
+        ({"directory": "ready"}, r"valid files .*corpus\.valid_pairs"),
+        ({"directory": "no_text"}, r"train\.en"),
+        ({"directory": "no.tsv"}, r"no\.tsv, line 1"),
+        ({"directory": "no.tsv", "test_pairs": None}, r"corpus\.test_pairs=500"),
+    ],
+)
+def test_what_cannot_be_split_is_refused(tmp_path, monkeypatch, changes, names):
+    monkeypatch.chdir(tmp_path)
+    config = written(tmp_path / "mine")
+    put(tmp_path / "ready", SMALL)
+    put(tmp_path / "no_text", {"notes": b""})
+    (tmp_path / "no.tsv").write_text("one two")
+    with pytest.raises(UserError, match=names):
+        load_corpus(replace(config, **changes), tmp_path)
+    assert not list(tmp_path.rglob("*.part"))
