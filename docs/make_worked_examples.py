@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 
 from seq2seq.config import EXAMPLES
+from seq2seq.drawing import render
 from seq2seq.explain.example import Example
 from seq2seq.explain.explain import COMPUTE
 from seq2seq.explain.pictures import picture
 from seq2seq.files import write_whole
-from seq2seq.report.style import render
 
 DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "worked-examples.md"

@@ -12,7 +12,8 @@ from seq2seq.config import DecodingConfig
 from seq2seq.errors import UserError
 
 if TYPE_CHECKING:
-    from seq2seq.decoding.translator import Hypothesis, Translator
+    from seq2seq.decoding.hypothesis import Hypothesis
+    from seq2seq.decoding.translator import Translator
 
     __version__: str
 

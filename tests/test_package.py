@@ -40,6 +40,18 @@ def test_the_names_of_the_package_are_its_interface(monkeypatch):
     assert "unknown" in seq2seq.__version__
 
 
+def test_folders_import_only_from_those_before_them():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"have this order:\s(.*?)\.", page, re.DOTALL)
+    order = re.findall(r"`(\w+)`", listed)
+    package = ROOT / "seq2seq"
+    assert set(order) == {path.parent.name for path in package.glob("*/__init__.py")}
+    for place, folder in enumerate(order):
+        for path in (package / folder).rglob("*.py"):
+            used = re.findall(r"^\s*(?:from|import) seq2seq\.(\w+)", path.read_text(), re.MULTILINE)
+            assert not set(used) & set(order[place + 1 :]), path
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory) -> Path:
     """A folder with the unpacked wheel, which was built outside of the repository."""

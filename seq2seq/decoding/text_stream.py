@@ -6,16 +6,16 @@ import io
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from itertools import count, tee
+from itertools import count
 from pathlib import Path
 
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from seq2seq.config import TranslateConfig
 from seq2seq.data.text import LineWriter, bounded_lines, count_lines, decode_lines, read_lines
-from seq2seq.data.tokenization import MosesWordTokenizer, Tokenizer
+from seq2seq.data.tokenization import MosesWordTokenizer
 from seq2seq.decoding.translator import Translator
-from seq2seq.decoding.word_links import link_words, pharaoh
+from seq2seq.decoding.word_links import pharaoh
 from seq2seq.errors import UserError
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,6 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
     _check_outputs(config)
     _check_attention(translator, config)
     lines, total = _open_input(config.input)
-    lines, texts = tee(lines)  # which holds no more than a chunk
     files = config.outputs
     shown = "-" in files.values() and sys.stdout and sys.stdout.isatty()
     found = translator.stream(
@@ -51,7 +50,7 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
     with contextlib.ExitStack() as stack, logging_redirect_tqdm():
         write = {key: stack.enter_context(_open_output(file)) for key, file in files.items()}
         try:
-            for hypothesis, text in zip(found, texts, strict=False):  # in this order: see tee
+            for hypothesis in found:
                 if "hypotheses" in write:
                     write["hypotheses"](hypothesis.text)
                 if "n_best_list" in write:
@@ -59,7 +58,7 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
                     for each in [hypothesis, *hypothesis.alternatives]:
                         write["n_best_list"](f"{done} ||| {each.text} ||| {each.score:.6f}")
                 if "alignments" in write:
-                    links = link_words(text, hypothesis, *_tokenizers(translator))
+                    links = hypothesis.links()
                     unlinked += links is None
                     write["alignments"](pharaoh(links or []))
                 done += 1
@@ -130,15 +129,11 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
             for each in [found, *found.alternatives]:
                 print(f"{each.score:9.3f}  {each.text}")
             if links:
-                between = link_words(line, found, *_tokenizers(translator))
+                between = found.links()
                 unknown = "none: the model cuts this line into other words"
                 print(f"    links  {unknown if between is None else pharaoh(between)}")
             for word in found.unknown:
                 print(f'    "{word}" is not in the vocabulary')
-
-
-def _tokenizers(translator: Translator) -> tuple[Tokenizer, Tokenizer]:
-    return translator.source.tokenizer, translator.target.tokenizer
 
 
 def _check_attention(translator: Translator, config: TranslateConfig) -> None:
@@ -147,7 +142,8 @@ def _check_attention(translator: Translator, config: TranslateConfig) -> None:
     if not translator.model.attends and (links or config.decoding.replace_unknown):
         key = "alignments" if links else "decoding.replace_unknown"
         raise UserError(f"{key} needs a model with attention; leave it out.")
-    if links and MosesWordTokenizer.kind in {each.kind for each in _tokenizers(translator)}:
+    tokenizers = translator.source.tokenizer, translator.target.tokenizer
+    if links and MosesWordTokenizer.kind in {each.kind for each in tokenizers}:
         raise UserError(
             "alignments count the words between spaces, and this model reads the words of "
             "tokenization=moses; leave alignments out, or take a model of other words."

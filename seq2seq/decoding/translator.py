@@ -3,14 +3,12 @@
 import contextlib
 import logging
 import math
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
-from html import escape
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
 from reprlib import repr as shortened
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import torch
 from jaxtyping import Float, Int
@@ -19,83 +17,17 @@ from tqdm import tqdm
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import DecodingConfig, nearest
-from seq2seq.data.tokenization import WORD_START, TextCodec, Tokenizer
+from seq2seq.data.tokenization import WORD_START, TextCodec
 from seq2seq.data.vocabulary import EOS, PAD, SPECIALS, UNK
 from seq2seq.decoding.beam_search import beam_search
 from seq2seq.decoding.decoder_session import Ensemble, SearchResult, average_weights, forced_decode
+from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.device import choose_device, choose_precision, mixed_precision
 from seq2seq.errors import UserError
 from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
 
-if TYPE_CHECKING:
-    import matplotlib.figure
-
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """A translation of one sentence; of the best one, ``alternatives`` names the others."""
-
-    text: str
-    """Running text on one line; empty for a blank source."""
-    score: float
-    """Log-probability / length ** length_penalty; hypotheses rank by it."""
-    log_probability: float
-    """Of all pieces and the end, in nats."""
-    pieces: list[str]
-    """What the text was made of, without EOS."""
-    capped: bool
-    """The search came to its longest allowed hypothesis before the model ended one."""
-    source_pieces: list[str] = field(default_factory=list)
-    """What was read, ``</s>`` at its end; empty where ``attention`` is None."""
-    attention: Float[Tensor, "T S"] | None = field(default=None, compare=False)
-    """Weights, a row for each of ``pieces``, a column for each of ``source_pieces``; a row sums to
-    1, but with ``local_p``. None where not asked for, for a blank source, and for a model without
-    attention."""
-    alternatives: list["Hypothesis"] = field(default_factory=list)
-    """The others of the ``n_best``, best first (samples: in the order drawn)."""
-    unknown: list[str] = field(default_factory=list)
-    """Source words that the model reads as ``<unk>``, each once; of a vocabulary of subwords the
-    parts of words that it cannot make."""
-    source: str = ""
-    """The sentence that was translated."""
-    tokenizers: tuple[Tokenizer, Tokenizer] | None = field(default=None, repr=False, compare=False)
-    """Of source and target, to merge pieces to words; None where ``attention`` is None."""
-
-    def plot(self) -> "matplotlib.figure.Figure":
-        """The attention map, word by word; ``plot().savefig("map.png")`` writes it.
-
-        Raises:
-            UserError: there are no weights to draw.
-        """
-        # Here, not above: only this picture needs a package that imports this one.
-        from seq2seq.decoding.word_links import attention_by_word
-        from seq2seq.evaluation.translations import AttentionMap
-        from seq2seq.report.attention_figure import map_figure
-        from seq2seq.report.style import styled
-
-        if self.attention is None or not self.tokenizers or not self.pieces:
-            raise UserError("No weights to draw; give attention=True, and a model with attention.")
-        pieces = self.source_pieces[:-1], self.pieces
-        words = attention_by_word(self.attention, pieces, self.tokenizers)
-        drawn = AttentionMap(0, words.source, words.target, words.weights.tolist())
-        with styled():
-            return map_figure(drawn, f"Score {self.score:.3f}")
-
-    def _repr_html_(self) -> str:
-        """For a notebook: source, translation, score and, where there is one, the map."""
-        score = f"score {self.score:.3f}"
-        shown = f"<p>{escape(self.source)}<br><b>{escape(self.text)}</b><br>{score}</p>"
-        from seq2seq.report.style import render
-
-        try:
-            svg = b64encode(render(self.plot, forms=["svg"])["svg"]).decode()
-        except UserError:
-            return shown
-        # As an image: its style rules stay its own, and notebook viewers show it.
-        return f'{shown}<img alt="Attention" width="640" src="data:image/svg+xml;base64,{svg}">'
 
 
 class ForcedPair(NamedTuple):

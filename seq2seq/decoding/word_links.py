@@ -13,7 +13,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from seq2seq.data.tokenization import Tokenizer
-from seq2seq.decoding.translator import Hypothesis
 
 Link = tuple[int, int]
 """A source word and a target word, both counted from 0."""
@@ -77,27 +76,6 @@ def strongest_links(weights: Float[Tensor, "J I"]) -> list[Link]:
     if not weights.numel():
         return []
     return [(source, target) for target, source in enumerate(weights.argmax(dim=1).tolist())]
-
-
-def link_words(
-    text: str, hypothesis: Hypothesis, source: Tokenizer, target: Tokenizer
-) -> list[Link] | None:
-    """The links between the words, cut at spaces, of ``text`` and its translation.
-
-    The translation has its ``attention``. None where a tokenizer counts other words: SentencePiece
-    turns some characters, such as an acute accent that stands alone, into a space and another, and
-    all later words would be off.
-    """
-    if hypothesis.attention is None or not hypothesis.text.strip():
-        return []
-    source_words = source.words(hypothesis.source_pieces[:-1])  # without </s>
-    target_words = target.words(hypothesis.pieces)
-    links = strongest_links(word_weights(hypothesis.attention, source_words, target_words))
-    read = source.words(source.tokenize(text))  # the whole line, more than a model may read
-    for words, side in ((read, text), (target_words, hypothesis.text)):
-        if links and max(words) + 1 != len(side.split()):
-            return None
-    return links
 
 
 def pharaoh(links: Sequence[Link]) -> str:

@@ -5,13 +5,13 @@ from functools import partial
 from pathlib import Path
 
 from seq2seq.config import EXAMPLES, ExplainConfig
+from seq2seq.drawing import render
 from seq2seq.explain.decoder_attention import additive, dot, local
 from seq2seq.explain.decoder_steps import decoding, hard_soft, output_word
 from seq2seq.explain.example import Example
 from seq2seq.explain.pictures import picture
 from seq2seq.explain.self_attention import multi_head, scaled_dot, softmax_axis
 from seq2seq.files import write_whole
-from seq2seq.report.style import render
 
 TWICE = additive, dot, local, scaled_dot, softmax_axis, multi_head
 COMPUTE: dict[str, list[Callable[[], Example]]] = {

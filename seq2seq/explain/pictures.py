@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
+from seq2seq.drawing import DPI, FAINT, INK, ink_on
 from seq2seq.explain.example import Example, Step
-from seq2seq.report.style import DPI, FAINT, INK, ink_on
 
 WIDE, HIGH = 0.52, 0.34
 """Inches of a cell."""

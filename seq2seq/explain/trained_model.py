@@ -14,14 +14,12 @@ from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
 from seq2seq.decoding.decoder_session import ban_pieces, length_caps
 from seq2seq.decoding.translator import Translator
+from seq2seq.drawing import map_figure, render, short
 from seq2seq.errors import UserError
-from seq2seq.evaluation.translations import AttentionMap
 from seq2seq.explain.example import UNIT, WIDTH, Step
 from seq2seq.files import write_whole
 from seq2seq.model.encoder import Source
 from seq2seq.model.translation import TranslationModel
-from seq2seq.report.attention_figure import map_figure, short
-from seq2seq.report.style import render
 
 
 class WatchedSource(Source):
@@ -98,10 +96,8 @@ def explain_model(checkpoint: str, text: str, output: Path) -> str:
     weights = [step.weights.tolist() for step in steps if step.weights is not None]
     if not weights:
         return "\n".join([*lines, "", "This model has no attention: there are no weights to draw."])
-    drawn = AttentionMap(0, source, written, weights)
-    for form, content in render(
-        partial(map_figure, drawn, "Greedy search, piece by piece")
-    ).items():
+    draw = partial(map_figure, source, written, weights, "Greedy search, piece by piece")
+    for form, content in render(draw).items():
         write_whole(output / f"attention.{form}", content)
     return "\n".join([*lines, "", f"The weights are drawn in {output / 'attention.png'}."])
 

@@ -4,25 +4,31 @@ import textwrap
 from collections.abc import Callable
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from seq2seq.drawing import (
+    FAINT,
+    GRID,
+    MAP_NOTE,
+    WIDTH,
+    draw_line,
+    draw_map,
+    looks,
+    name_lines,
+    new_figure,
+)
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores
 from seq2seq.report.length_figure import label_lengths
-from seq2seq.report.style import FAINT, GRID, WIDTH, draw_line, looks, name_lines, new_figure
 from seq2seq.report.tables import heading
 
 MAPS = 4
 """Number of maps in a figure for which no lines are chosen."""
 LONGEST = 24
 """Words a side of such a map: more would be too small to read."""
-LETTERS = 16
-"""Of a word on an axis; the rest of it is left out."""
 WORDS = 1.2
 """Inches left of and above a map, for the words."""
-NOTE = "Across: the source; down: the translation. Black: a weight of 0, white: of 1."
 
 MEASURES: dict[str, tuple[str, str, Callable[[ReferenceScores], list[float | None] | None]]] = {
     "Entropy (nats)": (
@@ -67,40 +73,16 @@ def attention_figure(evaluation: Evaluation) -> Figure:
         min(1.4 * room, max(room * len(m.hypothesis) / len(m.source) for m in row)) for row in rows
     ]
     height = sum(heights) + WORDS * len(rows) + 1.3
-    figure = new_figure(height, "Attention", title, NOTE)
+    figure = new_figure(height, "Attention", title, MAP_NOTE)
     ratios = [tall + WORDS for tall in heights]
     grid = figure.add_gridspec(len(rows), 2, height_ratios=ratios)
     for place, drawn in enumerate(maps):
         row, column = divmod(place, 2)
         cell = min(room / len(drawn.source), heights[row] / len(drawn.hypothesis))
         axes = figure.add_subplot(grid[row, column])
-        draw_map(axes, drawn, cell)
+        draw_map(axes, drawn.source, drawn.hypothesis, drawn.weights, cell)
         axes.set_xlabel(f"line {drawn.line + 1}", fontsize=7.5, color=FAINT)
     return figure
-
-
-def map_figure(drawn: AttentionMap, subtitle: str) -> Figure:
-    """One map with its heading."""
-    cell = min(0.5, 7 / len(drawn.source))
-    figure = new_figure(cell * len(drawn.hypothesis) + 2.6, "Attention", subtitle, NOTE)
-    draw_map(figure.subplots(), drawn, cell)
-    return figure
-
-
-def draw_map(axes: Axes, drawn: AttentionMap, cell: float) -> None:
-    """A square for each weight, and the words; a cell is about ``cell`` inches wide."""
-    axes.imshow(np.array(drawn.weights), cmap="gray", vmin=0, vmax=1)
-    axes.set_xticks(range(len(drawn.source)), [short(word) for word in drawn.source], rotation=90)
-    axes.set_yticks(range(len(drawn.hypothesis)), [short(word) for word in drawn.hypothesis])
-    axes.xaxis.tick_top()
-    points = max(3.5, min(9.0, 72 * cell * 0.8))  # no larger than a cell
-    axes.tick_params(length=0, pad=2, labelsize=points)
-    axes.spines[:].set_visible(False)
-
-
-def short(word: str) -> str:
-    """Its first letters, as many as an axis or a column has room for."""
-    return word if len(word) <= LETTERS else word[: LETTERS - 1] + "…"
 
 
 def mean_by_bucket(

@@ -12,6 +12,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from seq2seq.config import CompareConfig
+from seq2seq.drawing import render
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison, compare_systems
 from seq2seq.evaluation.evaluate import ALIGNMENT
@@ -23,7 +24,6 @@ from seq2seq.report.length_figure import heatmap, length_figure
 from seq2seq.report.loss_figure import learning_curves, position_figure
 from seq2seq.report.page import render_page
 from seq2seq.report.sentences import examples
-from seq2seq.report.style import render
 from seq2seq.report.tables import (
     Table,
     bleu_table,

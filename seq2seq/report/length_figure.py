@@ -6,12 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from seq2seq.evaluation.comparison import Comparison, System
-from seq2seq.evaluation.lengths import FEW, ScoreRow
-from seq2seq.evaluation.scores import bleu, bleu_counts
-from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
-from seq2seq.report.findings import headline
-from seq2seq.report.style import (
+from seq2seq.drawing import (
     FAINT,
     GRID,
     INK,
@@ -23,6 +18,11 @@ from seq2seq.report.style import (
     name_lines,
     new_figure,
 )
+from seq2seq.evaluation.comparison import Comparison, System
+from seq2seq.evaluation.lengths import FEW, ScoreRow
+from seq2seq.evaluation.scores import bleu, bleu_counts
+from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
+from seq2seq.report.findings import headline
 from seq2seq.report.tables import heading, percent
 
 HEIGHT = 5.4

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_translator import GREEDY, echo
-from tiny_translator import tiny_codec, tiny_translator
+from tiny_translator import tiny_translator
 
 from seq2seq.config import DecodingConfig, TranslateConfig
 from seq2seq.data.tokenization import MosesWordTokenizer, TextCodec
 from seq2seq.decoding.text_stream import answer_prompt, is_typed, translate_text
-from seq2seq.decoding.word_links import link_words, pharaoh
+from seq2seq.decoding.word_links import pharaoh
 from seq2seq.errors import UserError
 
 RAW = "der hund\r\n\r\n🐕\tläuft\nhund\u2028heim\n\ufeffdaneben\nheim"
@@ -210,7 +210,7 @@ def test_neither_company_nor_order_changes_a_translation(lines, batch_size, chun
     CHUNK,
 )
 def test_files_keep_their_lines(pairs, mark, ended, batch_size, chunk):
-    translator, tokenizer = tiny_translator(), tiny_codec().tokenizer
+    translator = tiny_translator()
     search = search_of(batch_size)
     text = "".join(line + end for line, end in pairs)
     content = mark + (text if ended else text.removesuffix("\n")).encode()
@@ -235,4 +235,4 @@ def test_files_keep_their_lines(pairs, mark, ended, batch_size, chunk):
     assert blocks == sorted(blocks)
     for source, links in zip(sources, written["alignments"], strict=True):
         found = translator.translate(source, search, attention=True)
-        assert links == pharaoh(link_words(source, found, tokenizer, tokenizer) or [])
+        assert links == pharaoh(found.links() or [])

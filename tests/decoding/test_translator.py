@@ -16,7 +16,8 @@ from seq2seq.config import DecodingConfig
 from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer
 from seq2seq.data.vocabulary import EOS, UNK, Vocabulary
 from seq2seq.decoding.decoder_session import SearchResult, forced_decode
-from seq2seq.decoding.translator import Hypothesis, Translator, make_hypothesis
+from seq2seq.decoding.hypothesis import Hypothesis
+from seq2seq.decoding.translator import Translator, make_hypothesis
 from seq2seq.errors import UserError
 from seq2seq.model.decoder import DecoderState
 from seq2seq.model.encoder import Source

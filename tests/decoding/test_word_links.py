@@ -10,8 +10,8 @@ from tiny_translator import tiny_codec, tiny_translator
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.tokenization import WhitespaceTokenizer
-from seq2seq.decoding.translator import Hypothesis
-from seq2seq.decoding.word_links import link_words, pharaoh, strongest_links, word_weights
+from seq2seq.decoding.hypothesis import Hypothesis
+from seq2seq.decoding.word_links import pharaoh, strongest_links, word_weights
 
 SUBWORDS = tiny_codec().tokenizer
 WORDS = WhitespaceTokenizer("en")
@@ -61,27 +61,29 @@ def test_subwords_vote_together():
     )
     read, written = ["▁der", "▁hu", "nd", "</s>"], ["▁bark", "ing", "▁dog"]
     found = Hypothesis("barking dog", 0.0, 0.0, written, False, read, weights)
-    links = link_words("der hund", found, SUBWORDS, SUBWORDS)
+    found = replace(found, source="der hund", tokenizers=(SUBWORDS, SUBWORDS))
+    links = found.links()
     assert links == [(1, 0), (0, 1)]
     assert pharaoh(links) == "1-0 0-1"
-    found = replace(found, text="bark ing dog")
-    assert link_words("der hu nd", found, WORDS, WORDS) == [(0, 0), (1, 1), (0, 2)]
+    found = replace(found, source="der hu nd", text="bark ing dog", tokenizers=(WORDS, WORDS))
+    assert found.links() == [(0, 0), (1, 1), (0, 2)]
 
 
 def test_words_that_the_texts_do_not_have_are_not_linked():
     for text, linked in [("the dog", True), ("the dog´s", False), ("the  dog's ", True)]:
         found = tiny_translator().translate(text, GREEDY, attention=True)
-        assert (link_words(text, found, SUBWORDS, SUBWORDS) is not None) == linked
+        assert (found.links() is not None) == linked
     weights = torch.tensor([[0.9, 0.1]])
     broken = Hypothesis("a b", 0.0, 0.0, ["a\u2028b"], False, ["c", "</s>"], weights)
-    assert link_words("c", broken, WORDS, WORDS) is None  # its piece became two words
+    broken = replace(broken, source="c", tokenizers=(WORDS, WORDS))
+    assert broken.links() is None  # its piece became two words
 
 
 def test_a_line_cut_at_its_length_is_linked_as_far_as_it_was_read():
     text = " ".join(["the dog"] * 30)
     found = tiny_translator().translate(text, GREEDY, attention=True)
     assert len(found.source_pieces) == 21
-    links = link_words(text, found, SUBWORDS, SUBWORDS)
+    links = found.links()
     assert [target for _, target in links] == list(range(len(found.text.split())))
 
 
@@ -91,7 +93,7 @@ def test_a_line_cut_at_its_length_is_linked_as_far_as_it_was_read():
 )
 def test_a_blank_line_has_no_links(pieces, weights):
     found = Hypothesis("", 0.0, 0.0, pieces, False, ["▁a", "</s>"], weights)
-    assert link_words("a", found, SUBWORDS, SUBWORDS) == []
+    assert replace(found, source="a", tokenizers=(SUBWORDS, SUBWORDS)).links() == []
     assert pharaoh([]) == ""
 
 

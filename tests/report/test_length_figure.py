@@ -9,8 +9,8 @@ import numpy as np
 import sacrebleu
 from matplotlib.collections import LineCollection, PolyCollection
 
+from seq2seq.drawing import DARK, GROUND, INK, looks, render
 from seq2seq.report.length_figure import heatmap, length_figure
-from seq2seq.report.style import DARK, GROUND, INK, looks, render
 
 
 def test_neither_time_nor_a_users_matplotlib_style_changes_a_byte(comparison):

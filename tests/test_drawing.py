@@ -7,7 +7,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize, to_rgb
 
 from seq2seq.config.model import ATTENTION_KINDS
-from seq2seq.report.style import ATTENDS, DARK, DOES_NOT, FAINT, GROUND, INK, ink_on, looks
+from seq2seq.drawing import ATTENDS, DARK, DOES_NOT, FAINT, GROUND, INK, ink_on, looks
 
 
 def luminance(colour) -> float:

@@ -34,6 +34,9 @@ DARK = {GROUND: "#14161A", INK: "#ECECEC", FAINT: "#A3A8AF", GRID: "#33373E", **
 WITHOUT_ATTENTION = ("fixed", "init_only", "uniform")
 """Values of model.attention.kind."""
 
+LETTERS = 16
+"""Of a word on an axis; the rest of it is left out."""
+MAP_NOTE = "Across: the source; down: the translation. Black: a weight of 0, white: of 1."
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES: tuple[LineStyleType, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)))
 Look = tuple[str, LineStyleType, str]
@@ -137,6 +140,38 @@ def draw_line(
     axes.plot(*zip(*known, strict=True), linestyle=line, linewidth=2, label=name, **style)
     if hollow:
         axes.plot(*zip(*hollow, strict=True), linestyle="", markerfacecolor=GROUND, **style)
+
+
+def map_figure(
+    source: Sequence[str], target: Sequence[str], weights: Sequence[Sequence[float]], subtitle: str
+) -> Figure:
+    """One attention map with its heading."""
+    cell = min(0.5, 7 / len(source))
+    figure = new_figure(cell * len(target) + 2.6, "Attention", subtitle, MAP_NOTE)
+    draw_map(figure.subplots(), source, target, weights, cell)
+    return figure
+
+
+def draw_map(
+    axes: Axes,
+    source: Sequence[str],
+    target: Sequence[str],
+    weights: Sequence[Sequence[float]],
+    cell: float,
+) -> None:
+    """A square for each weight, and the words; a cell is about ``cell`` inches wide."""
+    axes.imshow(np.array(weights), cmap="gray", vmin=0, vmax=1)
+    axes.set_xticks(range(len(source)), [short(word) for word in source], rotation=90)
+    axes.set_yticks(range(len(target)), [short(word) for word in target])
+    axes.xaxis.tick_top()
+    points = max(3.5, min(9.0, 72 * cell * 0.8))  # no larger than a cell
+    axes.tick_params(length=0, pad=2, labelsize=points)
+    axes.spines[:].set_visible(False)
+
+
+def short(word: str) -> str:
+    """Its first letters, as many as an axis or a column has room for."""
+    return word if len(word) <= LETTERS else word[: LETTERS - 1] + "…"
 
 
 def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:

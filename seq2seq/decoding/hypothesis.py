@@ -1,0 +1,94 @@
+"""A translation with what the model said of it, and its pictures."""
+
+from base64 import b64encode
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING
+
+from jaxtyping import Float
+from torch import Tensor
+
+from seq2seq.data.tokenization import Tokenizer
+from seq2seq.decoding.word_links import Link, attention_by_word, strongest_links, word_weights
+from seq2seq.errors import UserError
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A translation of one sentence; of the best one, ``alternatives`` names the others."""
+
+    text: str
+    """Running text on one line; empty for a blank source."""
+    score: float
+    """Log-probability / length ** length_penalty; hypotheses rank by it."""
+    log_probability: float
+    """Of all pieces and the end, in nats."""
+    pieces: list[str]
+    """What the text was made of, without EOS."""
+    capped: bool
+    """The search came to its longest allowed hypothesis before the model ended one."""
+    source_pieces: list[str] = field(default_factory=list)
+    """What was read, ``</s>`` at its end; empty where ``attention`` is None."""
+    attention: Float[Tensor, "T S"] | None = field(default=None, compare=False)
+    """Weights, a row for each of ``pieces``, a column for each of ``source_pieces``; a row sums to
+    1, but with ``local_p``. None where not asked for, for a blank source, and for a model without
+    attention."""
+    alternatives: list["Hypothesis"] = field(default_factory=list)
+    """The others of the ``n_best``, best first (samples: in the order drawn)."""
+    unknown: list[str] = field(default_factory=list)
+    """Source words that the model reads as ``<unk>``, each once; of a vocabulary of subwords the
+    parts of words that it cannot make."""
+    source: str = ""
+    """The sentence that was translated."""
+    tokenizers: tuple[Tokenizer, Tokenizer] | None = field(default=None, repr=False, compare=False)
+    """Of source and target, to merge pieces to words; None where ``attention`` is None."""
+
+    def links(self) -> list[Link] | None:
+        """The links between the words, cut at spaces, of ``source`` and ``text``.
+
+        None where a tokenizer counts other words: SentencePiece turns some characters, such as an
+        acute accent that stands alone, into a space and another, and all later words would be off.
+        """
+        if self.attention is None or not self.tokenizers or not self.text.strip():
+            return []
+        source, target = self.tokenizers
+        source_words = source.words(self.source_pieces[:-1])  # without </s>
+        target_words = target.words(self.pieces)
+        links = strongest_links(word_weights(self.attention, source_words, target_words))
+        read = source.words(source.tokenize(self.source))  # the whole line, beyond max_pieces, too
+        for words, side in ((read, self.source), (target_words, self.text)):
+            if links and max(words) + 1 != len(side.split()):
+                return None
+        return links
+
+    def plot(self) -> "matplotlib.figure.Figure":
+        """The attention map, word by word; ``plot().savefig("map.png")`` writes it.
+
+        Raises:
+            UserError: there are no weights to draw.
+        """
+        from seq2seq.drawing import map_figure, styled  # needs matplotlib
+
+        if self.attention is None or not self.tokenizers or not self.pieces:
+            raise UserError("No weights to draw; give attention=True, and a model with attention.")
+        pieces = self.source_pieces[:-1], self.pieces
+        words = attention_by_word(self.attention, pieces, self.tokenizers)
+        weights = words.weights.tolist()
+        with styled():
+            return map_figure(words.source, words.target, weights, f"Score {self.score:.3f}")
+
+    def _repr_html_(self) -> str:
+        """For a notebook: source, translation, score and, where there is one, the map."""
+        score = f"score {self.score:.3f}"
+        shown = f"<p>{escape(self.source)}<br><b>{escape(self.text)}</b><br>{score}</p>"
+        from seq2seq.drawing import render
+
+        try:
+            svg = b64encode(render(self.plot, forms=["svg"])["svg"]).decode()
+        except UserError:
+            return shown
+        # As an image: its style rules stay its own, and notebook viewers show it.
+        return f'{shown}<img alt="Attention" width="640" src="data:image/svg+xml;base64,{svg}">'
