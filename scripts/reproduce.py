@@ -14,6 +14,7 @@ def main(runs: list[ExperimentConfig]) -> None:
     """Each stage finds what an earlier call has finished and does not do it again."""
     from seq2seq.data.preparation import prepare
     from seq2seq.evaluation.evaluate import evaluate
+    from seq2seq.evaluation.test_sets import find_test_sets
     from seq2seq.report.terminal import plan
     from seq2seq.training.run_folder import RunFolder
     from seq2seq.training.trainer import Trainer
@@ -21,9 +22,9 @@ def main(runs: list[ExperimentConfig]) -> None:
     # Check what every run needs before the first one trains for hours.
     evaluate_configs = [_evaluate_config(run) for run in runs]
     prepared = [prepare(run.corpus, run.tokenization, Path(run.data)) for run in runs]
+    tests = [*find_test_sets(evaluate_configs[0], runs[0].corpus)]
     for run in runs:
         RunFolder(run).claim()
-    tests = [*prepared[0].corpus.tests, *runs[0].test_texts]
     searches = [search.name for search in evaluate_configs[0].searches()]
     for run, data in zip(runs, prepared, strict=True):
         if run is runs[0] or not RunFolder(run).finished:
@@ -54,6 +55,7 @@ def _evaluate_config(run: ExperimentConfig) -> EvaluateConfig:
         beams=run.beams,
         data=run.data,
         directory=run.corpus.directory,
+        test_sets=run.test_sets,
         test_texts=run.test_texts,
         device=run.training.device,
         precision=run.training.precision,

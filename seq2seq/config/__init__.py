@@ -8,10 +8,12 @@ from seq2seq.config.checks import nearest as nearest
 from seq2seq.config.checks import nearest_keys as nearest_keys
 from seq2seq.config.checks import require_choice as require_choice
 from seq2seq.config.corpus import CORPORA as CORPORA
+from seq2seq.config.corpus import CleanedCorpus as CleanedCorpus
 from seq2seq.config.corpus import CorpusConfig as CorpusConfig
 from seq2seq.config.corpus import EuroparlCorpus as EuroparlCorpus
 from seq2seq.config.corpus import FilesCorpus as FilesCorpus
 from seq2seq.config.corpus import GrammarCorpus as GrammarCorpus
+from seq2seq.config.corpus import MtdataCorpus as MtdataCorpus
 from seq2seq.config.corpus import Multi30kCorpus as Multi30kCorpus
 from seq2seq.config.corpus import TokenizationConfig as TokenizationConfig
 from seq2seq.config.model import ATTENTION_KINDS as ATTENTION_KINDS

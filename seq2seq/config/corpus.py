@@ -1,6 +1,6 @@
 """Which parallel text, and how it becomes ids."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from seq2seq.config.checks import Count, Settings, between, one_of
@@ -12,7 +12,7 @@ class CorpusConfig(Settings):
     """Where parallel text comes from; one subclass per kind of corpus."""
 
     kind: str
-    """grammar | multi30k | europarl | files."""
+    """grammar | multi30k | europarl | mtdata | files."""
     source: str
     """Language code of the source side."""
     target: str
@@ -61,20 +61,39 @@ class Multi30kCorpus(CorpusConfig):
 
 
 @dataclass(kw_only=True)
-class EuroparlCorpus(CorpusConfig):
-    """Europarl v7 (Koehn 2005), English-French: the long sentences of the paper's own corpus."""
+class CleanedCorpus(CorpusConfig):
+    """Public text as it is published: cleaned and split here, always the same way."""
 
-    kind: str = "europarl"
-    source: Annotated[str, one_of("en", "fr")] = "en"
-    target: Annotated[str, one_of("en", "fr")] = "fr"
     max_words: Count = 100
-    """Cleaning: drop pairs with more words on a side (from all splits of the raw archive)."""
+    """Cleaning: drop pairs with more words on a side (from all splits of the raw text)."""
     max_ratio: Annotated[float, between(1)] = 3.0
     """Cleaning: drop pairs whose word counts differ by more than this factor."""
     valid_pairs: Count = 2_000
     """Validation pairs, chosen by content hash."""
     test_pairs: Count = 4_000
     """Test pairs, chosen by content hash."""
+
+
+@dataclass(kw_only=True)
+class EuroparlCorpus(CleanedCorpus):
+    """Europarl v7 (Koehn 2005), English-French: the long sentences of the paper's own corpus."""
+
+    kind: str = "europarl"
+    source: Annotated[str, one_of("en", "fr")] = "en"
+    target: Annotated[str, one_of("en", "fr")] = "fr"
+
+
+@dataclass(kw_only=True)
+class MtdataCorpus(CleanedCorpus):
+    """Public datasets of Statmt, OPUS, TED and others, by their ids in the package mtdata."""
+
+    kind: str = "mtdata"
+    train: list[str] = field(default_factory=list)
+    """Ids such as Statmt-europarl-10-deu-eng; ``mtdata list -id -l de-en`` prints all of a pair."""
+    valid: list[str] = field(default_factory=list)
+    """Ids of validation text, taken as it is; empty to take valid_pairs from the training text."""
+    test: list[str] = field(default_factory=list)
+    """Ids of test sets, taken as they are, each ``test_<id>``; empty to take test_pairs."""
 
 
 @dataclass(kw_only=True)
@@ -93,6 +112,7 @@ CORPORA: dict[str, type[CorpusConfig]] = {
     "grammar": GrammarCorpus,
     "multi30k": Multi30kCorpus,
     "europarl": EuroparlCorpus,
+    "mtdata": MtdataCorpus,
     "files": FilesCorpus,
 }
 

@@ -143,6 +143,8 @@ class ExperimentConfig(Settings):
     """``reproduce`` trains each system with each of these, unless the system has its own."""
     beams: Annotated[list[Count], distinct] = field(default_factory=lambda: [1, 5])
     """``reproduce`` evaluates with each of these beam widths; each gets its table and figure."""
+    test_sets: list[str] | None = None
+    """Which test sets ``reproduce`` takes, as for ``evaluate``."""
     test_texts: dict[str, str] = field(default_factory=dict)
     """More test sets for ``reproduce``, as for ``evaluate``."""
     data: str = "data"
@@ -235,7 +237,8 @@ class EvaluateConfig(TranslatorSettings):
     system: str | None = None
     """Name of the system that wrote ``hypotheses``."""
     test_sets: list[str] | None = None
-    """Test sets of the corpus that the model was trained on; null for all of them, [] for none."""
+    """Test sets of the corpus that the model was trained on, or of sacreBLEU, such as wmt14; null
+    for all of the corpus, [] for none."""
     test_texts: dict[str, str] = field(default_factory=dict)
     """More test sets: name -> path of its two files without the language codes at their ends:
     newstest2014: texts/newstest2014 for texts/newstest2014.en and texts/newstest2014.fr."""

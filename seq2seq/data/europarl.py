@@ -16,12 +16,13 @@ from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int8, UInt64
 from tqdm import tqdm
 
-from seq2seq.config import EuroparlCorpus
+from seq2seq.config import CleanedCorpus, EuroparlCorpus
 from seq2seq.data.download import fetch
 from seq2seq.data.text import LineWriter, find_file, find_test_names, read_pairs, word_count
 from seq2seq.errors import UserError
@@ -71,7 +72,7 @@ def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> Path:
             if raw is None:
                 archive.unlink()  # to be downloaded again; the user's own file stays
             raise
-        clean_and_split(config, texts, folder, file_digest(archive))
+        clean_and_split(config, texts, folder, archive=file_digest(archive))
         for path in texts.values():
             path.unlink()
 
@@ -113,16 +114,18 @@ def _unpack(archive: Path, folder: Path) -> dict[str, Path]:
 
 
 def clean_and_split(
-    config: EuroparlCorpus, texts: dict[str, Path], folder: Path, archive: str | None = None
+    config: CleanedCorpus, texts: dict[str, Path], folder: Path, **origin: Any
 ) -> dict[str, int]:
-    """Write {train,valid,test}.{en,fr} and cleaning.json into ``folder`` from the raw texts.
+    """Write {train,valid,test}.<language> and cleaning.json into ``folder`` from the raw texts.
 
-    ``texts``: language -> raw file; ``archive``: SHA-256 of the archive that they are of, if any.
+    A split that ``folder`` holds already stays. ``texts``: language -> raw file; ``origin``: what
+    cleaning.json says of where they are from.
     Returns how many pairs went each of the :data:`WAYS`, and ``read``, the sum.
 
     Raises:
         UserError: the raw files have different numbers of lines, or too few pairs are left.
     """
+    languages = config.source, config.target
     labels = bytearray()
     pair_digests, source_digests = array("Q"), array("Q")
     for source, target in _pairs(config, texts, "cleaning"):
@@ -134,17 +137,16 @@ def clean_and_split(
     ways[ways == TRAIN] = assign(
         np.array(pair_digests, np.uint64),
         np.array(source_digests, np.uint64),
-        config.valid_pairs,
-        config.test_pairs,
+        0 if (folder / f"valid.{config.source}").exists() else config.valid_pairs,
+        0 if find_test_names(folder, languages) else config.test_pairs,
     )
-    languages = config.source, config.target
     write_splits(folder, languages, ways.tolist(), _pairs(config, texts, "splitting"))
     sizes = np.bincount(ways, minlength=len(WAYS)).tolist()
     counts = {"read": len(ways), **dict(zip(WAYS, sizes, strict=True))}
     settings = {key: getattr(config, key) for key in ("source", "target", "max_words", "max_ratio")}
-    report = {"rules": RULES, "archive": archive, **settings, "pairs": counts}
+    report = {"rules": RULES, **origin, **settings, "pairs": counts}
     write_json(folder / "cleaning.json", report)
-    log.info("Europarl, pairs: %s", ", ".join(f"{k} {v:,}" for k, v in counts.items()))
+    log.info("%s, pairs: %s", config.kind, ", ".join(f"{k} {v:,}" for k, v in counts.items()))
     return counts
 
 
@@ -196,14 +198,14 @@ def write_splits(
                 file.write(line)
 
 
-def _pairs(config: EuroparlCorpus, texts: dict[str, Path], what: str) -> Iterator[tuple[str, str]]:
+def _pairs(config: CleanedCorpus, texts: dict[str, Path], what: str) -> Iterator[tuple[str, str]]:
     """Yield (source, target), stripped."""
     pairs = read_pairs(texts[config.source], texts[config.target])
-    for source, target in tqdm(pairs, f"Europarl: {what}", unit=" pairs", disable=None):
+    for source, target in tqdm(pairs, f"{config.kind}: {what}", unit=" pairs", disable=None):
         yield source.strip(), target.strip()
 
 
-def _label(config: EuroparlCorpus, source: str, target: str) -> int:
+def _label(config: CleanedCorpus, source: str, target: str) -> int:
     """Say why a pair is dropped; TRAIN where it is kept."""
     shorter, longer = sorted((word_count(source), word_count(target)))
     if not shorter:

@@ -31,8 +31,8 @@ from seq2seq.evaluation.translations import ReferenceScores
 from seq2seq.record import WHEREABOUTS
 
 NOT_COMPARED = (
-    "name", "system", "systems", "baseline", "baselines", "seed", "seeds", "beams", "test_texts",
-    "data", "output", "evaluation",
+    "name", "system", "systems", "baseline", "baselines", "seed", "seeds", "beams", "test_sets",
+    "test_texts", "data", "output", "evaluation",
 )  # fmt: skip
 """Config keys that name a run, or say how it is judged, rather than shape it."""
 

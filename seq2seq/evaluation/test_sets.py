@@ -1,10 +1,14 @@
 """The texts that a checkpoint is evaluated on."""
 
-from collections.abc import Mapping
+import logging
+import warnings
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from seq2seq.config import CorpusConfig, EvaluateConfig
+from sacrebleu.utils import DATASETS, SACREBLEU_DIR, get_reference_files, get_source_file
+
+from seq2seq.config import CorpusConfig, EvaluateConfig, nearest
 from seq2seq.data.corpora import load_test_sets
 from seq2seq.data.text import ParallelText, find_file, find_pair
 from seq2seq.errors import UserError
@@ -22,17 +26,49 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
     texts = find_test_texts(config.test_texts, corpus)
     if config.test_sets == []:
         return texts
-    corpus = replace(corpus, mirror=None)  # a checkpoint must not choose where to download from
-    if config.directory is not None:
-        corpus = replace(corpus, directory=config.directory)
-    tests = load_test_sets(corpus, Path(config.data))
-    for name in config.test_sets or []:
-        if name not in tests:
-            raise UserError(
-                f"test_sets={name} is not a test set of corpus {corpus.kind}; "
-                f"choose from {', '.join(tests)}."
-            )
-    return {**{name: tests[name] for name in config.test_sets or tests}, **texts}
+    tests: dict[str, ParallelText] = {}
+    if not set(config.test_sets or [""]) <= set(DATASETS):
+        corpus = replace(corpus, mirror=None)  # a checkpoint must not choose where to download from
+        if config.directory is not None:
+            corpus = replace(corpus, directory=config.directory)
+        tests = load_test_sets(corpus, Path(config.data))
+    chosen = {
+        name.replace("/", "_"): tests[name] if name in tests else _fetch(name, corpus, tests)
+        for name in config.test_sets or tests
+    }
+    return {**chosen, **texts}
+
+
+def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelText:
+    """A test set of sacreBLEU, which downloads it unless it has it; ``tests``: of the corpus."""
+    pair = f"{corpus.source}-{corpus.target}"
+    known = [public for public, test_set in DATASETS.items() if pair in test_set.langpairs]
+    if name not in known:
+        near = ", ".join(filter(None, [*tests, nearest(name, known)]))
+        raise UserError(
+            f"test_sets={name} is not a test set of corpus {corpus.kind}, nor of sacreBLEU for "
+            f"{pair}; nearest valid: {near or 'none'}."
+        )
+    log = logging.getLogger("sacrebleu")
+    try:
+        log.disabled = True  # what is wrong is one sentence, below
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of tarfile, in some versions of Python
+            source, references = get_source_file(name, pair), get_reference_files(name, pair)
+    except (Exception, SystemExit) as error:
+        reason = "wrong checksum or certificate" if isinstance(error, SystemExit) else error
+        raise UserError(
+            f"test_sets={name} could not be fetched by sacreBLEU ({reason}); check the network, or "
+            f"delete {Path(SACREBLEU_DIR, name)} if what is there is damaged."
+        ) from None
+    finally:
+        log.disabled = False
+    if len(references) > 1:
+        raise UserError(
+            f"test_sets={name} has {len(references)} references, and one is needed; give "
+            f"test_sets=[{name.partition('/')[0]}]."
+        )
+    return ParallelText(Path(source), Path(references[0]))
 
 
 def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str, ParallelText]:

@@ -21,6 +21,7 @@ NOT_PART_OF_A_RUN = (
     "baselines",
     "seeds",
     "beams",
+    "test_sets",
     "test_texts",
     "decoding",
     "evaluation",

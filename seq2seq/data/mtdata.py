@@ -1,0 +1,148 @@
+"""Public datasets by their ids in the package mtdata (Gowda et al. 2021): cleaned and split.
+
+mtdata runs in a process of its own: its list of all datasets takes half a gigabyte of memory, and
+it changes how this process logs.
+"""
+
+import bz2
+import gzip
+import json
+import logging
+import lzma
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack, redirect_stdout
+from functools import partial
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from seq2seq.config import MtdataCorpus, nearest
+from seq2seq.data.europarl import RULES, clean_and_split
+from seq2seq.data.text import LineWriter
+from seq2seq.errors import UserError
+from seq2seq.files import digest, make_folder
+
+log = logging.getLogger(__name__)
+
+
+def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> Path:
+    """Fetch, clean and split the datasets in a folder below ``home``, unless that was done.
+
+    A folder of the user's is returned as it is.
+
+    Raises:
+        UserError: no dataset is named for training, or one twice; mtdata is not installed, or does
+            not know or get a dataset; the text is too little.
+    """
+    if own is not None:
+        return own
+    origin = {"train": config.train, "valid": config.valid, "test": config.test}
+    names = [*chain(*origin.values())]
+    if not config.train or len(set(names)) < len(names):
+        raise UserError(
+            "corpus=mtdata needs corpus.train=[ID], and no id twice in train, valid and test; "
+            f"mtdata list -id -l {config.source}-{config.target} prints the ids."
+        )
+    languages = config.source, config.target
+    sizes = (config.max_words, float(config.max_ratio), config.valid_pairs, config.test_pairs)
+    recipe = [RULES, languages, sizes, origin]
+
+    def fill(folder: Path) -> None:
+        texts = {"raw": config.train, **{f"test_{name}": [name] for name in config.test}}
+        if config.valid:
+            texts["valid"] = config.valid
+        _fetch(languages, texts, folder)
+        raw = {language: folder / f"raw.{language}" for language in languages}
+        clean_and_split(config, raw, folder, **origin)
+        for path in raw.values():
+            path.unlink()
+
+    return make_folder(home / digest([json.dumps(recipe).encode()])[:12], fill)
+
+
+def _fetch(languages: tuple[str, str], texts: dict[str, list[str]], folder: Path) -> None:
+    """Have :func:`_write` called in a process of its own."""
+    if find_spec("mtdata") is None:
+        raise UserError("corpus=mtdata needs the package mtdata; run pip install mtdata.")
+    log.info("Fetching with mtdata: %s", ", ".join(chain(*texts.values())))
+    options = ["-X", "utf8", "-W", "ignore", "-m", "seq2seq.data.mtdata"]
+    command = [sys.executable, *options, json.dumps([languages, texts, str(folder)])]
+    done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8")
+    if done.returncode:
+        raise UserError(
+            done.stdout.strip()
+            or f"mtdata ended with status {done.returncode}; free some memory, and run this again."
+        )
+
+
+def _write(languages: Sequence[str], texts: dict[str, list[str]], folder: str) -> None:
+    """Write the datasets of each text, one after the other, to ``<text>.<language>``."""
+    from mtdata import cache_dir, cached_index_file, pbar_man, utils
+    from mtdata.iso.bcp47 import bcp47
+
+    pair = [bcp47.try_parse(language) for language in languages]
+    if None in pair:
+        raise UserError(
+            f"corpus.source={languages[0]} or corpus.target={languages[1]} is not a language that "
+            "mtdata knows; give codes such as de and en."
+        )
+    try:
+        from mtdata.cache import Cache
+        from mtdata.index import get_entries
+
+        entries = {str(entry.did): entry for entry in get_entries(pair, fuzzy_match=True)}
+    except Exception as error:
+        raise UserError(
+            f"mtdata's list of datasets cannot be read or written ({error}); delete "
+            f"{cached_index_file}, or set the environment variable MTDATA to another folder."
+        ) from None
+    for name in chain(*texts.values()):
+        if name not in entries:
+            near = f"nearest: {nearest(name, entries)}" if entries else "there is none"
+            raise UserError(f"{name} is not a dataset of mtdata for {'-'.join(languages)}; {near}.")
+    # Programs that mtdata would rather unpack with do not report a damaged file.
+    unpack: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    utils.COMPRESSORS.update({end: partial(call, newline="\n") for end, call in unpack.items()})
+    pbar_man.enabled = sys.stderr.isatty()
+    for text, names in texts.items():
+        with ExitStack() as stack:
+            paths = [Path(folder, f"{text}.{language}") for language in languages]
+            files = [stack.enter_context(LineWriter(path)) for path in paths]
+            for name in names:
+                same = pair[0].is_compatible(entries[name].did.langs[0])
+                _copy(Cache(cache_dir), entries[name], files if same else files[::-1])
+
+
+def _copy(cache: Any, entry: Any, files: Sequence[LineWriter]) -> None:
+    """Download a dataset, unless ``cache`` holds it, and add its pairs to two files."""
+    from mtdata.parser import Parser
+
+    before = files[0].count
+    try:
+        rows = Parser(cache.get_entry(entry), entry.in_ext or None, entry).read_segs(False)
+        for row in rows:
+            for file, side in zip(files, row[:2], strict=True):
+                file.write((side or "").replace("\n", " ").strip())
+        if files[0].count == before:
+            raise ValueError("it is empty")
+    except UserError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise UserError(
+            f"{entry.did} could not be fetched and read ({str(error) or type(error).__name__}); "
+            f"check the network, delete its file below {cache.root} if that is damaged, or leave "
+            "it out."
+        ) from None
+
+
+if __name__ == "__main__":
+    logging.disable()
+    try:
+        with redirect_stdout(sys.stderr):
+            _write(*json.loads(sys.argv[1]))
+    except UserError as problem:
+        print(problem)
+        sys.exit(1)

@@ -1,0 +1,55 @@
+"""Test sets that sacreBLEU knows by name."""
+
+import shutil
+
+import pytest
+from toy_evaluation import settings
+from wmt14 import stand_in
+
+from seq2seq.errors import UserError
+from seq2seq.evaluation.evaluate import evaluate
+
+LINES = ["a b c", "b", "c d e f"], ["C B A", "B", "F E D C"]
+
+
+@pytest.mark.parametrize("name", ["wmt14", "wmt14/full"])
+def test_a_test_set_of_sacrebleu_is_fetched_once_and_scored(run, tmp_path, monkeypatch, name):
+    archive = stand_in(tmp_path, monkeypatch, *LINES, name=name)
+    own = settings(run, output=str(tmp_path / "own"), test_sets=[name, "test"])
+    public, test = evaluate(own)
+    assert (public.texts.sources, public.texts.references) == LINES
+    assert public.directory == tmp_path / "own" / f"{name.replace('/', '_')}-greedy"
+    assert test.overall.sentences == 100
+    archive.unlink()  # and the text of the corpus is not needed
+    moved = {"data": str(tmp_path / "none"), "directory": str(tmp_path / "none")}
+    (again,) = evaluate(settings(run, output=str(tmp_path / "out"), test_sets=[name], **moved))
+    assert again.texts == public.texts
+
+
+@pytest.mark.parametrize(
+    ("name", "names"),
+    [
+        ("wmt14/ful", r"test_sets=wmt14/ful .* en-de; nearest valid: test, wmt14/full,"),
+        ("wmt21/dev", r"test_sets=wmt21/dev .* en-de"),  # of other languages
+        ("wmt14/tworefs", r"2 references.*test_sets=\[wmt14\]"),
+    ],
+)
+def test_another_name_is_refused(run, tmp_path, monkeypatch, name, names):
+    stand_in(tmp_path, monkeypatch, *LINES, name="wmt14/tworefs")
+    with pytest.raises(UserError, match=names):
+        evaluate(settings(run, output=str(tmp_path), test_sets=[name]))
+
+
+def test_what_cannot_be_fetched_is_one_sentence(run, tmp_path, monkeypatch, capfd, caplog):
+    archive = stand_in(tmp_path, monkeypatch, *LINES)
+    kept = shutil.copy(archive, tmp_path / "kept.tgz")
+    for content, names in ((None, "No such file"), (b"no archive", "checksum.*delete .*wmt14")):
+        archive.unlink(missing_ok=True)
+        if content:
+            archive.write_bytes(content)
+        with pytest.raises(UserError, match=f"test_sets=wmt14 .*{names}"):
+            evaluate(settings(run, output=str(tmp_path / "out"), test_sets=["wmt14"]))
+    assert (capfd.readouterr(), caplog.text) == (("", ""), "")
+    shutil.rmtree(tmp_path / "cache" / "wmt14")  # as the sentence says
+    shutil.copy(kept, archive)
+    assert len(evaluate(settings(run, output=str(tmp_path / "out"), test_sets=["wmt14"]))) == 1
