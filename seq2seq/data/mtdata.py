@@ -11,7 +11,7 @@ import logging
 import lzma
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, redirect_stdout
 from functools import partial
 from importlib.util import find_spec
@@ -34,8 +34,8 @@ def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> Path:
     A folder of the user's is returned as it is.
 
     Raises:
-        UserError: no dataset is named for training, or one twice; mtdata is not installed, or does
-            not know or get a dataset; the text is too little.
+        UserError: no dataset is named for training, or one twice; mtdata is not there, or lacks a
+            dataset, or cannot get it; the text is too little.
     """
     if own is not None:
         return own
@@ -51,9 +51,8 @@ def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> Path:
     recipe = [RULES, languages, sizes, origin]
 
     def fill(folder: Path) -> None:
-        texts = {"raw": config.train, **{f"test_{name}": [name] for name in config.test}}
-        if config.valid:
-            texts["valid"] = config.valid
+        texts = {f"test_{name}": [name] for name in config.test} | {"raw": config.train}
+        texts |= {"valid": config.valid} if config.valid else {}
         _fetch(languages, texts, folder)
         raw = {language: folder / f"raw.{language}" for language in languages}
         clean_and_split(config, raw, folder, **origin)
@@ -72,70 +71,62 @@ def _fetch(languages: tuple[str, str], texts: dict[str, list[str]], folder: Path
     command = [sys.executable, *options, json.dumps([languages, texts, str(folder)])]
     done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8")
     if done.returncode:
-        raise UserError(
-            done.stdout.strip()
-            or f"mtdata ended with status {done.returncode}; free some memory, and run this again."
-        )
+        ended = f"mtdata ended with status {done.returncode}; free some memory, and run this again."
+        raise UserError(done.stdout.strip() or ended)
 
 
 def _write(languages: Sequence[str], texts: dict[str, list[str]], folder: str) -> None:
     """Write the datasets of each text, one after the other, to ``<text>.<language>``."""
-    from mtdata import cache_dir, cached_index_file, pbar_man, utils
-    from mtdata.iso.bcp47 import bcp47
+    from mtdata import cache_dir, pbar_man, utils
 
-    pair = [bcp47.try_parse(language) for language in languages]
-    if None in pair:
-        raise UserError(
-            f"corpus.source={languages[0]} or corpus.target={languages[1]} is not a language that "
-            "mtdata knows; give codes such as de and en."
-        )
-    try:
-        from mtdata.cache import Cache
-        from mtdata.index import get_entries
-
-        entries = {str(entry.did): entry for entry in get_entries(pair, fuzzy_match=True)}
-    except Exception as error:
-        raise UserError(
-            f"mtdata's list of datasets cannot be read or written ({error}); delete "
-            f"{cached_index_file}, or set the environment variable MTDATA to another folder."
-        ) from None
-    for name in chain(*texts.values()):
-        if name not in entries:
-            near = f"nearest: {nearest(name, entries)}" if entries else "there is none"
-            raise UserError(f"{name} is not a dataset of mtdata for {'-'.join(languages)}; {near}.")
     # Programs that mtdata would rather unpack with do not report a damaged file.
     unpack: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     utils.COMPRESSORS.update({end: partial(call, newline="\n") for end, call in unpack.items()})
     pbar_man.enabled = sys.stderr.isatty()
-    for text, names in texts.items():
-        with ExitStack() as stack:
-            paths = [Path(folder, f"{text}.{language}") for language in languages]
-            files = [stack.enter_context(LineWriter(path)) for path in paths]
-            for name in names:
-                same = pair[0].is_compatible(entries[name].did.langs[0])
-                _copy(Cache(cache_dir), entries[name], files if same else files[::-1])
-
-
-def _copy(cache: Any, entry: Any, files: Sequence[LineWriter]) -> None:
-    """Download a dataset, unless ``cache`` holds it, and add its pairs to two files."""
-    from mtdata.parser import Parser
-
-    before = files[0].count
+    wanted = "its list of datasets"
     try:
-        rows = Parser(cache.get_entry(entry), entry.in_ext or None, entry).read_segs(False)
-        for row in rows:
-            for file, side in zip(files, row[:2], strict=True):
-                file.write((side or "").replace("\n", " ").strip())
-        if files[0].count == before:
-            raise ValueError("it is empty")
+        entries = _entries(languages)
+        for name in chain(*texts.values()):
+            if name not in entries:
+                raise UserError(
+                    f"{name} is not a dataset of mtdata from corpus.source={languages[0]} to "
+                    f"corpus.target={languages[1]}; nearest: {nearest(name, entries) or 'none'}."
+                )
+        for text, names in texts.items():
+            with ExitStack() as stack:
+                paths = [Path(folder, f"{text}.{language}") for language in languages]
+                files = [stack.enter_context(LineWriter(path)) for path in paths]
+                for wanted in names:
+                    for row in _rows(entries[wanted], languages[0], cache_dir):
+                        for file, side in zip(files, row, strict=True):
+                            file.write((side or "").replace("\n", " ").strip())
     except UserError:
         raise
     except (Exception, SystemExit) as error:
         raise UserError(
-            f"{entry.did} could not be fetched and read ({str(error) or type(error).__name__}); "
-            f"check the network, delete its file below {cache.root} if that is damaged, or leave "
-            "it out."
+            f"mtdata could not get {wanted} ({str(error) or type(error).__name__}); check the "
+            f"network, and delete what is damaged below {cache_dir}."
         ) from None
+
+
+def _entries(languages: Sequence[str]) -> dict[str, Any]:
+    """Id -> what mtdata knows of each dataset in two languages, in either order."""
+    from mtdata.index import get_entries
+    from mtdata.iso.bcp47 import bcp47
+
+    pair = [bcp47.try_parse(language) for language in languages]
+    known = [] if None in pair else get_entries(pair, fuzzy_match=True)
+    return {str(entry.did): entry for entry in known}
+
+
+def _rows(entry: Any, source: str, cache: Path) -> Iterator[list[str | None]]:
+    """Yield the pairs of a dataset, downloaded unless ``cache`` has it, ``source`` first."""
+    from mtdata.cache import Cache
+    from mtdata.parser import Parser
+
+    order = 1 if entry.did.langs[0].is_compatible(source) else -1
+    for row in Parser(Cache(cache).get_entry(entry), entry.in_ext or None, entry).read_segs(False):
+        yield list(row[:2])[::order]
 
 
 if __name__ == "__main__":
@@ -146,3 +137,5 @@ if __name__ == "__main__":
     except UserError as problem:
         print(problem)
         sys.exit(1)
+    except KeyboardInterrupt:  # which the other process answers
+        sys.exit(130)

@@ -1,6 +1,5 @@
 """The texts that a checkpoint is evaluated on."""
 
-import logging
 import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -49,9 +48,7 @@ def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelT
             f"test_sets={name} is not a test set of corpus {corpus.kind}, nor of sacreBLEU for "
             f"{pair}; nearest valid: {near or 'none'}."
         )
-    log = logging.getLogger("sacrebleu")
     try:
-        log.disabled = True  # what is wrong is one sentence, below
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of tarfile, in some versions of Python
             source, references = get_source_file(name, pair), get_reference_files(name, pair)
@@ -61,13 +58,9 @@ def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelT
             f"test_sets={name} could not be fetched by sacreBLEU ({reason}); check the network, or "
             f"delete {Path(SACREBLEU_DIR, name)} if what is there is damaged."
         ) from None
-    finally:
-        log.disabled = False
     if len(references) > 1:
-        raise UserError(
-            f"test_sets={name} has {len(references)} references, and one is needed; give "
-            f"test_sets=[{name.partition('/')[0]}]."
-        )
+        plain = name.partition("/")[0]
+        raise UserError(f"test_sets={name} has more than one reference; give test_sets=[{plain}].")
     return ParallelText(Path(source), Path(references[0]))
 
 

@@ -109,7 +109,7 @@ def test_datasets_named_as_splits_are_taken_as_they_are_in_either_direction(publ
         ({"train": []}, r"corpus\.train=\[ID\]"),
         ({"test": [TRAIN]}, "no id twice"),
         ({"train": ["Here-talk-1-deu-eng"]}, f"Here-talk-1-deu-eng .* nearest: {TRAIN}"),
-        ({"target": "fr"}, f"{TRAIN} .* de-fr"),
+        ({"target": "fr"}, f"{TRAIN} .* corpus.target=fr; nearest: none"),
         ({"target": "nowhere"}, r"corpus\.target=nowhere"),
         ({"train": [TRAIN, "Gone-a-1-deu-eng"]}, r"Gone-a-1-deu-eng .*404"),
         ({"test_pairs": 500}, r"corpus\.test_pairs=500"),
@@ -130,7 +130,7 @@ def test_a_damaged_download_or_list_is_refused(public, tmp_path):
             load_corpus(CONFIG, tmp_path)
     (listed,) = (tmp_path / "cache").glob("*.pkl")
     listed.write_bytes(b"")
-    with pytest.raises(UserError, match=r"delete .*\.pkl"):
+    with pytest.raises(UserError, match=r"list of datasets .*delete .*cache"):
         load_corpus(CONFIG, tmp_path)
 
 

@@ -15,7 +15,8 @@ from seq2seq.errors import UserError
 from seq2seq.training.run_folder import RunFolder
 
 MAY_CHANGE = (
-    *("data", "output", "systems", "baseline", "baselines", "seeds", "beams", "test_texts"),
+    *("data", "output", "systems", "baseline", "baselines", "seeds", "beams"),
+    *("test_sets", "test_texts"),
     *("decoding", "evaluation", "corpus.directory", "corpus.mirror", "tokenization.workers"),
     *("training.device", "training.keep_last", "training.log_every", "training.tensorboard"),
     *("training.max_nonfinite_updates", "training.save_minutes"),
