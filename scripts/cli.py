@@ -200,7 +200,7 @@ def _unknown_key(key: str, group: Any, name: str) -> str:
         group = above
     settings: Any = OmegaConf.to_container(group)
     valid = schema.flatten({k: v for k, v in settings.items() if k not in ("hydra", "systems")})
-    near = schema.nearest_keys(key, valid)
+    near = schema.nearest_keys(key, [one for one in valid if (name, one) not in INSTEAD])
     return f"{key} is not a config key of {name}; nearest valid: {near}."
 
 

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REFUSED = [
     # an unknown key, by itself or forced in, without its group, in a system; of another corpus
     ("train", "training.max_epoch=3", "training.max_epochs"),
-    ("train", "+training.max_epoch=3", "max_epochs"),
+    ("train", "+training.lr=3", r"valid: training.optimizer.learning_rate\."),
     ("train", "max_epochs=3", "training.max_epochs"),
     ("train", "systems.attention={model: {atention: {kind: dot}}}", "model.attention"),
     ("train", "corpus.max_ratio=2", "corpus.max_ratio"),
@@ -68,16 +68,21 @@ def test_a_bad_override_is_one_sentence(script, override, match):
 
 ELSEWHERE = {
     "lr training.lr optimizer.lr learning_rate": "training.optimizer.learning_rate",
-    "epochs": "training.max_epochs",
-    "hidden hidden_size": "model.encoder.hidden_size, model.decoder.hidden_size",
-    "num_layers": "model.encoder.layers, model.decoder.layers",
+    "epochs": r"training.max_epochs\.",
+    "hidden hidden_size": r"model.encoder.hidden_size, model.decoder.hidden_size\.",
+    "layers num_layers": "model.encoder.layers, model.decoder.layers",
     "batch bs": "training.batch_size",
     "device gpu cuda": "training.device",
     "vocab vocab_size": "tokenization.vocabulary_size",
+    "max_len max_length": "tokenization.max_pieces",
+    "beam beam_size": "decoding.beam",
+    "dropuot": "model.dropout",
+    "lern_rate": "training.optimizer.learning_rate",
     "patience": "training.patience",
     "src": "corpus.source",
     "embeddings": "model.embedding_dim",
     "attention": "model.attention.kind",
+    "optimizer": "training.optimizer.kind",
     # values: the first that is named is the one meant, and the others follow
     "system=bahdanau": "additive, .*dot",
     "model.attention.kind=luong": "general, .*dot",
@@ -89,8 +94,11 @@ ELSEWHERE = {
     ("given", "meant"), [(one, meant) for many, meant in ELSEWHERE.items() for one in many.split()]
 )
 def test_a_name_from_elsewhere_leads_to_the_setting(given, meant):
-    with pytest.raises(UserError, match=rf"valid: {meant}\b"):
-        compose_config("train", [given if "=" in given else f"{given}=1"])
+    for script in ("train", "reproduce"):
+        if script == "reproduce":  # which does not read that one
+            meant = meant.replace("decoding.beam", "beams")
+        with pytest.raises(UserError, match=rf"valid: {meant}"):
+            compose_config(script, [given if "=" in given else f"{given}=1"])
 
 
 def test_the_chosen_system_is_merged_into_the_rest_of_the_command_line():

@@ -14,8 +14,9 @@ LARGEST = 2**63 - 1
 
 
 KEYS = {
-    "attention": "attention.kind", "batch": "batch_size", "bs": "batch_size", "ckpt": "checkpoint",
-    "cuda": "device", "gpu": "device", "lr": "learning_rate", "max_steps": "max_updates",
+    "attention": "attention.kind", "batch": "batch_size", "beam_size": "beam", "bs": "batch_size",
+    "ckpt": "checkpoint", "cuda": "device", "gpu": "device", "lr": "learning_rate",
+    "max_len": "max_pieces", "max_length": "max_pieces", "max_steps": "max_updates",
     "optimizer": "optimizer.kind", "src": "source", "steps": "max_updates", "tgt": "target",
     "vocab": "vocabulary_size",
 }  # fmt: skip
@@ -33,7 +34,10 @@ def nearest(word: str, choices: Iterable[str]) -> str:
 
 
 def nearest_keys(key: str, valid: Iterable[str]) -> str:
-    """Name the ``valid`` keys that end as ``key`` does; else the three with the closest ends."""
+    """Name the ``valid`` keys that end as ``key`` does, or whose ends hold all its words.
+
+    If there are none, name the three with the closest ends.
+    """
     last = key.rpartition(".")[2]
     last = KEYS.get(last, last)
 
@@ -43,7 +47,9 @@ def nearest_keys(key: str, valid: Iterable[str]) -> str:
 
     ranked = sorted(valid, key=likeness, reverse=True)
     same = [name for name in ranked if f".{name}".endswith(f".{last}")]
-    return ", ".join(same or ranked[:3])
+    words = set(last.split("_"))
+    longer = [name for name in ranked if words <= set(name.rpartition(".")[2].split("_"))]
+    return ", ".join(same or longer or ranked[:3])
 
 
 def require_choice(key: str, value: str, choices: Collection[str]) -> None:

@@ -34,6 +34,16 @@ def from_json(schema: type[T], data: Any, where: str = "") -> T:
         raise UserError(f"{where}: {error}" if where else str(error)) from None
 
 
+def _names(schema: type, prefix: str) -> list[str]:
+    """Of all its settings and groups of settings, those within groups too."""
+    names = []
+    for key, hint in get_type_hints(schema).items():
+        names.append(f"{prefix}{key}")
+        if dataclasses.is_dataclass(hint):
+            names += _names(cast(type, hint), f"{prefix}{key}.")
+    return names
+
+
 def _build(schema: type[T], data: Any, prefix: str) -> T:
     if not isinstance(data, dict):
         raise UserError(f"{prefix[:-1] or 'config'}={shortened(data)} is not a group of settings.")
@@ -44,7 +54,7 @@ def _build(schema: type[T], data: Any, prefix: str) -> T:
     values, hints = dict(data), get_type_hints(schema, include_extras=True)
     for key in values:
         if key not in hints:
-            near = nearest_keys(str(key), hints)
+            near = nearest_keys(f"{prefix}{key}", _names(schema, prefix))
             raise UserError(f"{prefix}{key!s:.40} is not a config key; nearest valid: {near}.")
     for field in dataclasses.fields(cast(Any, schema)):
         key, hint = field.name, hints[field.name]

@@ -260,8 +260,10 @@ class EvaluateConfig(TranslatorSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (self.checkpoint is None) == (self.hypotheses is None):
-            raise UserError("Give either checkpoint=FOLDER or hypotheses=FILE, and not both.")
+        if self.checkpoint is None and self.hypotheses is None:
+            raise UserError("Nothing to evaluate; give checkpoint=FOLDER or hypotheses=FILE.")
+        if self.checkpoint is not None and self.hypotheses is not None:
+            raise UserError("checkpoint and hypotheses do not go together; leave one of them out.")
         for key in () if self.hypotheses is None else ("source", "reference", "system", "output"):
             if not getattr(self, key):
                 raise UserError(f"hypotheses=FILE needs {key}=...; give it too.")

@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import io
 import logging
+import string
 import sys
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -14,6 +15,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from seq2seq.config import TranslateConfig
 from seq2seq.data.text import LineWriter, bounded_lines, count_lines, decode_lines, read_lines
 from seq2seq.data.tokenization import MosesWordTokenizer
+from seq2seq.data.vocabulary import UNK, Vocabulary
 from seq2seq.decoding.translator import Translator
 from seq2seq.decoding.word_links import pharaoh
 from seq2seq.errors import UserError
@@ -133,7 +135,16 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
                 unknown = "none: the model cuts this line into other words"
                 print(f"    links  {unknown if between is None else pharaoh(between)}")
             for word in found.unknown:
-                print(f'    "{word}" is not in the vocabulary')
+                known = _known_form(word, translator.source.vocabulary)
+                instead = f', but "{known}" is' if known else ""
+                print(f'    "{word}" is not in the vocabulary{instead}')
+
+
+def _known_form(word: str, vocabulary: Vocabulary) -> str | None:
+    """An unknown word without its punctuation, or with other capitals, if that one is known."""
+    bare = word.strip(string.punctuation)
+    forms = (bare, bare.lower(), bare.capitalize())
+    return next((form for form in forms if vocabulary.encode([form]) != [UNK]), None)
 
 
 def _check_attention(translator: Translator, config: TranslateConfig) -> None:

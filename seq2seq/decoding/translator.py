@@ -187,12 +187,19 @@ class Translator:
                 like length meet in a batch; 1 answers each line before the next one is read.
             progress: what a bar on a terminal says of the work; empty for no bar.
             total: how many lines there are, for the bar; None where it is not known.
+
+        Raises:
+            UserError: ``lines`` is one string; otherwise as for :meth:`translate`.
         """
         search = _search(config, settings)
+        usual = 'translate("a dog") or stream(["a dog", "a cat"])'
+        if isinstance(lines, str):
+            raise UserError(f"stream reads several strings, and lines is only one; call {usual}.")
         reader, line = iter(lines), 1
         with _bar(total, progress) as bar:
             while part := list(islice(reader, chunk)):
-                yield from self._translate(part, search, attention, line, bar)
+                sentences = _sentences(part, usual, line - 1)
+                yield from self._translate(sentences, search, attention, line, bar)
                 line += len(part)
 
     def _translate(
@@ -436,12 +443,12 @@ def _valid(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _sentences(text: Any, usual: str) -> list[str]:
+def _sentences(text: Any, usual: str, first: int = 0) -> list[str]:
     """The strings given, or the one; for anything else UserError, which names the usual call."""
     if isinstance(text, bytes) or not isinstance(text, Iterable):
         raise UserError(f"{shortened(text)} is of type {type(text).__name__}; call {usual}.")
     sentences = [text] if isinstance(text, str) else list(text)
-    for place, each in enumerate(sentences):
+    for place, each in enumerate(sentences, first):
         if not isinstance(each, str):
             kind = type(each).__name__
             raise UserError(f"text[{place}]={shortened(each)} is of type {kind}; call {usual}.")

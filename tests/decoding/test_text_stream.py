@@ -162,6 +162,18 @@ def test_alignments_that_a_model_cannot_give_are_refused_before_the_work(tmp_pat
     assert not list(tmp_path.iterdir())
 
 
+def test_the_prompt_names_the_known_form_of_an_unknown_word(monkeypatch, capsys):
+    lines = iter(["Hund, Der der. xyz ."])
+    monkeypatch.setattr("builtins.input", lambda _: next(lines, None) or raise_end())
+    answer_prompt(echo(), stage())
+    named = [line.split('"')[1::2] for line in capsys.readouterr().out.split("\n") if '"' in line]
+    assert named == [["Hund,", "hund"], ["Der", "der"], ["der.", "der"], ["xyz"], ["."]]
+
+
+def raise_end():
+    raise EOFError
+
+
 def test_lines_of_other_words_than_those_between_spaces_have_no_links(tmp_path, caplog):
     lines = ["the dog´s dog", "the dog barks", "", "a\u200bdog barks", "it's a dog"]
     (tmp_path / "in").write_text("\n".join(lines), encoding="utf-8")

@@ -88,6 +88,13 @@ def test_what_is_no_text_is_refused_with_the_right_call(text):
         echo().translate(text)
 
 
+@pytest.mark.parametrize("lines", ["der hund", iter([b"der"]), iter(["der", "heim", None])])
+def test_a_stream_of_no_lines_of_text_is_refused_with_the_right_call(lines):
+    with pytest.raises(UserError, match=r'translate\("a dog"\) or stream\(') as caught:
+        list(echo().stream(lines, chunk=2))
+    assert ("None" in str(caught.value)) == ("text[2]" in str(caught.value))
+
+
 def test_settings_of_the_search_are_keywords():
     translator, sentence = chance(), "der hund"
     config = DecodingConfig(beam=3, n_best=2, length_penalty=0.5)
