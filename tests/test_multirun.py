@@ -2,9 +2,12 @@
 
 import importlib.util
 import json
+import shlex
 from pathlib import Path
 
 import pytest
+import yaml
+from test_readme import COMMANDS
 from test_scripts import TOY, run
 
 SETTINGS = [*TOY, "training.max_updates=2", "model.decoder.hidden_size=32"]
@@ -40,3 +43,17 @@ def test_a_launcher_runs_a_job_in_a_process_of_its_own(tmp_path):
     assert finished(tmp_path) == {"no-attention/seed-3"}
     (said,) = tmp_path.glob("multirun/*/*/.submitit/*/*_log.err")
     assert "Training ended after 2 updates" in said.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("optuna") is None, reason="needs hydra-optuna-sweeper")
+def test_a_search_names_its_best(tmp_path):
+    (command,) = [line for line in COMMANDS if "hydra/sweeper=optuna" in line]
+    run(tmp_path, "train", *shlex.split(command)[2:], *SETTINGS, warnings="default")
+    records = [
+        json.loads(path.read_text()) for path in tmp_path.glob("outputs/search-*/*/*/run.json")
+    ]
+    losses = [record["progress"]["best_metric"] for record in records]
+    (found,) = tmp_path.glob("multirun/*/*/optimization_results.yaml")
+    assert yaml.safe_load(found.read_text())["best_value"] == min(losses)
+    assert len(set(losses)) == 4

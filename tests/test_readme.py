@@ -71,6 +71,7 @@ def test_every_command_composes(command):
             words = shlex.split(arguments)
             if "--multirun" in words:  # the first values; the settings of a launcher are Hydra's
                 words = [word for word in words if not word.startswith(("--", "hydra"))]
+                words = [re.sub(r"=(tag\(log,)?interval\(", "=", word) for word in words]
                 words = [word.partition(",")[0] for word in words]
             compose_config(script, words)
     else:

@@ -89,8 +89,8 @@ class TrainingConfig(Settings):
     all: to fall back to, or to average."""
     log_every: Count = 50
     """Updates between two lines of metrics."""
-    tensorboard: bool = False
-    """Write TensorBoard events next to metrics.jsonl (pip install tensorboard)."""
+    logger: Annotated[str, one_of("none", "tensorboard", "wandb", "mlflow")] = "none"
+    """none | tensorboard | wandb | mlflow: where metrics are sent, too (pip install it)."""
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What a training measures, and the files that keep it: JSON lines, and TensorBoard's events."""
+"""What a training measures, and the files of JSON lines that keep it."""
 
 import contextlib
 import json
@@ -9,20 +9,19 @@ from typing import Any
 from jaxtyping import Int
 from numpy import ndarray
 
-from seq2seq.errors import UserError
 from seq2seq.files import parse_object, write_whole
 from seq2seq.training.optimization import Update
+from seq2seq.training.tracking import Tracker
 
 
 class JsonlLog:
-    """A file of JSON objects, one a line, each of an ``update``; TensorBoard's events if wanted."""
+    """A file of JSON objects, one a line, each of an ``update``; also sent to a tracker, if any."""
 
-    def __init__(self, path: Path, writes: bool = True, tensorboard: bool = False) -> None:
+    def __init__(self, path: Path, writes: bool = True) -> None:
         """Use ``path``, created with the first line; several processes leave writing to one."""
         self.path = path
         self.writes = writes
-        self.tensorboard = tensorboard and writes
-        self.writer: Any = None
+        self.tracker: Tracker | None = None
 
     def read(self) -> list[dict[str, Any]]:
         """The entries; half a line after a crash, or a damaged one, is left out."""
@@ -46,30 +45,25 @@ class JsonlLog:
                 if entry["update"] <= (validated if entry.get("kind") == "validation" else update)
             ]
             write_whole(self.path, "".join(json.dumps(entry) + "\n" for entry in kept).encode())
-        if self.tensorboard:
-            try:
-                from torch.utils.tensorboard import SummaryWriter
-            except ImportError:
-                raise UserError(
-                    "training.tensorboard=true needs a package: pip install tensorboard."
-                ) from None
-            # Hides what was written earlier of the updates that are made again.
-            folder = self.path.with_name("tensorboard")
-            self.writer = SummaryWriter(str(folder), purge_step=update + 1)
 
     def add(self, entry: dict[str, Any]) -> None:
         """Append one entry."""
         if self.writes:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(entry) + "\n")
-        for name, value in entry.items() if self.writer is not None else ():
-            if isinstance(value, int | float) and name != "update":
-                self.writer.add_scalar(f"{entry['kind']}/{name}", value, entry["update"])
+        if self.tracker:
+            numbers = {
+                f"{entry['kind']}/{name}": value
+                for name, value in entry.items()
+                if isinstance(value, int | float) and name != "update"
+            }
+            self.tracker[0](numbers, entry["update"])
 
     def close(self) -> None:
-        """Flush TensorBoard's events."""
-        if self.writer is not None:
-            self.writer.close()
+        """End the tracking."""
+        if self.tracker:
+            with contextlib.suppress(Exception):  # a lost server must not fail a finished training
+                self.tracker[1]()
 
 
 class IntervalMetrics:

@@ -31,7 +31,7 @@ NOT_PART_OF_A_RUN = (
     "training.device",
     "training.keep_last",
     "training.log_every",
-    "training.tensorboard",
+    "training.logger",
     "training.max_nonfinite_updates",
     "training.save_minutes",
 )

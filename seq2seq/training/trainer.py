@@ -28,6 +28,7 @@ from seq2seq.training.metrics import IntervalMetrics, JsonlLog
 from seq2seq.training.optimization import LearningRate, TrainingStep, build_optimizer
 from seq2seq.training.processor import Threads, freed_memory_kept
 from seq2seq.training.run_folder import RunFolder, identity
+from seq2seq.training.tracking import start_tracker
 from seq2seq.training.validation import Validator
 
 log = logging.getLogger(__name__)
@@ -118,7 +119,7 @@ class Trainer:
 
     def _train(self, interruption: Interruption) -> None:
         training, path, writes = self.config.training, self.folder.path, self.group.is_first
-        self.metrics = JsonlLog(path / "metrics.jsonl", writes, training.tensorboard)
+        self.metrics = JsonlLog(path / "metrics.jsonl", writes)
         self.nonfinite = JsonlLog(path / "nonfinite.jsonl", writes)
         self._resume()
         environment = environment_record(self.device)
@@ -195,6 +196,11 @@ class Trainer:
         self.group.require_equal({"the newest checkpoint's update": progress.update})
         for entries in (self.metrics, self.nonfinite):
             entries.rewind(progress.update, progress.validated_update)
+        if self.group.is_first and (logger := self.config.training.logger) != "none":
+            settings = identity(asdict(self.config))
+            self.metrics.tracker = start_tracker(
+                logger, self.folder.path, settings, progress.update
+            )
 
     def _reason_to_end(self) -> str | None:
         """Why training is over; None while it is not."""

@@ -29,22 +29,6 @@ def test_metrics_rewind_to_an_update_and_survive_damaged_lines(tmp_path):
     assert pairs == [("train", 10), ("validation", 10), ("train", 20)]
 
 
-def test_tensorboard_events_are_written_when_asked_for(tmp_path):
-    pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    for loss, first in ((1.0, 1), (2.0, 4)):  # the second process resumes after update 3
-        metrics = JsonlLog(tmp_path / "metrics.jsonl", tensorboard=True)
-        metrics.rewind(first - 1, first - 1)
-        for update in range(first, first + 5):
-            metrics.add({"kind": "train", "update": update, "loss": loss})
-        metrics.close()
-    events = EventAccumulator(str(tmp_path / "tensorboard"))
-    events.Reload()
-    shown = {event.step: event.value for event in events.Scalars("train/loss")}
-    assert shown == {**dict.fromkeys(range(1, 4), 1.0), **dict.fromkeys(range(4, 9), 2.0)}
-
-
 def test_an_interval_averages_over_tokens_and_updates_and_leaves_out_skipped_ones():
     interval = IntervalMetrics()
     interval.add(1, made(float("nan"), float("inf"), 5, taken=False), PAIRS[:1])

@@ -1,0 +1,66 @@
+"""Programs that show a training while it runs: TensorBoard, Weights & Biases, MLflow."""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from seq2seq.errors import UserError
+from seq2seq.files import write_whole
+
+Tracker = tuple[Callable[[dict[str, float], int], object], Callable[[], object]]
+"""A function that sends the values of an update by name, and one that ends the tracking."""
+
+
+def start_tracker(logger: str, folder: Path, config: dict[str, Any], update: int) -> Tracker:
+    """Track the run in ``folder``, of this flat ``config``, after its ``update``.
+
+    A run that was tracked before is continued. UserError where the program does not start.
+    """
+    try:
+        if logger == "tensorboard":
+            return _tensorboard(folder, update)
+        file, name = folder / f"{logger}.id", "/".join(folder.parts[-3:])
+        known = file.read_text() if file.exists() else None
+        tracker, run_id = {"wandb": _wandb, "mlflow": _mlflow}[logger](name, known, config)
+        write_whole(file, run_id.encode())
+        return tracker
+    except ImportError:
+        raise UserError(
+            f"training.logger={logger} needs a package: pip install {logger}."
+        ) from None
+    except Exception as error:  # of its own kinds: no account, no server, a run deleted there
+        raise UserError(f"training.logger={logger} does not start: {error}") from error
+
+
+def _tensorboard(folder: Path, update: int) -> Tracker:
+    from torch.utils.tensorboard import SummaryWriter
+
+    # Hides what was written earlier of the updates that are made again.
+    writer = SummaryWriter(str(folder / "tensorboard"), purge_step=update + 1)
+
+    def log(values: dict[str, float], update: int) -> None:
+        for name, value in values.items():
+            writer.add_scalar(name, value, update)
+
+    return log, writer.close
+
+
+def _wandb(name: str, known: str | None, config: dict[str, Any]) -> tuple[Tracker, str]:
+    import wandb
+
+    project = os.environ.get("WANDB_PROJECT", "seq2seq")
+    run = wandb.init(project=project, name=name, config=config, id=known, resume="allow")
+    return (run.log, run.finish), run.id
+
+
+def _mlflow(name: str, known: str | None, config: dict[str, Any]) -> tuple[Tracker, str]:
+    import mlflow
+
+    mlflow.set_experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME", "seq2seq"))
+    run = mlflow.start_run(run_id=known, run_name=name)
+    if not known:
+        mlflow.log_params(config)
+    # Without waiting for the server; if it fails, an error is logged and training continues.
+    return (partial(mlflow.log_metrics, synchronous=False), mlflow.end_run), run.info.run_id
