@@ -112,6 +112,8 @@ def _translate() -> str:
     if Path(program).name == "seq2seq":
         return f"{'seq2seq' if shutil.which('seq2seq') else program} translate"
     path = os.path.relpath(sys.executable)
+    if sys.orig_argv[1:3] == ["-m", "seq2seq"]:
+        return f"{path} -m seq2seq translate"
     python = "python" if os.environ.get("VIRTUAL_ENV") or path.startswith("..") else path
     return f"{python} scripts/translate.py"
 

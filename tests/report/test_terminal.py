@@ -103,3 +103,7 @@ def test_the_best_system_with_a_checkpoint_is_the_one_to_try(comparison, tmp_pat
     monkeypatch.setattr(sys, "orig_argv", ["python", "/x/bin/seq2seq", "reproduce"])
     text = screen({"a": replace(comparison, systems=[worse, better])}, colour=False)
     assert "seq2seq translate" in text
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "seq2seq", "reproduce"])
+    assert "-m seq2seq translate" in screen(
+        {"a": replace(comparison, systems=[better])}, colour=False
+    )
