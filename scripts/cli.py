@@ -83,7 +83,7 @@ def launch(name: str, stage: Callable[[Any], float | None]) -> None:
         try:
             run()
         except Exception as error:
-            if stage_reached:
+            if stage_reached or isinstance(error, BrokenPipeError):
                 raise
             raise UserError(composition_error(error, name)) from None
 

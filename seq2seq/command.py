@@ -6,6 +6,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import seq2seq
 from seq2seq.config import nearest
 
 HERE = Path(__file__).resolve().parent
@@ -19,6 +20,8 @@ def main() -> None:
     name, *arguments = sys.argv[1:] or ["--help"]
     if name in ("--help", "-h"):
         print(_help(scripts))
+    elif name == "--version":
+        print(seq2seq.__version__)
     elif name not in scripts:
         near = nearest(name, scripts)
         sys.exit(f"error: {name} is not a command; nearest: {near}. See seq2seq --help.")

@@ -17,8 +17,9 @@ KEYS = {
     "attention": "attention.kind", "batch": "batch_size", "beam_size": "beam", "bs": "batch_size",
     "ckpt": "checkpoint", "cuda": "device", "gpu": "device", "lr": "learning_rate",
     "max_len": "max_pieces", "max_length": "max_pieces", "max_steps": "max_updates",
-    "mlflow": "logger", "optimizer": "optimizer.kind", "src": "source", "steps": "max_updates",
-    "tensorboard": "logger", "tgt": "target", "vocab": "vocabulary_size", "wandb": "logger",
+    "mlflow": "logger", "optimiser": "optimizer.kind", "optimizer": "optimizer.kind",
+    "src": "source", "steps": "max_updates", "tensorboard": "logger", "tgt": "target",
+    "vocab": "vocabulary_size", "wandb": "logger",
 }  # fmt: skip
 """What the end of a key is called elsewhere -> what it is called here."""
 VALUES = {"bahdanau": "additive", "bpe": "sentencepiece", "gpu": "cuda", "luong": "general"}

@@ -140,13 +140,10 @@ def clean_and_split(
         0 if (folder / f"valid.{config.source}").exists() else config.valid_pairs,
         0 if find_test_names(folder, languages) else config.test_pairs,
     )
-    write_splits(folder, languages, ways.tolist(), _pairs(config, texts, "splitting"))
-    sizes = np.bincount(ways, minlength=len(WAYS)).tolist()
-    counts = {"read": len(ways), **dict(zip(WAYS, sizes, strict=True))}
+    counts = write_splits(folder, languages, ways, _pairs(config, texts, "splitting"))
     settings = {key: getattr(config, key) for key in ("source", "target", "max_words", "max_ratio")}
     report = {"rules": RULES, **origin, **settings, "pairs": counts}
     write_json(folder / "cleaning.json", report)
-    log.info("%s, pairs: %s", config.kind, ", ".join(f"{k} {v:,}" for k, v in counts.items()))
     return counts
 
 
@@ -182,20 +179,30 @@ def assign(
 
 
 def write_splits(
-    folder: Path, languages: tuple[str, str], ways: list[int], pairs: Iterable[tuple[str, str]]
-) -> None:
-    """Write those of ``pairs`` that go to a split to its files, {train,valid,test}.<language>."""
+    folder: Path,
+    languages: tuple[str, str],
+    ways: Int8[np.ndarray, "N"],
+    pairs: Iterable[tuple[str, str]],
+) -> dict[str, int]:
+    """Write those of ``pairs`` that go to a split to its files, {train,valid,test}.<language>.
+
+    Returns how many pairs went each of the :data:`WAYS`, and ``read``, the sum.
+    """
     with ExitStack() as stack:
         files = {
             way: [
                 stack.enter_context(LineWriter(folder / f"{WAYS[way]}.{language}"))
                 for language in languages
             ]
-            for way in {TRAIN, VALID, TEST}.intersection(ways)
+            for way in {TRAIN, VALID, TEST}.intersection(ways.tolist())
         }
-        for way, pair in zip(ways, pairs, strict=True):
+        for way, pair in zip(ways.tolist(), pairs, strict=True):
             for file, line in zip(files.get(way, ()), pair, strict=False):
                 file.write(line)
+    sizes = np.bincount(ways, minlength=len(WAYS)).tolist()
+    counts = {"read": len(ways), **dict(zip(WAYS, sizes, strict=True))}
+    log.info("Pairs: %s", ", ".join(f"{way} {size:,}" for way, size in counts.items() if size))
+    return counts
 
 
 def _pairs(config: CleanedCorpus, texts: dict[str, Path], what: str) -> Iterator[tuple[str, str]]:

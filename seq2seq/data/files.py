@@ -38,7 +38,8 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> Path:
         kept += found
     texts = [own] if own.is_file() else _find(config, own, "train")
     if own.is_dir() and len(texts) < len(SIDES):
-        raise UserError(f"{own} lacks train.{config.source} or train.{config.target}.")
+        names = f"train.{config.source} and train.{config.target}"
+        raise UserError(f"{own} does not hold {names}; give your two files these names.")
     recipe = [RULES, sizes, *map(file_state, texts + kept)]
 
     def fill(folder: Path) -> None:
@@ -75,7 +76,7 @@ def _split(config: FilesCorpus, texts: list[Path], folder: Path) -> None:
         config.valid_pairs or 0,
         config.test_pairs or 0,
     )
-    write_splits(folder, (config.source, config.target), ways.tolist(), _pairs(texts))
+    write_splits(folder, (config.source, config.target), ways, _pairs(texts))
 
 
 def _pairs(texts: list[Path]) -> Iterator[tuple[str, str]]:

@@ -81,7 +81,7 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
             unlinked,
         )
     cut = f"; {capped} translations were cut at the search's length limit" if capped else ""
-    log.info("Translated %d lines%s", done, cut)
+    log.info("Lines translated: %d%s", done, cut)
     if unknown:
         log.info("Lines with words that are not in the vocabulary: %d", unknown)
     return done

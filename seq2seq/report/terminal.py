@@ -62,7 +62,8 @@ def markdown(folder: str, comparison: Comparison) -> str:
     header, *rows = summary_rows(comparison)
     where = f"Tables and figures: {folder}/table.md, page.html"
     table = markdown_table(header, rows)
-    return "\n".join([_title(comparison), "", table, conclusion(comparison), where])
+    end = [conclusion(comparison), where, *_translate_command(comparison.systems)]
+    return "\n".join([_title(comparison), "", table, *end])
 
 
 def screen(compared: Mapping[str, Comparison], colour: bool) -> str:
