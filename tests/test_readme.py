@@ -154,9 +154,8 @@ def test_every_python_example_runs(page, tmp_path, monkeypatch, capsys):
 
 def anchors(page: Path) -> set[str]:
     """Of the headings, as GitHub and MkDocs name them."""
-    headings = re.findall(
-        r"^#+ (.*)$", BLOCK.sub("", page.read_text(encoding="utf-8")), re.MULTILINE
-    )
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in headings}
 
 

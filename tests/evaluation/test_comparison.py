@@ -38,9 +38,8 @@ def named(evaluation: Evaluation, system: str, seed: int | None = 1, **record) -
 
 def test_rows_are_those_of_the_evaluations_and_gaps_their_differences(evaluations):
     comparison = compare_systems(evaluations, "fixed", SETTINGS)
-    assert [(s.name, s.seeds) for s in comparison.systems] == [
-        ("fixed", [1, 2]), ("additive", [1, 2]),
-    ]  # fmt: skip
+    seeds = {system.name: system.seeds for system in comparison.systems}
+    assert seeds == {"fixed": [1, 2], "additive": [1, 2]}
     for system, ours in zip(comparison.systems, (evaluations[:2], evaluations[2:]), strict=True):
         for index, row in enumerate(system.rows):
             if row.sentences:
@@ -97,9 +96,8 @@ def test_given_text_does_not_change_the_names_of_systems(evaluations):
     for order in ([*evaluations, other], [other, *evaluations]):
         comparison = compare_systems(order, "fixed", SETTINGS)
         assert [system.name for system in comparison.systems] == ["fixed", "additive", "other"]
-        assert (comparison.corpus, comparison.test_set, comparison.search) == (
-            "grammar", "test", "beam5",
-        )  # fmt: skip
+        described = comparison.corpus, comparison.test_set, comparison.search
+        assert described == ("grammar", "test", "beam5")
     alone = compare_systems([other], None, SETTINGS)
     assert (alone.test_set, alone.search) == ("x.en", "given")
     with pytest.raises(UserError, match="system fixed"):
@@ -163,11 +161,10 @@ def test_config_differences(evaluations):
     assert found(fixed, additive) == kinds
     assert found(fixed, run("same", "fixed")) == {}
     other = run("additive", "additive", 2, 0.2)
-    assert found(fixed, additive, other)["training.learning_rate"] == {
-        "fixed": [0.1], "additive": [0.1, 0.2],
-    }  # fmt: skip
-    assert found(fixed, run("narrow", "fixed", precision="bfloat16")) == {
-        "training.precision": {"fixed": ["float32"], "narrow": ["bfloat16"]}
-    }
+    rates = {"fixed": [0.1], "additive": [0.1, 0.2]}
+    assert found(fixed, additive, other)["training.learning_rate"] == rates
+    precisions = {"fixed": ["float32"], "narrow": ["bfloat16"]}
+    narrow = run("narrow", "fixed", precision="bfloat16")
+    assert found(fixed, narrow) == {"training.precision": precisions}
     given = named(evaluations[0], "given", None, search="given")
     assert found(fixed, additive, given) == kinds

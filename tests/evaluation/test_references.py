@@ -178,9 +178,8 @@ def test_a_map_shows_where_the_model_looked_for_each_word_of_a_hypothesis(transl
     maps = draw_maps(translator, Translations(SOURCES, REFERENCES, hypotheses, []), {4, 2, 1, 0}, 2)
     assert sorted(one.line for one in maps) == [0, 4]
     for one in maps:
-        assert (one.source, one.hypothesis) == (
-            SOURCES[one.line].split(), hypotheses[one.line].split(),
-        )  # fmt: skip
+        assert one.source == SOURCES[one.line].split()
+        assert one.hypothesis == hypotheses[one.line].split()
         expected = looks(translator, SOURCES[one.line], hypotheses[one.line])[:-1, :-1]
         torch.testing.assert_close(torch.tensor(one.weights), expected, atol=1e-4, rtol=0)
 
