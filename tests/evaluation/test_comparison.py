@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from synthetic_translations import evaluated, translated
+from synthetic_translations import two_seeds
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.errors import UserError
@@ -20,13 +20,8 @@ LENGTHS = {5: 30, 15: 30, 40: 20}
 @pytest.fixture(scope="module")
 def evaluations(tmp_path_factory) -> list[Evaluation]:
     """Two systems with two seeds each."""
-    root = tmp_path_factory.mktemp("evaluations")
     qualities = {"fixed": lambda length: 0.95 - length / 60, "additive": lambda length: 0.95}
-    return [
-        evaluated(root / name / str(seed), translated(LENGTHS, quality, seed), name, seed)
-        for name, quality in qualities.items()
-        for seed in (1, 2)
-    ]
+    return two_seeds(tmp_path_factory.mktemp("evaluations"), qualities, LENGTHS)
 
 
 def named(evaluation: Evaluation, system: str, seed: int | None = 1, **record) -> Evaluation:
