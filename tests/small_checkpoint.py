@@ -2,21 +2,20 @@
 
 import hashlib
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import torch
+from reversal import reversal_experiment
 
 from seq2seq.checkpoint import FORMAT, capture_rng, save_checkpoint
 from seq2seq.config import (
     AttentionConfig,
     DecoderConfig,
-    DecodingConfig,
     EncoderConfig,
-    EvaluationConfig,
-    ExperimentConfig,
     GrammarCorpus,
     ModelConfig,
     TokenizationConfig,
-    TrainingConfig,
 )
 from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer
 from seq2seq.data.vocabulary import Vocabulary
@@ -26,10 +25,9 @@ CPU = torch.device("cpu")
 
 
 def experiment(tie=True):
-    return ExperimentConfig(
-        name="tiny",
+    return replace(
+        reversal_experiment(Path("text")),
         systems={"attention": {}, "fixed": {"model": {"attention": {"kind": "fixed"}}}},
-        system="attention",
         baseline="fixed",
         corpus=GrammarCorpus(),
         tokenization=TokenizationConfig(kind="whitespace", max_pieces=20),
@@ -39,9 +37,6 @@ def experiment(tie=True):
             attention=AttentionConfig(size=5),
             decoder=DecoderConfig(hidden_size=7, tie_embedding=tie),
         ),
-        training=TrainingConfig(),
-        decoding=DecodingConfig(),
-        evaluation=EvaluationConfig(),
     )
 
 

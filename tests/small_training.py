@@ -12,6 +12,7 @@ from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.preparation import prepare
 from seq2seq.training.distributed import SINGLE
 from seq2seq.training.optimization import TrainingStep
+from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
 
 CPU = torch.device("cpu")
@@ -34,6 +35,15 @@ def before_update(which: int, event: Callable[[], object]) -> pytest.MonkeyPatch
 
     patch.setattr(TrainingStep, "run", disturbed)
     return patch
+
+
+def train_until(config, update: int, event: Callable[[], object], error: type[BaseException]):
+    """Train until something before ``update`` ends it with an error: the run folder, the error."""
+    patch = before_update(update, event)
+    with pytest.raises(error) as ending:
+        train(config)
+    patch.undo()
+    return RunFolder(config), ending.value
 
 
 def weights(run) -> dict[str, torch.Tensor]:

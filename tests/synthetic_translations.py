@@ -32,6 +32,17 @@ def translated(
     return Translations(sources, references, hypotheses, [False] * count, [-1.5] * count)
 
 
+def two_seeds(
+    root: Path, qualities: dict[str, Callable[[int], float]], lengths: dict[int, int]
+) -> list[Evaluation]:
+    """Evaluations of systems of these qualities by name, in folders of their own."""
+    return [
+        evaluated(root / name / str(seed), translated(lengths, quality, seed), name, seed)
+        for name, quality in qualities.items()
+        for seed in (1, 2)
+    ]
+
+
 def evaluated(
     directory: Path,
     texts: Translations,

@@ -163,7 +163,7 @@ def handler_of_sigterm():
     ("script", "overrides"),
     [("train", []), ("reproduce", []), ("reproduce", ["experiment=attention_kinds"])],
 )
-def test_a_config_is_composed_once_and_hydra_gets_the_number_that_a_stage_returns(
+def test_a_config_is_composed_once_and_its_number_returned(
     monkeypatch, tmp_path, script, overrides
 ):
     loaded, given, jobs = [], [], []

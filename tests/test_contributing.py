@@ -21,10 +21,8 @@ def test_the_kind_of_attention_on_the_page_attends(precision):
     exec(CLASS, names)
     (kind,) = re.findall(r'"\w+": "additive\.(\w+)"', LINE)
     torch.manual_seed(0)
-    encoder, attention = (
-        Encoder(5, EncoderConfig(hidden_size=4), 0.0),
-        names[kind](6, 8, AttentionConfig()),
-    )
+    encoder = Encoder(5, EncoderConfig(hidden_size=4), 0.0)
+    attention = names[kind](6, 8, AttentionConfig())
     with torch.autocast("cpu", torch.bfloat16, enabled=precision == torch.bfloat16):
         source = encoder(torch.randn(2, 3, 5), torch.tensor([3, 2]))
         source = source._replace(keys=attention.keys(source.annotations))

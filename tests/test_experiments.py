@@ -59,10 +59,8 @@ def test_figure2_resumes_after_a_kill_and_ends_with_the_same_report(europarl, tm
         timed = re.compile(r"\| +[\d,]+ +\| +[\d.]+ \|( +max_)")
         assert timed.sub(r"\1", tables[0]) == timed.sub(r"\1", tables[1])
     numbers = json.loads((folders[0] / "scores.json").read_text())
-    assert {gap["system"]: gap["baseline"] for gap in numbers["gaps"]} == {
-        "attention-30": "no-attention-30",
-        "attention-50": "no-attention-50",
-    }
+    baselines = {gap["system"]: gap["baseline"] for gap in numbers["gaps"]}
+    assert baselines == {f"attention-{most}": f"no-attention-{most}" for most in (30, 50)}
     # The limit of words is one of training, and of nothing else.
     manifests = [
         json.loads(path.read_text()) for path in (whole / "data/prepared").glob("*/manifest.json")

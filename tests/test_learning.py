@@ -1,31 +1,25 @@
 """That training by the trainer learns: reversal, of long sentences with attention alone."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
-from reversal import reversal_experiment, write_reversal_corpus
+from reversal import reversal_experiment, without_dropout, write_reversal_corpus
+from small_training import train
 
 from seq2seq.config import DecodingConfig
-from seq2seq.data.preparation import prepare
 from seq2seq.data.text import read_lines
 from seq2seq.decoding.translator import Translator
-from seq2seq.training.trainer import Trainer
 
 LONGEST = 16
 
 
-def train(folder: Path, kind: str) -> dict[str, float]:
+def share_exact(folder: Path, kind: str) -> dict[str, float]:
     """Train one arm; the share of exact test translations, short and long."""
-    config = reversal_experiment(
-        folder, kind, batch_size=50, max_epochs=12, dev_bleu_sentences=0, log_every=100
-    )
-    config = dataclasses.replace(config, model=dataclasses.replace(config.model, dropout=0.0))
-    data = prepare(config.corpus, config.tokenization, Path(config.data))
-    run = Trainer(config, data).run()
+    settings = {"batch_size": 50, "max_epochs": 12, "dev_bleu_sentences": 0, "log_every": 100}
+    run = train(without_dropout(reversal_experiment(folder, kind, **settings)))
     translator = Translator.load(run.path, "cpu", "fp32")
-    test = data.corpus.tests["test"]
-    sources, references = list(read_lines(test.source)), list(read_lines(test.target))
+    test = folder / "corpus" / "test"
+    sources, references = (list(read_lines(test.with_suffix(s))) for s in (".source", ".target"))
     hypotheses = [h.text for h in translator.translate(sources, DecodingConfig(beam=1))]
     exact: dict[str, list[bool]] = {"short": [], "long": []}
     for source, reference, hypothesis in zip(sources, references, hypotheses, strict=True):
@@ -43,7 +37,7 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.mark.slow
 def test_attention_learns_to_reverse(folder):
-    exact = train(folder, "additive")
+    exact = share_exact(folder, "additive")
     assert exact["short"] >= 0.95
     assert exact["long"] >= 0.9
 
@@ -51,6 +45,6 @@ def test_attention_learns_to_reverse(folder):
 @pytest.mark.slow
 def test_one_fixed_vector_learns_short_sentences_and_loses_long_ones(folder):
     """The information bottleneck, in small."""
-    exact = train(folder, "fixed")
+    exact = share_exact(folder, "fixed")
     assert exact["short"] >= 0.7
     assert exact["long"] <= 0.5 * exact["short"]

@@ -93,18 +93,14 @@ def test_the_study_is_made_by_commands_that_compose_and_ends_with_comparisons():
     for sets, body in loops:
         command = body.strip().removesuffix(" || exit 1")
         for name in sets.split():
-            script, *overrides = _after_python(command.replace("$set", name))
+            _, script, *overrides = shlex.split(command.replace("$set", name))
             assert script == "scripts/compare.py"
             compared = compose_config("compare", overrides)
             assert Path(compared.output).parent == Path("docs/results")
             assert Path(compared.output).name in results
-    experiments = [_after_python(line) for line in said.split("\n") if "reproduce.py" in line]
-    names = [compose_config("reproduce", overrides)[0].name for _, *overrides in experiments]
+    experiments = [shlex.split(line) for line in said.split("\n") if "reproduce.py" in line]
+    names = [compose_config("reproduce", words[2:])[0].name for words in experiments]
     assert names == ["figure2-cpu", "bottleneck_width", "controls"]
-
-
-def _after_python(command: str) -> list[str]:
-    return shlex.split(command)[1:]
 
 
 def test_the_study_asks_for_its_text_before_it_begins():
@@ -154,9 +150,8 @@ def test_every_python_example_runs(page, tmp_path, monkeypatch, capsys):
 
 def anchors(page: Path) -> set[str]:
     """Of the headings, as GitHub and MkDocs name them."""
-    headings = re.findall(
-        r"^#+ (.*)$", BLOCK.sub("", page.read_text(encoding="utf-8")), re.MULTILINE
-    )
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in headings}
 
 

@@ -20,9 +20,7 @@ def test_code_that_worked_at_it_before_is_remembered():
 
 
 @pytest.mark.parametrize("package", ["seq2seq", "venv/site-packages/seq2seq"])
-def test_the_commit_is_that_of_the_package_not_of_what_it_is_installed_in(
-    tmp_path, monkeypatch, package
-):
+def test_the_commit_is_that_of_the_package_not_of_its_place(tmp_path, monkeypatch, package):
     """An environment often lies in the repository of something else."""
     file = tmp_path / package / "record.py"
     file.parent.mkdir(parents=True)

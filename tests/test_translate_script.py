@@ -30,12 +30,13 @@ def checkpoint(tmp_path_factory):
 
 
 @contextlib.contextmanager
-def started(checkpoint, *arguments, program=(SCRIPT,), **streams):
-    """The script; it does not outlive the block."""
+def started(checkpoint, *arguments, program=(SCRIPT,), streams=subprocess.PIPE, **options):
+    """The script, all its standard streams being ``streams``; it does not outlive the block."""
     script = subprocess.Popen(
         [sys.executable, *program, f"checkpoint={checkpoint}", "decoding=greedy", *arguments],
         env={**os.environ, "PYTHONWARNINGS": "error", "TERM": "dumb"},
-        **streams,
+        **dict.fromkeys(("stdin", "stdout", "stderr"), streams),
+        **options,
     )
     with script:
         try:
@@ -57,15 +58,7 @@ def wait_until_it_waits(script):
 
 def test_a_slow_pipe_is_answered_at_once_and_ctrl_c_keeps_the_files(checkpoint, tmp_path):
     links = tmp_path / "links"
-    running = started(
-        checkpoint,
-        "chunk=1",
-        f"alignments={links}",
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    with running as script:
+    with started(checkpoint, "chunk=1", f"alignments={links}") as script:
         for _ in range(3):
             script.stdin.write(b"a dog\n")
             script.stdin.flush()
@@ -82,10 +75,7 @@ def test_a_slow_pipe_is_answered_at_once_and_ctrl_c_keeps_the_files(checkpoint, 
 def test_a_closed_pipe_ends_quietly(checkpoint, tmp_path):
     text = tmp_path / "text"
     text.write_text("a dog barks\n" * 20_000)
-    running = started(
-        checkpoint, "chunk=1", f"input={text}", stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    with running as script:
+    with started(checkpoint, "chunk=1", f"input={text}") as script:
         assert script.stdout.readline()
         script.stdout.close()
         assert script.stderr.read() == b""
@@ -94,16 +84,10 @@ def test_a_closed_pipe_ends_quietly(checkpoint, tmp_path):
 
 def test_a_prompt_translates_what_is_typed(checkpoint):
     terminal, other_end = os.openpty()
+    settings = ["alignments=-", "decoding.beam=2", "decoding.n_best=2"]
+    program = ("-c", AT_TERMINAL, SCRIPT)
     running = started(
-        checkpoint,
-        "alignments=-",
-        "decoding.beam=2",
-        "decoding.n_best=2",
-        program=("-c", AT_TERMINAL, SCRIPT),
-        stdin=other_end,
-        stdout=other_end,
-        stderr=other_end,
-        start_new_session=True,
+        checkpoint, *settings, program=program, streams=other_end, start_new_session=True
     )
 
     def answer(keys=b"", until=b"en> "):

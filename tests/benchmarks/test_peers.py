@@ -61,11 +61,9 @@ def leaves(config: object) -> list[object]:
     """All values of a config, however deep."""
     if isinstance(config, dict):
         config = list(config.values())
-    return (
-        [leaf for value in config for leaf in leaves(value)]
-        if isinstance(config, list)
-        else [config]
-    )
+    if isinstance(config, list):
+        return [leaf for value in config for leaf in leaves(value)]
+    return [config]
 
 
 def test_text_is_lower_cased_words_without_pairs_that_lack_a_side(text):
@@ -174,9 +172,7 @@ class Pretender(Toolkit):
 
 
 @pytest.mark.parametrize("measure", ["training", "translation", "quality"])
-def test_the_programs_take_turns_and_the_table_names_who_is_left_out(
-    tmp_path, monkeypatch, measure
-):
+def test_the_programs_take_turns_and_who_is_left_out_is_named(tmp_path, monkeypatch, measure):
     corpus = write_corpus(tmp_path / "corpus")
     monkeypatch.setattr(peers, "Toolkit", Pretender)
     monkeypatch.setattr(peers, "load_corpus", lambda config, data: corpus)
@@ -199,9 +195,8 @@ def test_the_programs_take_turns_and_the_table_names_who_is_left_out(
     assert "opennmt 1" in text
     rows = [line for line in text.splitlines() if line.startswith(("| seq2seq", "| opennmt"))]
     assert len(rows) == 2
-    assert {"training": "11,302,184", "translation": "100.0", "quality": "13.25"}[measure] in rows[
-        1
-    ]
+    number = {"training": "11,302,184", "translation": "100.0", "quality": "13.25"}[measure]
+    assert number in rows[1]
     assert table.with_suffix(".png").exists() == (measure == "quality")
 
 

@@ -19,10 +19,8 @@ from seq2seq.errors import UserError
 def given(tmp_path) -> list[str]:
     """Settings for a checkpoint that has learnt nothing, and its test set of 100 sentences."""
     write_reversal_corpus(tmp_path / "corpus", train=5)
-    save(
-        tmp_path / "model",
-        config=replace(experiment(), corpus=reversal_experiment(tmp_path).corpus),
-    )
+    corpus = reversal_experiment(tmp_path).corpus
+    save(tmp_path / "model", config=replace(experiment(), corpus=corpus))
     folders = [f"checkpoint={tmp_path / 'model'}", f"data={tmp_path}", f"output={tmp_path}"]
     return [*folders, "batch_sizes=[1,10]", "most_batches=2", "rounds=2", "device=cpu"]
 
@@ -61,13 +59,9 @@ def test_what_is_not_there_is_refused(given, wrong):
 
 
 def test_our_part_in_a_comparison_translates_line_by_line(given, tmp_path, capsys):
-    model, source, output = (
-        tmp_path / "model",
-        tmp_path / "corpus" / "test.source",
-        tmp_path / "out",
-    )
-    timed_translation.main(str(model), str(source), str(output), "fp32", "2", "10", "3")
-    written = list(read_lines(output))
+    paths = [str(tmp_path / name) for name in ("model", "corpus/test.source", "out")]
+    timed_translation.main(*paths, "fp32", "2", "10", "3")
+    written = list(read_lines(tmp_path / "out"))
     assert len(written) == 100
     assert max(len(line.split()) for line in written) <= 3
     assert capsys.readouterr().out.startswith("translated 100 lines in ")

@@ -9,6 +9,7 @@ from seq2seq.config import (
     EvaluateConfig,
     EvaluationConfig,
     ModelConfig,
+    OptimizerConfig,
     TokenizationConfig,
     from_json,
 )
@@ -29,6 +30,7 @@ from seq2seq.errors import UserError
         (TokenizationConfig, {}, "kind is missing"),
         (TokenizationConfig, {"kind": "moses", "vocabulary_size": 3}, "vocabulary_size=3"),
         (ModelConfig, {"encoder": {"layers": 0}}, "encoder.layers=0"),
+        (OptimizerConfig, {"epsilon": 0.0}, "epsilon=0"),
         (ModelConfig, {"encoder": 3}, "encoder=3"),
         (ModelConfig, None, "None"),
     ],

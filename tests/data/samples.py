@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from seq2seq.data.text import read_lines
+from seq2seq.data.text import read_aligned, read_lines
 
 REAL = Path(os.environ.get("SEQ2SEQ_CORPORA", Path(__file__).parents[3] / "shared" / "corpora"))
 """Real corpora, if any: the folders multi30k and europarl as corpus.directory takes them."""
@@ -28,6 +28,11 @@ def put(folder, texts, ending="", pack=bytes):
 def counts(corpus):
     texts = {"train": corpus.train, "valid": corpus.valid, **corpus.tests}
     return {name: len(list(read_lines(text.source))) for name, text in texts.items()}
+
+
+def aligned(text):
+    """Its pairs."""
+    return list(zip(*read_aligned(text.source, text.target), strict=True))
 
 
 def ids_of(pairs, i):

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import SMALL, counts, put
+from samples import SMALL, aligned, counts, put
 
 from seq2seq.config import EuroparlCorpus
 from seq2seq.data.corpora import load_corpus, load_test_sets
 from seq2seq.data.europarl import DUPLICATE, HELD_OUT, TEST, TRAIN, VALID, assign, clean_and_split
-from seq2seq.data.text import read_aligned, read_lines, write_lines
+from seq2seq.data.text import read_lines, write_lines
 from seq2seq.errors import UserError
 
 
@@ -163,7 +163,7 @@ def test_europarl_is_downloaded_cleaned_and_split_once(remote, tmp_path):
     config = dataclasses.replace(SMALL_SPLIT, mirror=f"{remote.url}/v7")
     corpus = load_corpus(config, tmp_path / "data")
     assert counts(corpus) == {"train": 170, "valid": 10, "test": 20}
-    for source, target in zip(*read_aligned(corpus.train.source, corpus.train.target), strict=True):
+    for source, target in aligned(corpus.train):
         assert source.replace("en", "fr") == target.replace("en", "fr")
     made = corpus.train.source.parent
     assert {path.name for path in made.iterdir()} == {"cleaning.json", *SMALL}

@@ -4,11 +4,10 @@ import random
 from dataclasses import replace
 
 import pytest
-from samples import SMALL, counts, put
+from samples import SMALL, aligned, counts, put
 
 from seq2seq.config import FilesCorpus
 from seq2seq.data.corpora import load_corpus, load_test_sets
-from seq2seq.data.text import read_aligned
 from seq2seq.errors import UserError
 
 CONFIG = FilesCorpus(source="en", target="fr", valid_pairs=20, test_pairs=30)
@@ -33,7 +32,7 @@ def written(path, pairs=PAIRS):
 def splits(config, data):
     corpus = load_corpus(config, data)
     texts = {"train": corpus.train, "valid": corpus.valid, **corpus.tests}
-    return {n: list(zip(*read_aligned(t.source, t.target), strict=True)) for n, t in texts.items()}
+    return {name: aligned(text) for name, text in texts.items()}
 
 
 def test_no_source_is_in_two_splits_and_the_rest_is_all_training_text(tmp_path):

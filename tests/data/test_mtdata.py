@@ -1,29 +1,25 @@
 """Public datasets by name: mtdata's own index and download, of a web server on this machine."""
 
 import gzip
-import io
 import json
 import subprocess
 import sys
-import tarfile
 from dataclasses import replace
 from itertools import chain
 
 import pytest
 from sacrebleu.utils import get_source_file
 from samples import SMALL as TEXTS
-from samples import counts, put
+from samples import aligned, counts, put
 from test_scripts import SMALL, run
-from wmt14 import stand_in
+from wmt14 import stand_in, write_archive
 
 from seq2seq.config import MtdataCorpus
 from seq2seq.data.corpora import load_corpus, load_test_sets
-from seq2seq.data.text import read_aligned
 from seq2seq.errors import UserError
 
 PAIRS = [(f"Quelle {n} ist hier .", f"source {n} is here .") for n in range(200)]
 TSV = "".join(f"{german}\t{english}\n" for german, english in [*PAIRS, PAIRS[0], ("", "x")])
-SGM = '<refset>\n<seg id="1">Haus {0}</seg>\n<seg id="2">Maus {0}</seg>\n</refset>\n'
 MAKE_INDEX = """
 import importlib, json, sys, types
 import pybtex.database
@@ -37,6 +33,7 @@ import mtdata.index
 """
 """A list of few datasets is made and stored by mtdata, which else takes 20 seconds for all."""
 TRAIN, SWAPPED, NEWS = "Here-talks-1-deu-eng", "Here-more-2.1-eng-deu", "Here-news_deen-14-deu-eng"
+GONE = "Gone-a-1-deu-eng"
 CONFIG = MtdataCorpus(source="de", target="en", train=[TRAIN], valid_pairs=10, test_pairs=20)
 
 
@@ -46,38 +43,22 @@ def public(remote, tmp_path, monkeypatch):
     more = "".join(f"extra {n}\tmehr {n}\n" for n in range(7))
     remote.files["/talks.tsv.gz"] = gzip.compress(TSV.encode())
     remote.files["/more.tsv"] = more.encode()
-    with io.BytesIO() as file:
-        with tarfile.open(fileobj=file, mode="w:gz") as tar:
-            for name in ("src.de", "ref.en"):
-                text = SGM.format(name[-2:]).encode()
-                member = tarfile.TarInfo(f"dev/news-{name}.sgm")
-                member.size = len(text)
-                tar.addfile(member, io.BytesIO(text))
-        remote.files["/dev.tgz"] = file.getvalue()
-    inside = {"in_ext": "sgm", "in_paths": ["dev/news-src.de.sgm", "dev/news-ref.en.sgm"]}
-    urls = {
-        TRAIN: "talks.tsv.gz",
-        SWAPPED: "more.tsv",
-        NEWS: "dev.tgz",
-        "Gone-a-1-deu-eng": "a.tsv",
-    }
+    sides = {f"dev/news.{side}.sgm": [f"Haus {side}", f"Maus {side}"] for side in ("de", "en")}
+    remote.files["/dev.tgz"] = write_archive(tmp_path / "dev.tgz", sides).read_bytes()
+    urls = {TRAIN: "talks.tsv.gz", SWAPPED: "more.tsv", NEWS: "dev.tgz", GONE: "a.tsv"}
     entries = [{"did": did, "url": f"{remote.url}/{name}"} for did, name in urls.items()]
-    entries[2] |= inside
+    entries[2] |= {"in_ext": "sgm", "in_paths": [*sides]}
     monkeypatch.setenv("MTDATA", str(tmp_path / "cache"))
     command = [sys.executable, "-c", MAKE_INDEX, json.dumps(entries)]
     subprocess.run(command, check=True, stderr=subprocess.PIPE)
     return remote
 
 
-def pairs(text):
-    return list(zip(*read_aligned(text.source, text.target), strict=True))
-
-
 def test_a_training_text_alone_is_fetched_cleaned_and_split_once(public, tmp_path, capfd):
     corpus = load_corpus(CONFIG, tmp_path)
     assert counts(corpus) == {"train": 170, "valid": 10, "test": 20}
     texts = [corpus.train, corpus.valid, corpus.tests["test"]]
-    assert sorted(chain(*map(pairs, texts))) == sorted(PAIRS)
+    assert sorted(chain(*map(aligned, texts))) == sorted(PAIRS)
     report = json.loads((corpus.train.source.parent / "cleaning.json").read_text())
     assert report["train"] == [TRAIN]
     assert report["pairs"]["duplicate"] == report["pairs"]["empty"] == 1
@@ -93,8 +74,8 @@ def test_datasets_named_as_splits_are_taken_as_they_are_in_either_direction(publ
     named = replace(CONFIG, train=[TRAIN], valid=[SWAPPED], test=[NEWS])
     corpus = load_corpus(named, tmp_path)
     assert counts(corpus) == {"train": 200, "valid": 7, f"test_{NEWS}": 2}
-    assert pairs(corpus.valid)[0] == ("mehr 0", "extra 0")
-    assert pairs(corpus.tests[f"test_{NEWS}"])[1] == ("Maus de", "Maus en")
+    assert aligned(corpus.valid)[0] == ("mehr 0", "extra 0")
+    assert aligned(corpus.tests[f"test_{NEWS}"])[1] == ("Maus de", "Maus en")
     both = load_corpus(replace(named, train=[TRAIN, SWAPPED], valid=[]), tmp_path)
     assert counts(both) == {"train": 197, "valid": 10, f"test_{NEWS}": 2}
     french = load_corpus(
@@ -111,7 +92,7 @@ def test_datasets_named_as_splits_are_taken_as_they_are_in_either_direction(publ
         ({"train": ["Here-talk-1-deu-eng"]}, f"Here-talk-1-deu-eng .* nearest: {TRAIN}"),
         ({"target": "fr"}, f"{TRAIN} .* corpus.target=fr; nearest: none"),
         ({"target": "nowhere"}, r"corpus\.target=nowhere"),
-        ({"train": [TRAIN, "Gone-a-1-deu-eng"]}, r"Gone-a-1-deu-eng .*404"),
+        ({"train": [TRAIN, GONE]}, f"{GONE} .*404"),
         ({"test_pairs": 500}, r"corpus\.test_pairs=500"),
     ],
 )

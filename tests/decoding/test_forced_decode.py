@@ -17,8 +17,7 @@ def test_scores_and_weights_are_those_of_the_steps(each):
         sentence = sentences[row // each]
         for step, piece in enumerate(target):
             scores, weights = next_step(model, sentence, target[:step])
-            assert found.log_probabilities[row, step].item() == pytest.approx(
-                scores[piece], abs=1e-5
-            )
+            score = found.log_probabilities[row, step].item()
+            assert score == pytest.approx(scores[piece], abs=1e-5)
             torch.testing.assert_close(found.weights[row, step, : len(sentence)], weights)
         assert (found.log_probabilities[row, len(target) :] == 0).all()

@@ -53,9 +53,7 @@ def test_standard_input_goes_to_standard_output(monkeypatch, capfdbinary):
     assert capfdbinary.readouterr().out == ANSWER.encode()
 
 
-def test_line_numbers_and_capped_hypotheses_are_counted_across_chunks(
-    tmp_path, monkeypatch, caplog
-):
+def test_lines_and_capped_hypotheses_are_counted_across_chunks(tmp_path, monkeypatch, caplog):
     give_standard_input(monkeypatch, b"der\nder hund\n\nder\nder hund heim\n")
     search = DecodingConfig(beam=1, max_ratio=0, max_extra=2)
     with caplog.at_level(logging.INFO):
@@ -66,9 +64,7 @@ def test_line_numbers_and_capped_hypotheses_are_counted_across_chunks(
 
 
 @pytest.mark.parametrize("from_file", [True, False])
-def test_bad_bytes_are_refused_by_line_and_leave_the_old_file(
-    tmp_path, monkeypatch, caplog, from_file
-):
+def test_bad_bytes_are_refused_and_leave_the_old_file(tmp_path, monkeypatch, caplog, from_file):
     out = tmp_path / "out.txt"
     out.write_text("before\n", encoding="utf-8")
     data = b"der\nhund\nl\xe4uft\n"

@@ -124,11 +124,8 @@ def test_given_translations_are_scored_as_the_search_scores_its_own():
     given, texts = zip(*pairs, strict=True)
     assert translator.score(iter(given), texts) == expected
     assert translator.score(*pairs[-1]) == expected[-1]
-    assert np.isnan(translator.score(["", "der", "der"], ["der", " ", "hund"])).tolist() == [
-        1,
-        1,
-        0,
-    ]
+    blank = translator.score(["", "der", "der"], ["der", " ", "hund"])
+    assert np.isnan(blank).tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize("pair", [("der", ["der", "der"]), (["der"], []), (b"a", "a")])
@@ -157,11 +154,8 @@ def test_hypotheses_come_in_the_order_of_the_sentences(config):
 
 
 def test_sentences_of_like_length_share_a_batch():
-    translator = echo()
-    translator.translate(
-        ["der", "der hund läuft", "der hund", "heim läuft hund"],
-        DecodingConfig(beam=1, batch_size=2),
-    )
+    translator, sentences = echo(), ["der", "der hund läuft", "der hund", "heim läuft hund"]
+    translator.translate(sentences, beam=1, batch_size=2)
     assert translator.model.batches == [[4, 4], [3, 2]]
 
 
@@ -184,12 +178,9 @@ def test_a_longer_line_is_cut_with_one_warning_that_names_it(caplog):
 
 
 def test_a_hypothesis_is_one_line_whatever_its_pieces_hold():
-    translator = echo()
-    translator.source = TextCodec(
-        WhitespaceTokenizer("de"), Vocabulary([f"w{i}" for i in range(len(WORDS))], [1] * 9)
-    )
-    sentence = " ".join(f"w{i}" for i in range(len(WORDS)))
-    [found] = translator.translate([sentence], GREEDY)
+    translator, names = echo(), [f"w{i}" for i in range(len(WORDS))]
+    translator.source = TextCodec(WhitespaceTokenizer("de"), Vocabulary(names, [1] * 9))
+    [found] = translator.translate([" ".join(names)], GREEDY)
     assert found.text.splitlines() == [found.text]
     assert found.text == "der hund läuft heim 🐕 a b c d e  f g"
 
@@ -255,13 +246,8 @@ def test_the_unknown_words_of_a_source_are_listed():
 
 def test_the_end_of_the_sentence_is_no_word_to_replace_one_by():
     weights = torch.tensor([[0.1, 0.3, 0.6], [0.6, 0.3, 0.1]])
-    found = make_hypothesis(
-        SearchResult([UNK, UNK], -1.0, -2.0, False),
-        echo().target,
-        ["das", "haus", "</s>"],
-        weights,
-        replace_unknown=True,
-    )
+    result, source = SearchResult([UNK, UNK], -1.0, -2.0, False), ["das", "haus", "</s>"]
+    found = make_hypothesis(result, echo().target, source, weights, replace_unknown=True)
     assert found.text == "haus das"
 
 
@@ -280,16 +266,12 @@ def test_half_a_surrogate_pair_is_no_text():
 
 
 def test_the_model_is_in_evaluation_mode_only_meanwhile():
-    translator = echo(precision=torch.bfloat16)
-    translator.model.train()
-    translator.translate(["hund"], GREEDY)
-    assert translator.model.saw == {(False, True)}
-    assert translator.model.training
-    translator = echo(precision=torch.float32)
-    translator.model.eval()
-    translator.translate(["hund"], GREEDY)
-    assert translator.model.saw == {(False, False)}
-    assert not translator.model.training
+    for precision, training in ((torch.bfloat16, True), (torch.float32, False)):
+        translator = echo(precision=precision)
+        translator.model.train(training)
+        translator.translate(["hund"], GREEDY)
+        assert translator.model.saw == {(False, precision == torch.bfloat16)}
+        assert translator.model.training == training
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 5, 6, 100])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from synthetic_translations import evaluated, translated
+from synthetic_translations import two_seeds
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.errors import UserError
@@ -20,13 +20,8 @@ LENGTHS = {5: 30, 15: 30, 40: 20}
 @pytest.fixture(scope="module")
 def evaluations(tmp_path_factory) -> list[Evaluation]:
     """Two systems with two seeds each."""
-    root = tmp_path_factory.mktemp("evaluations")
     qualities = {"fixed": lambda length: 0.95 - length / 60, "additive": lambda length: 0.95}
-    return [
-        evaluated(root / name / str(seed), translated(LENGTHS, quality, seed), name, seed)
-        for name, quality in qualities.items()
-        for seed in (1, 2)
-    ]
+    return two_seeds(tmp_path_factory.mktemp("evaluations"), qualities, LENGTHS)
 
 
 def named(evaluation: Evaluation, system: str, seed: int | None = 1, **record) -> Evaluation:
@@ -38,9 +33,8 @@ def named(evaluation: Evaluation, system: str, seed: int | None = 1, **record) -
 
 def test_rows_are_those_of_the_evaluations_and_gaps_their_differences(evaluations):
     comparison = compare_systems(evaluations, "fixed", SETTINGS)
-    assert [(s.name, s.seeds) for s in comparison.systems] == [
-        ("fixed", [1, 2]), ("additive", [1, 2]),
-    ]  # fmt: skip
+    seeds = {system.name: system.seeds for system in comparison.systems}
+    assert seeds == {"fixed": [1, 2], "additive": [1, 2]}
     for system, ours in zip(comparison.systems, (evaluations[:2], evaluations[2:]), strict=True):
         for index, row in enumerate(system.rows):
             if row.sentences:
@@ -97,9 +91,8 @@ def test_given_text_does_not_change_the_names_of_systems(evaluations):
     for order in ([*evaluations, other], [other, *evaluations]):
         comparison = compare_systems(order, "fixed", SETTINGS)
         assert [system.name for system in comparison.systems] == ["fixed", "additive", "other"]
-        assert (comparison.corpus, comparison.test_set, comparison.search) == (
-            "grammar", "test", "beam5",
-        )  # fmt: skip
+        described = comparison.corpus, comparison.test_set, comparison.search
+        assert described == ("grammar", "test", "beam5")
     alone = compare_systems([other], None, SETTINGS)
     assert (alone.test_set, alone.search) == ("x.en", "given")
     with pytest.raises(UserError, match="system fixed"):
@@ -163,11 +156,10 @@ def test_config_differences(evaluations):
     assert found(fixed, additive) == kinds
     assert found(fixed, run("same", "fixed")) == {}
     other = run("additive", "additive", 2, 0.2)
-    assert found(fixed, additive, other)["training.learning_rate"] == {
-        "fixed": [0.1], "additive": [0.1, 0.2],
-    }  # fmt: skip
-    assert found(fixed, run("narrow", "fixed", precision="bfloat16")) == {
-        "training.precision": {"fixed": ["float32"], "narrow": ["bfloat16"]}
-    }
+    rates = {"fixed": [0.1], "additive": [0.1, 0.2]}
+    assert found(fixed, additive, other)["training.learning_rate"] == rates
+    precisions = {"fixed": ["float32"], "narrow": ["bfloat16"]}
+    narrow = run("narrow", "fixed", precision="bfloat16")
+    assert found(fixed, narrow) == {"training.precision": precisions}
     given = named(evaluations[0], "given", None, search="given")
     assert found(fixed, additive, given) == kinds

@@ -14,7 +14,7 @@ from synthetic_translations import translated
 from toy_evaluation import settings
 
 from seq2seq.checkpoint import load_checkpoint, newest_checkpoints
-from seq2seq.config import DecodingConfig, EvaluateConfig, EvaluationConfig, Multi30kCorpus
+from seq2seq.config import DecodingConfig, EvaluationConfig, Multi30kCorpus
 from seq2seq.data.tokenization import WhitespaceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
@@ -73,10 +73,8 @@ def test_several_checkpoints_are_one_system_of_another_name(run, tmp_path, searc
         # Of one training, whose seed and record are thus those of all.
         assert together.record["seed"] == alone.record["seed"]
         assert together.record["training"] == alone.record["training"]
-        models = 1 if average else 2
-        assert together.record["parameters"] == {
-            part: models * count for part, count in alone.record["parameters"].items()
-        }
+        models, parameters = 1 if average else 2, alone.record["parameters"].items()
+        assert together.record["parameters"] == {part: models * n for part, n in parameters}
         for place, member in zip((run, last), together.record["members"], strict=True):
             state = load_checkpoint(Path(place), torch.device("cpu")).state
             assert member["update"] == state["progress"]["update"]
@@ -296,13 +294,9 @@ def test_given_translations_are_scored_without_a_model(tmp_path):
     columns = zip(files.values(), (texts.sources, texts.references, texts.hypotheses), strict=True)
     for name, lines in columns:
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    config = EvaluateConfig(
-        decoding=DecodingConfig(),
-        evaluation=EvaluationConfig(bootstrap=100),
-        **{key: str(tmp_path / name) for key, name in files.items()},
-        system="moses",
-        output=str(tmp_path / "others"),
-    )
+    given = {key: str(tmp_path / name) for key, name in files.items()}
+    given |= {"checkpoint": None, "system": "moses", "output": str(tmp_path / "others")}
+    config = settings(tmp_path, **given)
     (evaluation,) = evaluate(config)
     assert evaluation.directory == tmp_path / "others" / "test.en-moses"
     assert evaluation.texts.hypotheses == texts.hypotheses

@@ -23,9 +23,8 @@ def scored(
 
 
 def test_each_sentence_falls_in_exactly_one_bucket_by_its_words():
-    assert source_words(["", "  ", "one", " two  words ", "It's, three!"]).tolist() == [
-        0, 0, 1, 2, 2,
-    ]  # fmt: skip
+    counted = source_words(["", "  ", "one", " two  words ", "It's, three!"])
+    assert counted.tolist() == [0, 0, 1, 2, 2]
     words = np.array([0, 1, 10, 11, 20, 21, 99])
     members = bucket_members(words, [10, 20])
     assert {label: words[mask].tolist() for label, mask in members.items()} == {

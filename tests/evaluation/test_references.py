@@ -1,14 +1,13 @@
 """The loss of references against training's own, one sentence at a time."""
 
-import dataclasses
 import logging
 import math
 
 import pytest
 import torch
+from toy_evaluation import settings
 
 from seq2seq.checkpoint import load_checkpoint
-from seq2seq.config import EvaluateConfig
 from seq2seq.data.vocabulary import BOS, EOS
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
@@ -100,17 +99,9 @@ def test_the_model_is_asked_without_dropout_and_left_as_it_was(translator):
 
 def test_the_loss_of_the_dev_set_is_that_of_training(trained, tmp_path):
     config, data, (path, _) = trained
-    settings = EvaluateConfig(
-        checkpoint=str(path),
-        decoding=dataclasses.replace(config.decoding, beam=1),
-        evaluation=config.evaluation,
-        source=str(data.corpus.valid.source),
-        reference=str(data.corpus.valid.target),
-        output=str(tmp_path),
-        device="cpu",
-        precision="fp32",
-    )
-    (evaluation,) = evaluate(settings)
+    valid = data.corpus.valid
+    text = {"source": str(valid.source), "reference": str(valid.target)}
+    (evaluation,) = evaluate(settings(path, output=str(tmp_path), **text))
     validator = Validator(
         load_checkpoint(path, CPU).model, data, config.training, [2, 4], CPU, torch.float32
     )
@@ -141,9 +132,7 @@ def test_each_word_is_linked_to_where_the_model_looked_most(translator):
 def test_links_need_words_between_spaces(translator, monkeypatch):
     tokenizer = type(translator.source.tokenizer)
     monkeypatch.setattr(tokenizer, "tokenize", lambda self, text: list(text))
-    with pytest.raises(
-        UserError, match=r'cuts line 1, "a b c", into 5 words, but links count the 3'
-    ):
+    with pytest.raises(UserError, match=r'line 1, "a b c", into 5 words, but links count the 3'):
         reference_links(translator, ["a b c"], ["A B C"], 1)
 
 
@@ -189,9 +178,8 @@ def test_a_map_shows_where_the_model_looked_for_each_word_of_a_hypothesis(transl
     maps = draw_maps(translator, Translations(SOURCES, REFERENCES, hypotheses, []), {4, 2, 1, 0}, 2)
     assert sorted(one.line for one in maps) == [0, 4]
     for one in maps:
-        assert (one.source, one.hypothesis) == (
-            SOURCES[one.line].split(), hypotheses[one.line].split(),
-        )  # fmt: skip
+        assert one.source == SOURCES[one.line].split()
+        assert one.hypothesis == hypotheses[one.line].split()
         expected = looks(translator, SOURCES[one.line], hypotheses[one.line])[:-1, :-1]
         torch.testing.assert_close(torch.tensor(one.weights), expected, atol=1e-4, rtol=0)
 

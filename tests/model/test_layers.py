@@ -66,9 +66,8 @@ def test_a_model_drops_of_everything_that_its_config_names(
     The annotations are whole: one mask would fall on the fixed vector of the baseline, where
     attention has neighbours that tell nearly the same.
     """
-    numbers: Counter[tuple[int, float]] = (
-        Counter()
-    )  # by width, which tells what they are, and share
+    # By width, which tells what they are, and share.
+    numbers: Counter[tuple[int, float]] = Counter()
 
     def count(self: Dropout, x: torch.Tensor) -> torch.Tensor:
         numbers[x.shape[-1], self.share] += x.numel() // x.shape[-1]

@@ -1,6 +1,6 @@
 import pytest
 from page_material import SETTINGS, material
-from synthetic_translations import evaluated, translated
+from synthetic_translations import evaluated, translated, two_seeds
 
 from seq2seq.evaluation.comparison import Comparison, compare_systems
 from seq2seq.evaluation.folder import Evaluation
@@ -12,12 +12,7 @@ def comparison(tmp_path_factory) -> Comparison:
     root = tmp_path_factory.mktemp("evaluations")
     qualities = {"fixed": lambda n: 0.95 - n / 60, "additive": lambda n: 0.95}
     lengths = {5: 110, 12: 110, 25: 20, 31: 110}
-    evaluations = [
-        evaluated(root / name / str(seed), translated(lengths, quality, seed), name, seed)
-        for name, quality in qualities.items()
-        for seed in (1, 2)
-    ]
-    return compare_systems(evaluations, "fixed", SETTINGS)
+    return compare_systems(two_seeds(root, qualities, lengths), "fixed", SETTINGS)
 
 
 @pytest.fixture(scope="session")

@@ -22,9 +22,8 @@ def test_losses_by_position_are_means_over_pieces(attending):
     means, count = position_losses(attending, system)
     for cell, number in np.ndenumerate(count):
         assert number == len(found.get(cell, []))
-        assert means[cell] == (
-            pytest.approx(np.mean(found[cell])) if number else pytest.approx(np.nan, nan_ok=True)
-        )
+        expected = np.mean(found[cell]) if number else np.nan
+        assert means[cell] == pytest.approx(expected, nan_ok=True)
 
 
 def test_each_system_has_a_map_of_its_losses_in_the_same_shades(attending, comparison):

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from reversal import reversal_experiment, write_reversal_corpus
+from small_training import train
 from synthetic_translations import evaluated, translated
 from toy_evaluation import settings
 
 from seq2seq.config import EvaluationConfig
-from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.evaluate import evaluate
@@ -21,7 +21,6 @@ from seq2seq.report.training_runs import (
     training_runs,
     training_table,
 )
-from seq2seq.training.trainer import Trainer
 
 RECORD = {
     "status": "finished",
@@ -124,8 +123,7 @@ def test_losses_in_other_pieces_are_said_not_to_compare(tmp_path):
 def test_what_training_writes_is_what_is_read(tmp_path):
     write_reversal_corpus(tmp_path / "corpus")
     config = reversal_experiment(tmp_path, max_epochs=2, validate_every=10, log_every=2)
-    data = prepare(config.corpus, config.tokenization, Path(config.data))
-    folder = Trainer(config, data).run().path
+    folder = train(config).path
     run = read_training_run(folder)
     lines = (folder / "metrics.jsonl").read_text().splitlines()
     validations = [e for e in map(json.loads, lines) if e["kind"] == "validation"]

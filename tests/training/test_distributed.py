@@ -187,9 +187,7 @@ def test_each_process_takes_a_gpu_of_its_own(monkeypatch):
         (RuntimeError("[gloo/transport] connection closed"), UserError, False),
     ],
 )
-def test_a_process_that_fails_alone_does_not_wait_for_the_others_to_leave_nccl(
-    monkeypatch, ending, seen, leaves
-):
+def test_a_process_that_fails_alone_leaves_without_the_others(monkeypatch, ending, seen, leaves):
     left = []
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "1")

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from seq2seq.config import OptimizerConfig
-from seq2seq.errors import UserError
 from seq2seq.training.optimization import LearningRate, build_optimizer, clipped_step
 
 
@@ -128,8 +127,3 @@ print({"torch._dynamo", "sympy"} & set(sys.modules))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "set()\n", done.stderr
-
-
-def test_epsilon_must_not_be_0():
-    with pytest.raises(UserError, match="epsilon=0"):
-        OptimizerConfig(epsilon=0)

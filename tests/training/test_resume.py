@@ -1,7 +1,6 @@
 """A training stopped, killed or damaged at any moment, and resumed, ends like one that was not."""
 
 import dataclasses
-import functools
 import itertools
 import json
 import multiprocessing
@@ -9,6 +8,7 @@ import os
 import random
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,7 +16,7 @@ import pytest
 import torch
 from reversal import reversal_experiment, with_optimizer
 from small_checkpoint import reseal
-from small_training import before_update, metrics, outcome, train
+from small_training import metrics, outcome, train, train_until
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import ExperimentConfig
@@ -43,18 +43,9 @@ def elsewhere(config: ExperimentConfig, name: str = "other") -> ExperimentConfig
     return dataclasses.replace(config, output=str(Path(config.output).with_name(name)))
 
 
-def train_until(config: ExperimentConfig, update: int, event, error=ZeroDivisionError) -> RunFolder:
-    """Train until something happens before an ``update``, which ends training with an error."""
-    patch = before_update(update, event)
-    with pytest.raises(error):
-        train(config)
-    patch.undo()
-    return RunFolder(config)
-
-
 def train_until_a_power_cut(config: ExperimentConfig, updates: int) -> RunFolder:
     """Train, and come to a sudden end after so many updates."""
-    return train_until(config, updates + 1, lambda: 1 / 0)
+    return train_until(config, updates + 1, lambda: 1 / 0, ZeroDivisionError)[0]
 
 
 def unfinished(run: RunFolder) -> None:
@@ -104,13 +95,9 @@ def test_a_signal_stops_after_the_update_and_nothing_is_lost(folder, number):
     """Between two lines of metrics, between two validations, with two micro-batches."""
     config = reversal_experiment(folder, validate_every=5, gradient_accumulation=2, log_every=3)
     whole = train(config)
-    patch = before_update(7, lambda: signal.raise_signal(number))
-    with pytest.raises(Interrupted) as stop:
-        train(elsewhere(config))
-    patch.undo()
-    assert stop.value.status == (130 if number == signal.SIGINT else 0)
+    run, stop = train_until(elsewhere(config), 7, partial(signal.raise_signal, number), Interrupted)
+    assert stop.status == (130 if number == signal.SIGINT else 0)
     assert signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL)
-    run = RunFolder(elsewhere(config))
     assert run.newest()[0].name == "interim-7"
     assert run.record()["status"] == "interrupted"
     assert outcome(train(elsewhere(config))) == outcome(whole)
@@ -119,8 +106,8 @@ def test_a_signal_stops_after_the_update_and_nothing_is_lost(folder, number):
 
 def test_a_second_ctrl_c_stops_at_once_and_one_in_the_last_update_what_would_follow(folder):
     config = reversal_experiment(folder, validate_every=5, max_epochs=1)
-    press = functools.partial(signal.raise_signal, signal.SIGINT)
-    run = train_until(config, 7, lambda: [press(), press()], KeyboardInterrupt)
+    press = partial(signal.raise_signal, signal.SIGINT)
+    run, _ = train_until(config, 7, lambda: [press(), press()], KeyboardInterrupt)
     assert run.newest()[0].name == "update-5"
     train_until(config, 5, press, Interrupted)  # of the resumed training
     assert run.newest()[0].name == "update-10"

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from reversal import reversal_experiment
-from small_training import CLOCK, before_update, metrics, train
+from small_training import CLOCK, metrics, train, train_until
 
 from seq2seq.errors import UserError
 from seq2seq.training.distributed import ProcessGroup
@@ -51,10 +51,7 @@ def test_a_resumed_training_continues_its_tracked_run(logger, folder, monkeypatc
     monkeypatch.setitem(sys.modules, logger, tracker := StandIn())
     monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "mine")
     config = reversal_experiment(folder, logger=logger)
-    patch = before_update(7, lambda: signal.raise_signal(signal.SIGINT))
-    with pytest.raises(Interrupted):
-        train(config)
-    patch.undo()
+    train_until(config, 7, lambda: signal.raise_signal(signal.SIGINT), Interrupted)
     run = train(config)
     ((settings, sent),) = tracker.runs.values()
     assert settings["training.optimizer.learning_rate"] == 0.005

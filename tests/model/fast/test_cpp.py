@@ -122,9 +122,7 @@ def machine(tmp_path, monkeypatch):
     ],
     ids=["silent", "wordy", "linker", "no folder", "no compiler"],
 )
-def test_what_cannot_be_built_is_a_line_in_the_log(
-    machine, compiler, cache, said, monkeypatch, caplog, tmp_path
-):
+def test_a_failed_build_is_logged(machine, compiler, cache, said, monkeypatch, caplog, tmp_path):
     machine(compiler or "")
     if compiler is None:
         monkeypatch.setenv("CXX", str(tmp_path / "none"))
