@@ -133,7 +133,7 @@ def clean_and_split(
         if labels[-1] == TRAIN:
             pair_digests.append(_digest(f"{source}\n{target}"))
             source_digests.append(source_digest(source))
-    ways = np.frombuffer(labels, np.uint8)
+    ways = np.frombuffer(labels, np.int8)
     ways[ways == TRAIN] = assign(
         np.array(pair_digests, np.uint64),
         np.array(source_digests, np.uint64),
@@ -181,7 +181,7 @@ def assign(
 def write_splits(
     folder: Path,
     languages: tuple[str, str],
-    ways: Int8[np.ndarray, "N"],
+    ways: Int8[np.ndarray, " N"],
     pairs: Iterable[tuple[str, str]],
 ) -> dict[str, int]:
     """Write those of ``pairs`` that go to a split to its files, {train,valid,test}.<language>.

@@ -60,7 +60,7 @@ def test_lines_and_capped_hypotheses_are_counted_across_chunks(tmp_path, monkeyp
         config = stage("-", str(tmp_path / "out"), search, chunk=2)
         translate_text(echo(max_pieces=2), config)
     assert "Line 5 has 3 pieces" in caplog.text
-    assert any("5 lines; 2 " in message for message in caplog.messages)
+    assert any(": 5; 2 " in message for message in caplog.messages)
 
 
 @pytest.mark.parametrize("from_file", [True, False])
