@@ -38,8 +38,8 @@ FORMAT = 4
 TOKENIZER_SENTENCES = 1_000_000
 """Most sentences, evenly spaced over the training text, that a subword model learns from. It holds
 all of them in memory, so this bounds the memory of ``prepare``."""
-FEW_PAIRS, LARGE_VOCABULARY = 20_000, 8_000
-"""With fewer pairs, so many subwords, and the usual model, are too many."""
+FEW_PAIRS = 20_000
+"""With fewer, the usual dropout is too little."""
 REASONS = {
     "empty": "with an empty side",
     "max_words": "longer than corpus.train_max_words",
@@ -80,9 +80,8 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
             if found != hashes[part]:
                 raise UserError(f"{part} changed while it was prepared; run the command again.")
         write_json(folder / "manifest.json", {**recipe, **counted})
-        subwords = tokenization.vocabulary_size if tokenization.kind == "sentencepiece" else None
-        if counted["pairs"]["train"] < FEW_PAIRS and (subwords or 0) >= LARGE_VOCABULARY:
-            log.info("For so few pairs, try model=small tokenization.vocabulary_size=2000.")
+        if counted["pairs"]["train"] < FEW_PAIRS and tokenization.kind == "sentencepiece":
+            log.info("For so few pairs, try model.dropout=0.4 model.embedding_dropout=0.3.")
 
     directory = make_folder(data / "prepared" / name, fill)
     try:
