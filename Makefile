@@ -6,7 +6,9 @@ STAMP := $(VENV)/installed
 DEV := $(VENV)/installed-dev
 DOCS := $(VENV)/installed-docs
 # compat: a path entry, so that a clone called seq2seq is found from the folder above it, too.
-# Modules are compiled when they are first imported: fewer megabytes, and a faster installation.
+# Modules are compiled when they are first imported, also where the environment forbids it: fewer
+# megabytes, and a faster installation.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt --config-settings editable_mode=compat
 # On Linux, PyPI has PyTorch with gigabytes of CUDA; without an NVIDIA GPU, the index of PyTorch is
 # asked first for the one without. TORCH_INDEX= takes that of PyPI, or gives another index.

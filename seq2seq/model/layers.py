@@ -57,7 +57,8 @@ class Embedding(nn.Embedding):
     """
 
     def __init__(self, size: int, width: int, scale: float) -> None:
-        super().__init__(size, width, padding_idx=PAD)
+        # With a matrix of its own: the start that PyTorch gives loads its compiler on "meta".
+        super().__init__(size, width, padding_idx=PAD, _weight=torch.empty(size, width))
         self.scale = scale
 
     def forward(self, ids: Int[Tensor, "*N"]) -> Float[Tensor, "*N E"]:

@@ -41,16 +41,9 @@ class TranslationModel(nn.Module):
         seed = int(torch.randint(1 << 62, (), device="cpu"))
         with torch.random.fork_rng(devices=[]):
             self._build(config, source_size, target_size)
-            for parameter in self.parameters():  # so that one without a start is found below
-                nn.init.constant_(parameter, math.nan)
-            torch.default_generator.manual_seed(seed)
-            (initialize_paper if config.initialization == "paper" else initialize_uniform)(self)
-            if config.initialization == "uniform" and not config.decoder.tie_embedding:
-                # As the target embedding starts: Xavier's bound is too small for so many rows.
-                nn.init.normal_(self.output.weight, std=config.embedding_dim**-0.5)
-        for name, parameter in self.named_parameters():
-            if not parameter.is_meta and bool(parameter.isnan().any()):
-                raise ValueError(f"{name} has no start; give it one in model/initialization.py")
+            if not self.output.weight.is_meta:  # where shapes alone are asked for
+                torch.default_generator.manual_seed(seed)
+                self._start(config)
         if config.decoder.tie_embedding:
             self.output.weight = self.target_embedding.weight
         with torch.no_grad():
@@ -82,6 +75,17 @@ class TranslationModel(nn.Module):
         )
         self.output = nn.Linear(config.embedding_dim, target_size)
         self.dropout = Dropout(config.embedding_dropout)
+
+    def _start(self, config: ModelConfig) -> None:
+        for parameter in self.parameters():  # so that one without a start is found below
+            nn.init.constant_(parameter, math.nan)
+        (initialize_paper if config.initialization == "paper" else initialize_uniform)(self)
+        if config.initialization == "uniform" and not config.decoder.tie_embedding:
+            # As the target embedding starts: Xavier's bound is too small for so many rows.
+            nn.init.normal_(self.output.weight, std=config.embedding_dim**-0.5)
+        for name, parameter in self.named_parameters():
+            if bool(parameter.isnan().any()):
+                raise ValueError(f"{name} has no start; give it one in model/initialization.py")
 
     @property
     def attends(self) -> bool:
