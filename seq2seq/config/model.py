@@ -25,7 +25,10 @@ ATTENTION_KINDS = {
     "local_p": "local.PredictiveLocalAttention",
     "fixed": "controls.FixedContext",
     "init_only": "controls.NoContext",
+    "none": "controls.NoSource",
     "uniform": "controls.UniformAttention",
+    "slots": "pooled.SlotAttention",
+    "linear": "pooled.LinearAttention",
 }
 """Kind -> its class in ``seq2seq/model/attention/``."""
 
@@ -52,14 +55,17 @@ class AttentionConfig(Settings):
     kind: Annotated[str, one_of(*ATTENTION_KINDS)] = "additive"
     """additive (Bahdanau et al. 2014) | dot, general, concat, location, local_m, local_p (Luong et
     al. 2015) | scaled_dot, multi_head (Vaswani et al. 2017) | coverage (additive; Tu et al. 2016);
-    and without: fixed (the encoder's summary at every step) | init_only (nothing: the summary only
-    makes the first state) | uniform (the mean of all annotations)."""
+    a memory of fixed size: slots (additive, to vectors pooled by learned queries) | linear (Shen et
+    al. 2021); and without: fixed (the encoder's summary at every step) | init_only (the summary only
+    makes the first state) | none (nothing of the source) | uniform (the mean of all annotations)."""
     size: Size = 512
     """Width of the alignment model's hidden layer (n' in the paper), or of queries and keys."""
     heads: Size = 8
     """Heads into which multi_head divides queries, keys and annotations."""
     window: Size = 10
     """Positions to either side that local_m and local_p see (D in Luong et al. 2015)."""
+    slots: Size = 8
+    """Vectors into which slots and linear pool the source (the rank of linear)."""
     positions: Size = 100
     """Positions that location can look at; of a longer source it sees only the first ones."""
 

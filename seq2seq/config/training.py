@@ -87,6 +87,8 @@ class TrainingConfig(Settings):
     keep_last: Count = 2
     """Checkpoints of the newest validations that are kept, besides the best one and the newest of
     all: to fall back to, or to average."""
+    keep_epochs: list[Count] = field(default_factory=list)
+    """Epochs whose last state is kept, as checkpoints/epoch-<n>: [1,2,4]."""
     log_every: Count = 50
     """Updates between two lines of metrics."""
     logger: Annotated[str, one_of("none", "tensorboard", "wandb", "mlflow")] = "none"

@@ -95,7 +95,7 @@ class TranslationModel(nn.Module):
     def encode(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, "B"]) -> Source:
         """Read source ids, padded on the right; ``lengths`` counts real ones, at least 1 each."""
         encoded = self.encoder(self.dropout(self.source_embedding(source)), lengths)
-        return encoded._replace(keys=self.decoder.attention.keys(encoded.annotations))
+        return self.decoder.attention.read(encoded)
 
     def init_state(self, source: Source) -> DecoderState:
         """The decoder's state before its first word, one hypothesis per sentence."""

@@ -29,6 +29,7 @@ NOT_PART_OF_A_RUN = (
     "corpus.mirror",
     "corpus.directory",
     "training.device",
+    "training.keep_epochs",
     "training.keep_last",
     "training.log_every",
     "training.logger",
@@ -61,6 +62,10 @@ class RunFolder:
     def checkpoint(self, update: int, interim: bool = False) -> Path:
         """Where the state after the validation at ``update``, or between two, is kept."""
         return self.path / "checkpoints" / f"{'interim' if interim else 'update'}-{update}"
+
+    def epoch(self, number: int) -> Path:
+        """Where the state after this epoch is kept, if training.keep_epochs names it."""
+        return self.path / "checkpoints" / f"epoch-{number}"
 
     def newest(self) -> list[Path]:
         """The checkpoints that training can resume from, newest first."""

@@ -6,6 +6,7 @@ import math
 import sys
 import time
 from dataclasses import asdict
+from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
@@ -233,6 +234,8 @@ class Trainer:
             if epoch_ends:
                 progress.epoch += 1
                 progress.position = 0
+                if progress.epoch in training.keep_epochs:
+                    self._save(self.folder.epoch(progress.epoch))
             if validates:
                 self._validate()
             number, due = self.group.maximum(
@@ -301,11 +304,13 @@ class Trainer:
         self._write_record("running")
         self.interval = IntervalMetrics()  # so that validation does not count as training time
 
-    def _save_interim(self) -> None:
+    def _save(self, folder: Path) -> None:
         self._fetch_metrics()
         self.progress.seconds = time.monotonic() - self._started
-        folder = self.folder.checkpoint(self.progress.update, interim=True)
         self.checkpoints.save(folder, self.progress, self.interval)
+
+    def _save_interim(self) -> None:
+        self._save(self.folder.checkpoint(self.progress.update, interim=True))
         self._saved = time.monotonic()
 
     def _stop(self, number: int) -> NoReturn:

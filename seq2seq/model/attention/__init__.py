@@ -1,6 +1,6 @@
 """What every kind of attention is to the decoder: a module that keeps nothing of a sentence.
 
-``keys`` runs once per sentence, ``forward`` once per target step. A kind that must know its earlier
+``read`` runs once per sentence, ``forward`` once per target step. A kind that must know its earlier
 steps declares a state (``init_state``, ``update_state``), which the decoder carries.
 
 The equations of the kinds call the query :math:`s_{i-1}`, the state before the step, as Bahdanau et
@@ -31,6 +31,10 @@ class Attention(nn.Module, ABC):
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__()
         self.word_query: nn.Linear | None = None  # W_y; set by build_attention
+
+    def read(self, source: Source) -> Source:
+        """What the decoder may know of the source: all, with its keys, unless a kind differs."""
+        return source._replace(keys=self.keys(source.annotations))
 
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
         """What queries are compared with: the annotations themselves, unless a kind differs."""

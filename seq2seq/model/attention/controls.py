@@ -64,6 +64,17 @@ class NoContext(ConstantContext):
         return torch.zeros_like(annotations[:, 0]), torch.zeros_like(annotations[:, :, 0])
 
 
+class NoSource(NoContext):
+    """Nothing of the source at all: a language model of the target.
+
+    Its loss minus that of a translator is what the translator knows of the source.
+    """
+
+    def read(self, source: Source) -> Source:
+        """The summary becomes zero, too."""
+        return super().read(source._replace(summary=torch.zeros_like(source.summary)))
+
+
 class UniformAttention(ConstantContext):
     r"""Access without selection: :math:`c = \frac{1}{S} \sum_j h_j` at every step.
 

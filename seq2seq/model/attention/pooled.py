@@ -1,0 +1,71 @@
+"""Attention to a memory of fixed size: k vectors, whatever the length of the sentence.
+
+The vectors are pooled once per sentence. The decoder gets them and nothing else: their mean takes
+the place of the encoder's summary. So ``slots`` with one vector is ``fixed`` with another summary.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from seq2seq.config import AttentionConfig
+from seq2seq.model.attention import Attention
+from seq2seq.model.attention.additive import AdditiveAttention
+from seq2seq.model.attention.dot_product import DotAttention
+from seq2seq.model.encoder import Source
+from seq2seq.model.layers import to_float32
+
+
+def pool(source: Source, queries: nn.Linear) -> Source:
+    r"""The sentences as k vectors: :math:`m_i = \sum_j softmax_j(p_i \cdot h_j) h_j`.
+
+    ``queries`` holds the k learned :math:`p_i`. The keys are left to the kind.
+    """
+    scores = to_float32(queries(source.annotations)).transpose(1, 2)  # N k S
+    memory = source.attend(scores)[0].unflatten(0, (len(scores), -1))
+    mask = source.mask.new_ones(memory.shape[:2])
+    return Source(memory, mask, memory.mean(dim=1), memory[:, :, :0])
+
+
+class SlotAttention(AdditiveAttention):
+    r"""Additive attention to k pooled vectors, :math:`e_i = v^\top \tanh(W s + U m_i)`.
+
+    With k = 1 the context is one fixed vector. With k = the source length, each vector an
+    annotation, it is :class:`AdditiveAttention`.
+    """
+
+    attends = False  # its weights are of vectors, not of words
+
+    def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
+        super().__init__(query_size, annotation_size, config)
+        self.pool = nn.Linear(annotation_size, config.slots, bias=False)
+
+    def read(self, source: Source) -> Source:
+        """The pooled vectors in place of the annotations."""
+        return super().read(pool(source, self.pool))
+
+
+class LinearAttention(DotAttention):
+    r"""Linear attention of rank k: :math:`c = \sum_i softmax_i(W s)_i \, m_i`.
+
+    The softmax over the source of a quadratic attention becomes two: one over positions, in the
+    pooled :math:`m_i`, and one over the k features of the query ("efficient attention", Shen et al.
+    2021, with the annotations as values).
+    """
+
+    attends = False
+
+    def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
+        Attention.__init__(self, query_size, annotation_size, config)
+        self.query = nn.Linear(query_size, config.slots, bias=False)
+        self.pool = nn.Linear(annotation_size, config.slots, bias=False)
+
+    def read(self, source: Source) -> Source:
+        """The pooled vectors, each the value of one feature."""
+        return super().read(pool(source, self.pool))
+
+    def keys(self, annotations: Float[Tensor, "N K M"]) -> Float[Tensor, "N K K"]:
+        """Feature i alone scores vector i."""
+        size = annotations.shape[1]
+        identity = torch.eye(size, dtype=annotations.dtype, device=annotations.device)
+        return identity.expand(len(annotations), size, size)
