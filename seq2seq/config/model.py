@@ -56,8 +56,9 @@ class AttentionConfig(Settings):
     """additive (Bahdanau et al. 2014) | dot, general, concat, location, local_m, local_p (Luong et
     al. 2015) | scaled_dot, multi_head (Vaswani et al. 2017) | coverage (additive; Tu et al. 2016);
     a memory of fixed size: slots (additive, to vectors pooled by learned queries) | linear (Shen et
-    al. 2021); and without: fixed (the encoder's summary at every step) | init_only (the summary only
-    makes the first state) | none (nothing of the source) | uniform (the mean of all annotations)."""
+    al. 2021); and without: fixed (the encoder's summary at every step) | init_only (the summary
+    makes the first state alone) | none (nothing of the source) | uniform (the mean of all
+    annotations)."""
     size: Size = 512
     """Width of the alignment model's hidden layer (n' in the paper), or of queries and keys."""
     heads: Size = 8
