@@ -31,7 +31,7 @@ DOES_NOT = {"#D55E00": "#F58A3C", "#B8558F": "#E39AC4", "#8A6A00": "#E6B800", "#
 warm family, whose first are of Okabe & Ito's palette, safe for colour-blind readers."""
 DARK = {GROUND: "#14161A", INK: "#ECECEC", FAINT: "#A3A8AF", GRID: "#33373E", **ATTENDS, **DOES_NOT}
 """Light -> what an SVG has in its place in a dark scheme."""
-WITHOUT_ATTENTION = ("fixed", "init_only", "uniform")
+WITHOUT_ATTENTION = ("fixed", "init_only", "none", "uniform")
 """Values of model.attention.kind."""
 
 LETTERS = 16

@@ -100,11 +100,21 @@ def uniform(attention, state: Vector, memory: list[Vector], past: Vector) -> Vec
     return [0.0] * len(memory)
 
 
+def linear(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
+    """Shen et al. 2021: the features of the query, one for each pooled vector."""
+    return times(attention.query.weight, state)
+
+
+def slots(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
+    """Additive, to pooled vectors."""
+    return additive(attention, state, memory, past)
+
+
 SCORES: dict[str, Callable[..., Vector]] = {
     loop.__name__: loop
     for loop in (
         *(additive, concat, coverage, dot, general, scaled_dot),
-        *(location, local_m, uniform),
+        *(location, local_m, uniform, slots, linear),
     )
 }
 """Of every kind whose weights are a softmax of scores."""

@@ -46,6 +46,9 @@ CONTROLS = (
 )
 
 
+POOLED = ("slots", "linear")
+
+
 class ShuffledAttention(AdditiveAttention):
     """Additive attention that looks as sharply, but at other positions than it chose."""
 
@@ -67,7 +70,7 @@ class Learned(NamedTuple):
     too, know of it by the encoder."""
 
 
-def new_model(kind: str, **decoder: object) -> TranslationModel:
+def new_model(kind: str, slots: int = 1, **decoder: object) -> TranslationModel:
     """Equal sizes for all; only dot needs states as wide as annotations."""
     # local_p finds its centre by the slope of a Gaussian, which a narrow window would cut off.
     window = 6 if kind == "local_p" else 2
@@ -76,7 +79,7 @@ def new_model(kind: str, **decoder: object) -> TranslationModel:
         dropout=0.0,
         encoder=EncoderConfig(hidden_size=16),
         attention=AttentionConfig(
-            kind=kind, size=32, heads=2, window=window, positions=LONGEST + 1
+            kind=kind, size=32, heads=2, window=window, positions=LONGEST + 1, slots=slots
         ),
         decoder=DecoderConfig(hidden_size=32, **decoder),
     )
@@ -148,7 +151,8 @@ def learned(model: TranslationModel, task: str) -> Learned:
 
 
 def test_every_kind_is_asked_to_learn_or_is_a_control():
-    assert {*TASKS, *(kind for kind, _ in CONTROLS)} == set(ATTENTION_KINDS)
+    asked = {*TASKS, *(kind for kind, _ in CONTROLS), *POOLED, "none"}
+    assert asked == set(ATTENTION_KINDS)
 
 
 @pytest.mark.slow
@@ -172,6 +176,13 @@ def test_no_control_learns_long_words(kind, task):
     found = learned(new_model(kind), task)
     assert 1.5 / LETTERS <= found.accuracy <= 0.7, found  # more than chance: it did learn
     assert found.exact <= 0.02, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", POOLED)
+def test_more_vectors_hold_more_of_a_long_word(kind):
+    one, many = (learned(new_model(kind, slots), "reverse") for slots in (1, 32))
+    assert many.accuracy >= one.accuracy + 0.2, (one, many)
 
 
 @pytest.mark.slow

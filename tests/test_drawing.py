@@ -50,5 +50,5 @@ def test_the_hue_says_attention_and_the_dash_the_most_words():
     drawn = looks([config(kind) for kind in kinds])
     assert len(set(drawn)) == len(kinds)
     for kind, (colour, _, _) in zip(kinds, drawn, strict=True):
-        assert (colour in ATTENDS) == (kind not in ("fixed", "init_only", "uniform"))
+        assert (colour in ATTENDS) == (kind not in ("fixed", "init_only", "none", "uniform"))
     assert len(set(looks([None, config("dot"), None, config("fixed"), None]))) == 5

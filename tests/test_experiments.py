@@ -60,7 +60,8 @@ def test_figure2_resumes_after_a_kill_and_ends_with_the_same_report(europarl, tm
         assert timed.sub(r"\1", tables[0]) == timed.sub(r"\1", tables[1])
     numbers = json.loads((folders[0] / "scores.json").read_text())
     baselines = {gap["system"]: gap["baseline"] for gap in numbers["gaps"]}
-    assert baselines == {f"attention-{most}": f"no-attention-{most}" for most in (30, 50)}
+    arms = ("30", "50", "30-matched")
+    assert baselines == {f"attention-{arm}": f"no-attention-{arm}" for arm in arms}
     # The limit of words is one of training, and of nothing else.
     manifests = [
         json.loads(path.read_text()) for path in (whole / "data/prepared").glob("*/manifest.json")
@@ -86,11 +87,31 @@ def test_every_kind_of_attention_trains_and_translates(europarl, tmp_path):
     printed = run(tmp_path, "reproduce", "experiment=attention_kinds", *settings).stdout
     drawn = tmp_path / "outputs" / "attention_kinds" / "comparison" / "test-beam2"
     composed = compose_config("reproduce", ["experiment=attention_kinds"])
-    assert {one.model.attention.kind for one in composed} == set(ATTENTION_KINDS)
+    memories = {
+        one.model.attention.kind for one in compose_config("reproduce", ["experiment=slots"])
+    }
+    assert {one.model.attention.kind for one in composed} | memories == set(ATTENTION_KINDS)
     for system in (one.system for one in composed):
         assert f" {system} |" in printed
         attends = system not in ("fixed", "init-only")
         assert (drawn / f"attention-{system}.png").exists() == attends
+
+
+@pytest.mark.slow
+def test_memories_of_every_size_train_and_translate(tmp_path):
+    settings = [*SMALL, "corpus.train=200", "training.max_updates=3", "beams=[2]"]
+    printed = run(tmp_path, "reproduce", "experiment=slots", *settings).stdout
+    for one in compose_config("reproduce", ["experiment=slots"]):
+        assert f"{one.system}" in printed
+        metrics = tmp_path / "outputs/slots" / one.system / "seed-1/metrics.jsonl"
+        assert '"validation"' in metrics.read_text()
+
+
+@pytest.mark.slow
+def test_the_strongest_opponent_is_compared_with_attention(europarl, tmp_path):
+    settings = ["experiment=opponent", *europarl, *TOY, "training.max_updates=3", "beams=[2]"]
+    chosen = ["system=strong-no-attention-50", "baseline=attention-50"]
+    assert "strong-no-attention-50" in run(tmp_path, "reproduce", *settings, *chosen).stdout
 
 
 @pytest.mark.slow

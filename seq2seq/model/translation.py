@@ -65,6 +65,8 @@ class TranslationModel(nn.Module):
             annotation_size,
             config.embedding_dim if word_in_query else None,
         )
+        if attention.pools:
+            summary_size = annotation_size
         self.decoder: Decoder = (LuongDecoder if luong else BahdanauDecoder)(
             config.embedding_dim,
             summary_size,

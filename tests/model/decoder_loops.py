@@ -42,7 +42,7 @@ class SlowState:
         query = self.hiddens[-1]
         if embedded is not None and (word := self.decoder.attention.word_query) is not None:
             query = plus(query, times(word.weight, embedded))
-        if self.kind in ("fixed", "init_only"):
+        if self.kind in ("fixed", "init_only", "none"):
             none = [0.0] * len(self.memory)
             return (self.summary if self.kind == "fixed" else [0.0] * len(self.memory[0])), none
         attention = self.decoder.attention

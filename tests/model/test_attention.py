@@ -2,17 +2,19 @@
 
 import pytest
 import torch
-from attention_loops import look
+from attention_loops import look, mixed, product, softmax
 
-from seq2seq.config import AttentionConfig
+from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
 from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.model.attention import build_attention
 from seq2seq.model.encoder import Source, length_mask
+from seq2seq.model.translation import TranslationModel
 
 LENGTHS = torch.tensor([7, 1, 5])
 WIDTH = 6
 """Of states and annotations."""
 KINDS = pytest.mark.parametrize("kind", ATTENTION_KINDS)
+WITHOUT, POOLED = ("fixed", "init_only", "none"), ("slots", "linear")
 LEARNING = pytest.mark.parametrize("learning", [True, False])
 
 
@@ -22,20 +24,20 @@ def build(kind):
     Neither window nor positions hold the longest sentence.
     """
     torch.manual_seed(1)
-    config = AttentionConfig(kind=kind, size=4, heads=2, window=2, positions=6)
+    config = AttentionConfig(kind=kind, size=4, heads=2, window=2, positions=6, slots=3)
     attention = build_attention(config, WIDTH, WIDTH)
     for parameter in attention.parameters():
         torch.nn.init.normal_(parameter)
     mask = length_mask(LENGTHS, 7)
     annotations = torch.randn(3, 7, WIDTH) * mask[:, :, None]
-    keys = attention.keys(annotations).detach()
-    return attention, Source(annotations, mask, torch.randn(3, WIDTH), keys)
+    encoded = Source(annotations, mask, torch.randn(3, WIDTH), annotations[:, :, :0])
+    return attention, encoded, Source(*(part.detach() for part in attention.read(encoded)))
 
 
 @LEARNING
-@pytest.mark.parametrize("kind", sorted({*ATTENTION_KINDS} - {"fixed", "init_only"}))
+@pytest.mark.parametrize("kind", sorted({*ATTENTION_KINDS} - {*WITHOUT, *POOLED}))
 def test_each_kind_equals_its_slow_loop_over_several_steps(kind, learning):
-    attention, source = build(kind)
+    attention, _, source = build(kind)
     state = attention.init_state(source)
     for _ in range(4):
         query = torch.randn(3, WIDTH)
@@ -55,7 +57,7 @@ def test_each_kind_equals_its_slow_loop_over_several_steps(kind, learning):
 @LEARNING
 @KINDS
 def test_hypotheses_that_share_a_sentence_are_as_if_each_had_a_copy(kind, learning):
-    attention, source = build(kind)
+    attention, _, source = build(kind)
     query, copies = torch.randn(12, WIDTH), torch.arange(3).repeat_interleave(4)
     state = torch.rand_like(attention.init_state(source)[copies])
     with torch.set_grad_enabled(learning):
@@ -66,11 +68,12 @@ def test_hypotheses_that_share_a_sentence_are_as_if_each_had_a_copy(kind, learni
 
 @KINDS
 def test_neither_padding_nor_scores_of_thousands_reach_the_context(kind):
-    attention, source = build(kind)
+    attention, encoded, source = build(kind)
     query, state = torch.randn(3, WIDTH), attention.init_state(source)
-    outside = ~source.mask[:, :, None]
-    annotations = source.annotations.masked_fill(outside, 1e3)
-    noisy = source._replace(annotations=annotations, keys=attention.keys(annotations))
+    outside = ~encoded.mask[:, :, None]
+    noisy = attention.read(
+        encoded._replace(annotations=encoded.annotations.masked_fill(outside, 1e3))
+    )
     torch.testing.assert_close(attention(query, source, state), attention(query, noisy, state))
     context, weights = attention(1e4 * query, source, state)
     assert context.isfinite().all()
@@ -84,7 +87,69 @@ def test_each_kind_has_its_settings_and_its_path(kind):
     for setting in ("heads", "window"):
         assert getattr(attention, setting, None) in (None, getattr(config, setting))
     asked = build_attention(config, 7, 20, word_size=4).word_query
-    assert (asked is None) == (kind in ("fixed", "init_only", "uniform"))
-    attention, source = build(kind)
-    fast = ("additive", "concat", "dot", "general", "scaled_dot")
+    assert (asked is None) == (kind in (*WITHOUT, "uniform"))
+    attention, _, source = build(kind)
+    fast = ("additive", "concat", "dot", "general", "scaled_dot", *POOLED)
     assert (attention.score(source) is not None) == (kind in fast)
+
+
+@LEARNING
+@pytest.mark.parametrize("kind", POOLED)
+def test_a_pooled_memory_equals_its_slow_loop(kind, learning):
+    attention, encoded, source = build(kind)
+    query = torch.randn(3, WIDTH)
+    with torch.set_grad_enabled(learning):
+        context, weights = attention(query, source, attention.init_state(source))
+    for row, length in enumerate(LENGTHS.tolist()):
+        words = encoded.annotations[row, :length].tolist()
+        scores = [[product(p, h) for h in words] for p in attention.pool.weight.tolist()]
+        memory = [mixed(softmax(of_slot), words) for of_slot in scores]
+        expected, shares = look(kind, attention, query[row].tolist(), memory, [])
+        if kind == "linear":  # which needs no memory in this order
+            to_words = mixed(shares, [softmax(of_slot) for of_slot in scores])
+            expected = mixed(to_words, words)
+        found = context[row], weights[row], source.summary[row]
+        slow = expected, shares, mixed([1 / 3] * 3, memory)
+        torch.testing.assert_close(found, tuple(torch.tensor(part) for part in slow))
+
+
+def decode(kind, encoded, target, weights, **settings):
+    """Readouts of a decoder with these weights, for the source as this kind reads it."""
+    config = ModelConfig(
+        embedding_dim=WIDTH,
+        encoder=EncoderConfig(hidden_size=WIDTH // 2),
+        attention=AttentionConfig(kind=kind, size=4, **settings),
+        decoder=DecoderConfig(hidden_size=WIDTH, query="state"),
+        dropout=0.0,
+    )
+    decoder = TranslationModel(config, 9, 9).decoder
+    common = {name: value for name, value in weights.items() if name in decoder.state_dict()}
+    left = decoder.load_state_dict(common, strict=False).missing_keys
+    assert {*left} <= {"attention.pool.weight"}
+    if left:  # slot j asks for annotation j, and its softmax sees nothing else
+        decoder.attention.pool.weight.data = 1e3 * encoded.annotations[0, : settings["slots"]]
+    return decoder(target, decoder.attention.read(encoded))
+
+
+def test_one_slot_is_the_fixed_vector_and_a_slot_for_each_word_is_attention():
+    torch.manual_seed(2)
+    annotations = torch.eye(WIDTH)[None, :5]
+    mask = torch.ones(1, 5, dtype=torch.bool)
+    encoded = Source(annotations, mask, annotations.mean(dim=1), annotations[:, :, :0])
+    config = ModelConfig(
+        embedding_dim=WIDTH,
+        encoder=EncoderConfig(hidden_size=WIDTH // 2),
+        attention=AttentionConfig(size=4),
+        decoder=DecoderConfig(hidden_size=WIDTH, query="state"),
+    )
+    weights = TranslationModel(config, 9, 9).decoder.state_dict()
+    target = torch.randn(1, 4, WIDTH)
+    slots, attention = (
+        decode(*case, target, weights, **settings)
+        for case, settings in [(("slots", encoded), {"slots": 5}), (("additive", encoded), {})]
+    )
+    torch.testing.assert_close(slots, attention)
+    alone = encoded._replace(annotations=annotations[:, :1], mask=mask[:, :1])
+    one = decode("slots", alone, target, weights, slots=1)[0]
+    fixed = decode("fixed", alone._replace(summary=annotations[:, 0]), target, weights)[0]
+    torch.testing.assert_close(one, fixed)

@@ -18,8 +18,8 @@ MAY_CHANGE = (
     *("data", "output", "systems", "baseline", "baselines", "seeds", "beams"),
     *("test_sets", "test_texts"),
     *("decoding", "evaluation", "corpus.directory", "corpus.mirror", "tokenization.workers"),
-    *("training.device", "training.keep_last", "training.log_every", "training.logger"),
-    *("training.max_nonfinite_updates", "training.save_minutes"),
+    *("training.device", "training.keep_epochs", "training.keep_last", "training.log_every"),
+    *("training.logger", "training.max_nonfinite_updates", "training.save_minutes"),
 )
 """Settings, or groups of them, that make no other run."""
 

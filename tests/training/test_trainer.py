@@ -186,6 +186,14 @@ def test_the_best_checkpoint_is_the_best_by_the_metric(folder, monkeypatch, metr
     assert all(torch.equal(kept[name], t) for name, t in best.model.state_dict().items())
 
 
+def test_the_states_after_the_epochs_asked_for_are_kept(folder):
+    run = train(reversal_experiment(folder, max_epochs=4, validate_every=7, keep_epochs=[1, 3]))
+    kept = list(run.path.glob("checkpoints/epoch-*"))
+    progress = [load_checkpoint(path, CPU).state["progress"] for path in sorted(kept)]
+    assert [(at["epoch"], at["update"]) for at in progress] == [(1, 10), (3, 30)]
+    assert run.epoch(3) in kept
+
+
 def test_the_record_names_the_commit_that_began_the_run(folder):
     config = reversal_experiment(folder)
     run = train(config)

@@ -28,6 +28,9 @@ class Attention(nn.Module, ABC):
     needs_query = True
     """Whether its context depends on the query."""
 
+    pools = False
+    """Whether it makes the summary, too, as wide as an annotation."""
+
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__()
         self.word_query: nn.Linear | None = None  # W_y; set by build_attention

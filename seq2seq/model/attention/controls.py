@@ -72,7 +72,7 @@ class NoSource(NoContext):
 
     def read(self, source: Source) -> Source:
         """The summary becomes zero, too."""
-        return super().read(source._replace(summary=torch.zeros_like(source.summary)))
+        return super().read(source._replace(summary=0 * source.summary))
 
 
 class UniformAttention(ConstantContext):

@@ -35,6 +35,7 @@ class SlotAttention(AdditiveAttention):
     """
 
     attends = False  # its weights are of vectors, not of words
+    pools = True
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__(query_size, annotation_size, config)
@@ -54,6 +55,7 @@ class LinearAttention(DotAttention):
     """
 
     attends = False
+    pools = True
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         Attention.__init__(self, query_size, annotation_size, config)
