@@ -1,0 +1,80 @@
+"""``python study/floors.py EVALUATION TRAIN.source TRAIN.target``: what no understanding scores.
+
+Makes three "translations" of the test set of an evaluation folder and writes each as an evaluation
+next to it, to be packed and compared:
+
+- ``copying``: the source as it is;
+- ``nearest``: the target of the training pair whose source shares the rarest words with it (cosine
+  of inverse document frequencies);
+- ``unrelated``: the reference of another test sentence with as many source words, or nearly.
+"""
+
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from seq2seq.data.text import read_aligned, word_count
+from seq2seq.evaluation.folder import GIVEN, read_evaluation, write_evaluation
+from seq2seq.evaluation.translations import Translations
+
+MOST_SHARED = 0.02
+"""A word in more than this share of the training sentences says nothing about a sentence."""
+
+
+def nearest(sources: Sequence[str], train: Sequence[str]) -> list[int]:
+    """The line of ``train`` that is nearest to each source; 0 where they share no word."""
+    bags = [{*line.lower().split()} for line in train]
+    frequency = Counter(word for bag in bags for word in bag)
+    weight = {word: float(np.log(len(train) / count)) for word, count in frequency.items()}
+    common = {w for w, count in frequency.items() if count > max(1, MOST_SHARED * len(train))}
+    lines: defaultdict[str, list[int]] = defaultdict(list)
+    norms = np.ones(len(train))
+    for number, bag in enumerate(bags):
+        for word in bag - common:
+            lines[word].append(number)
+        norms[number] = sum(weight[word] ** 2 for word in bag) ** 0.5 or 1.0
+    found = []
+    for source in sources:
+        scores = np.zeros(len(train))
+        for word in {*source.lower().split()} & lines.keys():
+            scores[lines[word]] += weight[word] ** 2
+        found.append(int((scores / norms).argmax()))
+    return found
+
+
+def unrelated(sources: Sequence[str]) -> list[int]:
+    """For each sentence the next one in the order of lengths: another of the same length, nearly.
+
+    Sentences of a length are in random order.
+    """
+    words = np.array([word_count(source) for source in sources])
+    order = np.lexsort((np.random.default_rng(1).random(len(words)), words))
+    following = np.empty(len(words), dtype=np.int64)
+    following[order] = np.roll(order, -1)
+    following[order[-1]] = order[-2] if len(order) > 1 else order[-1]
+    return [int(line) for line in following]
+
+
+def main(evaluation: str, train_source: str, train_target: str) -> None:
+    """Write the three evaluations."""
+    model = read_evaluation(Path(evaluation))
+    sources, references = model.texts.sources, model.texts.references
+    read, written = read_aligned(Path(train_source), Path(train_target))
+    floors = {
+        "copying": sources,
+        "nearest": [written[line] for line in nearest(sources, read)],
+        "unrelated": [references[line] for line in unrelated(sources)],
+    }
+    for name, hypotheses in floors.items():
+        texts = Translations(sources, references, hypotheses, capped=[])
+        kept = {key: model.record.get(key) for key in ("experiment", "test_set", "identity")}
+        record = {**kept, "system": name, "seed": None, "search": GIVEN}
+        folder = model.directory.parent / f"{model.directory.name}-{name}"
+        print(write_evaluation(folder, texts, model.settings, record).directory)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

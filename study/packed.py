@@ -1,0 +1,153 @@
+"""``python study/packed.py EVALUATION...``: keep evaluations below results/, without their texts.
+
+``results/<experiment>/<test set>/<system>-seed-<n>.npz``, and ``...-epoch-<n>.npz`` of a state that
+was kept on the way. From these files ``study/report.py`` makes every table and figure.
+"""
+
+import io
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from seq2seq.evaluation.folder import Evaluation, read_evaluation
+from seq2seq.evaluation.scores import source_words
+from seq2seq.files import write_whole
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+KEPT = ("experiment", "system", "seed", "test_set", "search", "parameters", "command", "hardware",
+        "git_commit", "git_modified", "versions")  # fmt: skip
+"""Of the record of an evaluation."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What is kept of a translated test set."""
+
+    record: dict[str, Any]
+    """How it was made: ``training`` of the model, ``config``, SHA-256 of ``source`` and
+    ``reference``, ``curve`` (the validations), ``checkpoint`` (best, or epoch-<n>)."""
+    words: Int[np.ndarray, "N"]
+    """Of each source."""
+    bleu: Int[np.ndarray, "N 10"]
+    chrf: Int[np.ndarray, "N 18"]
+    pieces: Int[np.ndarray, "N"]
+    """Of each reference, its end counted; all 0 where no model translated."""
+    piece_losses: Float[np.ndarray, "P"]
+    """Negative log-likelihood of all pieces of all references, in nats, to three digits."""
+    capped: Bool[np.ndarray, "N"]
+    hypotheses: list[str]
+
+    @property
+    def system(self) -> str:
+        """The name of the system."""
+        return str(self.record["system"])
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The model's; empty for translations that were given."""
+        return dict(self.record["config"] or {})
+
+    @cached_property
+    def losses(self) -> Float[np.ndarray, "N"]:
+        """Of each whole reference, in nats."""
+        ends = np.cumsum(self.pieces)
+        sums = np.concatenate([[0.0], np.cumsum(self.piece_losses, dtype=np.float64)])
+        return np.asarray(sums[ends] - sums[ends - self.pieces])
+
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> "Packed":
+        """Leave out the texts and the attention maps."""
+        texts, record = evaluation.texts, evaluation.record
+        scores = texts.reference_scores
+        losses = [] if scores is None else [loss for of in scores.piece_losses for loss in of]
+        training = dict(record.get("training") or {})
+        path = Path(str(record.get("checkpoint")))
+        run = path.parent.parent if path.parent.name == "checkpoints" else path
+        log, curve = run / "metrics.jsonl", []
+        if log.exists():
+            entries = [json.loads(line) for line in log.read_text().splitlines()]
+            curve = [entry for entry in entries if entry["kind"] == "validation"]
+        kept = {key: record.get(key) for key in KEPT}
+        texts_digests = {side: record["identity"][side] for side in ("source", "reference")}
+        whole = {
+            **kept,
+            **texts_digests,
+            "checkpoint": path.name if path.parent.name == "checkpoints" else "best",
+            "config": record.get("config"),
+            "training": training or None,
+            "curve": curve,
+        }
+        size = len(texts)
+        return cls(
+            json.loads(json.dumps(whole)),
+            source_words(texts.sources),
+            evaluation.counts.bleu,
+            evaluation.counts.chrf,
+            np.array([len(of) for of in scores.piece_losses] if scores else [0] * size),
+            np.array(losses),
+            np.array(texts.capped or [False] * size),
+            texts.hypotheses,
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> "Packed":
+        """Read what :meth:`write` wrote."""
+        with np.load(path, allow_pickle=False) as arrays:
+            numbers = {
+                name: arrays[name].astype(np.int64) for name in ("words", "bleu", "chrf", "pieces")
+            }
+            return cls(
+                record=json.loads(arrays["record"].tobytes()),
+                piece_losses=arrays["piece_losses"].astype(np.float64) / 1000,
+                capped=arrays["capped"],
+                hypotheses=arrays["hypotheses"].tobytes().decode().split("\n"),
+                **numbers,
+            )
+
+    def write(self, results: Path = RESULTS) -> Path:
+        """Write it into its place below ``results``; the same evaluation gives the same bytes."""
+        record = self.record
+        name = self.system if record["seed"] is None else f"{self.system}-seed-{record['seed']}"
+        if record["checkpoint"] != "best":
+            name += f"-{record['checkpoint']}"
+        folder = results / str(record["experiment"]) / str(record["test_set"])
+        folder.mkdir(parents=True, exist_ok=True)
+        texts = {"record": json.dumps(record), "hypotheses": "\n".join(self.hypotheses)}
+        numbers = {
+            "words": self.words,
+            "bleu": self.bleu,
+            "chrf": self.chrf,
+            "pieces": self.pieces,
+            "piece_losses": (1000 * self.piece_losses).round().clip(0, 65535),
+        }
+        arrays: dict[str, Any] = {
+            "capped": self.capped,
+            **{name: of.astype(np.uint16) for name, of in numbers.items()},
+            **{name: np.frombuffer(text.encode(), np.uint8) for name, text in texts.items()},
+        }
+        stream = io.BytesIO()
+        np.savez_compressed(stream, **arrays)
+        write_whole(folder / f"{name}.npz", stream.getvalue())
+        return folder / f"{name}.npz"
+
+
+def read_all(folder: Path) -> list[Packed]:
+    """All packed files of a folder, by name; none where there is no such folder."""
+    return [Packed.read(path) for path in sorted(folder.glob("*.npz"))]
+
+
+def main(folders: Sequence[str]) -> None:
+    """Pack evaluation folders."""
+    for folder in folders:
+        print(Packed.of(read_evaluation(Path(folder))).write())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

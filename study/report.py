@@ -1,0 +1,580 @@
+"""``python study/report.py [RESULTS] [OUTPUT]``: every table and figure of docs/study.md.
+
+Reads the packed evaluations below results/ and writes docs/results/study/. What is not trained yet
+is left out.
+"""
+
+import itertools
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+from packed import RESULTS, Packed, read_all
+
+from seq2seq.drawing import FAINT, GRID, LINES, Look, looks, name_lines, new_figure, render
+from seq2seq.errors import UserError
+from seq2seq.evaluation.scores import bleu, bucket_members, chrf
+from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
+from seq2seq.files import write_whole
+from seq2seq.report.tables import markdown_table
+
+OUTPUT = RESULTS.parent / "docs" / "results" / "study"
+EDGES = (10, 20, 30, 40, 50, 60)
+RESAMPLES = 1000
+MARGIN = 2.0
+"""BLEU. A change from short to long whose interval lies within it is level; fixed in advance."""
+FLOORS = ("copying", "nearest", "unrelated")
+Members = Bool[np.ndarray, "N"]
+Samples = Float[np.ndarray, "R"]
+"""A statistic: its value, then that of each resample."""
+Groups = dict[str, list[Packed]]
+"""System -> its seeds."""
+
+
+def by_system(files: Sequence[Packed]) -> Groups:
+    """Group the seeds of each system.
+
+    Raises:
+        UserError: they cannot be compared: other code, precision, training budget or test text.
+    """
+    groups: Groups = {}
+    for one in sorted(files, key=lambda one: (one.system, one.record["seed"] or 0)):
+        groups.setdefault(one.system, []).append(one)
+    for key in ("source", "reference"):
+        _require_one(key, {one.record[key]: one.system for one in files})
+    trained = [one for one in files if one.record["training"]]
+    facts: dict[str, Callable[[Packed], Any]] = {
+        "code": lambda one: one.record["training"]["git_commit"],
+        "earlier code": lambda one: one.record["training"].get("earlier_commits"),
+        "modified code": lambda one: one.record["training"]["git_modified"],
+        "precision": lambda one: one.record["training"]["precision"],
+        "training": lambda one: {
+            key: one.config["training"][key]
+            for key in ("batch_size", "max_epochs", "max_updates", "label_smoothing", "optimizer")
+        },
+    }
+    for name, fact in facts.items():
+        _require_one(name, {str(fact(one)): one.system for one in trained})
+    return groups
+
+
+def _require_one(what: str, found: Mapping[str, str]) -> None:
+    if len(found) > 1:
+        (one, first), (other, second), *_ = found.items()
+        raise UserError(
+            f"Results of other {what} cannot be in one table: {first} has {one}, {second} has "
+            f"{other}; train again with the same."
+        )
+
+
+# -- statistics ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """A statistic of every system on one pool of sentences, with resamples of the pool and seeds.
+
+    All systems see the same sentences in a resample: differences are paired.
+    """
+
+    groups: Groups
+    members: Members
+    number: int
+    """Of the pool; pools of other numbers move apart."""
+
+    def sums(
+        self, name: str, columns: Callable[[Packed], Float[np.ndarray, "N C"]]
+    ) -> Float[np.ndarray, "K R C"]:
+        """Of each seed: the sums of ``columns`` over the pool, then over each resample of it."""
+        size = int(self.members.sum())
+        generator = np.random.default_rng([1, self.number])
+        drawn = generator.multinomial(size, np.full(size, 1 / size), size=RESAMPLES)
+        weights = np.concatenate([np.ones((1, size)), drawn])
+        return np.stack([weights @ columns(one)[self.members] for one in self.groups[name]])
+
+    def over_seeds(self, values: Float[np.ndarray, "K R"]) -> Samples:
+        """The mean over seeds; each resample draws seeds, too."""
+        generator = np.random.default_rng([2, self.number])
+        picked = generator.integers(len(values), size=values.shape)
+        picked[:, 0] = range(len(values))
+        return np.asarray(np.take_along_axis(values, picked, axis=0).mean(axis=0))
+
+    def bleu(self, name: str) -> Samples:
+        """Corpus BLEU."""
+        return self.over_seeds(bleu(self.sums(name, lambda one: one.bleu.astype(float))))
+
+    def chrf(self, name: str) -> Samples:
+        """Corpus chrF."""
+        sums = self.sums(name, lambda one: one.chrf.astype(float))
+        return self.over_seeds(np.array([[chrf(row) for row in of_seed] for of_seed in sums]))
+
+    def bits(self, name: str, without: str) -> Samples:
+        """What ``name`` knows of the source beyond ``without``, in bits per reference piece."""
+        base = np.mean([one.losses for one in self.groups[without]], axis=0)
+
+        def columns(one: Packed) -> Float[np.ndarray, "N 2"]:
+            return np.stack([(base - one.losses) / np.log(2), one.pieces], axis=1)
+
+        sums = self.sums(name, columns)
+        return self.over_seeds(sums[..., 0] / sums[..., 1])
+
+    def pieces(self, name: str) -> float:
+        """Reference pieces per sentence."""
+        return float(np.mean(self.groups[name][0].pieces[self.members]))
+
+
+def buckets(groups: Groups) -> dict[str, Resampled]:
+    """The buckets of source length that hold sentences, then ``all``."""
+    words = next(iter(groups.values()))[0].words
+    members = {**bucket_members(words, EDGES), "all": np.ones(len(words), dtype=bool)}
+    return {
+        label: Resampled(groups, of, number)
+        for number, (label, of) in enumerate(members.items())
+        if of.any()
+    }
+
+
+def ends(groups: Groups) -> tuple[Resampled, Resampled]:
+    """Short sources, and long ones."""
+    words = next(iter(groups.values()))[0].words
+    short, long = words <= SHORT_WORDS, words > LONG_WORDS
+    return Resampled(groups, short, 100), Resampled(groups, long, 101)
+
+
+def half_length(groups: Groups, name: str, without: str) -> Samples:
+    """The source length at which known bits per piece are half of those at 1-10 words.
+
+    Between the mean lengths of two buckets it is on the straight line; beyond the last bucket it is
+    infinite.
+    """
+    pools = list(buckets(groups).values())[:-1]
+    words = groups[name][0].words
+    lengths = [float(words[pool.members].mean()) for pool in pools]
+    shares = np.stack([pool.bits(name, without) for pool in pools])
+    found = np.full(shares.shape[1], np.inf)
+    for sample, share in enumerate((shares / shares[0]).T):
+        below = np.flatnonzero(share < 0.5)
+        if len(below):
+            last = below[0]
+            found[sample] = np.interp(
+                0.5, [share[last], share[last - 1]], [lengths[last], lengths[last - 1]]
+            )
+    return found
+
+
+def limits(samples: Samples) -> tuple[float, float]:
+    """The 95% interval."""
+    low, high = np.quantile(samples[1:], [0.025, 0.975], method="nearest")
+    return float(low), float(high)
+
+
+def text(samples: Samples, digits: int = 1, signed: bool = False) -> str:
+    """``27.1 [26.2, 28.0]``; infinity is a length beyond all that were tested."""
+    plus = "+" if signed else ""
+    numbers = [
+        "∞" if np.isinf(value) else f"{value:{plus}.{digits}f}"
+        for value in (float(samples[0]), *limits(samples))
+    ]
+    return f"{numbers[0]} [{numbers[1]}, {numbers[2]}]"
+
+
+def verdict(change: Samples) -> str:
+    """Level, a fall, a rise, or undecided."""
+    low, high = limits(change)
+    if low > -MARGIN and high < MARGIN:
+        return "level"
+    return "falls" if high < 0 else "rises" if low > 0 else "undecided"
+
+
+# -- pages -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a figure."""
+
+    name: str
+    look: Look
+    x: Sequence[float]
+    samples: Sequence[Samples]
+
+
+def draw(
+    title: str,
+    axes_names: tuple[str, str],
+    lines: Sequence[Line],
+    note: str,
+    ticks: Sequence[str] | None = None,
+    log: bool = False,
+) -> bytes:
+    """Lines with the bands of their intervals, as SVG."""
+
+    def lay_out() -> Any:
+        figure = new_figure(4.6, title, "", note)
+        axes = figure.add_subplot()
+        for line in lines:
+            values = [float(of[0]) for of in line.samples]
+            low, high = zip(*(limits(of) for of in line.samples), strict=True)
+            colour, dash, marker = line.look
+            axes.fill_between(line.x, low, high, color=colour, alpha=0.16, linewidth=0)
+            axes.plot(
+                line.x, values, color=colour, linestyle=dash, marker=marker, label=line.name, lw=2
+            )
+        if ticks is not None:
+            axes.set_xticks(range(len(ticks)), [tick.replace("-", "–") for tick in ticks])
+        if log:
+            axes.set_xscale("log", base=2)
+            places = sorted({x for line in lines for x in line.x})
+            axes.set_xticks(places, [f"{x:g}" for x in places])
+            axes.minorticks_off()
+        axes.set_xlabel(axes_names[0])
+        axes.set_ylabel(axes_names[1])
+        axes.grid(axis="y", color=GRID, linewidth=0.8)
+        name_lines(figure, axes)
+        return figure
+
+    return render(lay_out, forms=("svg",))["svg"]
+
+
+def provenance(groups: Groups) -> str:
+    """Which code made the results, on what, and how large each system is."""
+    rows = []
+    for name, seeds in groups.items():
+        first = seeds[0].record
+        if not (training := first["training"]):
+            continue
+        progress = training["progress"]
+        minutes = [one.record["training"]["progress"]["seconds"] / 60 for one in seeds]
+        rows.append(
+            [
+                name,
+                ", ".join(str(one.record["seed"]) for one in seeds),
+                f"{training['parameters']['total']:,}",
+                f"{training['training_pairs']:,}",
+                f"{progress['update']:,}",
+                f"{progress['best_update']:,}",
+                f"{np.mean(minutes):.0f}",
+            ]
+        )
+    record = next(one.record for seeds in groups.values() for one in seeds if one.config)
+    training = record["training"]
+    header = ["system", "seeds", "parameters", "pairs", "updates", "best at", "minutes"]
+    return (
+        f"{markdown_table(header, rows)}\n"
+        f"Brackets are 95% intervals from {RESAMPLES:,} resamples of the sentences"
+        + (", and of the seeds" if any(len(of) > 1 for of in groups.values()) else "")
+        + f". Code `{training['git_commit'][:10]}`, {training['precision']}, "
+        f"{training['hardware']['processor']}, PyTorch {training['versions']['torch']}. "
+        "Minutes are of a training on one thread, often next to another. "
+        "Written by `python study/report.py` from results/.\n"
+    )
+
+
+def length_lines(
+    groups: Groups, names: Sequence[str], of: Callable[[Resampled, str], Samples]
+) -> tuple[list[str], list[Line]]:
+    """A line by source length for each of ``names``; floors are grey."""
+    pools = buckets(groups)
+    labels = list(pools)[:-1]
+    floors = [name for name in names if name in FLOORS]
+    models = [name for name in names if name not in FLOORS]
+    drawn = dict(zip(models, looks([groups[name][0].config for name in models]), strict=True))
+    drawn |= {name: (FAINT, LINES[1 + i], "") for i, name in enumerate(floors)}
+    places = range(len(labels))
+    return labels, [
+        Line(name, drawn[name], places, [of(pools[label], name) for label in labels])
+        for name in names
+    ]
+
+
+def bucket_table(groups: Groups, names: Sequence[str], of: Callable[..., str]) -> str:
+    """A row for each bucket, a column for each system."""
+    rows = [
+        [label, f"{int(pool.members.sum()):,}", *(of(pool, name) for name in names)]
+        for label, pool in buckets(groups).items()
+    ]
+    return markdown_table(["source words", "n", *names], rows)
+
+
+def contrast(groups: Groups, system: str, baseline: str) -> tuple[Samples, Samples, Samples]:
+    """The gap on short sources, on long ones, and their difference."""
+    gaps = [pool.bleu(system) - pool.bleu(baseline) for pool in ends(groups)]
+    return gaps[0], gaps[1], gaps[1] - gaps[0]
+
+
+def above_chance(pool: Resampled, name: str) -> Samples:
+    """chrF above that of an unrelated reference, as a share of what is above it, in percent."""
+    chance = pool.chrf("unrelated")
+    return np.asarray(100 * (pool.chrf(name) - chance) / (100 - chance))
+
+
+def translation_page(files: Sequence[Packed], title: str) -> dict[str, bytes]:
+    """BLEU by length of the systems of Figure 2, the floors, the gaps and the changes."""
+    groups = {n: of for n, of in by_system(files).items() if not n.startswith("target-only")}
+    floors = [name for name in FLOORS if name in groups]
+    models = sorted({*groups} - {*floors}, key=lambda n: (n.startswith("no-"), n))
+    names = [*models, *floors]
+    labels, lines = length_lines(groups, names, Resampled.bleu)
+    pairs = [(name, f"no-{name}") for name in models if f"no-{name}" in models]
+    if "strong-no-attention-50" in models and "attention-50" in models:
+        pairs.append(("attention-50", "strong-no-attention-50"))
+    gaps = [
+        [system, baseline, *(text(of, signed=True) for of in contrast(groups, system, baseline))]
+        for system, baseline in pairs
+    ]
+    short, long = ends(groups)
+    changes = []
+    for name in models:
+        change = long.bleu(name) - short.bleu(name)
+        row = [name, text(short.bleu(name)), text(long.bleu(name)), text(change, signed=True)]
+        row.append(verdict(change))
+        if "unrelated" in groups:
+            row += [text(above_chance(pool, name)) for pool in (short, long)]
+        changes.append(row)
+    header = ["system", "short", "long", "change", ""]
+    if "unrelated" in groups:
+        header += ["chrF above chance, short", "long"]
+    page = [
+        f"# {title}\n",
+        "BLEU by source length; *short* is up to 20 source words, *long* above 30.\n",
+        bucket_table(groups, names, lambda pool, name: text(pool.bleu(name))),
+        "The gap, and the difference in differences, long minus short:\n",
+        markdown_table(["system", "baseline", "short", "long", "difference"], gaps),
+        f"From short to long. *Level*: the interval lies within {MARGIN:g} BLEU of zero.\n",
+        markdown_table(header, changes),
+        provenance(groups),
+    ]
+    figure = draw(
+        f"BLEU by source length: {title}",
+        ("source words", "BLEU"),
+        lines,
+        "Bands: 95% intervals. Grey: copying the source, the target of the nearest training "
+        "sentence, and an unrelated reference of the same length.",
+        labels,
+    )
+    return {"md": "\n".join(page).encode(), "svg": figure}
+
+
+def amount_page(files: Sequence[Packed]) -> dict[str, bytes]:
+    """The gaps of the two -50 systems after each epoch that was kept."""
+    states: dict[int, list[Packed]] = {}
+    for one in files:
+        if one.system not in ("attention-50", "no-attention-50"):
+            continue
+        state = str(one.record["checkpoint"])
+        last = one.config["training"]["max_epochs"]
+        states.setdefault(
+            int(state.removeprefix("epoch-")) if "epoch-" in state else last, []
+        ).append(one)
+    gaps, rows = {}, []
+    for epoch, of in sorted(states.items()):
+        groups = by_system(of)
+        if len(groups) < 2:
+            continue
+        gaps[epoch] = contrast(groups, "attention-50", "no-attention-50")
+        short, long = ends(groups)
+        scores = [
+            text(pool.bleu(name))
+            for name in ("no-attention-50", "attention-50")
+            for pool in (short, long)
+        ]
+        rows.append([str(epoch), *scores, *(text(gap, signed=True) for gap in gaps[epoch])])
+    names = ("gap, short", "gap, long", "difference in differences")
+    lines = [
+        Line(name, look, list(gaps), [gap[part] for gap in gaps.values()])
+        for part, (name, look) in enumerate(zip(names, looks([None] * 3), strict=True))
+    ]
+    header = ["passes", "no-attention short", "long", "attention short", "long"]
+    header += ["gap short", "gap long", "difference"]
+    page = [
+        "# When does it show?\n",
+        "BLEU of the two -50 systems after so many passes over 110,389 pairs. The last is the best "
+        "checkpoint of the finished training; the others are states on the way, while the learning "
+        "rate was still high.\n",
+        markdown_table(header, rows),
+        provenance(by_system(states[max(gaps)])),
+    ]
+    figure = draw(
+        "Attention's lead by the amount of training",
+        ("passes over the training text", "BLEU"),
+        lines,
+        "Short: up to 20 source words; long: above 30. Bands: 95% intervals.",
+        log=True,
+    )
+    return {"md": "\n".join(page).encode(), "svg": figure}
+
+
+def bits_page(files: Sequence[Packed], without: str, title: str) -> dict[str, bytes]:
+    """What each system knows of the source, in bits: per sentence and per piece."""
+    groups = {n: of for n, of in by_system(files).items() if of[0].config}
+    names = [name for name in groups if name != without]
+
+    def per_sentence(pool: Resampled, name: str) -> Samples:
+        return pool.bits(name, without) * pool.pieces(name)
+
+    labels, lines = length_lines(groups, names, per_sentence)
+    halves = [[n, text(half_length(groups, n, without))] for n in names]
+    page = [
+        f"# Known bits: {title}\n",
+        f"The loss of `{without}` minus the system's, on the references. Bits per sentence:\n",
+        bucket_table(groups, names, lambda pool, name: text(per_sentence(pool, name))),
+        "Bits per reference piece:\n",
+        bucket_table(groups, names, lambda pool, name: text(pool.bits(name, without), 2)),
+        "Half-length: source words at which bits per piece are half of those at 1-10 words; ∞: "
+        "beyond the longest bucket.\n",
+        markdown_table(["system", "half-length"], halves),
+        provenance(groups),
+    ]
+    figure = draw(
+        f"What a system knows of the source: {title}",
+        ("source words", "bits per sentence"),
+        lines,
+        "Loss of a target-only model minus the system's. Bands: 95% intervals.",
+        labels,
+    )
+    return {"md": "\n".join(page).encode(), "svg": figure}
+
+
+def numbers(one: Packed, words: float) -> float:
+    """Numbers handed to the decoder for a source of so many words."""
+    encoder, attention = one.config["model"]["encoder"], one.config["model"]["attention"]
+    directions = 2 if encoder["directions"] == "both" else 1
+    width = encoder["hidden_size"] * directions
+    if attention["kind"] == "fixed":
+        return float(width * (encoder["layers"] if encoder["summary"] == "all" else 1))
+    if attention["kind"] in ("slots", "linear"):
+        return float(width * attention["slots"])
+    return width * words
+
+
+def memory_page(files: Sequence[Packed], without: str, title: str) -> dict[str, bytes]:
+    """BLEU by length and half-length of memories of every size."""
+    groups = by_system(files)
+    names = [name for name in groups if name != without]
+    mean_words = float(groups[names[0]][0].words.mean())
+    sizes = {name: numbers(groups[name][0], mean_words) for name in names}
+    names.sort(key=lambda name: (sizes[name], name))
+    halves = {name: half_length(groups, name, without) for name in names}
+    pools = buckets(groups)
+    rows = [
+        [
+            name,
+            f"{sizes[name]:,.0f}",
+            *(f"{pool.bleu(name)[0]:.1f}" for pool in pools.values()),
+            text(halves[name]),
+        ]
+        for name in names
+    ]
+    kinds = {"fixed": [], "slots": [], "linear": []}  # type: dict[str, list[str]]
+    for name in names:
+        kind = groups[name][0].config["model"]["attention"]["kind"]
+        if kind in kinds and np.isfinite(limits(halves[name])).all():
+            kinds[kind].append(name)
+    kept = [of for of in kinds.values() if of]
+    drawn = looks([groups[of[0]][0].config for of in kept])
+    lines = [
+        Line(kind, look, [sizes[name] for name in of], [halves[name] for name in of])
+        for (kind, of), look in zip(((k, o) for k, o in kinds.items() if o), drawn, strict=True)
+    ]
+    page = [
+        f"# Memory and length: {title}\n",
+        "*Numbers*: handed to the decoder for a sentence (attention: of mean length). BLEU by "
+        "source words, then the half-length: source words at which known bits per reference piece "
+        "are half of those at 1-10 words; ∞: beyond the longest bucket.\n",
+        markdown_table(["system", "numbers", *pools, "half-length"], rows),
+        provenance(groups),
+    ]
+    figure = draw(
+        f"How long a sentence so many numbers hold: {title}",
+        ("numbers handed to the decoder", "half-length (source words)"),
+        lines,
+        "Half-length: where known bits per piece are half of those at 1-10 words. Attention has "
+        "none up to 70 words. Bands: 95% intervals.",
+        log=True,
+    )
+    return {"md": "\n".join(page).encode(), "svg": figure}
+
+
+def same_content_page(folders: Mapping[str, Sequence[Packed]]) -> dict[str, bytes]:
+    """BLEU of equal content, whole and in parts."""
+    rows, lines = [], []
+    systems = sorted({one.system for files in folders.values() for one in files})
+    joined = [case for case in folders if case.startswith("joined") and "apart" not in case]
+    changes: dict[str, list[Samples]] = {system: [] for system in systems}
+    words: dict[str, float] = {}
+    for case in [*joined, "cut"]:
+        whole, apart = by_system(folders[case]), by_system(folders[f"{case}-apart"])
+        for system in systems:
+            members = np.ones(len(whole[system][0].words), dtype=bool)
+            pair = [Resampled(of, members, 0).bleu(system) for of in (whole, apart)]
+            words[case] = float(whole[system][0].words.mean())
+            changes[system].append(pair[0] - pair[1])
+            cells = [text(of) for of in pair] + [text(pair[0] - pair[1], signed=True)]
+            rows.append([case, f"{len(members):,}", f"{words[case]:.0f}", system, *cells])
+    drawn = looks([folders[joined[0]][systems.index(s)].config for s in systems])
+    lines = [
+        Line(system, look, [words[case] for case in joined], changes[system][:-1])
+        for system, look in zip(systems, drawn, strict=True)
+    ]
+    header = ["source", "n", "mean words", "system", "whole", "in parts", "whole minus parts"]
+    page = [
+        "# Same content, other length\n",
+        "*joined-n*: n short sentences as one source, against the same sentences one by one. "
+        "*cut*: sources of more than 40 words whole, against their parts, cut at punctuation. Both "
+        "ways are scored against one reference.\n",
+        markdown_table(header, rows),
+        provenance(by_system(folders["cut"])),
+    ]
+    figure = draw(
+        "What joining sentences costs",
+        ("mean source words of the joined sentences", "BLEU, joined minus one by one"),
+        lines,
+        "The same sentences, one to five at a time. Bands: 95% intervals.",
+    )
+    return {"md": "\n".join(page).encode(), "svg": figure}
+
+
+def pages(results: Path) -> dict[str, dict[str, bytes]]:
+    """Name -> the files of each page whose trainings are packed."""
+    europarl, slots = results / "figure2-cpu", results / "slots"
+    made: dict[str, dict[str, bytes]] = {}
+    for test_set in ("test", "newstest2014"):
+        files = read_all(europarl / test_set)
+        finished = [one for one in files if one.record["checkpoint"] == "best"]
+        if finished:
+            made[f"europarl-{test_set}"] = translation_page(finished, f"Europarl, {test_set}")
+        if test_set == "test" and len(files) > len(finished):
+            made["amount"] = amount_page(files)
+        models = [one for one in finished if one.config]
+        if any(one.system == "target-only-50" for one in models):
+            fifty = [one for one in models if one.system.endswith("-50")]
+            made[f"bits-{test_set}"] = bits_page(fifty, "target-only-50", f"Europarl, {test_set}")
+    memories = read_all(slots / "test")
+    if any(one.system == "none" for one in memories):
+        shown = [one for one in memories if one.system in ("fixed", "additive", "none", "slots-8")]
+        made["memory"] = memory_page(memories, "none", "grammar")
+        made["bits-grammar"] = bits_page(shown, "none", "grammar")
+    cases = ["cut", *(f"joined-{n}" for n in range(1, 6))]
+    folders = {
+        name: read_all(europarl / name)
+        for name in itertools.chain(cases[1:], cases[:1], (f"{case}-apart" for case in cases))
+    }
+    if all(folders.values()):
+        made["same-content"] = same_content_page(folders)
+    return made
+
+
+def main(results: str | Path = RESULTS, output: str | Path = OUTPUT) -> None:
+    """Write all pages."""
+    Path(output).mkdir(parents=True, exist_ok=True)
+    for name, files in pages(Path(results)).items():
+        for form, content in files.items():
+            write_whole(Path(output) / f"{name}.{form}", content)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

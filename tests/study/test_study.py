@@ -1,0 +1,218 @@
+"""The study's statistics against slow ones, and its published pages against results/."""
+
+import dataclasses
+import math
+import re
+from collections import Counter
+from pathlib import Path
+
+import floors
+import numpy as np
+import pytest
+import report
+import sacrebleu
+import same_content
+from packed import RESULTS, Packed
+from synthetic_translations import evaluated, translated
+
+from seq2seq.errors import UserError
+from seq2seq.evaluation.translations import ReferenceScores
+
+LENGTHS = {5: 30, 15: 30, 25: 20, 35: 30, 45: 10}
+PUBLISHED = Path(__file__).resolve().parents[2] / "docs" / "results" / "study"
+
+
+def packed(root, system, quality, losses=lambda words: 1.0, seed=1, kind="fixed", **changed):
+    """A system with this quality by length, and this loss per reference piece, in nats."""
+    texts = translated(LENGTHS, quality, seed)
+    words = [len(source.split()) for source in texts.sources]
+    scores = ReferenceScores(
+        [-count * losses(count) for count in words],
+        words,
+        None,
+        [[losses(count)] * count for count in words],
+        None,
+        None,
+    )
+    training = {
+        "git_commit": "abc",
+        "git_modified": False,
+        "precision": "bf16",
+        "training_pairs": 9,
+        "parameters": {"total": 7},
+        "progress": {"update": 3, "best_update": 2, "seconds": 60},
+        "hardware": {"processor": "a processor"},
+        "versions": {"torch": "2"},
+        **changed,
+    }
+    settings = ("batch_size", "max_epochs", "max_updates", "label_smoothing", "optimizer")
+    attention = {"kind": kind, "slots": 1}
+    encoder = {"hidden_size": 4, "directions": "both", "layers": 1, "summary": "top"}
+    evaluation = evaluated(
+        root / system / str(seed),
+        dataclasses.replace(texts, reference_scores=scores),
+        system,
+        seed,
+        experiment="figure2-cpu",
+        checkpoint=f"{root}/{system}/checkpoints/best",
+        identity={"source": "s", "reference": "r"},
+        training=training,
+        config={
+            "training": dict.fromkeys(settings, 4),
+            "model": {"attention": attention, "encoder": encoder},
+        },
+    )
+    return Packed.of(evaluation), evaluation
+
+
+def test_what_is_packed_is_read_again_and_has_no_text_of_the_corpus(tmp_path):
+    one, evaluation = packed(tmp_path, "attention-50", lambda words: 0.9, lambda words: words / 7)
+    path = one.write(tmp_path / "results")
+    assert path == tmp_path / "results" / "figure2-cpu" / "test" / "attention-50-seed-1.npz"
+    again = Packed.read(path)
+    assert again.record == one.record
+    assert again.hypotheses == evaluation.texts.hypotheses
+    for name in ("words", "bleu", "chrf", "pieces", "capped"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(one, name))
+    log_probabilities = evaluation.texts.reference_scores.log_probabilities
+    np.testing.assert_allclose(again.losses, [-p for p in log_probabilities], rtol=1e-3)
+    assert again.write(tmp_path / "again").read_bytes() == path.read_bytes()
+    assert evaluation.texts.sources[0].encode() not in path.read_bytes()
+
+
+def test_gaps_are_those_of_sacrebleu(tmp_path):
+    runs = {
+        name: [packed(tmp_path, name, quality, seed=seed) for seed in (1, 2)]
+        for name, quality in {
+            "attention-50": lambda words: 0.9,
+            "no-attention-50": lambda words: 0.9 - words / 60,
+        }.items()
+    }
+    groups = report.by_system([one for of in runs.values() for one, _ in of])
+    found = report.contrast(groups, "attention-50", "no-attention-50")
+
+    def gap(chosen):
+        scores = []
+        for name, of in runs.items():
+            for _, evaluation in of:
+                texts = evaluation.texts
+                lines = [i for i, s in enumerate(texts.sources) if chosen(len(s.split()))]
+                pair = ([side[i] for i in lines] for side in (texts.hypotheses, texts.references))
+                hypotheses, references = pair
+                score = sacrebleu.corpus_bleu(hypotheses, [references]).score
+                scores.append(score if name == "attention-50" else -score)
+        return sum(scores) / 2
+
+    short, long = gap(lambda words: words <= 20), gap(lambda words: words > 30)
+    assert [of[0] for of in found] == pytest.approx([short, long, long - short])
+    low, high = report.limits(found[2])
+    assert low < long - short < high
+
+
+def test_intervals_cover_seeds(tmp_path):
+    qualities = {1: 0.95, 2: 0.6}
+    runs = [packed(tmp_path, "a", lambda w, q=q: q, seed=n)[0] for n, q in qualities.items()]
+    together = report.buckets({"a": runs})["all"].bleu("a")
+    alone = [report.buckets({"a": [one]})["all"].bleu("a")[0] for one in runs]
+    low, high = report.limits(together)
+    assert together[0] == pytest.approx(sum(alone) / 2)
+    assert low < alone[1] < alone[0] < high
+
+
+def test_bits_and_half_length_are_those_built_in(tmp_path):
+    """One system knows 4 bits of each piece up to 15 words, 3, 2 and 1 of those beyond."""
+    bit = math.log(2)
+    known = {5: 4, 15: 4, 25: 3, 35: 1, 45: 1}
+    groups = report.by_system(
+        [
+            packed(tmp_path, "none", lambda words: 0.5, lambda words: 6 * bit)[0],
+            packed(tmp_path, "all", lambda words: 0.5, lambda words: bit)[0],
+            packed(tmp_path, "some", lambda words: 0.5, lambda words: (6 - known[words]) * bit)[0],
+        ]
+    )
+    pools = report.buckets(groups)
+    assert [pools[label].bits("all", "none")[0] for label in pools] == pytest.approx([5] * 6)
+    assert pools["31-40"].bits("some", "none")[0] == pytest.approx(1)
+    assert pools["31-40"].pieces("some") == 35
+    half = report.half_length(groups, "some", "none")
+    assert half == pytest.approx(30, abs=1e-3)  # half way from 3 bits at 25 words to 1 at 35
+    assert np.isinf(report.half_length(groups, "all", "none")).all()
+
+
+@pytest.mark.parametrize(
+    ("what", "changed"),
+    [
+        ("code", {"git_commit": "other"}),
+        ("precision", {"precision": "fp32"}),
+        ("code", {"earlier_commits": ["x"]}),
+    ],
+)
+def test_results_of_other_code_or_precision_are_refused(tmp_path, what, changed):
+    one, _ = packed(tmp_path, "attention-50", lambda words: 0.9)
+    other, _ = packed(tmp_path, "no-attention-50", lambda words: 0.9, **changed)
+    with pytest.raises(UserError, match=what):
+        report.by_system([one, other])
+
+
+def test_a_change_is_level_only_within_the_margin():
+    def samples(low, high):
+        return np.linspace(low, high, 1001)
+
+    assert report.verdict(samples(-1.5, 1.5)) == "level"
+    assert report.verdict(samples(-2.5, -0.5)) == "falls"
+    assert report.verdict(samples(0.5, 2.5)) == "rises"
+    assert report.verdict(samples(-2.5, 1.0)) == "undecided"
+
+
+def test_the_nearest_sentence_is_that_of_a_slow_search():
+    generator = np.random.default_rng(1)
+    text = [" ".join(f"w{n}" for n in generator.zipf(1.6, size=8) % 50) for _ in range(120)]
+    train, sources = text[:100], text[100:]
+    count = Counter(word for line in train for word in {*line.split()})
+
+    def cosine(one, other):
+        common = {w for w, n in count.items() if n > 2}
+        shared = ({*one.split()} & {*other.split()}) - common
+        norm = sum(math.log(100 / count[word]) ** 2 for word in {*other.split()}) ** 0.5
+        return sum(math.log(100 / count[word]) ** 2 for word in shared if word in count) / norm
+
+    for source, line in zip(sources, floors.nearest(sources, train), strict=True):
+        best = max(cosine(source, other) for other in train)
+        assert cosine(source, train[line]) == pytest.approx(best)
+
+
+def test_unrelated_references_are_of_other_sentences_as_long():
+    sources = [" ".join("a" * n) for n in (3, 5, 3, 5, 3, 9)]
+    lines = floors.unrelated(sources)
+    assert all(line != number for number, line in enumerate(lines))
+    lengths = [len(source.split()) for source in sources]
+    assert sum(lengths[line] != lengths[i] for i, line in enumerate(lines)) <= 3
+
+
+def test_cutting_and_joining_keep_all_words():
+    source = "when we came, as the president of that house said; we voted for it. nobody was there, no."
+    parts = same_content.cut(source)
+    assert " ".join(parts) == source
+    assert len(parts) == 2
+    assert all(len(part.split()) >= same_content.PART for part in parts)
+    assert same_content.cut("no punctuation " * 9) == [("no punctuation " * 9).strip()]
+    sources = [" ".join([f"s{n}"] * (4 + n % 12)) for n in range(100)]
+    references = [source.upper() for source in sources]
+    for count in (1, 3, 5):
+        whole, wanted, parts = same_content.joined(sources, references, count)
+        assert [" ".join(of) for of in parts] == whole == [line.lower() for line in wanted]
+        assert sum(map(len, parts)) == 60
+        assert all(5 <= len(part.split()) <= 15 for of in parts for part in of)
+
+
+def test_the_published_pages_are_those_of_the_results():
+    """Else: python study/report.py."""
+    if not (pages := report.pages(RESULTS)):
+        pytest.skip("nothing is packed yet")
+    expected = {f"{name}.{form}": of for name, files in pages.items() for form, of in files.items()}
+    assert {path.name for path in PUBLISHED.iterdir()} == expected.keys()
+    for name, content in expected.items():
+        if name.endswith(".md"):
+            assert (PUBLISHED / name).read_bytes() == content, name
+    assert all(path.stat().st_size < 1e6 for path in RESULTS.rglob("*.npz"))
+    assert all(re.search(r"\d \[", of.decode()) for n, of in expected.items() if n.endswith("md"))
