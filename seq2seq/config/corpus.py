@@ -81,6 +81,9 @@ class EuroparlCorpus(CleanedCorpus):
     kind: str = "europarl"
     source: Annotated[str, one_of("en", "fr")] = "en"
     target: Annotated[str, one_of("en", "fr")] = "fr"
+    sample: Annotated[str, one_of("study")] | None = None
+    """study: the pairs and splits of docs/study.md, found in the archive by their digests, instead
+    of those that cleaning and splitting would give; null for the latter."""
 
 
 @dataclass(kw_only=True)

@@ -24,7 +24,14 @@ from tqdm import tqdm
 
 from seq2seq.config import CleanedCorpus, EuroparlCorpus
 from seq2seq.data.download import fetch
-from seq2seq.data.text import LineWriter, find_file, find_test_names, read_pairs, word_count
+from seq2seq.data.text import (
+    LineWriter,
+    find_file,
+    find_test_names,
+    read_pairs,
+    word_count,
+    write_lines,
+)
 from seq2seq.errors import UserError
 from seq2seq.files import BLOCK, digest, file_digest, file_state, make_folder, write_json
 
@@ -33,6 +40,7 @@ log = logging.getLogger(__name__)
 BASE = "https://www.statmt.org/europarl/v7/"
 ARCHIVE = "fr-en.tgz"
 MEMBERS = {"en": "europarl-v7.fr-en.en", "fr": "europarl-v7.fr-en.fr"}
+SAMPLES = Path(__file__).parent
 RULES = 1
 """Increased whenever cleaning or splitting changes, so that text of older rules is not reused."""
 
@@ -59,11 +67,12 @@ def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> Path:
     files = [] if raw is None else _raw_files(raw)
     sizes = (config.max_words, float(config.max_ratio), config.valid_pairs, config.test_pairs)
     own = [file_state(path) for path in files]
-    name = digest([json.dumps([RULES, *sizes, *own]).encode()])[:12]
+    name = digest([json.dumps([RULES, config.sample or sizes, *own]).encode()])[:12]
+    split = pick_sample if config.sample else clean_and_split
 
     def fill(folder: Path) -> None:
         if len(files) == len(MEMBERS):
-            clean_and_split(config, dict(zip(MEMBERS, files, strict=True)), folder)
+            split(config, dict(zip(MEMBERS, files, strict=True)), folder)
             return
         archive = files[0] if files else fetch(config.mirror or BASE, ARCHIVE, home)
         try:
@@ -72,7 +81,7 @@ def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> Path:
             if raw is None:
                 archive.unlink()  # to be downloaded again; the user's own file stays
             raise
-        clean_and_split(config, texts, folder, archive=file_digest(archive))
+        split(config, texts, folder, archive=file_digest(archive))
         for path in texts.values():
             path.unlink()
 
@@ -143,6 +152,44 @@ def clean_and_split(
     counts = write_splits(folder, languages, ways, _pairs(config, texts, "splitting"))
     settings = {key: getattr(config, key) for key in ("source", "target", "max_words", "max_ratio")}
     report = {"rules": RULES, **origin, **settings, "pairs": counts}
+    write_json(folder / "cleaning.json", report)
+    return counts
+
+
+def pick_sample(
+    config: EuroparlCorpus, texts: dict[str, Path], folder: Path, **origin: Any
+) -> dict[str, int]:
+    """Write the pairs of ``config.sample`` in its order, as :func:`clean_and_split` does its own.
+
+    Each pair is known by :func:`pair_digest`. Those that ``texts`` do not have are left out.
+    Returns how many pairs of each split were found.
+
+    Raises:
+        UserError: a split has none.
+    """
+    with np.load(SAMPLES / f"europarl_{config.sample}.npz") as stored:
+        splits = {name: stored[name].tolist() for name in ("train", "valid", "test")}
+    wanted = {code for codes in splits.values() for code in codes}
+    found: dict[int, tuple[str, str]] = {}
+    languages = sorted((config.source, config.target))
+    for pair in _pairs(config, texts, "looking for the sample"):
+        by_language = dict(zip((config.source, config.target), pair, strict=True))
+        code = pair_digest(*(by_language[language] for language in languages))
+        if code in wanted:
+            found.setdefault(code, pair)
+    counts = {name: sum(code in found for code in codes) for name, codes in splits.items()}
+    for name, codes in splits.items():
+        log.info("%s: %d of %d pairs of the sample found", name, counts[name], len(codes))
+        if not counts[name]:
+            raise UserError(
+                f"{texts[config.source]} has none of the {name} pairs of corpus.sample="
+                f"{config.sample}; give the archive {ARCHIVE} of {BASE}, or corpus.sample=null."
+            )
+        for side, language in enumerate((config.source, config.target)):
+            lines = [found[code][side] for code in codes if code in found]
+            write_lines(folder / f"{name}.{language}", lines)
+    sizes = {name: len(codes) for name, codes in splits.items()}
+    report = {"sample": config.sample, **origin, "pairs": counts, "pairs_of_the_sample": sizes}
     write_json(folder / "cleaning.json", report)
     return counts
 
@@ -225,6 +272,14 @@ def _label(config: CleanedCorpus, source: str, target: str) -> int:
 def source_digest(source: str) -> int:
     """64 bits of a source but for capitals and spacing: near-equal sources share a split."""
     return _digest(" ".join(source.split()).casefold())
+
+
+def pair_digest(english: str, french: str) -> int:
+    """32 bits of a pair but for capitals and spacing: of two million pairs, about 200 have that of
+    a pair of a sample by chance.
+    """
+    text = "\t".join("".join(side.split()).casefold() for side in (english, french))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big")
 
 
 def _digest(text: str) -> int:

@@ -190,7 +190,9 @@ def test_unrelated_references_are_of_other_sentences_as_long():
 
 
 def test_cutting_and_joining_keep_all_words():
-    source = "when we came, as the president of that house said; we voted for it. nobody was there, no."
+    source = (
+        "when we came, as the president of that house said; we voted for it. nobody was there, no."
+    )
     parts = same_content.cut(source)
     assert " ".join(parts) == source
     assert len(parts) == 2

@@ -17,7 +17,8 @@ from seq2seq.training.run_folder import RunFolder
 MAY_CHANGE = (
     *("data", "output", "systems", "baseline", "baselines", "seeds", "beams"),
     *("test_sets", "test_texts"),
-    *("decoding", "evaluation", "corpus.directory", "corpus.mirror", "tokenization.workers"),
+    *("decoding", "evaluation", "corpus.directory", "corpus.mirror", "corpus.sample"),
+    "tokenization.workers",
     *("training.device", "training.keep_epochs", "training.keep_last", "training.log_every"),
     *("training.logger", "training.max_nonfinite_updates", "training.save_minutes"),
 )
