@@ -1,22 +1,26 @@
-"""``python study/floors.py EVALUATION TRAIN.source TRAIN.target``: what no understanding scores.
+"""``python study/floors.py EVALUATION``: what is scored without any understanding.
 
 Makes three "translations" of the test set of an evaluation folder and writes each as an evaluation
 next to it, to be packed and compared:
 
 - ``copying``: the source as it is;
-- ``nearest``: the target of the training pair whose source shares the rarest words with it (cosine
-  of inverse document frequencies);
+- ``nearest``: the target of the pair of the model's training text whose source shares the rarest
+  words with it (cosine of inverse document frequencies);
 - ``unrelated``: the reference of another test sentence with as many source words, or nearly.
 """
 
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import torch
 
-from seq2seq.data.text import read_aligned, word_count
+from seq2seq.checkpoint import load_checkpoint
+from seq2seq.data.corpora import load_corpus
+from seq2seq.data.text import read_pairs, word_count
 from seq2seq.evaluation.folder import GIVEN, read_evaluation, write_evaluation
 from seq2seq.evaluation.translations import Translations
 
@@ -58,11 +62,16 @@ def unrelated(sources: Sequence[str]) -> list[int]:
     return [int(line) for line in following]
 
 
-def main(evaluation: str, train_source: str, train_target: str) -> None:
+def main(evaluation: str) -> None:
     """Write the three evaluations."""
     model = read_evaluation(Path(evaluation))
     sources, references = model.texts.sources, model.texts.references
-    read, written = read_aligned(Path(train_source), Path(train_target))
+    config = load_checkpoint(Path(model.record["checkpoint"]), torch.device("cpu")).config
+    text = load_corpus(config.corpus, Path(config.data)).train
+    pairs = islice(read_pairs(text.source, text.target), config.corpus.train_pairs)
+    limit = config.corpus.train_max_words or sys.maxsize
+    train = [pair for pair in pairs if max(map(word_count, pair)) <= limit]
+    read, written = zip(*train, strict=True)
     floors = {
         "copying": sources,
         "nearest": [written[line] for line in nearest(sources, read)],

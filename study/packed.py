@@ -43,6 +43,7 @@ class Packed:
     """Negative log-likelihood of all pieces of all references, in nats, to three digits."""
     capped: Bool[np.ndarray, "N"]
     hypotheses: list[str]
+    """None of text that was given: a floor is made of the corpus's own sentences."""
 
     @property
     def system(self) -> str:
@@ -72,7 +73,7 @@ class Packed:
         run = path.parent.parent if path.parent.name == "checkpoints" else path
         log, curve = run / "metrics.jsonl", []
         if log.exists():
-            entries = [json.loads(line) for line in log.read_text().splitlines()]
+            entries = [json.loads(line) for line in log.read_text().split("\n")[:-1]]
             curve = [entry for entry in entries if entry["kind"] == "validation"]
         kept = {key: record.get(key) for key in KEPT}
         texts_digests = {side: record["identity"][side] for side in ("source", "reference")}
@@ -93,7 +94,7 @@ class Packed:
             np.array([len(of) for of in scores.piece_losses] if scores else [0] * size),
             np.array(losses),
             np.array(texts.capped or [False] * size),
-            texts.hypotheses,
+            [] if evaluation.given else texts.hypotheses,
         )
 
     @classmethod
@@ -107,7 +108,7 @@ class Packed:
                 record=json.loads(arrays["record"].tobytes()),
                 piece_losses=arrays["piece_losses"].astype(np.float64) / 1000,
                 capped=arrays["capped"],
-                hypotheses=arrays["hypotheses"].tobytes().decode().split("\n"),
+                hypotheses=arrays["hypotheses"].tobytes().decode().split("\n")[:-1],
                 **numbers,
             )
 
@@ -119,7 +120,10 @@ class Packed:
             name += f"-{record['checkpoint']}"
         folder = results / str(record["experiment"]) / str(record["test_set"])
         folder.mkdir(parents=True, exist_ok=True)
-        texts = {"record": json.dumps(record), "hypotheses": "\n".join(self.hypotheses)}
+        texts = {
+            "record": json.dumps(record),
+            "hypotheses": "".join(f"{line}\n" for line in self.hypotheses),
+        }
         numbers = {
             "words": self.words,
             "bleu": self.bleu,

@@ -4,7 +4,6 @@ Reads the packed evaluations below results/ and writes docs/results/study/. What
 is left out.
 """
 
-import itertools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -503,10 +502,11 @@ def same_content_page(folders: Mapping[str, Sequence[Packed]]) -> dict[str, byte
     """BLEU of equal content, whole and in parts."""
     rows, lines = [], []
     systems = sorted({one.system for files in folders.values() for one in files})
-    joined = [case for case in folders if case.startswith("joined") and "apart" not in case]
+    cases = [case for case in folders if "apart" not in case]
+    joined = [case for case in cases if case != "cut"]
     changes: dict[str, list[Samples]] = {system: [] for system in systems}
     words: dict[str, float] = {}
-    for case in [*joined, "cut"]:
+    for case in cases:
         whole, apart = by_system(folders[case]), by_system(folders[f"{case}-apart"])
         for system in systems:
             members = np.ones(len(whole[system][0].words), dtype=bool)
@@ -517,7 +517,7 @@ def same_content_page(folders: Mapping[str, Sequence[Packed]]) -> dict[str, byte
             rows.append([case, f"{len(members):,}", f"{words[case]:.0f}", system, *cells])
     drawn = looks([folders[joined[0]][systems.index(s)].config for s in systems])
     lines = [
-        Line(system, look, [words[case] for case in joined], changes[system][:-1])
+        Line(system, look, [words[case] for case in joined], changes[system][: len(joined)])
         for system, look in zip(systems, drawn, strict=True)
     ]
     header = ["source", "n", "mean words", "system", "whole", "in parts", "whole minus parts"]
@@ -527,7 +527,7 @@ def same_content_page(folders: Mapping[str, Sequence[Packed]]) -> dict[str, byte
         "*cut*: sources of more than 40 words whole, against their parts, cut at punctuation. Both "
         "ways are scored against one reference.\n",
         markdown_table(header, rows),
-        provenance(by_system(folders["cut"])),
+        provenance(by_system(folders[joined[0]])),
     ]
     figure = draw(
         "What joining sentences costs",
@@ -558,12 +558,10 @@ def pages(results: Path) -> dict[str, dict[str, bytes]]:
         shown = [one for one in memories if one.system in ("fixed", "additive", "none", "slots-8")]
         made["memory"] = memory_page(memories, "none", "grammar")
         made["bits-grammar"] = bits_page(shown, "none", "grammar")
-    cases = ["cut", *(f"joined-{n}" for n in range(1, 6))]
-    folders = {
-        name: read_all(europarl / name)
-        for name in itertools.chain(cases[1:], cases[:1], (f"{case}-apart" for case in cases))
-    }
-    if all(folders.values()):
+    cases = [*(f"joined-{n}" for n in range(1, 6)), "cut"]
+    names = [*cases, *(f"{case}-apart" for case in cases)]
+    folders = {name: files for name in names if (files := read_all(europarl / name))}
+    if folders:
         made["same-content"] = same_content_page(folders)
     return made
 

@@ -36,11 +36,9 @@ Case = tuple[list[str], list[str], list[list[str]]]
 def joined(sources: Sequence[str], references: Sequence[str], count: int) -> Case:
     """So many short sentences as one, in the order of the text.
 
-    The sentences are the same for every count: as many as all counts divide.
+    The sentences are the same for every count; the last group may have fewer.
     """
     chosen = [i for i, source in enumerate(sources) if SHORT[0] <= word_count(source) <= SHORT[1]]
-    multiple = 60  # of 1, 2, 3, 4 and 5
-    chosen = chosen[: len(chosen) // multiple * multiple]
     groups = [chosen[start : start + count] for start in range(0, len(chosen), count)]
     parts = [[sources[i] for i in group] for group in groups]
     wanted = [" ".join(references[i] for i in group) for group in groups]
@@ -84,6 +82,8 @@ def main(checkpoint: str, evaluation: str, output: str) -> None:
     for text, found in zip(ordered, translator.translate(ordered, search), strict=True):
         memory[text] = found.text, found.capped
     for name, (sources, references, parts) in cases.items():
+        if not sources:
+            continue
         ways = {name: [[source] for source in sources], f"{name}-apart": parts}
         for way, units in ways.items():
             hypotheses = [" ".join(memory[unit][0] for unit in of) for of in units]

@@ -4,15 +4,19 @@ import json
 import random
 import re
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
+import report
 from composing import compose_config
+from packed import Packed
 from test_configs import runs
 from test_scripts import SMALL, command, run
 
 from seq2seq.config import ATTENTION_KINDS
+from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.model.translation import TranslationModel
 
 SLOTS = ["experiment=slots"]
@@ -32,6 +36,20 @@ def europarl(tmp_path_factory) -> list[str]:
             text = "".join(" ".join(line[::order] + more) + "\n" for line in lines)
             (folder / f"{split}.{language}").write_text(text, encoding="utf-8")
     return ["corpus=europarl", f"corpus.directory={folder}", "tokenization.vocabulary_size=45"]
+
+
+def study(script: str, folder: Path, *arguments: str) -> None:
+    """Run a script of the study in ``folder``."""
+    path = Path(__file__).parents[1] / "study" / f"{script}.py"
+    subprocess.run([sys.executable, str(path), *arguments], cwd=folder, check=True)
+
+
+def published(folder: Path) -> set[str]:
+    """Pack all evaluations below ``folder``; the pages that are made of them."""
+    for texts in (folder / "outputs").rglob("hypotheses.txt"):
+        Packed.of(read_evaluation(texts.parent)).write(folder / "results")
+    report.main(folder / "results", folder / "pages")
+    return {path.stem for path in (folder / "pages").iterdir()}
 
 
 @pytest.mark.slow
@@ -63,6 +81,11 @@ def test_figure2_resumes_after_a_kill_and_ends_with_the_same_report(europarl, tm
     baselines = {gap["system"]: gap["baseline"] for gap in numbers["gaps"]}
     arms = ("30", "50", "30-matched")
     assert baselines == {f"attention-{arm}": f"no-attention-{arm}" for arm in arms}
+    model = "outputs/figure2-cpu/attention-50/seed-1"
+    evaluation = f"{model}/evaluations/test-beam2"
+    study("floors", whole, evaluation)
+    study("same_content", whole, model, evaluation, f"{model}/same-content")
+    assert {"europarl-test", "same-content"} <= published(whole)
     # The limit of words is one of training, and of nothing else.
     manifests = [
         json.loads(path.read_text()) for path in (whole / "data/prepared").glob("*/manifest.json")
@@ -103,13 +126,14 @@ def test_memories_of_every_size_train_and_translate(tmp_path):
     printed = run(tmp_path, "reproduce", *SLOTS, "beams=[2]", *settings).stdout
     for one in compose_config("reproduce", SLOTS):
         assert f"{one.system}" in printed
-        metrics = tmp_path / "outputs/slots" / one.system / "seed-1/metrics.jsonl"
-        assert '"validation"' in metrics.read_text()
+        assert (tmp_path / "outputs/slots" / one.system / "seed-1/checkpoints/best").is_dir()
+    assert published(tmp_path) == {"memory", "bits-grammar"}
 
 
 @pytest.mark.slow
 def test_the_strongest_opponent_is_compared_with_attention(europarl, tmp_path):
-    settings = ["experiment=opponent", *europarl, *TOY, "training.max_updates=3", "beams=[2]"]
+    toy = [one for one in TOY if "encoder" not in one]
+    settings = ["experiment=opponent", *europarl, *toy, "training.max_updates=3", "beams=[2]"]
     chosen = ["system=strong-no-attention-50", "baseline=attention-50"]
     assert "strong-no-attention-50" in run(tmp_path, "reproduce", *settings, *chosen).stdout
 
