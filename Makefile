@@ -14,9 +14,7 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-c
 # asked first for the one without. TORCH_INDEX= takes that of PyPI, or gives another index.
 TORCH_INDEX ?= $(shell test "$$(uname)" = Linux && ! command -v nvidia-smi > /dev/null && echo https://download.pytorch.org/whl/cpu)
 
-COMPARE := $(BIN)/python scripts/compare.py
-FIGURE2_CPU := outputs/figure2-cpu/*/seed-1/evaluations
-LIMITS := outputs/figure2-cpu/no-attention-*/seed-1/evaluations
+EUROPARL := outputs/figure2-cpu
 
 .PHONY: help install dev reproduce study docs test lint format clean
 
@@ -30,18 +28,17 @@ dev: $(DEV) ## Add what tests and style checks need
 reproduce: $(STAMP) ## Train both systems on the embedded corpus; print BLEU by length, draw the figure
 	$(BIN)/python scripts/reproduce.py
 
-study: $(STAMP) ## Train what docs/study.md reports, hours of it, and write its results; needs FIGURE2="corpus.directory=..."
-	@test -n '$(FIGURE2)' || { echo 'error: make study needs the text, as docs/study.md says: make study FIGURE2="corpus.directory=europarl test_texts.newstest2014=newstest/newstest2014"'; exit 1; }
-	$(BIN)/python scripts/reproduce.py experiment=figure2 scale=cpu $(FIGURE2)
-	for set in test test_all newstest2014; do \
-	  $(COMPARE) "evaluations=[$(FIGURE2_CPU)/$$set-beam5]" baseline=no-attention-50 'baselines={attention-30:no-attention-30}' output=docs/results/figure2-cpu-$$set-beam5 || exit 1; done
-	for set in test test_all; do \
-	  $(COMPARE) "evaluations=[$(LIMITS)/$$set-beam5]" baseline=no-attention-50 output=docs/results/figure2-cpu-$$set-beam5-limits || exit 1; done
-	$(BIN)/python scripts/reproduce.py experiment=bottleneck_width
-	$(COMPARE) 'evaluations=[outputs/bottleneck_width/*/seed-*/evaluations/test-beam5]' baseline=width-64 'baselines={with-attention-256:width-256,width-256:width-64}' output=docs/results/bottleneck_width-test-beam5
-	$(BIN)/python scripts/reproduce.py experiment=controls $(CONTROLS)
-	for set in test_2016_flickr test_2017_flickr; do \
-	  $(COMPARE) "evaluations=[outputs/controls/*/seed-1/evaluations/$$set-beam5]" baseline=fixed 'baselines={attention-forward:fixed-forward,fixed-forward:fixed,init-only-forward:fixed-forward,init-only-backward:init-only-forward}' output=docs/results/controls-$$set-beam5 || exit 1; done
+study: $(STAMP) ## Train what docs/study.md reports, days of one core, and write its pages; TEXT=corpus.directory=FOLDER reads Europarl there
+	$(BIN)/python scripts/reproduce.py experiment=opponent scale=cpu $(TEXT)
+	$(BIN)/python scripts/reproduce.py experiment=slots
+	for system in attention-50 no-attention-50; do \
+	  run=$(EUROPARL)/$$system/seed-1; \
+	  for epoch in 1 2 4; do \
+	    $(BIN)/python scripts/evaluate.py checkpoint=$$run/checkpoints/epoch-$$epoch output=$$run/epoch-$$epoch 'beams=[5]' 'test_sets=[test]' || exit 1; done; \
+	  $(BIN)/python study/same_content.py $$run $$run/evaluations/test-beam5 $$run/same-content || exit 1; done
+	$(BIN)/python study/floors.py $(EUROPARL)/attention-50/seed-1/evaluations/test-beam5
+	$(BIN)/python study/packed.py $(EUROPARL)/*/seed-*/*/test-beam5* $(EUROPARL)/*/seed-*/same-content/* outputs/slots/*/seed-*/evaluations/test-beam5
+	$(BIN)/python study/report.py
 
 docs: $(DOCS) ## Build the pages of docs/ into site/, and check their links
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

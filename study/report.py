@@ -204,6 +204,7 @@ class Line:
 
 def draw(
     title: str,
+    subtitle: str,
     axes_names: tuple[str, str],
     lines: Sequence[Line],
     note: str,
@@ -213,7 +214,7 @@ def draw(
     """Lines with the bands of their intervals, as SVG."""
 
     def lay_out() -> Any:
-        figure = new_figure(4.6, title, "", note)
+        figure = new_figure(4.8, title, subtitle, note)
         axes = figure.add_subplot()
         for line in lines:
             values = [float(of[0]) for of in line.samples]
@@ -348,7 +349,8 @@ def translation_page(files: Sequence[Packed], title: str) -> dict[str, bytes]:
         provenance(groups),
     ]
     figure = draw(
-        f"BLEU by source length: {title}",
+        "BLEU by source length",
+        title,
         ("source words", "BLEU"),
         lines,
         "Bands: 95% intervals. Grey: copying the source, the target of the nearest training "
@@ -399,6 +401,7 @@ def amount_page(files: Sequence[Packed]) -> dict[str, bytes]:
     ]
     figure = draw(
         "Attention's lead by the amount of training",
+        "Europarl, test",
         ("passes over the training text", "BLEU"),
         lines,
         "Short: up to 20 source words; long: above 30. Bands: 95% intervals.",
@@ -429,7 +432,8 @@ def bits_page(files: Sequence[Packed], without: str, title: str) -> dict[str, by
         provenance(groups),
     ]
     figure = draw(
-        f"What a system knows of the source: {title}",
+        "What a system knows of the source",
+        title,
         ("source words", "bits per sentence"),
         lines,
         "Loss of a target-only model minus the system's. Bands: 95% intervals.",
@@ -468,7 +472,7 @@ def memory_page(files: Sequence[Packed], without: str, title: str) -> dict[str, 
         ]
         for name in names
     ]
-    kinds = {"fixed": [], "slots": [], "linear": []}  # type: dict[str, list[str]]
+    kinds: dict[str, list[str]] = {"fixed": [], "slots": [], "linear": []}
     for name in names:
         kind = groups[name][0].config["model"]["attention"]["kind"]
         if kind in kinds and np.isfinite(limits(halves[name])).all():
@@ -488,7 +492,8 @@ def memory_page(files: Sequence[Packed], without: str, title: str) -> dict[str, 
         provenance(groups),
     ]
     figure = draw(
-        f"How long a sentence so many numbers hold: {title}",
+        "How long a sentence so many numbers hold",
+        title,
         ("numbers handed to the decoder", "half-length (source words)"),
         lines,
         "Half-length: where known bits per piece are half of those at 1-10 words. Attention has "
@@ -531,6 +536,7 @@ def same_content_page(folders: Mapping[str, Sequence[Packed]]) -> dict[str, byte
     ]
     figure = draw(
         "What joining sentences costs",
+        "Europarl, test",
         ("mean source words of the joined sentences", "BLEU, joined minus one by one"),
         lines,
         "The same sentences, one to five at a time. Bands: 95% intervals.",

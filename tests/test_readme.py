@@ -78,37 +78,20 @@ def test_every_command_composes(command):
         assert command.startswith(ELSEWHERE)
 
 
-def made(*variables: str) -> subprocess.CompletedProcess[str]:
-    """What ``make study`` would do; with a variable for the text, else it refuses."""
-    return subprocess.run(
-        ["make", "-n", "study", *variables], cwd=ROOT, capture_output=True, encoding="utf-8"
-    )
-
-
-def test_the_study_is_made_by_commands_that_compose_and_ends_with_comparisons():
-    said = made("FIGURE2=corpus.directory=europarl test_texts.newstest2014=news/n").stdout
-    results = {path.stem for path in (ROOT / "docs" / "results").iterdir()}
-    loops = re.findall(r"for set in ([^;]+); do \\\n(.*); done", said)
-    assert loops
-    for sets, body in loops:
-        command = body.strip().removesuffix(" || exit 1")
-        for name in sets.split():
-            _, script, *overrides = shlex.split(command.replace("$set", name))
-            assert script == "scripts/compare.py"
-            compared = compose_config("compare", overrides)
-            assert Path(compared.output).parent == Path("docs/results")
-            assert Path(compared.output).name in results
-    experiments = [shlex.split(line) for line in said.split("\n") if "reproduce.py" in line]
-    names = [compose_config("reproduce", words[2:])[0].name for words in experiments]
-    assert names == ["figure2-cpu", "bottleneck_width", "controls"]
-
-
-def test_the_study_asks_for_its_text_before_it_begins():
-    commands = made().stdout.split("\n")
-    refusal = next(place for place, line in enumerate(commands) if line.startswith("test -n ''"))
-    first = next(place for place, line in enumerate(commands) if "reproduce.py" in line)
-    assert refusal < first
-    assert subprocess.run(["sh", "-c", commands[refusal]], capture_output=True).returncode == 1
+def test_the_study_is_made_by_commands_that_compose():
+    command = ["make", "-n", "study", "TEXT=corpus.directory=europarl"]
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8").stdout
+    scripts = [shlex.split(line)[1:] for line in made.replace("\\\n", "").split("\n") if line]
+    experiments = [words[1:] for words in scripts if words[0] == "scripts/reproduce.py"]
+    names = {compose_config("reproduce", words)[0].name for words in experiments}
+    assert names == {"figure2-cpu", "slots"}
+    assert "corpus.directory=europarl" in experiments[0]
+    (evaluated,) = re.findall(r"scripts/evaluate.py (.*?) \|\|", made)
+    kept = compose_config("reproduce", experiments[0])[0].training.keep_epochs
+    assert re.findall(r"for epoch in ([\d ]+);", made) == [" ".join(map(str, kept))]
+    folders = evaluated.replace("$run", "outputs/figure2-cpu/attention-50/seed-1")
+    compose_config("evaluate", shlex.split(folders.replace("$epoch", "1")))
+    assert [path for path in re.findall(r"study/\w+\.py", made) if not (ROOT / path).exists()] == []
 
 
 @pytest.mark.slow
