@@ -1,11 +1,12 @@
 """``python study/packed.py EVALUATION...``: keep evaluations below results/, without their texts.
 
-``results/<experiment>/<test set>/<system>-seed-<n>.npz``, and ``...-epoch-<n>.npz`` of a state that
-was kept on the way. From these files ``study/report.py`` makes every table and figure.
+The place is ``results/<experiment>/<test set>/<system>-seed-<n>.npz.xz``; ``-epoch-<n>`` follows
+the seed for a state that was kept on the way. From these files ``study/report.py`` makes every table and figure.
 """
 
 import io
 import json
+import lzma
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ class Packed:
     pieces: Int[np.ndarray, "N"]
     """Of each reference, its end counted; all 0 where no model translated."""
     piece_losses: Float[np.ndarray, "P"]
-    """Negative log-likelihood of all pieces of all references, in nats, to three digits."""
+    """Negative log-likelihood of all pieces of all references, in nats, to two digits."""
     capped: Bool[np.ndarray, "N"]
     hypotheses: list[str]
     """None of text that was given: a floor is made of the corpus's own sentences."""
@@ -100,13 +101,13 @@ class Packed:
     @classmethod
     def read(cls, path: Path) -> "Packed":
         """Read what :meth:`write` wrote."""
-        with np.load(path, allow_pickle=False) as arrays:
+        with np.load(io.BytesIO(lzma.decompress(path.read_bytes()))) as arrays:
             numbers = {
                 name: arrays[name].astype(np.int64) for name in ("words", "bleu", "chrf", "pieces")
             }
             return cls(
                 record=json.loads(arrays["record"].tobytes()),
-                piece_losses=arrays["piece_losses"].astype(np.float64) / 1000,
+                piece_losses=arrays["piece_losses"].astype(np.float64) / 100,
                 capped=arrays["capped"],
                 hypotheses=arrays["hypotheses"].tobytes().decode().split("\n")[:-1],
                 **numbers,
@@ -129,7 +130,7 @@ class Packed:
             "bleu": self.bleu,
             "chrf": self.chrf,
             "pieces": self.pieces,
-            "piece_losses": (1000 * self.piece_losses).round().clip(0, 65535),
+            "piece_losses": (100 * self.piece_losses).round().clip(0, 65535),
         }
         arrays: dict[str, Any] = {
             "capped": self.capped,
@@ -137,14 +138,14 @@ class Packed:
             **{name: np.frombuffer(text.encode(), np.uint8) for name, text in texts.items()},
         }
         stream = io.BytesIO()
-        np.savez_compressed(stream, **arrays)
-        write_whole(folder / f"{name}.npz", stream.getvalue())
-        return folder / f"{name}.npz"
+        np.savez(stream, **arrays)
+        write_whole(folder / f"{name}.npz.xz", lzma.compress(stream.getvalue()))
+        return folder / f"{name}.npz.xz"
 
 
 def read_all(folder: Path) -> list[Packed]:
     """All packed files of a folder, by name; none where there is no such folder."""
-    return [Packed.read(path) for path in sorted(folder.glob("*.npz"))]
+    return [Packed.read(path) for path in sorted(folder.glob("*.npz.xz"))]
 
 
 def main(folders: Sequence[str]) -> None:
