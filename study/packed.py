@@ -1,7 +1,8 @@
 """``python study/packed.py EVALUATION...``: keep evaluations below results/, without their texts.
 
 The place is ``results/<experiment>/<test set>/<system>-seed-<n>.npz.xz``; ``-epoch-<n>`` follows
-the seed for a state that was kept on the way. From these files ``study/report.py`` makes every table and figure.
+the seed for a state that was kept on the way. From these files ``study/report.py`` makes every
+table and figure.
 """
 
 import io
