@@ -148,19 +148,21 @@ def half_length(groups: Groups, name: str, without: str) -> Samples:
     """The source length at which known bits per piece are half of those at 1-10 words.
 
     Between the mean lengths of two buckets it is on the straight line; beyond the last bucket it is
-    infinite.
+    infinite. A system that knows nothing of 1-10 words has 0.
     """
     pools = list(buckets(groups).values())[:-1]
     words = groups[name][0].words
     lengths = [float(words[pool.members].mean()) for pool in pools]
     shares = np.stack([pool.bits(name, without) for pool in pools])
     found = np.full(shares.shape[1], np.inf)
-    for sample, share in enumerate((shares / shares[0]).T):
-        below = np.flatnonzero(share < 0.5)
-        if len(below):
+    for sample, share in enumerate(shares.T):
+        below = np.flatnonzero(share < share[0] / 2)
+        if share[0] <= 0:
+            found[sample] = 0
+        elif len(below):
             last = below[0]
             found[sample] = np.interp(
-                0.5, [share[last], share[last - 1]], [lengths[last], lengths[last - 1]]
+                share[0] / 2, [share[last], share[last - 1]], [lengths[last], lengths[last - 1]]
             )
     return found
 

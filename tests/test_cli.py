@@ -68,7 +68,7 @@ def test_a_bad_override_is_one_sentence(script, override, match):
 
 ELSEWHERE = {
     "lr training.lr optimizer.lr learning_rate": "training.optimizer.learning_rate",
-    "epochs": r"training.max_epochs\.",
+    "epochs": "training.max_epochs",
     "hidden hidden_size": r"model.encoder.hidden_size, model.decoder.hidden_size\.",
     "layers num_layers": "model.encoder.layers, model.decoder.layers",
     "batch bs": "training.batch_size",
