@@ -11,7 +11,6 @@ import lzma
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +56,16 @@ class Packed:
         """The model's; empty for translations that were given."""
         return dict(self.record["config"] or {})
 
-    @cached_property
-    def losses(self) -> Float[np.ndarray, "N"]:
-        """Of each whole reference, in nats."""
-        ends = np.cumsum(self.pieces)
-        sums = np.concatenate([[0.0], np.cumsum(self.piece_losses, dtype=np.float64)])
-        return np.asarray(sums[ends] - sums[ends - self.pieces])
+    def losses(self, places: range) -> Float[np.ndarray, "N 2"]:
+        """Loss of each reference in nats, and its pieces: of those at ``places``, from 0."""
+        sentence = np.repeat(np.arange(len(self.pieces)), self.pieces)
+        place = np.arange(len(sentence)) - np.repeat(
+            np.cumsum(self.pieces) - self.pieces, self.pieces
+        )
+        kept = (places.start <= place) & (place < places.stop)
+        weights = (self.piece_losses[kept], None)
+        size = len(self.pieces)
+        return np.stack([np.bincount(sentence[kept], of, size) for of in weights], axis=1)
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> "Packed":

@@ -23,6 +23,7 @@ from seq2seq.report.tables import markdown_table
 
 OUTPUT = RESULTS.parent / "docs" / "results" / "study"
 EDGES = (10, 20, 30, 40, 50, 60)
+EVERYWHERE = range(10_000)
 RESAMPLES = 1000
 MARGIN = 2.0
 """BLEU. A change from short to long whose interval lies within it is level; fixed in advance."""
@@ -111,12 +112,16 @@ class Resampled:
         sums = self.sums(name, lambda one: one.chrf.astype(float))
         return self.over_seeds(np.array([[chrf(row) for row in of_seed] for of_seed in sums]))
 
-    def bits(self, name: str, without: str) -> Samples:
-        """What ``name`` knows of the source beyond ``without``, in bits per reference piece."""
-        base = np.mean([one.losses for one in self.groups[without]], axis=0)
+    def bits(self, name: str, without: str, places: range = EVERYWHERE) -> Samples:
+        """What ``name`` knows of the source beyond ``without``, in bits per reference piece.
+
+        Only pieces at these ``places`` of their reference count, from 0.
+        """
+        base = np.mean([one.losses(places)[:, 0] for one in self.groups[without]], axis=0)
 
         def columns(one: Packed) -> Float[np.ndarray, "N 2"]:
-            return np.stack([(base - one.losses) / np.log(2), one.pieces], axis=1)
+            loss, pieces = one.losses(places).T
+            return np.stack([(base - loss) / np.log(2), pieces], axis=1)
 
         sums = self.sums(name, columns)
         return self.over_seeds(sums[..., 0] / sums[..., 1])
@@ -422,12 +427,20 @@ def bits_page(files: Sequence[Packed], without: str, title: str) -> dict[str, by
 
     labels, lines = length_lines(groups, names, per_sentence)
     halves = [[n, text(half_length(groups, n, without))] for n in names]
+    _, long = ends(groups)
+    places = [range(first, first + 10) for first in range(0, 60, 10)]
+    by_place = [
+        [f"{of[0] + 1}-{of[-1] + 1}", *(text(long.bits(n, without, of), 2) for n in names)]
+        for of in places
+    ]
     page = [
         f"# Known bits: {title}\n",
         f"The loss of `{without}` minus the system's, on the references. Bits per sentence:\n",
         bucket_table(groups, names, lambda pool, name: text(per_sentence(pool, name))),
         "Bits per reference piece:\n",
         bucket_table(groups, names, lambda pool, name: text(pool.bits(name, without), 2)),
+        f"The same by place in the reference, sources above {LONG_WORDS} words:\n",
+        markdown_table(["pieces", *names], by_place),
         "Half-length: source words at which bits per piece are half of those at 1-10 words; ∞: "
         "beyond the longest bucket.\n",
         markdown_table(["system", "half-length"], halves),

@@ -77,7 +77,7 @@ def test_what_is_packed_is_read_again_and_has_no_text_of_the_corpus(tmp_path):
         np.testing.assert_array_equal(getattr(again, name), getattr(one, name))
     log_probabilities = evaluation.texts.reference_scores.log_probabilities
     rounding = 0.005 * again.pieces + 1e-9
-    assert (np.abs(again.losses + log_probabilities) <= rounding).all()
+    assert (np.abs(again.losses(report.EVERYWHERE)[:, 0] + log_probabilities) <= rounding).all()
     assert again.write(tmp_path / "again").read_bytes() == path.read_bytes()
     assert evaluation.texts.sources[0].encode() not in path.read_bytes()
 
@@ -139,6 +139,16 @@ def test_bits_and_half_length_are_those_built_in(tmp_path):
     half = report.half_length(groups, "some", "none")
     assert half == pytest.approx(30, abs=1e-3)  # half way from 3 bits at 25 words to 1 at 35
     assert np.isinf(report.half_length(groups, "all", "none")).all()
+
+
+def test_bits_by_place_are_those_of_the_pieces_there(tmp_path):
+    one, _ = packed(tmp_path, "none", lambda words: 0.5, lambda words: 2.0)
+    places = np.concatenate([np.arange(count) for count in one.pieces])
+    early = dataclasses.replace(one, piece_losses=np.where(places < 10, 1.0, 2.0))
+    pool = report.buckets({"none": [one], "early": [early]})["all"]
+    assert pool.bits("early", "none", range(10))[0] == pytest.approx(1 / math.log(2))
+    assert pool.bits("early", "none", range(10, 20))[0] == 0
+    assert early.losses(range(8, 12))[one.words == 15].tolist() == [[6.0, 4.0]] * 30
 
 
 @pytest.mark.parametrize(
