@@ -126,9 +126,10 @@ class Resampled:
         sums = self.sums(name, columns)
         return self.over_seeds(sums[..., 0] / sums[..., 1])
 
-    def pieces(self, name: str) -> float:
-        """Reference pieces per sentence."""
-        return float(np.mean(self.groups[name][0].pieces[self.members]))
+    def sentence_bits(self, name: str, without: str) -> Samples:
+        """The same in bits per sentence."""
+        pieces = float(np.mean(self.groups[name][0].pieces[self.members]))
+        return self.bits(name, without) * pieces
 
 
 def buckets(groups: Groups) -> dict[str, Resampled]:
@@ -423,7 +424,7 @@ def bits_page(files: Sequence[Packed], without: str, title: str) -> dict[str, by
     names = [name for name in groups if name != without]
 
     def per_sentence(pool: Resampled, name: str) -> Samples:
-        return pool.bits(name, without) * pool.pieces(name)
+        return pool.sentence_bits(name, without)
 
     labels, lines = length_lines(groups, names, per_sentence)
     halves = [[n, text(half_length(groups, n, without))] for n in names]
@@ -470,49 +471,53 @@ def numbers(one: Packed, words: float) -> float:
 
 
 def memory_page(files: Sequence[Packed], without: str, title: str) -> dict[str, bytes]:
-    """BLEU by length and half-length of memories of every size."""
+    """BLEU by length, known bits of long sentences and half-length of memories of every size."""
     groups = by_system(files)
-    names = [name for name in groups if name != without]
-    mean_words = float(groups[names[0]][0].words.mean())
-    sizes = {name: numbers(groups[name][0], mean_words) for name in names}
-    names.sort(key=lambda name: (sizes[name], name))
-    halves = {name: half_length(groups, name, without) for name in names}
     pools = buckets(groups)
+    *_, longest, _ = pools
+    long_words = float(next(iter(groups.values()))[0].words[pools[longest].members].mean())
+    names = [name for name in groups if name != without]
+    sizes = {name: numbers(groups[name][0], long_words) for name in names}
+    names.sort(key=lambda name: (sizes[name], name))
+    bits = {name: pools[longest].sentence_bits(name, without) for name in names}
     rows = [
         [
             name,
             f"{sizes[name]:,.0f}",
             *(f"{pool.bleu(name)[0]:.1f}" for pool in pools.values()),
-            text(halves[name]),
+            text(bits[name]),
+            text(half_length(groups, name, without)),
         ]
         for name in names
     ]
-    kinds: dict[str, list[str]] = {"fixed": [], "slots": [], "linear": []}
+    models = {name: groups[name][0].config["model"] for name in groups}
+    series: dict[str, list[str]] = {}
     for name in names:
-        kind = groups[name][0].config["model"]["attention"]["kind"]
-        if kind in kinds and np.isfinite(limits(halves[name])).all():
-            kinds[kind].append(name)
-    kept = [of for of in kinds.values() if of]
-    drawn = looks([groups[of[0]][0].config for of in kept])
+        kind = models[name]["attention"]["kind"]
+        if kind != "slots" or models[name]["encoder"] == models[without]["encoder"]:
+            series.setdefault("attention" if kind == "additive" else kind, []).append(name)
+        if kind == "slots" and sizes[name] == 512:
+            series.setdefault("512 numbers", []).append(name)
+    drawn = looks([groups[of[0]][0].config for of in series.values()])
     lines = [
-        Line(kind, look, [sizes[name] for name in of], [halves[name] for name in of])
-        for (kind, of), look in zip(((k, o) for k, o in kinds.items() if o), drawn, strict=True)
+        Line(kind, look, [sizes[name] for name in of], [bits[name] for name in of])
+        for (kind, of), look in zip(series.items(), drawn, strict=True)
     ]
     page = [
         f"# Memory and length: {title}\n",
-        "*Numbers*: handed to the decoder for a sentence (attention: of mean length). BLEU by "
-        "source words, then the half-length: source words at which known bits per reference piece "
-        "are half of those at 1-10 words; ∞: beyond the longest bucket.\n",
-        markdown_table(["system", "numbers", *pools, "half-length"], rows),
+        f"*Numbers*: handed to the decoder for a sentence (attention: of {long_words:.0f} words). "
+        f"Then BLEU by source words. *Bits*: known of a reference, sources of {longest} words. "
+        "*Half-length*: source words at which known bits per reference piece are half of those at "
+        "1-10 words; ∞: beyond the longest bucket.\n",
+        markdown_table(["system", "numbers", *pools, "bits", "half-length"], rows),
         provenance(groups),
     ]
     figure = draw(
-        "How long a sentence so many numbers hold",
-        title,
-        ("numbers handed to the decoder", "half-length (source words)"),
+        "What so many numbers hold of a long sentence",
+        f"{title}, sources of {longest} words",
+        ("numbers handed to the decoder", "known bits per sentence"),
         lines,
-        "Half-length: where known bits per piece are half of those at 1-10 words. Attention has "
-        "none up to 70 words. Bands: 95% intervals.",
+        "Loss of a target-only model minus the system's. Bands: 95% intervals.",
         log=True,
     )
     return {"md": "\n".join(page).encode(), "svg": figure}
