@@ -5,7 +5,7 @@ is left out.
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from packed import RESULTS, Packed, read_all
 
 from seq2seq.drawing import FAINT, GRID, LINES, Look, looks, name_lines, new_figure, render
 from seq2seq.errors import UserError
-from seq2seq.evaluation.scores import bleu, bucket_members, chrf
+from seq2seq.evaluation.scores import bleu, brevity_ratio, bucket_members, chrf
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
 from seq2seq.files import write_whole
 from seq2seq.report.tables import markdown_table
@@ -107,6 +107,10 @@ class Resampled:
         """Corpus BLEU."""
         return self.over_seeds(bleu(self.sums(name, lambda one: one.bleu.astype(float))))
 
+    def length(self, name: str) -> Samples:
+        """Tokens of the hypotheses for each token of the references."""
+        return self.over_seeds(brevity_ratio(self.sums(name, lambda one: one.bleu.astype(float))))
+
     def chrf(self, name: str) -> Samples:
         """Corpus chrF."""
         sums = self.sums(name, lambda one: one.chrf.astype(float))
@@ -143,10 +147,10 @@ def buckets(groups: Groups) -> dict[str, Resampled]:
     }
 
 
-def ends(groups: Groups) -> tuple[Resampled, Resampled]:
-    """Short sources, and long ones."""
+def ends(groups: Groups, longest: int = sys.maxsize) -> tuple[Resampled, Resampled]:
+    """Short sources, and long ones of up to ``longest`` words."""
     words = next(iter(groups.values()))[0].words
-    short, long = words <= SHORT_WORDS, words > LONG_WORDS
+    short, long = words <= SHORT_WORDS, (words > LONG_WORDS) & (words <= longest)
     return Resampled(groups, short, 100), Resampled(groups, long, 101)
 
 
@@ -299,7 +303,7 @@ def length_lines(
     ]
 
 
-def bucket_table(groups: Groups, names: Sequence[str], of: Callable[..., str]) -> str:
+def bucket_table(groups: Groups, names: Iterable[str], of: Callable[..., str]) -> str:
     """A row for each bucket, a column for each system."""
     rows = [
         [label, f"{int(pool.members.sum()):,}", *(of(pool, name) for name in names)]
@@ -308,9 +312,14 @@ def bucket_table(groups: Groups, names: Sequence[str], of: Callable[..., str]) -
     return markdown_table(["source words", "n", *names], rows)
 
 
-def contrast(groups: Groups, system: str, baseline: str) -> tuple[Samples, Samples, Samples]:
+def contrast(
+    pools: tuple[Resampled, Resampled],
+    system: str,
+    baseline: str,
+    score: Callable[[Resampled, str], Samples] = Resampled.bleu,
+) -> tuple[Samples, Samples, Samples]:
     """The gap on short sources, on long ones, and their difference."""
-    gaps = [pool.bleu(system) - pool.bleu(baseline) for pool in ends(groups)]
+    gaps = [score(pool, system) - score(pool, baseline) for pool in pools]
     return gaps[0], gaps[1], gaps[1] - gaps[0]
 
 
@@ -330,10 +339,17 @@ def translation_page(files: Sequence[Packed], title: str) -> dict[str, bytes]:
     pairs = [(name, f"no-{name}") for name in models if f"no-{name}" in models]
     if "strong-no-attention-50" in models and "attention-50" in models:
         pairs.append(("attention-50", "strong-no-attention-50"))
-    gaps = [
-        [system, baseline, *(text(of, signed=True) for of in contrast(groups, system, baseline))]
-        for system, baseline in pairs
-    ]
+    measures: dict[str, tuple[int, Callable[[Resampled, str], Samples]]] = {
+        "BLEU": (sys.maxsize, Resampled.bleu),
+        "BLEU, long up to 50": (50, Resampled.bleu),
+    }
+    if "unrelated" in groups:
+        measures["chrF above chance"] = sys.maxsize, above_chance
+    gaps = []
+    for system, baseline in pairs:
+        for measure, (longest, score) in measures.items():
+            found = contrast(ends(groups, longest), system, baseline, score)
+            gaps.append([system, baseline, measure, *(text(of, signed=True) for of in found)])
     short, long = ends(groups)
     changes = []
     for name in models:
@@ -350,8 +366,16 @@ def translation_page(files: Sequence[Packed], title: str) -> dict[str, bytes]:
         f"# {title}\n",
         "BLEU by source length; *short* is up to 20 source words, *long* above 30.\n",
         bucket_table(groups, names, lambda pool, name: text(pool.bleu(name))),
+        "The gap of each system to its baseline without attention:\n",
+        bucket_table(
+            groups,
+            dict(pairs),
+            lambda pool, name: text(pool.bleu(name) - pool.bleu(dict(pairs)[name]), signed=True),
+        ),
         "The gap, and the difference in differences, long minus short:\n",
-        markdown_table(["system", "baseline", "short", "long", "difference"], gaps),
+        markdown_table(["system", "baseline", "measure", "short", "long", "difference"], gaps),
+        "Tokens of the translations for each token of the references:\n",
+        bucket_table(groups, models, lambda pool, name: text(pool.length(name), 2)),
         f"From short to long. *Level*: the interval lies within {MARGIN:g} BLEU of zero.\n",
         markdown_table(header, changes),
         provenance(groups),
@@ -379,32 +403,36 @@ def amount_page(files: Sequence[Packed]) -> dict[str, bytes]:
         states.setdefault(
             int(state.removeprefix("epoch-")) if "epoch-" in state else last, []
         ).append(one)
-    gaps, rows = {}, []
+    gaps: dict[int, tuple[Samples, Samples, Samples]] = {}
+    rows, ratios = [], []
     for epoch, of in sorted(states.items()):
         groups = by_system(of)
         if len(groups) < 2:
             continue
-        gaps[epoch] = contrast(groups, "attention-50", "no-attention-50")
-        short, long = ends(groups)
-        scores = [
-            text(pool.bleu(name))
-            for name in ("no-attention-50", "attention-50")
-            for pool in (short, long)
-        ]
-        rows.append([str(epoch), *scores, *(text(gap, signed=True) for gap in gaps[epoch])])
+        pools = ends(groups)
+        bleu = {n: [pool.bleu(n) for pool in pools] for n in ("no-attention-50", "attention-50")}
+        factors = [of / without for without, of in zip(*bleu.values(), strict=True)]
+        before = [of[2] for of in gaps.values()][-1:]
+        gaps[epoch] = contrast(pools, "attention-50", "no-attention-50")
+        more = [text(gaps[epoch][2] - of, signed=True) for of in before] or [""]
+        scores = [text(of) for pair in bleu.values() for of in pair]
+        rows.append([str(epoch), *scores, *(text(gap, signed=True) for gap in gaps[epoch]), *more])
+        ratios.append([str(epoch), *(text(of, 2) for of in (*factors, factors[1] / factors[0]))])
     names = ("gap, short", "gap, long", "difference in differences")
     lines = [
         Line(name, look, list(gaps), [gap[part] for gap in gaps.values()])
         for part, (name, look) in enumerate(zip(names, looks([None] * 3), strict=True))
     ]
     header = ["passes", "no-attention short", "long", "attention short", "long"]
-    header += ["gap short", "gap long", "difference"]
+    header += ["gap short", "gap long", "difference", "more than above"]
     page = [
         "# When does it show?\n",
         "BLEU of the two -50 systems after so many passes over 110,389 pairs. The last is the best "
         "checkpoint of the finished training; the others are states on the way, while the learning "
         "rate was still high.\n",
         markdown_table(header, rows),
+        "BLEU with attention divided by BLEU without it:\n",
+        markdown_table(["passes", "short", "long", "long / short"], ratios),
         provenance(by_system(states[max(gaps)])),
     ]
     figure = draw(
@@ -525,7 +553,7 @@ def memory_page(files: Sequence[Packed], without: str, title: str) -> dict[str, 
 
 def same_content_page(folders: Mapping[str, Sequence[Packed]]) -> dict[str, bytes]:
     """BLEU of equal content, whole and in parts."""
-    rows, lines = [], []
+    rows, between = [], []
     systems = sorted({one.system for files in folders.values() for one in files})
     cases = [case for case in folders if "apart" not in case]
     joined = [case for case in cases if case != "cut"]
@@ -539,19 +567,27 @@ def same_content_page(folders: Mapping[str, Sequence[Packed]]) -> dict[str, byte
             words[case] = float(whole[system][0].words.mean())
             changes[system].append(pair[0] - pair[1])
             cells = [text(of) for of in pair] + [text(pair[0] - pair[1], signed=True)]
+            cells.append(f"{Resampled(whole, members, 0).length(system)[0]:.2f}")
             rows.append([case, f"{len(members):,}", f"{words[case]:.0f}", system, *cells])
+        if len(systems) == 2:
+            first, second = (changes[system][-1] for system in systems)
+            between.append([case, text(first - second, signed=True)])
     drawn = looks([folders[joined[0]][systems.index(s)].config for s in systems])
     lines = [
         Line(system, look, [words[case] for case in joined], changes[system][: len(joined)])
         for system, look in zip(systems, drawn, strict=True)
     ]
     header = ["source", "n", "mean words", "system", "whole", "in parts", "whole minus parts"]
+    header.append("length of whole")
     page = [
         "# Same content, other length\n",
         "*joined-n*: n short sentences as one source, against the same sentences one by one. "
         "*cut*: sources of more than 40 words whole, against their parts, cut at punctuation. Both "
-        "ways are scored against one reference.\n",
+        "ways are scored against one reference. *length*: tokens of the translations for each token "
+        "of the references.\n",
         markdown_table(header, rows),
+        f"Whole minus parts: {systems[0]} minus {systems[-1]}.\n",
+        markdown_table(["source", "difference"], between),
         provenance(by_system(folders[joined[0]])),
     ]
     figure = draw(
