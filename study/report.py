@@ -583,8 +583,8 @@ def same_content_page(folders: Mapping[str, Sequence[Packed]]) -> dict[str, byte
         "# Same content, other length\n",
         "*joined-n*: n short sentences as one source, against the same sentences one by one. "
         "*cut*: sources of more than 40 words whole, against their parts, cut at punctuation. Both "
-        "ways are scored against one reference. *length*: tokens of the translations for each token "
-        "of the references.\n",
+        "ways are scored against one reference. *length*: tokens of the translations for each "
+        "token of the references.\n",
         markdown_table(header, rows),
         f"Whole minus parts: {systems[0]} minus {systems[-1]}.\n",
         markdown_table(["source", "difference"], between),
