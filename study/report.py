@@ -243,6 +243,7 @@ def draw(
             places = sorted({x for line in lines for x in line.x})
             axes.set_xticks(places, [f"{x:g}" for x in places])
             axes.minorticks_off()
+        axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
         axes.set_xlabel(axes_names[0])
         axes.set_ylabel(axes_names[1])
         axes.grid(axis="y", color=GRID, linewidth=0.8)
@@ -393,46 +394,49 @@ def translation_page(files: Sequence[Packed], title: str) -> dict[str, bytes]:
 
 
 def amount_page(files: Sequence[Packed]) -> dict[str, bytes]:
-    """The gaps of the two -50 systems after each epoch that was kept."""
+    """The gaps of the two -50 systems after each epoch that was kept, in BLEU and in bits."""
+    arms, without = ("no-attention-50", "attention-50"), "target-only-50"
     states: dict[int, list[Packed]] = {}
     for one in files:
-        if one.system not in ("attention-50", "no-attention-50"):
-            continue
         state = str(one.record["checkpoint"])
-        last = one.config["training"]["max_epochs"]
-        states.setdefault(
-            int(state.removeprefix("epoch-")) if "epoch-" in state else last, []
-        ).append(one)
+        last = one.config["training"]["max_epochs"] if one.config else 0
+        if one.system in (*arms, without):
+            epoch = int(state.removeprefix("epoch-")) if "epoch-" in state else last
+            states.setdefault(epoch, []).append(one)
     gaps: dict[int, tuple[Samples, Samples, Samples]] = {}
-    rows, ratios = [], []
+    rows, factors, known = [], [], []
     for epoch, of in sorted(states.items()):
         groups = by_system(of)
-        if len(groups) < 2:
+        if not groups.keys() >= {*arms}:
             continue
-        pools = ends(groups)
-        bleu = {n: [pool.bleu(n) for pool in pools] for n in ("no-attention-50", "attention-50")}
-        factors = [of / without for without, of in zip(*bleu.values(), strict=True)]
+        pools, passes = ends(groups), str(epoch)
+        bleu = {name: [pool.bleu(name) for pool in pools] for name in arms}
+        times = [of / base for base, of in zip(*bleu.values(), strict=True)]
         before = [of[2] for of in gaps.values()][-1:]
-        gaps[epoch] = contrast(pools, "attention-50", "no-attention-50")
+        gaps[epoch] = contrast(pools, arms[1], arms[0])
         more = [text(gaps[epoch][2] - of, signed=True) for of in before] or [""]
         scores = [text(of) for pair in bleu.values() for of in pair]
-        rows.append([str(epoch), *scores, *(text(gap, signed=True) for gap in gaps[epoch]), *more])
-        ratios.append([str(epoch), *(text(of, 2) for of in (*factors, factors[1] / factors[0]))])
+        rows.append([passes, *scores, *(text(gap, signed=True) for gap in gaps[epoch]), *more])
+        factors.append([passes, *(text(of, 2) for of in (*times, times[1] / times[0]))])
+        if without in groups:
+            bits = [text(pool.bits(name, without), 2) for name in arms for pool in pools]
+            known.append([passes, *bits, text(half_length(groups, arms[0], without))])
     names = ("gap, short", "gap, long", "difference in differences")
     lines = [
         Line(name, look, list(gaps), [gap[part] for gap in gaps.values()])
         for part, (name, look) in enumerate(zip(names, looks([None] * 3), strict=True))
     ]
     header = ["passes", "no-attention short", "long", "attention short", "long"]
-    header += ["gap short", "gap long", "difference", "more than above"]
     page = [
         "# When does it show?\n",
         "BLEU of the two -50 systems after so many passes over 110,389 pairs. The last is the best "
         "checkpoint of the finished training; the others are states on the way, while the learning "
         "rate was still high.\n",
-        markdown_table(header, rows),
+        markdown_table([*header, "gap short", "gap long", "difference", "more than above"], rows),
         "BLEU with attention divided by BLEU without it:\n",
-        markdown_table(["passes", "short", "long", "long / short"], ratios),
+        markdown_table(["passes", "short", "long", "long / short"], factors),
+        "Known bits per reference piece, against the target-only system after as many passes:\n",
+        markdown_table([*header, "half-length without attention"], known),
         provenance(by_system(states[max(gaps)])),
     ]
     figure = draw(
