@@ -241,7 +241,7 @@ def draw(
         if log:
             axes.set_xscale("log", base=2)
             places = sorted({x for line in lines for x in line.x})
-            axes.set_xticks(places, [f"{x:g}" for x in places])
+            axes.set_xticks(places, [f"{x:,.0f}" for x in places])
             axes.minorticks_off()
         axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
         axes.set_xlabel(axes_names[0])
@@ -545,7 +545,7 @@ def memory_page(files: Sequence[Packed], without: str, title: str) -> dict[str, 
         provenance(groups),
     ]
     figure = draw(
-        "What so many numbers hold of a long sentence",
+        "How much of a long sentence so many numbers hold",
         f"{title}, sources of {longest} words",
         ("numbers handed to the decoder", "known bits per sentence"),
         lines,
