@@ -119,7 +119,7 @@ class Resampled:
     def bits(self, name: str, without: str, places: range = EVERYWHERE) -> Samples:
         """What ``name`` knows of the source beyond ``without``, in bits per reference piece.
 
-        Only pieces at these ``places`` of their reference count, from 0.
+        Only pieces at these ``places`` of their reference count, from 0; without any it is 0.
         """
         base = np.mean([one.losses(places)[:, 0] for one in self.groups[without]], axis=0)
 
@@ -128,7 +128,7 @@ class Resampled:
             return np.stack([(base - loss) / np.log(2), pieces], axis=1)
 
         sums = self.sums(name, columns)
-        return self.over_seeds(sums[..., 0] / sums[..., 1])
+        return self.over_seeds(sums[..., 0] / np.maximum(sums[..., 1], 1))
 
     def sentence_bits(self, name: str, without: str) -> Samples:
         """The same in bits per sentence."""
@@ -529,7 +529,7 @@ def memory_page(files: Sequence[Packed], without: str, title: str) -> dict[str, 
         if kind != "slots" or models[name]["encoder"] == models[without]["encoder"]:
             series.setdefault("attention" if kind == "additive" else kind, []).append(name)
         if kind == "slots" and sizes[name] == 512:
-            series.setdefault("512 numbers", []).append(name)
+            series.setdefault("512 numbers, 1 to 16 vectors", []).append(name)
     drawn = looks([groups[of[0]][0].config for of in series.values()])
     lines = [
         Line(kind, look, [sizes[name] for name in of], [bits[name] for name in of])
