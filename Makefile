@@ -30,7 +30,7 @@ reproduce: $(STAMP) ## Train both systems on the embedded corpus; print BLEU by 
 
 study: $(STAMP) ## Train what docs/study.md reports, days of one core, and write its pages; TEXT=corpus.directory=FOLDER reads Europarl there
 	$(BIN)/python scripts/reproduce.py experiment=opponent scale=cpu $(TEXT)
-	$(BIN)/python scripts/reproduce.py experiment=slots
+	$(BIN)/python scripts/reproduce.py experiment=width
 	for system in attention-50 no-attention-50; do \
 	  run=$(EUROPARL)/$$system/seed-1; \
 	  for epoch in 1 2 4; do \

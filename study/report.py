@@ -5,10 +5,10 @@ is left out.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -33,6 +33,28 @@ Samples = Float[np.ndarray, "R"]
 """A statistic: its value, then that of each resample."""
 Groups = dict[str, list[Packed]]
 """System -> its seeds."""
+FIFTY = ("attention-50", "no-attention-50", "strong-no-attention-50")
+OPPONENTS = ((FIFTY[0], FIFTY[2]), (FIFTY[0], FIFTY[1]), (FIFTY[2], FIFTY[1]))
+EUROPARL = {
+    "europarl-test": (
+        "test",
+        "Figure 2, Europarl",
+        (("attention-50", "no-attention-50"), ("attention-30", "no-attention-30")),
+    ),
+    "europarl-newstest2014": ("newstest2014", "News: newstest2014", OPPONENTS),
+    "opponent": ("test", "With a larger network without attention, Europarl", OPPONENTS),
+    "matched": (
+        "test",
+        "Up to 30 words, and as many pairs of these, Europarl",
+        (
+            ("attention-30-matched", "no-attention-30-matched"),
+            ("attention-30-matched", "attention-30"),
+            ("no-attention-30-matched", "no-attention-30"),
+            ("attention-50", "attention-30-matched"),
+        ),
+    ),
+}
+"""Page -> test set, title, and the pairs that it compares: a gap is the first minus the second."""
 
 
 def by_system(files: Sequence[Packed]) -> Groups:
@@ -136,6 +158,10 @@ class Resampled:
         return self.bits(name, without) * pieces
 
 
+Score = Callable[[Resampled, str], Samples]
+"""Of a system on a pool."""
+
+
 def buckets(groups: Groups) -> dict[str, Resampled]:
     """The buckets of source length that hold sentences, then ``all``."""
     words = next(iter(groups.values()))[0].words
@@ -154,16 +180,16 @@ def ends(groups: Groups, longest: int = sys.maxsize) -> tuple[Resampled, Resampl
     return Resampled(groups, short, 100), Resampled(groups, long, 101)
 
 
-def half_length(groups: Groups, name: str, without: str) -> Samples:
-    """The source length at which known bits per piece are half of those at 1-10 words.
+def half_length(groups: Groups, name: str, score: Score) -> Samples:
+    """The source length, in words, at which ``score`` is half of that at 1-10 words.
 
     Between the mean lengths of two buckets it is on the straight line; beyond the last bucket it is
-    infinite. A system that knows nothing of 1-10 words has 0.
+    infinite. It is 0 where the score at 1-10 words is.
     """
     pools = list(buckets(groups).values())[:-1]
     words = groups[name][0].words
     lengths = [float(words[pool.members].mean()) for pool in pools]
-    shares = np.stack([pool.bits(name, without) for pool in pools])
+    shares = np.stack([score(pool, name) for pool in pools])
     found = np.full(shares.shape[1], np.inf)
     for sample, share in enumerate(shares.T):
         below = np.flatnonzero(share < share[0] / 2)
@@ -175,6 +201,18 @@ def half_length(groups: Groups, name: str, without: str) -> Samples:
                 share[0] / 2, [share[last], share[last - 1]], [lengths[last], lengths[last - 1]]
             )
     return found
+
+
+def bits_of(without: str) -> Score:
+    """Known bits per reference piece, against the loss of ``without``."""
+    return lambda pool, name: pool.bits(name, without)
+
+
+def slope(x: Sequence[float], y: Sequence[Samples]) -> Samples:
+    """Of log(y) on log(x), by least squares."""
+    centred = np.log(x) - np.log(x).mean()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(centred @ np.log(np.stack(y)) / (centred @ centred))
 
 
 def limits(samples: Samples) -> tuple[float, float]:
@@ -221,7 +259,7 @@ def draw(
     lines: Sequence[Line],
     note: str,
     ticks: Sequence[str] | None = None,
-    log: bool = False,
+    log: Literal["", "x", "both"] = "",
 ) -> bytes:
     """Lines with the bands of their intervals, as SVG."""
 
@@ -242,8 +280,12 @@ def draw(
             axes.set_xscale("log", base=2)
             places = sorted({x for line in lines for x in line.x})
             axes.set_xticks(places, [f"{x:,.0f}" for x in places])
-            axes.minorticks_off()
-        axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+        if log == "both":
+            axes.set_yscale("log", base=2)
+            axes.yaxis.set_major_formatter("{x:,.0f}")
+        else:
+            axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+        axes.minorticks_off()
         axes.set_xlabel(axes_names[0])
         axes.set_ylabel(axes_names[1])
         axes.grid(axis="y", color=GRID, linewidth=0.8)
@@ -287,9 +329,7 @@ def provenance(groups: Groups) -> str:
     )
 
 
-def length_lines(
-    groups: Groups, names: Sequence[str], of: Callable[[Resampled, str], Samples]
-) -> tuple[list[str], list[Line]]:
+def length_lines(groups: Groups, names: Sequence[str], of: Score) -> tuple[list[str], list[Line]]:
     """A line by source length for each of ``names``; floors are grey."""
     pools = buckets(groups)
     labels = list(pools)[:-1]
@@ -304,7 +344,7 @@ def length_lines(
     ]
 
 
-def bucket_table(groups: Groups, names: Iterable[str], of: Callable[..., str]) -> str:
+def bucket_table(groups: Groups, names: Sequence[str], of: Callable[..., str]) -> str:
     """A row for each bucket, a column for each system."""
     rows = [
         [label, f"{int(pool.members.sum()):,}", *(of(pool, name) for name in names)]
@@ -314,10 +354,7 @@ def bucket_table(groups: Groups, names: Iterable[str], of: Callable[..., str]) -
 
 
 def contrast(
-    pools: tuple[Resampled, Resampled],
-    system: str,
-    baseline: str,
-    score: Callable[[Resampled, str], Samples] = Resampled.bleu,
+    pools: tuple[Resampled, Resampled], system: str, baseline: str, score: Score = Resampled.bleu
 ) -> tuple[Samples, Samples, Samples]:
     """The gap on short sources, on long ones, and their difference."""
     gaps = [score(pool, system) - score(pool, baseline) for pool in pools]
@@ -330,17 +367,16 @@ def above_chance(pool: Resampled, name: str) -> Samples:
     return np.asarray(100 * (pool.chrf(name) - chance) / (100 - chance))
 
 
-def translation_page(files: Sequence[Packed], title: str) -> dict[str, bytes]:
-    """BLEU by length of the systems of Figure 2, the floors, the gaps and the changes."""
-    groups = {n: of for n, of in by_system(files).items() if not n.startswith("target-only")}
+def translation_page(
+    groups: Groups, title: str, pairs: Sequence[tuple[str, str]]
+) -> dict[str, bytes]:
+    """BLEU by length of the systems of these pairs and of the floors, the gaps and the changes."""
     floors = [name for name in FLOORS if name in groups]
-    models = sorted({*groups} - {*floors}, key=lambda n: (n.startswith("no-"), n))
+    models = sorted({name for pair in pairs for name in pair}, key=lambda n: ("no-" in n, n))
     names = [*models, *floors]
+    groups = {name: groups[name] for name in names}
     labels, lines = length_lines(groups, names, Resampled.bleu)
-    pairs = [(name, f"no-{name}") for name in models if f"no-{name}" in models]
-    if "strong-no-attention-50" in models and "attention-50" in models:
-        pairs.append(("attention-50", "strong-no-attention-50"))
-    measures: dict[str, tuple[int, Callable[[Resampled, str], Samples]]] = {
+    measures: dict[str, tuple[int, Score]] = {
         "BLEU": (sys.maxsize, Resampled.bleu),
         "BLEU, long up to 50": (50, Resampled.bleu),
     }
@@ -367,14 +403,16 @@ def translation_page(files: Sequence[Packed], title: str) -> dict[str, bytes]:
         f"# {title}\n",
         "BLEU by source length; *short* is up to 20 source words, *long* above 30.\n",
         bucket_table(groups, names, lambda pool, name: text(pool.bleu(name))),
-        "The gap of each system to its baseline without attention:\n",
+        "Gaps in BLEU:\n",
         bucket_table(
             groups,
-            dict(pairs),
-            lambda pool, name: text(pool.bleu(name) - pool.bleu(dict(pairs)[name]), signed=True),
+            [" minus ".join(pair) for pair in pairs],
+            lambda pool, names: text(
+                np.subtract(*map(pool.bleu, names.split(" minus "))), signed=True
+            ),
         ),
         "The gap, and the difference in differences, long minus short:\n",
-        markdown_table(["system", "baseline", "measure", "short", "long", "difference"], gaps),
+        markdown_table(["system", "minus", "measure", "short", "long", "difference"], gaps),
         "Tokens of the translations for each token of the references:\n",
         bucket_table(groups, models, lambda pool, name: text(pool.length(name), 2)),
         f"From short to long. *Level*: the interval lies within {MARGIN:g} BLEU of zero.\n",
@@ -420,7 +458,7 @@ def amount_page(files: Sequence[Packed]) -> dict[str, bytes]:
         factors.append([passes, *(text(of, 2) for of in (*times, times[1] / times[0]))])
         if without in groups:
             bits = [text(pool.bits(name, without), 2) for name in arms for pool in pools]
-            known.append([passes, *bits, text(half_length(groups, arms[0], without))])
+            known.append([passes, *bits, text(half_length(groups, arms[0], bits_of(without)))])
     names = ("gap, short", "gap, long", "difference in differences")
     lines = [
         Line(name, look, list(gaps), [gap[part] for gap in gaps.values()])
@@ -445,7 +483,7 @@ def amount_page(files: Sequence[Packed]) -> dict[str, bytes]:
         ("passes over the training text", "BLEU"),
         lines,
         "Short: up to 20 source words; long: above 30. Bands: 95% intervals.",
-        log=True,
+        log="x",
     )
     return {"md": "\n".join(page).encode(), "svg": figure}
 
@@ -459,7 +497,7 @@ def bits_page(files: Sequence[Packed], without: str, title: str) -> dict[str, by
         return pool.sentence_bits(name, without)
 
     labels, lines = length_lines(groups, names, per_sentence)
-    halves = [[n, text(half_length(groups, n, without))] for n in names]
+    halves = [[n, text(half_length(groups, n, bits_of(without)))] for n in names]
     _, long = ends(groups)
     places = [range(first, first + 10) for first in range(0, 60, 10)]
     by_place = [
@@ -518,7 +556,8 @@ def memory_page(files: Sequence[Packed], without: str, title: str) -> dict[str, 
             f"{sizes[name]:,.0f}",
             *(f"{pool.bleu(name)[0]:.1f}" for pool in pools.values()),
             text(bits[name]),
-            text(half_length(groups, name, without)),
+            text(half_length(groups, name, bits_of(without))),
+            text(half_length(groups, name, Resampled.bleu)),
         ]
         for name in names
     ]
@@ -539,9 +578,9 @@ def memory_page(files: Sequence[Packed], without: str, title: str) -> dict[str, 
         f"# Memory and length: {title}\n",
         f"*Numbers*: handed to the decoder for a sentence (attention: of {long_words:.0f} words). "
         f"Then BLEU by source words. *Bits*: known of a reference, sources of {longest} words. "
-        "*Half-length*: source words at which known bits per reference piece are half of those at "
-        "1-10 words; ∞: beyond the longest bucket.\n",
-        markdown_table(["system", "numbers", *pools, "bits", "half-length"], rows),
+        "*Half-length*: source words at which known bits per reference piece, or BLEU, are half of "
+        "those at 1-10 words; ∞: beyond the longest bucket.\n",
+        markdown_table(["system", "numbers", *pools, "bits", "half-length, bits", "BLEU"], rows),
         provenance(groups),
     ]
     figure = draw(
@@ -550,7 +589,60 @@ def memory_page(files: Sequence[Packed], without: str, title: str) -> dict[str, 
         ("numbers handed to the decoder", "known bits per sentence"),
         lines,
         "Loss of a target-only model minus the system's. Bands: 95% intervals.",
-        log=True,
+        log="x",
+    )
+    return {"md": "\n".join(page).encode(), "svg": figure}
+
+
+def width_page(files: Sequence[Packed], without: str, title: str) -> dict[str, bytes]:
+    """What one vector holds by its width: two lengths and bits, with their log-log slopes."""
+    groups = by_system(files)
+    *_, longest, _ = pools = buckets(groups)
+    widths = {name: numbers(of[0], 0) for name, of in groups.items() if name != without}
+    names = sorted(widths, key=lambda name: widths[name])
+    held = {
+        "words at half of the BLEU": [half_length(groups, n, Resampled.bleu) for n in names],
+        f"bits, {longest} words": [pools[longest].sentence_bits(n, without) for n in names],
+    }
+    rows = [
+        [
+            f"{widths[name]:,.0f}",
+            f"{groups[name][0].config['training']['optimizer']['learning_rate']:g}",
+            *(f"{pool.bleu(name)[0]:.1f}" for pool in pools.values()),
+            *(text(of[row]) for of in held.values()),
+        ]
+        for row, name in enumerate(names)
+    ]
+    x = [widths[name] for name in names]
+    slopes = [
+        [
+            what,
+            *(
+                text(slope(x[part], of[part]), 2)
+                for part in (slice(None), slice(3), slice(-3, None))
+            ),
+        ]
+        for what, of in held.items()
+    ]
+    drawn = looks([groups[names[0]][0].config] * len(held))
+    lines = [Line(what, look, x, of) for (what, of), look in zip(held.items(), drawn, strict=True)]
+    page = [
+        f"# Width of the vector: {title}\n",
+        "BLEU by source words of systems whose decoder gets one vector of so many numbers; the "
+        "learning rate of each was chosen on dev. Then the source length at which BLEU is half of "
+        f"that at 1-10 words, and the known bits of a reference of {longest} source words.\n",
+        markdown_table(["width", "rate", *pools, *held], rows),
+        "Slope of its logarithm on that of the width:\n",
+        markdown_table(["", "all widths", "the lowest three", "the highest three"], slopes),
+        provenance(groups),
+    ]
+    figure = draw(
+        "What one vector holds, by its width",
+        title,
+        ("numbers in the vector", "words, or bits"),
+        lines,
+        "Both axes are logarithmic. Bands: 95% intervals.",
+        log="both",
     )
     return {"md": "\n".join(page).encode(), "svg": figure}
 
@@ -611,19 +703,24 @@ def pages(results: Path) -> dict[str, dict[str, bytes]]:
     for test_set in ("test", "newstest2014"):
         files = read_all(europarl / test_set)
         finished = [one for one in files if one.record["checkpoint"] == "best"]
-        if finished:
-            made[f"europarl-{test_set}"] = translation_page(finished, f"Europarl, {test_set}")
+        groups = by_system(finished)
+        for name, (tested, title, pairs) in EUROPARL.items():
+            found = [pair for pair in pairs if groups.keys() >= {*pair}]
+            if tested == test_set and found:
+                made[name] = translation_page(groups, title, found)
         if test_set == "test" and len(files) > len(finished):
             made["amount"] = amount_page(files)
-        models = [one for one in finished if one.config]
-        if any(one.system == "target-only-50" for one in models):
-            fifty = [one for one in models if one.system.endswith("-50")]
+        if "target-only-50" in groups:
+            fifty = [one for one in finished if one.system in (*FIFTY, "target-only-50")]
             made[f"bits-{test_set}"] = bits_page(fifty, "target-only-50", f"Europarl, {test_set}")
     memories = read_all(slots / "test")
     if any(one.system == "none" for one in memories):
         shown = [one for one in memories if one.system in ("fixed", "additive", "none", "slots-8")]
         made["memory"] = memory_page(memories, "none", "grammar")
         made["bits-grammar"] = bits_page(shown, "none", "grammar")
+        widths = [one for one in memories if one.config["model"]["attention"]["kind"] == "fixed"]
+        if len({one.system for one in widths}) > 1:
+            made["width"] = width_page([*widths, *by_system(memories)["none"]], "none", "grammar")
     cases = [*(f"joined-{n}" for n in range(1, 6)), "cut"]
     names = [*cases, *(f"{case}-apart" for case in cases)]
     folders = {name: files for name in names if (files := read_all(europarl / name))}

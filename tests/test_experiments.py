@@ -19,7 +19,7 @@ from seq2seq.config import ATTENTION_KINDS
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.model.translation import TranslationModel
 
-SLOTS = ["experiment=slots"]
+SLOTS = ["experiment=width"]  # which has those of experiment=slots, too
 TOY = [*SMALL, "training.max_epochs=2", "training.batch_size=20"]
 
 
@@ -127,7 +127,7 @@ def test_memories_of_every_size_train_and_translate(tmp_path):
     for one in compose_config("reproduce", SLOTS):
         assert f"{one.system}" in printed
         assert (tmp_path / "outputs/slots" / one.system / "seed-1/checkpoints/best").is_dir()
-    assert published(tmp_path) == {"memory", "bits-grammar"}
+    assert published(tmp_path) == {"memory", "bits-grammar", "width"}
 
 
 @pytest.mark.slow

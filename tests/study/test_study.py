@@ -136,9 +136,9 @@ def test_bits_and_half_length_are_those_built_in(tmp_path):
     assert [pools[label].bits("all", "none")[0] for label in pools] == pytest.approx([5] * 6)
     assert pools["31-40"].bits("some", "none")[0] == pytest.approx(1)
     assert pools["31-40"].sentence_bits("some", "none")[0] == pytest.approx(35)
-    half = report.half_length(groups, "some", "none")
+    half = report.half_length(groups, "some", report.bits_of("none"))
     assert half == pytest.approx(30, abs=1e-3)  # half way from 3 bits at 25 words to 1 at 35
-    assert np.isinf(report.half_length(groups, "all", "none")).all()
+    assert np.isinf(report.half_length(groups, "all", report.bits_of("none"))).all()
 
 
 def test_bits_by_place_are_those_of_the_pieces_there(tmp_path):
