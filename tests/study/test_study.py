@@ -141,6 +141,14 @@ def test_bits_and_half_length_are_those_built_in(tmp_path):
     assert np.isinf(report.half_length(groups, "all", report.bits_of("none"))).all()
 
 
+def test_the_slope_is_the_exponent_of_a_power_law():
+    widths, powers = [32.0, 64.0, 512.0], np.array([0.4, 0.2, 1.0])
+    found = report.slope(widths, [3 * width**powers for width in widths])
+    assert found == pytest.approx(powers)
+    straight = np.polyfit(np.log(widths), np.log([2, 7, 9]), 1)[0]
+    assert report.slope(widths, [np.array([y]) for y in (2, 7, 9)]) == pytest.approx(straight)
+
+
 def test_bits_by_place_are_those_of_the_pieces_there(tmp_path):
     one, _ = packed(tmp_path, "none", lambda words: 0.5, lambda words: 2.0)
     places = np.concatenate([np.arange(count) for count in one.pieces])
