@@ -566,7 +566,8 @@ def memory_page(files: Sequence[Packed], without: str, title: str) -> dict[str, 
     for name in names:
         kind = models[name]["attention"]["kind"]
         if kind != "slots" or models[name]["encoder"] == models[without]["encoder"]:
-            series.setdefault("attention" if kind == "additive" else kind, []).append(name)
+            kind = "attention" if kind == "additive" else kind
+            series.setdefault("one vector, best rate" if "width" in name else kind, []).append(name)
         if kind == "slots" and sizes[name] == 512:
             series.setdefault("512 numbers, 1 to 16 vectors", []).append(name)
     drawn = looks([groups[of[0]][0].config for of in series.values()])
@@ -718,8 +719,7 @@ def pages(results: Path) -> dict[str, dict[str, bytes]]:
         shown = [one for one in memories if one.system in ("fixed", "additive", "none", "slots-8")]
         made["memory"] = memory_page(memories, "none", "grammar")
         made["bits-grammar"] = bits_page(shown, "none", "grammar")
-        widths = [one for one in memories if one.config["model"]["attention"]["kind"] == "fixed"]
-        if len({one.system for one in widths}) > 1:
+        if widths := [one for one in memories if one.system.startswith("width-")]:
             made["width"] = width_page([*widths, *by_system(memories)["none"]], "none", "grammar")
     cases = [*(f"joined-{n}" for n in range(1, 6)), "cut"]
     names = [*cases, *(f"{case}-apart" for case in cases)]
