@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from packed import RESULTS, Packed, read_all
 
+from seq2seq.config import flatten
 from seq2seq.drawing import FAINT, GRID, LINES, Look, looks, name_lines, new_figure, render
 from seq2seq.errors import UserError
 from seq2seq.evaluation.scores import bleu, brevity_ratio, bucket_members, chrf
@@ -28,6 +29,8 @@ RESAMPLES = 1000
 MARGIN = 2.0
 """BLEU. A change from short to long whose interval lies within it is level; fixed in advance."""
 FLOORS = ("copying", "nearest", "unrelated")
+BUDGET = ("batch_size", "max_epochs", "max_updates", "label_smoothing", "optimizer")
+"""Of the training: equal in one table, but for the learning rate, which is in the table."""
 Members = Bool[np.ndarray, "N"]
 Samples = Float[np.ndarray, "R"]
 """A statistic: its value, then that of each resample."""
@@ -75,8 +78,9 @@ def by_system(files: Sequence[Packed]) -> Groups:
         "modified code": lambda one: one.record["training"]["git_modified"],
         "precision": lambda one: one.record["training"]["precision"],
         "training": lambda one: {
-            key: one.config["training"][key]
-            for key in ("batch_size", "max_epochs", "max_updates", "label_smoothing", "optimizer")
+            key: value
+            for key, value in flatten(one.config["training"]).items()
+            if key.split(".")[0] in BUDGET and key != "optimizer.learning_rate"
         },
     }
     for name, fact in facts.items():
@@ -312,12 +316,13 @@ def provenance(groups: Groups) -> str:
                 f"{training['training_pairs']:,}",
                 f"{progress['update']:,}",
                 f"{progress['best_update']:,}",
+                f"{seeds[0].config['training']['optimizer']['learning_rate']:g}",
                 f"{np.mean(minutes):.0f}",
             ]
         )
     record = next(one.record for seeds in groups.values() for one in seeds if one.config)
     training = record["training"]
-    header = ["system", "seeds", "parameters", "pairs", "updates", "best at", "minutes"]
+    header = ["system", "seeds", "parameters", "pairs", "updates", "best at", "rate", "minutes"]
     return (
         f"{markdown_table(header, rows)}\n"
         f"Brackets are 95% intervals from {RESAMPLES:,} resamples of the sentences"
@@ -608,7 +613,6 @@ def width_page(files: Sequence[Packed], without: str, title: str) -> dict[str, b
     rows = [
         [
             f"{widths[name]:,.0f}",
-            f"{groups[name][0].config['training']['optimizer']['learning_rate']:g}",
             *(f"{pool.bleu(name)[0]:.1f}" for pool in pools.values()),
             *(text(of[row]) for of in held.values()),
         ]
@@ -632,7 +636,7 @@ def width_page(files: Sequence[Packed], without: str, title: str) -> dict[str, b
         "BLEU by source words of systems whose decoder gets one vector of so many numbers; the "
         "learning rate of each was chosen on dev. Then the source length at which BLEU is half of "
         f"that at 1-10 words, and the known bits of a reference of {longest} source words.\n",
-        markdown_table(["width", "rate", *pools, *held], rows),
+        markdown_table(["width", *pools, *held], rows),
         "Slope of its logarithm on that of the width:\n",
         markdown_table(["", "all widths", "the lowest three", "the highest three"], slopes),
         provenance(groups),

@@ -118,20 +118,20 @@ def test_a_kind_of_attention_is_a_system_by_itself():
 
 
 def test_reproduce_runs_each_system_with_each_seed_and_a_chosen_one_alone():
-    chosen = "experiment=bottleneck_width"
+    chosen = "experiment=width"
 
     def runs(*more: str) -> list[tuple[int, str]]:
         return [(run.seed, run.system) for run in compose_config("reproduce", [chosen, *more])]
 
-    several = [(seed, f"width-{width}") for seed in (2, 3) for width in (64, 256)]
-    assert runs()[7:] == several  # of their own seeds, after the first of all systems
-    assert {seed for seed, _ in runs()[:7]} == {1}
+    first, second = ([system for seed, system in runs() if seed == n] for n in (1, 2))
+    assert runs() == [(1, system) for system in first] + [(2, system) for system in second]
+    assert {*first} - {*second} == {f"width-{2**n}" for n in range(5, 11)}  # of their own seeds
     assert {seed for seed, _ in runs("seeds=[7]")} == {7}
-    wide = [chosen, "system=with-attention-256", "seeds=[4]"]
+    wide = [chosen, "system=width-512", "seeds=[4]"]
     (alone,) = compose_config("reproduce", wide)
-    assert alone.system == alone.baseline == "with-attention-256"
+    assert alone.system == alone.baseline == "width-512"
     pair = compose_config("reproduce", [*wide, "baseline=width-256"])
-    assert [run.system for run in pair] == ["with-attention-256", "width-256"]
+    assert [run.system for run in pair] == ["width-512", "width-256"]
     assert {run.baseline for run in pair} == {"width-256"}
     (kind,) = compose_config("reproduce", ["system=general"])
     assert kind.model.attention.kind == "general"

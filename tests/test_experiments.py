@@ -123,6 +123,7 @@ def test_every_kind_of_attention_trains_and_translates(europarl, tmp_path):
 def test_memories_of_every_size_train_and_translate(tmp_path):
     settings = [one for one in SMALL if "encoder" not in one]
     settings += ["corpus.train=200", "corpus.test_per_bucket=1", "training.max_updates=3"]
+    settings += ["seeds=[1]"]
     printed = run(tmp_path, "reproduce", *SLOTS, "beams=[2]", *settings).stdout
     for one in compose_config("reproduce", SLOTS):
         assert f"{one.system}" in printed

@@ -23,7 +23,7 @@ LENGTHS = {5: 30, 15: 30, 25: 20, 35: 30, 45: 10}
 PUBLISHED = Path(__file__).resolve().parents[2] / "docs" / "results" / "study"
 
 
-def packed(root, system, quality, losses=lambda words: 1.0, seed=1, kind="fixed", **changed):
+def packed(root, system, quality, losses=lambda words: 1.0, seed=1, rate=0.1, **changed):
     """A system with this quality by length, and this loss per reference piece, in nats."""
     texts = translated(LENGTHS, quality, seed)
     words = [len(source.split()) for source in texts.sources]
@@ -46,8 +46,7 @@ def packed(root, system, quality, losses=lambda words: 1.0, seed=1, kind="fixed"
         "versions": {"torch": "2"},
         **changed,
     }
-    settings = ("batch_size", "max_epochs", "max_updates", "label_smoothing", "optimizer")
-    attention = {"kind": kind, "slots": 1}
+    attention = {"kind": "fixed", "slots": 1}
     encoder = {"hidden_size": 4, "directions": "both", "layers": 1, "summary": "top"}
     evaluation = evaluated(
         root / system / str(seed),
@@ -59,7 +58,7 @@ def packed(root, system, quality, losses=lambda words: 1.0, seed=1, kind="fixed"
         identity={"source": "s", "reference": "r"},
         training=training,
         config={
-            "training": dict.fromkeys(settings, 4),
+            "training": {**dict.fromkeys(report.BUDGET, 4), "optimizer": {"learning_rate": rate}},
             "model": {"attention": attention, "encoder": encoder},
         },
     )
