@@ -254,6 +254,8 @@ class Line:
     look: Look
     x: Sequence[float]
     samples: Sequence[Samples]
+    notes: Sequence[str] = ()
+    """Next to the points."""
 
 
 def draw(
@@ -278,6 +280,9 @@ def draw(
             axes.plot(
                 line.x, values, color=colour, linestyle=dash, marker=marker, label=line.name, lw=2
             )
+            for name, x, y in zip(line.notes, line.x, values, strict=False):
+                place: dict[str, Any] = {"textcoords": "offset points", "va": "center_baseline"}
+                axes.annotate(name, (x, y), (8, 0), color=colour, fontsize=8, **place)
         if ticks is not None:
             axes.set_xticks(range(len(ticks)), [tick.replace("-", "–") for tick in ticks])
         if log:
@@ -429,8 +434,9 @@ def translation_page(
         title,
         ("source words", "BLEU"),
         lines,
-        "Bands: 95% intervals. Grey: copying the source, the target of the nearest training "
-        "sentence, and an unrelated reference of the same length.",
+        "-30, -50: longest training sentence, in words. Grey, no translators: the source copied, "
+        "the nearest training sentence's target, an unrelated reference as long. Bands: 95% "
+        "intervals.",
         labels,
     )
     return {"md": "\n".join(page).encode(), "svg": figure}
@@ -571,13 +577,18 @@ def memory_page(files: Sequence[Packed], without: str, title: str) -> dict[str, 
     for name in names:
         kind = models[name]["attention"]["kind"]
         if kind != "slots" or models[name]["encoder"] == models[without]["encoder"]:
-            kind = "attention" if kind == "additive" else kind
-            series.setdefault("one vector, best rate" if "width" in name else kind, []).append(name)
+            series.setdefault("attention" if kind == "additive" else kind, []).append(name)
         if kind == "slots" and sizes[name] == 512:
-            series.setdefault("512 numbers, 1 to 16 vectors", []).append(name)
+            series.setdefault("512 numbers in 1 to 16 vectors", []).append(name)
     drawn = looks([groups[of[0]][0].config for of in series.values()])
     lines = [
-        Line(kind, look, [sizes[name] for name in of], [bits[name] for name in of])
+        Line(
+            kind,
+            look,
+            [sizes[name] for name in of],
+            [bits[name] for name in of],
+            [str(models[name]["attention"]["slots"]) for name in of if kind.startswith("512")],
+        )
         for (kind, of), look in zip(series.items(), drawn, strict=True)
     ]
     page = [
@@ -590,11 +601,13 @@ def memory_page(files: Sequence[Packed], without: str, title: str) -> dict[str, 
         provenance(groups),
     ]
     figure = draw(
-        "How much of a long sentence so many numbers hold",
+        "Known bits of a long sentence, by size of the memory",
         f"{title}, sources of {longest} words",
         ("numbers handed to the decoder", "known bits per sentence"),
         lines,
-        "Loss of a target-only model minus the system's. Bands: 95% intervals.",
+        "Known bits: loss of a target-only model minus the system's. Next to the points of 512 "
+        f"numbers: vectors. Attention: one vector for each of {long_words:.0f} words. Bands: 95% "
+        "intervals.",
         log="x",
     )
     return {"md": "\n".join(page).encode(), "svg": figure}
@@ -723,7 +736,8 @@ def pages(results: Path) -> dict[str, dict[str, bytes]]:
         shown = [one for one in memories if one.system in ("fixed", "additive", "none", "slots-8")]
         made["memory"] = memory_page(memories, "none", "grammar")
         made["bits-grammar"] = bits_page(shown, "none", "grammar")
-        if widths := [one for one in memories if one.system.startswith("width-")]:
+        widths = [one for one in memories if one.config["model"]["attention"]["kind"] == "fixed"]
+        if len({one.system for one in widths}) > 1:
             made["width"] = width_page([*widths, *by_system(memories)["none"]], "none", "grammar")
     cases = [*(f"joined-{n}" for n in range(1, 6)), "cut"]
     names = [*cases, *(f"{case}-apart" for case in cases)]

@@ -24,7 +24,8 @@ def test_a_row_of_results_is_in_its_table(row):
 
 def test_the_gaps_below_the_figure_are_those_of_its_table():
     table = (ROOT / "docs/results/study/opponent.md").read_text(encoding="utf-8")
-    (gaps,) = re.findall(r"^\| attention-50 \| +no-attention-50 \| +BLEU \|.*$", table, re.MULTILINE)
+    pair = r"^\| attention-50 +\| +no-attention-50 \| +BLEU \|.*$"
+    (gaps,) = re.findall(pair, table, re.MULTILINE)
     gains = re.findall(r"gains ([0-9.]+) BLEU above 30 words and ([0-9.]+) up to 20", README)
     assert all(f"+{gain} [" in gaps for gain in gains[0])
 
