@@ -77,6 +77,9 @@ def by_system(files: Sequence[Packed]) -> Groups:
         "earlier code": lambda one: one.record["training"].get("earlier_commits"),
         "modified code": lambda one: one.record["training"]["git_modified"],
         "precision": lambda one: one.record["training"]["precision"],
+        "progress": lambda one: (
+            one.record["training"]["status"] if one.record["checkpoint"] == "best" else "kept"
+        ),
         "training": lambda one: {
             key: value
             for key, value in flatten(one.config["training"]).items()
@@ -322,7 +325,7 @@ def provenance(groups: Groups) -> str:
                 f"{progress['update']:,}",
                 f"{progress['best_update']:,}",
                 f"{seeds[0].config['training']['optimizer']['learning_rate']:g}",
-                f"{np.mean(minutes):.0f}",
+                f"{min(minutes):.0f}",
             ]
         )
     record = next(one.record for seeds in groups.values() for one in seeds if one.config)
@@ -334,7 +337,7 @@ def provenance(groups: Groups) -> str:
         + (", and of the seeds" if any(len(of) > 1 for of in groups.values()) else "")
         + f". Code `{training['git_commit'][:10]}`, {training['precision']}, "
         f"{training['hardware']['processor']}, PyTorch {training['versions']['torch']}. "
-        "Minutes are of a training on one thread, often next to another. "
+        "Minutes are of the fastest seed on one thread, often next to another training. "
         "Written by `python study/report.py` from results/.\n"
     )
 

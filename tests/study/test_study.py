@@ -39,6 +39,7 @@ def packed(root, system, quality, losses=lambda words: 1.0, seed=1, rate=0.1, **
         "git_commit": "abc",
         "git_modified": False,
         "precision": "bf16",
+        "status": "finished",
         "training_pairs": 9,
         "parameters": {"total": 7},
         "progress": {"update": 3, "best_update": 2, "seconds": 60},
@@ -164,6 +165,7 @@ def test_bits_by_place_are_those_of_the_pieces_there(tmp_path):
         ("code", {"git_commit": "other"}),
         ("precision", {"precision": "fp32"}),
         ("code", {"earlier_commits": ["x"]}),
+        ("progress", {"status": "stopped"}),
     ],
 )
 def test_results_of_other_code_or_precision_are_refused(tmp_path, what, changed):
