@@ -36,8 +36,11 @@ Samples = Float[np.ndarray, "R"]
 """A statistic: its value, then that of each resample."""
 Groups = dict[str, list[Packed]]
 """System -> its seeds."""
-FIFTY = ("attention-50", "no-attention-50", "strong-no-attention-50")
-OPPONENTS = ((FIFTY[0], FIFTY[2]), (FIFTY[0], FIFTY[1]), (FIFTY[2], FIFTY[1]))
+OPPONENTS = (
+    ("attention-50", "strong-no-attention-50"),
+    ("attention-50", "no-attention-50"),
+    ("strong-no-attention-50", "no-attention-50"),
+)
 EUROPARL = {
     "europarl-test": (
         "test",
@@ -77,17 +80,17 @@ def by_system(files: Sequence[Packed]) -> Groups:
         "earlier code": lambda one: one.record["training"].get("earlier_commits"),
         "modified code": lambda one: one.record["training"]["git_modified"],
         "precision": lambda one: one.record["training"]["precision"],
-        "progress": lambda one: (
+        "status": lambda one: (
             one.record["training"]["status"] if one.record["checkpoint"] == "best" else "kept"
         ),
-        "training": lambda one: {
-            key: value
-            for key, value in flatten(one.config["training"]).items()
-            if key.split(".")[0] in BUDGET and key != "optimizer.learning_rate"
-        },
     }
     for name, fact in facts.items():
         _require_one(name, {str(fact(one)): one.system for one in trained})
+    settings = [(one.system, flatten(one.config["training"])) for one in trained]
+    for key in sorted({key for _, of in settings for key in of}):
+        if key.partition(".")[0] in BUDGET and key != "optimizer.learning_rate":
+            values = {str(of.get(key)): system for system, of in settings}
+            _require_one(f"training.{key}", values)
     return groups
 
 
@@ -95,8 +98,8 @@ def _require_one(what: str, found: Mapping[str, str]) -> None:
     if len(found) > 1:
         (one, first), (other, second), *_ = found.items()
         raise UserError(
-            f"Results of other {what} cannot be in one table: {first} has {one}, {second} has "
-            f"{other}; train again with the same."
+            f"The {what} must be the same in one table: it is {one} for {first} and {other} for "
+            f"{second}; train one of them again, or take it out of results/."
         )
 
 
@@ -617,7 +620,7 @@ def memory_page(files: Sequence[Packed], without: str, title: str) -> dict[str, 
 
 
 def width_page(files: Sequence[Packed], without: str, title: str) -> dict[str, bytes]:
-    """What one vector holds by its width: two lengths and bits, with their log-log slopes."""
+    """What one vector holds by its width: BLEU half-length and bits, with their log-log slopes."""
     groups = by_system(files)
     *_, longest, _ = pools = buckets(groups)
     widths = {name: numbers(of[0], 0) for name, of in groups.items() if name != without}
@@ -732,16 +735,18 @@ def pages(results: Path) -> dict[str, dict[str, bytes]]:
         if test_set == "test" and len(files) > len(finished):
             made["amount"] = amount_page(files)
         if "target-only-50" in groups:
-            fifty = [one for one in finished if one.system in (*FIFTY, "target-only-50")]
+            known = {"target-only-50", *(name for pair in OPPONENTS for name in pair)}
+            fifty = [one for one in finished if one.system in known]
             made[f"bits-{test_set}"] = bits_page(fifty, "target-only-50", f"Europarl, {test_set}")
     memories = read_all(slots / "test")
     if any(one.system == "none" for one in memories):
         shown = [one for one in memories if one.system in ("fixed", "additive", "none", "slots-8")]
         made["memory"] = memory_page(memories, "none", "grammar")
         made["bits-grammar"] = bits_page(shown, "none", "grammar")
-        widths = [one for one in memories if one.config["model"]["attention"]["kind"] == "fixed"]
-        if len({one.system for one in widths}) > 1:
-            made["width"] = width_page([*widths, *by_system(memories)["none"]], "none", "grammar")
+        if any(one.system.startswith("width-") for one in memories):
+            kinds = ("fixed", "none")
+            one_vector = [m for m in memories if m.config["model"]["attention"]["kind"] in kinds]
+            made["width"] = width_page(one_vector, "none", "grammar")
     cases = [*(f"joined-{n}" for n in range(1, 6)), "cut"]
     names = [*cases, *(f"{case}-apart" for case in cases)]
     folders = {name: files for name in names if (files := read_all(europarl / name))}

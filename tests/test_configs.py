@@ -75,9 +75,8 @@ def test_each_choice_of_each_group_composes(choice):
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_each_experiment_composes_and_says_how_it_is_run(experiment):
     composed = runs(f"experiment={experiment}")
-    folder = {"opponent": "figure2", "width": "slots"}.get(
-        experiment, experiment
-    )  # on the same text
+    same_text = {"opponent": "figure2", "width": "slots"}
+    folder = same_text.get(experiment, experiment)
     assert {run.name.partition("-")[0] for run in composed.values()} == {folder}
     assert {run.system for run in composed.values()} == set(composed[next(iter(composed))].systems)
     text = (CONFIGS / "experiment" / f"{experiment}.yaml").read_text()

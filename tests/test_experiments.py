@@ -19,7 +19,7 @@ from seq2seq.config import ATTENTION_KINDS
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.model.translation import TranslationModel
 
-SLOTS = ["experiment=width"]  # which has those of experiment=slots, too
+MEMORIES = ["experiment=width"]  # it has the systems of experiment=slots, too
 TOY = [*SMALL, "training.max_epochs=2", "training.batch_size=20"]
 
 
@@ -111,7 +111,9 @@ def test_every_kind_of_attention_trains_and_translates(europarl, tmp_path):
     printed = run(tmp_path, "reproduce", "experiment=attention_kinds", *settings).stdout
     drawn = tmp_path / "outputs" / "attention_kinds" / "comparison" / "test-beam2"
     composed = compose_config("reproduce", ["experiment=attention_kinds"])
-    kinds = {one.model.attention.kind for one in [*composed, *compose_config("reproduce", SLOTS)]}
+    kinds = {
+        one.model.attention.kind for one in [*composed, *compose_config("reproduce", MEMORIES)]
+    }
     assert kinds == set(ATTENTION_KINDS)
     for system in (one.system for one in composed):
         assert f" {system} |" in printed
@@ -124,8 +126,8 @@ def test_memories_of_every_size_train_and_translate(tmp_path):
     settings = [one for one in SMALL if "encoder" not in one]
     settings += ["corpus.train=200", "corpus.test_per_bucket=1", "training.max_updates=3"]
     settings += ["seeds=[1]"]
-    printed = run(tmp_path, "reproduce", *SLOTS, "beams=[2]", *settings).stdout
-    for one in compose_config("reproduce", SLOTS):
+    printed = run(tmp_path, "reproduce", *MEMORIES, "beams=[2]", *settings).stdout
+    for one in compose_config("reproduce", MEMORIES):
         assert f"{one.system}" in printed
         assert (tmp_path / "outputs/slots" / one.system / "seed-1/checkpoints/best").is_dir()
     assert published(tmp_path) == {"memory", "bits-grammar", "width"}

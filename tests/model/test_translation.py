@@ -46,7 +46,7 @@ def test_a_parameter_that_nothing_starts_is_found_out(monkeypatch):
 
 @pytest.mark.parametrize("kind", ATTENTION_KINDS)
 def test_the_optimizer_of_every_kind_has_state_for_each_parameter(kind):
-    """A checkpoint without it is refused when the training goes on."""
+    """A checkpoint without it is refused when the training resumes."""
     model = build(kind)
     model.output(model(SOURCE, LENGTHS, TARGET)).sum().backward()
     assert not [name for name, parameter in model.named_parameters() if parameter.grad is None]

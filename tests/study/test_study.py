@@ -23,7 +23,7 @@ LENGTHS = {5: 30, 15: 30, 25: 20, 35: 30, 45: 10}
 PUBLISHED = Path(__file__).resolve().parents[2] / "docs" / "results" / "study"
 
 
-def packed(root, system, quality, losses=lambda words: 1.0, seed=1, rate=0.1, **changed):
+def packed(root, system, quality, losses=lambda words: 1.0, seed=1, budget=None, **changed):
     """A system with this quality by length, and this loss per reference piece, in nats."""
     texts = translated(LENGTHS, quality, seed)
     words = [len(source.split()) for source in texts.sources]
@@ -59,7 +59,11 @@ def packed(root, system, quality, losses=lambda words: 1.0, seed=1, rate=0.1, **
         identity={"source": "s", "reference": "r"},
         training=training,
         config={
-            "training": {**dict.fromkeys(report.BUDGET, 4), "optimizer": {"learning_rate": rate}},
+            "training": {
+                **dict.fromkeys(report.BUDGET, 4),
+                "optimizer": {"learning_rate": 0.1},
+                **(budget or {}),
+            },
             "model": {"attention": attention, "encoder": encoder},
         },
     )
@@ -165,7 +169,8 @@ def test_bits_by_place_are_those_of_the_pieces_there(tmp_path):
         ("code", {"git_commit": "other"}),
         ("precision", {"precision": "fp32"}),
         ("code", {"earlier_commits": ["x"]}),
-        ("progress", {"status": "stopped"}),
+        ("status", {"status": "stopped"}),
+        ("max_epochs", {"budget": {"max_epochs": 5}}),
     ],
 )
 def test_results_of_other_code_or_precision_are_refused(tmp_path, what, changed):
@@ -173,6 +178,16 @@ def test_results_of_other_code_or_precision_are_refused(tmp_path, what, changed)
     other, _ = packed(tmp_path, "no-attention-50", lambda words: 0.9, **changed)
     with pytest.raises(UserError, match=what):
         report.by_system([one, other])
+
+
+def test_learning_rates_may_differ_and_are_in_the_table(tmp_path):
+    rates = {"a": 0.125, "b": 0.25}
+    files = [
+        packed(tmp_path, name, lambda words: 0.9, budget={"optimizer": {"learning_rate": rate}})[0]
+        for name, rate in rates.items()
+    ]
+    table = report.provenance(report.by_system(files))
+    assert all(f" {rate} |" in table for rate in rates.values())
 
 
 def test_a_change_is_level_only_within_the_margin():
