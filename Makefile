@@ -29,15 +29,11 @@ reproduce: $(STAMP) ## Train both systems on the embedded corpus; print BLEU by 
 	$(BIN)/python scripts/reproduce.py
 
 study: $(STAMP) ## Train what docs/study.md reports, days of one core, and write its pages; TEXT=corpus.directory=FOLDER reads Europarl there
+	$(BIN)/python scripts/reproduce.py experiment=figure2 scale=cpu $(TEXT) system=attention-50 baseline=no-attention-50 same_content=true
 	$(BIN)/python scripts/reproduce.py experiment=opponent scale=cpu $(TEXT)
 	$(BIN)/python scripts/reproduce.py experiment=width
-	for system in attention-50 no-attention-50; do \
-	  run=$(EUROPARL)/$$system/seed-1; \
-	  for epoch in 1 2 4; do \
-	    $(BIN)/python scripts/evaluate.py checkpoint=$$run/checkpoints/epoch-$$epoch output=$$run/epoch-$$epoch 'beams=[5]' 'test_sets=[test]' || exit 1; done; \
-	  $(BIN)/python study/same_content.py $$run $$run/evaluations/test-beam5 $$run/same-content || exit 1; done
 	$(BIN)/python study/floors.py $(EUROPARL)/attention-50/seed-1/evaluations/test-beam5
-	$(BIN)/python study/packed.py $(EUROPARL)/*/seed-*/*/test-beam5* $(EUROPARL)/*/seed-*/same-content/* outputs/slots/*/seed-*/evaluations/test-beam5
+	$(BIN)/python study/packed.py $(EUROPARL)/*/seed-*/*/test-*beam5* outputs/slots/*/seed-*/evaluations/test-beam5
 	$(BIN)/python study/report.py
 
 docs: $(DOCS) ## Build the pages of docs/ into site/, and check their links

@@ -1,6 +1,8 @@
 """Train, evaluate and compare every system of an experiment; resumes where it stopped."""
 
 import logging
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from cli import launch
@@ -31,11 +33,27 @@ def main(runs: list[ExperimentConfig]) -> None:
             log.info("%s", plan(runs, searches, tests))
         Trainer(run, data).run()
     evaluations: dict[str, list[str]] = {}
-    for settings in evaluate_configs:
-        for evaluation in evaluate(settings):
-            name = f"{evaluation.record['test_set']}-{evaluation.record['search']}"
-            evaluations.setdefault(name, []).append(str(evaluation.directory))
-    _compare(runs, evaluations)
+    for run, best in zip(runs, evaluate_configs, strict=True):
+        for state, settings in [("", best), *_kept(run, best)]:
+            for evaluation in evaluate(settings):
+                name = f"{state}{evaluation.record['test_set']}-{evaluation.record['search']}"
+                evaluations.setdefault(name, []).append(str(evaluation.directory))
+    # Not every training may have reached every epoch.
+    _compare(runs, {name: of for name, of in evaluations.items() if len(of) == len(runs)})
+
+
+def _kept(run: ExperimentConfig, best: EvaluateConfig) -> Iterator[tuple[str, EvaluateConfig]]:
+    """What ``training.keep_epochs`` kept, to be evaluated next to the best state."""
+    from seq2seq.training.run_folder import RunFolder
+
+    folder = RunFolder(run)
+    for epoch in run.training.keep_epochs:
+        if (kept := folder.epoch(epoch)).is_dir():
+            output = str(folder.path / kept.name)
+            yield (
+                f"{kept.name}-",
+                replace(best, checkpoint=str(kept), output=output, same_content=False),
+            )
 
 
 def _evaluate_config(run: ExperimentConfig) -> EvaluateConfig:
@@ -57,6 +75,7 @@ def _evaluate_config(run: ExperimentConfig) -> EvaluateConfig:
         directory=run.corpus.directory,
         test_sets=run.test_sets,
         test_texts=run.test_texts,
+        same_content=run.same_content,
         device=run.training.device,
         precision=run.training.precision,
     )

@@ -25,6 +25,8 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 KEPT = ("experiment", "system", "seed", "test_set", "search", "parameters", "command", "hardware",
         "git_commit", "git_modified", "versions")  # fmt: skip
 """Of the record of an evaluation."""
+BLOCK = 10
+"""Pieces of a reference whose losses are kept as one sum."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,9 @@ class Packed:
     chrf: Int[np.ndarray, "N 18"]
     pieces: Int[np.ndarray, "N"]
     """Of each reference, its end counted; all 0 where no model translated."""
-    piece_losses: Float[np.ndarray, "P"]
-    """Negative log-likelihood of all pieces of all references, in nats, to two digits."""
+    block_losses: Float[np.ndarray, "B"]
+    """Negative log-likelihood of each ten pieces of each reference, in nats, to two digits; the
+    last block of a reference may have fewer."""
     capped: Bool[np.ndarray, "N"]
     hypotheses: list[str]
     """None of text that was given: a floor is made of the corpus's own sentences."""
@@ -57,22 +60,24 @@ class Packed:
         return dict(self.record["config"] or {})
 
     def losses(self, places: range) -> Float[np.ndarray, "N 2"]:
-        """Loss of each reference in nats, and its pieces: of those at ``places``, from 0."""
-        sentence = np.repeat(np.arange(len(self.pieces)), self.pieces)
-        place = np.arange(len(sentence)) - np.repeat(
-            np.cumsum(self.pieces) - self.pieces, self.pieces
-        )
+        """Loss of each reference in nats, and its pieces: of those at ``places``, from 0.
+
+        ``places`` begin and end with a block.
+        """
+        size, blocks = len(self.pieces), -(-self.pieces // BLOCK)
+        sentence = np.repeat(np.arange(size), blocks)
+        place = BLOCK * (np.arange(len(sentence)) - np.repeat(np.cumsum(blocks) - blocks, blocks))
         kept = (places.start <= place) & (place < places.stop)
-        weights = (self.piece_losses[kept], None)
-        size = len(self.pieces)
-        return np.stack([np.bincount(sentence[kept], of, size) for of in weights], axis=1)
+        pieces = np.minimum(BLOCK, self.pieces[sentence] - place)
+        sums = (np.bincount(sentence[kept], of[kept], size) for of in (self.block_losses, pieces))
+        return np.stack([*sums], axis=1)
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> "Packed":
         """Leave out the texts and the attention maps."""
         texts, record = evaluation.texts, evaluation.record
         scores = texts.reference_scores
-        losses = [] if scores is None else [loss for of in scores.piece_losses for loss in of]
+        losses = [] if scores is None else scores.piece_losses
         training = dict(record.get("training") or {})
         path = Path(str(record.get("checkpoint")))
         run = path.parent.parent if path.parent.name == "checkpoints" else path
@@ -96,8 +101,14 @@ class Packed:
             source_words(texts.sources),
             evaluation.counts.bleu,
             evaluation.counts.chrf,
-            np.array([len(of) for of in scores.piece_losses] if scores else [0] * size),
-            np.array(losses),
+            np.array([len(of) for of in losses] or [0] * size),
+            np.array(
+                [
+                    sum(of[start : start + BLOCK])
+                    for of in losses
+                    for start in range(0, len(of), BLOCK)
+                ]
+            ),
             np.array(texts.capped or [False] * size),
             [] if evaluation.given else texts.hypotheses,
         )
@@ -106,12 +117,12 @@ class Packed:
     def read(cls, path: Path) -> "Packed":
         """Read what :meth:`write` wrote."""
         with np.load(io.BytesIO(lzma.decompress(path.read_bytes()))) as arrays:
-            numbers = {
-                name: arrays[name].astype(np.int64) for name in ("words", "bleu", "chrf", "pieces")
-            }
+            names = ("words", "bleu", "pieces")
+            numbers = {name: arrays[name].astype(np.int64) for name in names}
             return cls(
                 record=json.loads(arrays["record"].tobytes()),
-                piece_losses=arrays["piece_losses"].astype(np.float64) / 100,
+                chrf=arrays["chrf_steps"].cumsum(axis=1, dtype=np.int64).reshape(-1, 18),
+                block_losses=arrays["block_losses"].astype(np.float64) / 100,
                 capped=arrays["capped"],
                 hypotheses=arrays["hypotheses"].tobytes().decode().split("\n")[:-1],
                 **numbers,
@@ -132,12 +143,14 @@ class Packed:
         numbers = {
             "words": self.words,
             "bleu": self.bleu,
-            "chrf": self.chrf,
             "pieces": self.pieces,
-            "piece_losses": (100 * self.piece_losses).round().clip(0, 65535),
+            "block_losses": (100 * self.block_losses).round().clip(0, 65535),
         }
+        # From one length of n-grams to the next the counts change little: small files.
+        steps = np.diff(self.chrf.reshape(-1, 6, 3), axis=1, prepend=0)
         arrays: dict[str, Any] = {
             "capped": self.capped,
+            "chrf_steps": steps.astype(np.int16),
             **{name: of.astype(np.uint16) for name, of in numbers.items()},
             **{name: np.frombuffer(text.encode(), np.uint8) for name, text in texts.items()},
         }

@@ -17,6 +17,7 @@ from packed import RESULTS, Packed, read_all
 from seq2seq.config import flatten
 from seq2seq.drawing import FAINT, GRID, LINES, Look, looks, name_lines, new_figure, render
 from seq2seq.errors import UserError
+from seq2seq.evaluation.same_content import MOST_JOINED
 from seq2seq.evaluation.scores import bleu, brevity_ratio, bucket_members, chrf
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
 from seq2seq.files import write_whole
@@ -466,13 +467,15 @@ def amount_page(files: Sequence[Packed]) -> dict[str, bytes]:
             continue
         pools, passes = ends(groups), str(epoch)
         bleu = {name: [pool.bleu(name) for pool in pools] for name in arms}
-        times = [of / base for base, of in zip(*bleu.values(), strict=True)]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            times = [of / base for base, of in zip(*bleu.values(), strict=True)]
+            times.append(times[1] / times[0])
         before = [of[2] for of in gaps.values()][-1:]
         gaps[epoch] = contrast(pools, arms[1], arms[0])
         more = [text(gaps[epoch][2] - of, signed=True) for of in before] or [""]
         scores = [text(of) for pair in bleu.values() for of in pair]
         rows.append([passes, *scores, *(text(gap, signed=True) for gap in gaps[epoch]), *more])
-        factors.append([passes, *(text(of, 2) for of in (*times, times[1] / times[0]))])
+        factors.append([passes, *(text(of, 2) for of in times)])
         if without in groups:
             bits = [text(pool.bits(name, without), 2) for name in arms for pool in pools]
             known.append([passes, *bits, text(half_length(groups, arms[0], bits_of(without)))])
@@ -747,9 +750,9 @@ def pages(results: Path) -> dict[str, dict[str, bytes]]:
             kinds = ("fixed", "none")
             one_vector = [m for m in memories if m.config["model"]["attention"]["kind"] in kinds]
             made["width"] = width_page(one_vector, "none", "grammar")
-    cases = [*(f"joined-{n}" for n in range(1, 6)), "cut"]
+    cases = [*(f"joined-{n}" for n in range(1, MOST_JOINED + 1)), "cut"]
     names = [*cases, *(f"{case}-apart" for case in cases)]
-    folders = {name: files for name in names if (files := read_all(europarl / name))}
+    folders = {name: files for name in names if (files := read_all(europarl / f"test-{name}"))}
     if folders:
         made["same-content"] = same_content_page(folders)
     return made

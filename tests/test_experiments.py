@@ -53,9 +53,12 @@ def published(folder: Path) -> set[str]:
 
 
 @pytest.mark.slow
-def test_figure2_resumes_after_a_kill_and_ends_with_the_same_report(europarl, tmp_path):
+def test_the_study_resumes_after_a_kill_and_ends_with_the_same_report(europarl, tmp_path):
+    """All of it that is trained on Europarl: experiments 1 to 3b and 6."""
     text = Path(europarl[1].partition("=")[2])
-    toy = ["experiment=figure2", *europarl, *TOY, "training.max_updates=12", "beams=[2]"]
+    toy = [one for one in TOY if "encoder" not in one]
+    toy += ["experiment=opponent", *europarl, "training.max_updates=12", "beams=[2]"]
+    toy.append("test_sets=[test]")
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     whole.mkdir()
     cut.mkdir()
@@ -69,7 +72,7 @@ def test_figure2_resumes_after_a_kill_and_ends_with_the_same_report(europarl, tm
             time.sleep(0.01)
         script.kill()
     assert run(cut, "reproduce", *toy).stdout == printed
-    for name in ("test-beam2", "test_all-beam2"):
+    for name in ("test-beam2", "epoch-1-test-beam2"):
         folders = [root / "outputs/figure2-cpu/comparison" / name for root in (whole, cut)]
         figures = [(folder / "figure.svg").read_bytes() for folder in folders]
         assert figures[0] == figures[1]
@@ -80,12 +83,16 @@ def test_figure2_resumes_after_a_kill_and_ends_with_the_same_report(europarl, tm
     numbers = json.loads((folders[0] / "scores.json").read_text())
     baselines = {gap["system"]: gap["baseline"] for gap in numbers["gaps"]}
     arms = ("30", "50", "30-matched")
-    assert baselines == {f"attention-{arm}": f"no-attention-{arm}" for arm in arms}
-    model = "outputs/figure2-cpu/attention-50/seed-1"
-    evaluation = f"{model}/evaluations/test-beam2"
-    study("floors", whole, evaluation)
-    study("same_content", whole, model, evaluation, f"{model}/same-content")
-    assert {"europarl-test", "same-content"} <= published(whole)
+    assert baselines == {
+        **{f"attention-{arm}": f"no-attention-{arm}" for arm in arms},
+        **dict.fromkeys(("strong-no-attention-50", "target-only-50"), "no-attention-50"),
+    }
+    # Joined and cut sentences need no other training.
+    pair = ["system=attention-50", "baseline=no-attention-50", "same_content=true"]
+    assert "test-joined-5-apart" in run(whole, "reproduce", *toy, *pair).stdout
+    study("floors", whole, "outputs/figure2-cpu/attention-50/seed-1/evaluations/test-beam2")
+    europarl_pages = {"europarl-test", "opponent", "matched", "amount", "bits-test", "same-content"}
+    assert published(whole) == europarl_pages
     # The limit of words is one of training, and of nothing else.
     manifests = [
         json.loads(path.read_text()) for path in (whole / "data/prepared").glob("*/manifest.json")
@@ -131,14 +138,6 @@ def test_memories_of_every_size_train_and_translate(tmp_path):
         assert f"{one.system}" in printed
         assert (tmp_path / "outputs/slots" / one.system / "seed-1/checkpoints/best").is_dir()
     assert published(tmp_path) == {"memory", "bits-grammar", "width"}
-
-
-@pytest.mark.slow
-def test_the_strongest_opponent_is_compared_with_attention(europarl, tmp_path):
-    toy = [one for one in TOY if "encoder" not in one]
-    settings = ["experiment=opponent", *europarl, *toy, "training.max_updates=3", "beams=[2]"]
-    chosen = ["system=strong-no-attention-50", "baseline=attention-50"]
-    assert "strong-no-attention-50" in run(tmp_path, "reproduce", *settings, *chosen).stdout
 
 
 @pytest.mark.slow

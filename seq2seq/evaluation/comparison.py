@@ -32,7 +32,7 @@ from seq2seq.record import WHEREABOUTS
 
 NOT_COMPARED = (
     "name", "system", "systems", "baseline", "baselines", "seed", "seeds", "beams", "test_sets",
-    "test_texts", "data", "output", "evaluation",
+    "test_texts", "same_content", "data", "output", "evaluation",
 )  # fmt: skip
 """Config keys that name a run, or say how it is judged, rather than shape it."""
 

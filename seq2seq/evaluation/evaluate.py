@@ -6,6 +6,7 @@ import os
 import time
 from dataclasses import asdict, dataclass, replace
 from functools import cache
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import torch
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import DecodingConfig, EvaluateConfig
-from seq2seq.data.text import ParallelText, content_digest, read_aligned
+from seq2seq.data.text import content_digest, read_aligned
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
@@ -22,7 +23,8 @@ from seq2seq.evaluation.alignment import read_gold, score_alignment
 from seq2seq.evaluation.folder import GIVEN, SCORES, Evaluation, read_evaluation, write_evaluation
 from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.references import draw_maps, reference_links, score_references
-from seq2seq.evaluation.test_sets import find_test_sets
+from seq2seq.evaluation.same_content import same_content
+from seq2seq.evaluation.test_sets import Sentences, find_test_sets
 from seq2seq.evaluation.translations import ReferenceScores, Translations
 from seq2seq.files import parse_object, read_object, write_json
 from seq2seq.record import environment_record
@@ -56,20 +58,28 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
             "one of subwords; leave no_unk out."
         )
     output = Path(config.output) if config.output else system.runs[0] / "evaluations"
-    test_sets = find_test_sets(config, system.checkpoints[0].config.corpus)
-    lines = {name: read_aligned(text.source, text.target) for name, text in test_sets.items()}
-    maps = {name: _lines_to_draw(config, name, sources) for name, (sources, _) in lines.items()}
+    found = find_test_sets(config, system.checkpoints[0].config.corpus)
+    test_sets = {name: Sentences.read(text) for name, text in found.items()}
+    if config.same_content:
+        test_sets |= {
+            f"{name}-{way}": made for name in found for way, made in same_content(test_sets[name])
+        }
+    maps = {name: _lines_to_draw(config, name, test_sets[name].sources) for name in found}
     plan = []
-    for name, text in test_sets.items():
+    for name, test_set in test_sets.items():
         for search in config.searches():
             directory = output / "-".join([name, search.name, *system.suffix])
-            identity = system.identity(search, text, output)
+            identity = system.identity(search, test_set, output)
             _require_same_subject(directory, identity)  # before the work
             plan.append((directory, identity, name, search))
 
     @cache
-    def reference_scores(name: str) -> ReferenceScores:
-        return score_references(system.translator, *lines[name], config.decoding.batch_size)
+    def reference_scores(name: str) -> ReferenceScores | None:
+        whole = test_sets[name]
+        if whole.parts is not None:
+            return None  # no source of the model is the whole one
+        sides = whole.sources, whole.references
+        return score_references(system.translator, *sides, config.decoding.batch_size)
 
     evaluations = []
     for directory, identity, name, search in plan:
@@ -78,7 +88,7 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
         if finished is None:
             seed = "" if record["seed"] is None else f", seed {record['seed']}"
             work = f"{record['system']}{seed}: translating {name}, {search.name}"
-            texts, speed = _translate(system.translator, lines[name], search, work)
+            texts, speed = _translate(system.translator, test_sets[name], search, work)
             texts = replace(texts, reference_scores=reference_scores(name))
             record |= speed
         else:
@@ -87,7 +97,7 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
             # The run may have continued without a better checkpoint, or have been moved away.
             training = record["training"] or finished.record["training"]
             record = {**finished.record, "training": training}
-        missing = {*maps[name]} - {drawn_map.line for drawn_map in texts.maps}
+        missing = {*maps.get(name, [])} - {drawn_map.line for drawn_map in texts.maps}
         drawn = draw_maps(system.translator, texts, missing, config.decoding.batch_size)
         texts = replace(
             texts, maps=sorted([*texts.maps, *drawn], key=lambda drawn_map: drawn_map.line)
@@ -125,7 +135,7 @@ class _System:
         folders = [checkpoint.directory for checkpoint in self.checkpoints]
         return [f.parent.parent if f.parent.name == "checkpoints" else f for f in folders]
 
-    def identity(self, search: DecodingConfig, text: ParallelText, output: Path) -> dict[str, Any]:
+    def identity(self, search: DecodingConfig, test_set: Sentences, output: Path) -> dict[str, Any]:
         """What the translations depend on; paths are relative to ``output``."""
         settings = asdict(search)
         del settings["batch_size"]
@@ -135,8 +145,7 @@ class _System:
                 for c in self.checkpoints
             ],
             "combination": self.suffix,
-            "source": content_digest(text.source),
-            "reference": content_digest(text.target),
+            **test_set.digests(),
             "search": settings,
             "precision": str(self.translator.precision).removeprefix("torch."),
             "device": self.translator.device.type,
@@ -179,17 +188,20 @@ def _training_record(run: Path) -> dict[str, Any] | None:
 
 
 def _translate(
-    translator: Translator, lines: tuple[list[str], list[str]], search: DecodingConfig, work: str
+    translator: Translator, test_set: Sentences, search: DecodingConfig, work: str
 ) -> tuple[Translations, dict[str, float]]:
     """The translations of a test set by one search, and how long they took."""
+    parts = test_set.parts or [[source] for source in test_set.sources]
     started = time.monotonic()
-    hypotheses = translator.translate(lines[0], search, progress=work)
+    one_by_one = iter(translator.translate([*chain.from_iterable(parts)], search, progress=work))
     seconds = time.monotonic() - started
-    log_probabilities = [h.log_probability for h in hypotheses]
+    hypotheses = [[*islice(one_by_one, len(of))] for of in parts]
+    log_probabilities = [sum(h.log_probability for h in of) for of in hypotheses]
     texts = Translations(
-        *lines,
-        [h.text for h in hypotheses],
-        [h.capped for h in hypotheses],
+        test_set.sources,
+        test_set.references,
+        [" ".join(h.text for h in of) for of in hypotheses],
+        [any(h.capped for h in of) for of in hypotheses],
         [p if math.isfinite(p) else None for p in log_probabilities],
     )
     speed = round(len(hypotheses) / max(seconds, 1e-9), 1)
@@ -272,14 +284,15 @@ def _finished(directory: Path, identity: dict[str, Any]) -> Evaluation | None:
 
 
 def _write_alignment(
-    config: EvaluateConfig, translator: Translator, text: ParallelText, evaluation: Evaluation
+    config: EvaluateConfig, translator: Translator, test_set: Sentences, evaluation: Evaluation
 ) -> None:
     """Write alignment.json where the test set has gold links and the model attends."""
     path = evaluation.directory / ALIGNMENT
-    if text.alignments is None or not translator.model.attends:
+    known = test_set.file.alignments if test_set.file else None
+    if known is None or not translator.model.attends:
         path.unlink(missing_ok=True)
         return
-    key = {"identity": evaluation.record["identity"], "gold": content_digest(text.alignments)}
+    key = {"identity": evaluation.record["identity"], "gold": content_digest(known)}
     try:
         if parse_object(path.read_bytes()).items() >= key.items():
             return
@@ -288,13 +301,13 @@ def _write_alignment(
     sources, references = evaluation.texts.sources, evaluation.texts.references
     pairs = list(zip(sources, references, strict=True))
     try:
-        gold = read_gold(text.alignments, pairs)
+        gold = read_gold(known, pairs)
         links = reference_links(translator, sources, references, config.decoding.batch_size)
     except UserError as error:
         if config.gold is not None:
             raise
         path.unlink(missing_ok=True)
-        log.warning("The gold links %s are not scored: %s", text.alignments, error)
+        log.warning("The gold links %s are not scored: %s", known, error)
         return
     content = score_alignment(links, pairs, gold)
     write_json(path, {**key, **content})

@@ -23,6 +23,7 @@ NOT_PART_OF_A_RUN = (
     "beams",
     "test_sets",
     "test_texts",
+    "same_content",
     "decoding",
     "evaluation",
     "tokenization.workers",

@@ -89,6 +89,7 @@ def evaluate_config(**settings: object) -> EvaluateConfig:
         ({"checkpoint": "c", "gold": "g"}, "gold"),
         ({"checkpoint": "c", "average": True}, "average"),
         ({"checkpoint": "c", "test_sets": []}, "test_sets"),
+        ({"hypotheses": "h", "same_content": True}, "same_content"),
         ({"checkpoint": "c", "source": "s", "reference": "r", "test_sets": ["t"]}, "test_sets"),
         ({"checkpoint": "c", "maps": [0]}, "maps"),
         ({"checkpoint": "c", "beams": [2, 2]}, "beams"),

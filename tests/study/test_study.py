@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import report
 import sacrebleu
-import same_content
 from packed import RESULTS, Packed
 from synthetic_translations import evaluated, translated
 
@@ -155,12 +154,16 @@ def test_the_slope_is_the_exponent_of_a_power_law():
 
 def test_bits_by_place_are_those_of_the_pieces_there(tmp_path):
     one, _ = packed(tmp_path, "none", lambda words: 0.5, lambda words: 2.0)
-    places = np.concatenate([np.arange(count) for count in one.pieces])
-    early = dataclasses.replace(one, piece_losses=np.where(places < 10, 1.0, 2.0))
+    # One nat at each of the first ten places, then two.
+    losses = {5: [5], 15: [10, 10], 25: [10, 20, 10], 35: [10, 20, 20, 10]}
+    losses[45] = [10, 20, 20, 20, 10]
+    blocks = np.concatenate([losses[words] for words in one.words]).astype(float)
+    assert one.block_losses.shape == blocks.shape
+    early = dataclasses.replace(one, block_losses=blocks)
     pool = report.buckets({"none": [one], "early": [early]})["all"]
     assert pool.bits("early", "none", range(10))[0] == pytest.approx(1 / math.log(2))
     assert pool.bits("early", "none", range(10, 20))[0] == 0
-    assert early.losses(range(8, 12))[one.words == 15].tolist() == [[6.0, 4.0]] * 30
+    assert early.losses(range(10, 20))[one.words == 15].tolist() == [[10.0, 5.0]] * 30
 
 
 @pytest.mark.parametrize(
@@ -223,24 +226,6 @@ def test_unrelated_references_are_of_other_sentences_as_long():
     assert all(line != number for number, line in enumerate(lines))
     lengths = [len(source.split()) for source in sources]
     assert sum(lengths[line] != lengths[i] for i, line in enumerate(lines)) <= 3
-
-
-def test_cutting_and_joining_keep_all_words():
-    source = (
-        "when we came, as the president of that house said; we voted for it. nobody was there, no."
-    )
-    parts = same_content.cut(source)
-    assert " ".join(parts) == source
-    assert len(parts) == 2
-    assert all(len(part.split()) >= same_content.PART for part in parts)
-    assert same_content.cut("no punctuation " * 9) == [("no punctuation " * 9).strip()]
-    sources = [" ".join([f"s{n}"] * (4 + n % 12)) for n in range(100)]
-    references = [source.upper() for source in sources]
-    for count in (1, 3, 5):
-        whole, wanted, parts = same_content.joined(sources, references, count)
-        assert [" ".join(of) for of in parts] == whole == [line.lower() for line in wanted]
-        assert sum(map(len, parts)) == sum(5 <= len(source.split()) <= 15 for source in sources)
-        assert all(5 <= len(part.split()) <= 15 for of in parts for part in of)
 
 
 def test_the_published_pages_are_those_of_the_results():

@@ -16,7 +16,7 @@ from seq2seq.training.run_folder import RunFolder
 
 MAY_CHANGE = (
     *("data", "output", "systems", "baseline", "baselines", "seeds", "beams"),
-    *("test_sets", "test_texts"),
+    *("test_sets", "test_texts", "same_content"),
     *("decoding", "evaluation", "corpus.directory", "corpus.mirror", "corpus.sample"),
     "tokenization.workers",
     *("training.device", "training.keep_epochs", "training.keep_last", "training.log_every"),
