@@ -42,6 +42,15 @@ OPPONENTS = (
     ("attention-50", "no-attention-50"),
     ("strong-no-attention-50", "no-attention-50"),
 )
+MEMORIES = (
+    ("fixed", "slots-1"),
+    ("1x512", "slots-1"),
+    ("8x64", "1x512"),
+    ("slots-8", "linear-8"),
+    ("slots-32", "linear-32"),
+    ("additive", "slots-32"),
+)
+"""Memories that are compared: the first minus the second."""
 EUROPARL = {
     "europarl-test": (
         "test",
@@ -581,6 +590,15 @@ def memory_page(files: Sequence[Packed], without: str, title: str) -> dict[str, 
         ]
         for name in names
     ]
+    apart = [
+        [
+            *pair,
+            text(bits[pair[0]] - bits[pair[1]], signed=True),
+            text(np.subtract(*(pools[longest].bleu(name) for name in pair)), signed=True),
+        ]
+        for pair in MEMORIES
+        if groups.keys() >= {*pair}
+    ]
     models = {name: groups[name][0].config["model"] for name in groups}
     series: dict[str, list[str]] = {}
     for name in names:
@@ -607,6 +625,8 @@ def memory_page(files: Sequence[Packed], without: str, title: str) -> dict[str, 
         "*Half-length*: source words at which known bits per reference piece, or BLEU, are half of "
         "those at 1-10 words; ∞: beyond the longest bucket.\n",
         markdown_table(["system", "numbers", *pools, "bits", "half-length, bits", "BLEU"], rows),
+        f"Differences, sources of {longest} words:\n",
+        markdown_table(["system", "minus", "bits", "BLEU"], apart),
         provenance(groups),
     ]
     figure = draw(

@@ -11,6 +11,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 RESULTS = README.partition("## Results")[2].partition("##")[0]
 ROWS = [line for line in RESULTS.split("\n") if line.startswith("|") and "](" in line]
 
+INTERVAL = re.compile(r"\[([+-]?\d+\.\d+),\s([+-]?\d+\.\d+)\]")  # whole numbers are rounded
+
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[2:30].strip())
 def test_a_row_of_results_is_in_its_table(row):
@@ -29,6 +31,20 @@ def test_the_gaps_below_the_figure_are_those_of_its_table():
     said = r"gains ([0-9.]+) BLEU above 30 words and\s([0-9.]+) up to 20"
     ((long, short),) = re.findall(said, README)
     assert re.search(rf"\+{short} \[.*\+{long} \[", gaps)
+
+
+def test_every_interval_of_the_study_is_in_one_of_its_tables():
+    pages = (ROOT / "docs/results/study").glob("*.md")
+    published = {
+        tuple(map(float, interval))
+        for page in pages
+        for interval in INTERVAL.findall(page.read_text(encoding="utf-8"))
+    }
+    assert published
+    study = (ROOT / "docs/study.md").read_text(encoding="utf-8")
+    found = [tuple(map(float, interval)) for interval in INTERVAL.findall(study)]
+    either_way = published | {(-high, -low) for low, high in published}  # a loss, or a gain
+    assert [interval for interval in found if interval not in either_way] == []
 
 
 def test_the_sentence_by_both_translators_is_the_median_of_its_length_on_the_page():
