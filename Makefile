@@ -32,8 +32,10 @@ study: $(STAMP) ## Train what docs/study.md reports, days of one core, and write
 	$(BIN)/python scripts/reproduce.py experiment=figure2 scale=cpu $(TEXT) system=attention-50 baseline=no-attention-50 same_content=true
 	$(BIN)/python scripts/reproduce.py experiment=opponent scale=cpu $(TEXT)
 	$(BIN)/python scripts/reproduce.py experiment=width
-	$(BIN)/python study/floors.py $(EUROPARL)/attention-50/seed-1/evaluations/test-beam5
-	$(BIN)/python study/packed.py $(EUROPARL)/*/seed-*/*/test-*beam5* outputs/slots/*/seed-*/evaluations/test-beam5
+	for text in test newstest2014; do \
+	  folder=$(EUROPARL)/attention-50/seed-1/evaluations/$$text-beam5; \
+	  test ! -d $$folder || $(BIN)/python study/floors.py $$folder || exit 1; done
+	$(BIN)/python study/packed.py $(EUROPARL)/*/seed-*/*/*beam5* outputs/slots/*/seed-*/evaluations/test-beam5
 	$(BIN)/python study/report.py
 
 docs: $(DOCS) ## Build the pages of docs/ into site/, and check their links
