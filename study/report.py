@@ -387,6 +387,22 @@ def contrast(
     return gaps[0], gaps[1], gaps[1] - gaps[0]
 
 
+def seed_by_seed(
+    groups: Groups, system: str, baseline: str, longest: int, score: Score
+) -> list[float]:
+    """The difference in differences of each seed that both have."""
+    seeds = ({one.record["seed"] for one in groups[name]} for name in (system, baseline))
+    found = []
+    for seed in sorted(set.intersection(*seeds)):
+        alone = {
+            name: own
+            for name, of in groups.items()
+            if (own := [one for one in of if one.record["seed"] in (seed, None)])
+        }
+        found.append(float(contrast(ends(alone, longest), system, baseline, score)[2][0]))
+    return found
+
+
 def above_chance(pool: Resampled, name: str) -> Samples:
     """chrF above that of an unrelated reference, as a share of what is above it, in percent."""
     chance = pool.chrf("unrelated")
@@ -412,7 +428,10 @@ def translation_page(
     for system, baseline in pairs:
         for measure, (longest, score) in measures.items():
             found = contrast(ends(groups, longest), system, baseline, score)
-            gaps.append([system, baseline, measure, *(text(of, signed=True) for of in found)])
+            each = ", ".join(
+                f"{of:+.1f}" for of in seed_by_seed(groups, system, baseline, longest, score)
+            )
+            gaps.append([system, baseline, measure, *(text(of, signed=True) for of in found), each])
     short, long = ends(groups)
     changes = []
     for name in models:
@@ -438,7 +457,9 @@ def translation_page(
             ),
         ),
         "The gap, and the difference in differences, long minus short:\n",
-        markdown_table(["system", "minus", "measure", "short", "long", "difference"], gaps),
+        markdown_table(
+            ["system", "minus", "measure", "short", "long", "difference", "of each seed"], gaps
+        ),
         "Tokens of the translations for each token of the references:\n",
         bucket_table(groups, models, lambda pool, name: text(pool.length(name), 2)),
         f"From short to long. *Level*: the interval lies within {MARGIN:g} BLEU of zero.\n",

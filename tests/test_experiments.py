@@ -58,7 +58,7 @@ def test_the_study_resumes_after_a_kill_and_ends_with_the_same_report(europarl, 
     text = Path(europarl[1].partition("=")[2])
     toy = [one for one in TOY if "encoder" not in one]
     toy += ["experiment=opponent", *europarl, "training.max_updates=12", "beams=[2]"]
-    toy.append("test_sets=[test]")
+    toy += ["test_sets=[test]", "seeds=[1]"]
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     whole.mkdir()
     cut.mkdir()
