@@ -28,7 +28,7 @@ dev: $(DEV) ## Add what tests and style checks need
 reproduce: $(STAMP) ## Train both systems on the embedded corpus; print BLEU by length, draw the figure
 	$(BIN)/python scripts/reproduce.py
 
-study: $(STAMP) ## Train what docs/study.md reports, days of one core, and write its pages; TEXT=corpus.directory=FOLDER reads Europarl there
+study: $(STAMP) ## Train what docs/study.md reports, a day of one core, and write its pages; TEXT=corpus.directory=FOLDER reads Europarl there
 	$(BIN)/python scripts/reproduce.py experiment=figure2 scale=cpu $(TEXT) system=attention-50 baseline=no-attention-50 same_content=true
 	$(BIN)/python scripts/reproduce.py experiment=opponent scale=cpu $(TEXT)
 	$(BIN)/python scripts/reproduce.py experiment=width

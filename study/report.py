@@ -139,8 +139,8 @@ class Resampled:
         return np.stack([weights @ columns(one)[self.members] for one in self.groups[name]])
 
     def over_seeds(self, values: Float[np.ndarray, "K R"]) -> Samples:
-        """The mean over seeds; each resample draws seeds, too."""
-        generator = np.random.default_rng([2, self.number])
+        """The mean over seeds; each resample draws seeds, too: the same ones for every pool."""
+        generator = np.random.default_rng(2)
         picked = generator.integers(len(values), size=values.shape)
         picked[:, 0] = range(len(values))
         return np.asarray(np.take_along_axis(values, picked, axis=0).mean(axis=0))
@@ -507,8 +507,11 @@ def amount_page(files: Sequence[Packed]) -> dict[str, bytes]:
         rows.append([passes, *scores, *(text(gap, signed=True) for gap in gaps[epoch]), *more])
         factors.append([passes, *(text(of, 2) for of in times)])
         if without in groups:
-            bits = [text(pool.bits(name, without), 2) for name in arms for pool in pools]
-            known.append([passes, *bits, text(half_length(groups, arms[0], bits_of(without)))])
+            known_bits = bits_of(without)
+            bits = [text(known_bits(pool, name), 2) for name in arms for pool in pools]
+            more_bits = contrast(pools, arms[1], arms[0], known_bits)[2]
+            half = half_length(groups, arms[0], known_bits)
+            known.append([passes, *bits, text(more_bits, 2, signed=True), text(half)])
     names = ("gap, short", "gap, long", "difference in differences")
     lines = [
         Line(name, look, list(gaps), [gap[part] for gap in gaps.values()])
@@ -524,7 +527,7 @@ def amount_page(files: Sequence[Packed]) -> dict[str, bytes]:
         "BLEU with attention divided by BLEU without it:\n",
         markdown_table(["passes", "short", "long", "long / short"], factors),
         "Known bits per reference piece, against the target-only system after as many passes:\n",
-        markdown_table([*header, "half-length without attention"], known),
+        markdown_table([*header, "difference", "half-length without attention"], known),
         provenance(by_system(states[max(gaps)])),
     ]
     figure = draw(
