@@ -296,9 +296,10 @@ def draw(
             axes.plot(
                 line.x, values, color=colour, linestyle=dash, marker=marker, label=line.name, lw=2
             )
-            for name, x, y in zip(line.notes, line.x, values, strict=False):
+            for number, (name, x, y) in enumerate(zip(line.notes, line.x, values, strict=False)):
                 place: dict[str, Any] = {"textcoords": "offset points", "va": "center_baseline"}
-                axes.annotate(name, (x, y), (8, 0), color=colour, fontsize=8, **place)
+                side, align = ((8, 0), "left") if number % 2 else ((-8, 0), "right")
+                axes.annotate(name, (x, y), side, color=colour, fontsize=8, ha=align, **place)
         if ticks is not None:
             axes.set_xticks(range(len(ticks)), [tick.replace("-", "–") for tick in ticks])
         if log:
@@ -739,7 +740,8 @@ def same_content_page(folders: Mapping[str, Sequence[Packed]]) -> dict[str, byte
         if len(systems) == 2:
             first, second = (changes[system][-1] for system in systems)
             between.append([case, text(first - second, signed=True)])
-    drawn = looks([folders[joined[0]][systems.index(s)].config for s in systems])
+    groups = by_system(folders[joined[0]])
+    drawn = looks([groups[system][0].config for system in systems])
     lines = [
         Line(system, look, [words[case] for case in joined], changes[system][: len(joined)])
         for system, look in zip(systems, drawn, strict=True)
@@ -755,7 +757,7 @@ def same_content_page(folders: Mapping[str, Sequence[Packed]]) -> dict[str, byte
         markdown_table(header, rows),
         f"Whole minus parts: {systems[0]} minus {systems[-1]}.\n",
         markdown_table(["source", "difference"], between),
-        provenance(by_system(folders[joined[0]])),
+        provenance(groups),
     ]
     figure = draw(
         "What joining sentences costs",
