@@ -305,7 +305,8 @@ def draw(
         if log:
             axes.set_xscale("log", base=2)
             places = sorted({x for line in lines for x in line.x})
-            axes.set_xticks(places, [f"{x:,.0f}" for x in places])
+            names = (f"{x:,.0f}" if x < 10_000 else f"{x / 1000:.0f}k" for x in places)
+            axes.set_xticks(places, [*names])
         if log == "both":
             axes.set_yscale("log", base=2)
             axes.yaxis.set_major_formatter("{x:,.0f}")
