@@ -63,6 +63,8 @@ def test_the_study_resumes_after_a_kill_and_ends_with_the_same_report(europarl, 
     whole.mkdir()
     cut.mkdir()
     printed = run(whole, "reproduce", *toy).stdout
+    assert "test · beam2, 12" in printed
+    assert "test · beam2 · epoch-1, 12" in printed
 
     best = cut / "outputs" / "figure2-cpu" / "attention-50" / "seed-1" / "checkpoints" / "best"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

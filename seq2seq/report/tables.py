@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
@@ -56,8 +57,13 @@ def escaped(text: str) -> str:
 
 
 def heading(comparison: Comparison) -> str:
-    """What was compared on what: ``grammar · test · beam5``, as far as the records say."""
-    parts = (comparison.corpus, comparison.test_set, comparison.search)
+    """What was compared on what: ``grammar · test · beam5``, as far as the records say.
+
+    The name of the checkpoints follows where an epoch was kept on the way: ``epoch-2``.
+    """
+    parts = [comparison.corpus, comparison.test_set, comparison.search]
+    states = {Path(str(one.record.get("checkpoint"))).name for one in comparison.evaluations}
+    parts += [state for state in states if state.startswith("epoch-") and len(states) == 1]
     return " · ".join(part for part in parts if part) or "test set"
 
 
