@@ -288,11 +288,11 @@ def _write_alignment(
 ) -> None:
     """Write alignment.json where the test set has gold links and the model attends."""
     path = evaluation.directory / ALIGNMENT
-    known = test_set.file.alignments if test_set.file else None
-    if known is None or not translator.model.attends:
+    gold_file = test_set.file.alignments if test_set.file else None
+    if gold_file is None or not translator.model.attends:
         path.unlink(missing_ok=True)
         return
-    key = {"identity": evaluation.record["identity"], "gold": content_digest(known)}
+    key = {"identity": evaluation.record["identity"], "gold": content_digest(gold_file)}
     try:
         if parse_object(path.read_bytes()).items() >= key.items():
             return
@@ -301,13 +301,13 @@ def _write_alignment(
     sources, references = evaluation.texts.sources, evaluation.texts.references
     pairs = list(zip(sources, references, strict=True))
     try:
-        gold = read_gold(known, pairs)
+        gold = read_gold(gold_file, pairs)
         links = reference_links(translator, sources, references, config.decoding.batch_size)
     except UserError as error:
         if config.gold is not None:
             raise
         path.unlink(missing_ok=True)
-        log.warning("The gold links %s are not scored: %s", known, error)
+        log.warning("The gold links %s are not scored: %s", gold_file, error)
         return
     content = score_alignment(links, pairs, gold)
     write_json(path, {**key, **content})
