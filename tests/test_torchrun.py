@@ -60,6 +60,7 @@ def test_training_stopped_and_killed_ends_after_the_same_command(tmp_path):
     os.kill(first_process(killed), signal.SIGKILL)
     _, log = killed.communicate(timeout=120)
     assert killed.returncode == 1
+    print(log)
     assert log.count("error: Another process of this training has ended") == 1
     assert "Traceback" not in log.partition("Sending process")[0].partition("failed (exit")[0]
 

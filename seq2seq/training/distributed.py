@@ -4,6 +4,7 @@ import contextlib
 import functools
 import logging
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TypeVar
@@ -137,6 +138,8 @@ def claim_report() -> bool:
     """Be the process that reports why training failed; False where another one is already."""
     if process_count() == 1:
         return True
+    # torchrun sends SIGTERM to all others as soon as one has ended; the report comes first.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     rank = os.environ["RANK"]
     try:
         return _store().compare_set("reporter", "", rank) == rank.encode()
