@@ -106,7 +106,7 @@ class Predicate(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What a complement must heed."""
+    """What a complement depends on."""
 
     subject: str
     clause: bool
