@@ -1,4 +1,4 @@
-"""Walk through worked examples of attention, array by array, or through a trained model."""
+"""Show how a trained model translates a sentence, word by word, in numbers."""
 
 from cli import launch
 
@@ -6,8 +6,8 @@ from seq2seq.config import ExplainConfig
 
 
 def main(config: ExplainConfig) -> None:
-    """Print every step; the pictures lie in the folder that the last line names."""
-    from seq2seq.explain.explain import explain
+    """Print every step; the last line names the picture of the attention."""
+    from seq2seq.report.explain import explain
 
     print(explain(config))
 

@@ -16,6 +16,7 @@ GIVEN = {
     "translate": ["checkpoint=x"],
     "evaluate": ["checkpoint=x"],
     "compare": ["evaluations=[x,y]"],
+    "explain": ["checkpoint=x", "text=y"],
 }
 EXPERIMENTS = sorted(path.stem for path in (CONFIGS / "experiment").glob("*.yaml"))
 DATACLASSES = {

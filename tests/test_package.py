@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.mark.parametrize(
     ("module", "absent"),
-    [("seq2seq", {"torch", "hydra", "numpy"}), ("seq2seq.explain.explain", {"torch"})],
+    [("seq2seq", {"torch", "hydra", "numpy"}), ("seq2seq.config", {"torch", "numpy"})],
 )
 def test_the_import_is_cheap(module, absent):
     code = f"import sys, {module}; print({absent} & set(sys.modules))"
@@ -83,8 +83,8 @@ def test_the_installed_command_runs_each_script(installed, tmp_path):
     for script in {path.stem for path in (ROOT / "scripts").glob("*.py")} - {"cli"}:
         assert f"\n  {script} " in overview
     assert "\nmodel: base, small\n" in seq2seq("train", "--help").stdout
-    seq2seq("explain", "examples=[dot]", "output=pictures")
-    assert [path.name for path in tmp_path.iterdir()] == ["pictures"]
+    assert seq2seq("prepare", "experiment=smoke").stdout.startswith("train: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
     refused = seq2seq("trian")
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
 

@@ -1,25 +1,26 @@
-"""A trained model, step by step: query, scores, weights, context and probabilities of each word."""
+"""The stage ``explain``: a trained model word by word, in its own numbers."""
 
 import textwrap
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seq2seq.config import DecodingConfig
+from seq2seq.config import DecodingConfig, ExplainConfig
 from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
 from seq2seq.decoding.decoder_session import ban_pieces, length_caps
 from seq2seq.decoding.translator import Translator
 from seq2seq.drawing import map_figure, render, short
 from seq2seq.errors import UserError
-from seq2seq.explain.example import UNIT, WIDTH, Step
 from seq2seq.files import write_whole
 from seq2seq.model.encoder import Source
 from seq2seq.model.translation import TranslationModel
+
+WIDTH = 100
+"""Characters of a line; a table that is wider continues below itself."""
 
 
 class WatchedSource(Source):
@@ -72,16 +73,16 @@ def greedy_steps(model: TranslationModel, ids: list[int]) -> list[WordStep]:
     return steps
 
 
-def explain_model(checkpoint: str, text: str, output: Path) -> str:
-    """The steps in which the model translates ``text``; draws its attention into ``output``.
+def explain(config: ExplainConfig) -> str:
+    """The steps in which a model translates ``config.text``; draws its attention.
 
     Raises:
-        UserError: there is no such checkpoint, or no word in ``text``.
+        UserError: there is no such checkpoint, or no word in the text.
     """
-    translator = Translator.load(checkpoint, "cpu", "fp32")
+    translator, output = Translator.load(config.checkpoint, "cpu", "fp32"), Path(config.output)
     model = translator.model.eval()
     assert isinstance(model, TranslationModel)  # of one checkpoint
-    pieces = translator.read(text)
+    pieces = translator.read(config.text)
     if not pieces:
         raise UserError('text has no words; give a sentence, such as text="the dog sleeps".')
     steps = greedy_steps(model, [*translator.source.vocabulary.encode(pieces), EOS])
@@ -97,6 +98,7 @@ def explain_model(checkpoint: str, text: str, output: Path) -> str:
     if not weights:
         return "\n".join([*lines, "", "This model has no attention: there are no weights to draw."])
     draw = partial(map_figure, source, written, weights, "Greedy search, piece by piece")
+    output.mkdir(parents=True, exist_ok=True)
     for form, content in render(draw).items():
         write_whole(output / f"attention.{form}", content)
     return "\n".join([*lines, "", f"The weights are drawn in {output / 'attention.png'}."])
@@ -105,16 +107,27 @@ def explain_model(checkpoint: str, text: str, output: Path) -> str:
 def _step_lines(step: WordStep, source: list[str], target: list[str]) -> list[str]:
     """Its numbers, in lines of at most :data:`WIDTH` characters."""
     known = {"score": step.scores, "weight": step.weights}
-    rows = {name: numbers.numpy() for name, numbers in known.items() if numbers is not None}
-    table = []
-    if rows:
-        values = np.stack(list(rows.values()))
-        table = [Step("", "", "", values, list(rows), source, 3, UNIT).table()]
+    rows = {name: numbers.tolist() for name, numbers in known.items() if numbers is not None}
     best = step.probabilities.argsort(descending=True)[:5].tolist()
     likely = "  ".join(f"{target[piece]} {step.probabilities[piece]:.3f}" for piece in best)
-    lines = [_vector("query", step.query), *table, _vector("context", step.context)]
+    lines = [_vector("query", step.query), *_table(rows, source), _vector("context", step.context)]
     lines.append(textwrap.fill(f"  probabilities: {likely}", WIDTH, subsequent_indent="  "))
     return [*lines, f"  writes {target[step.chosen]}"]
+
+
+def _table(rows: dict[str, list[float]], columns: list[str]) -> list[str]:
+    """A line for each row, its name first; columns that do not fit follow in another block."""
+    texts = {"": columns} | {
+        name: [f"{number:.3f}" for number in numbers] for name, numbers in rows.items()
+    }
+    margin = max(map(len, texts))
+    cell = 2 + max(len(text) for row in texts.values() for text in row)
+    together = max(1, (WIDTH - 2 - margin) // cell)
+    return [
+        f"  {name:<{margin}}" + "".join(f"{text:>{cell}}" for text in row[start : start + together])
+        for start in range(0, len(columns) if rows else 0, together)
+        for name, row in texts.items()
+    ]
 
 
 def _vector(name: str, numbers: Float[Tensor, "N"]) -> str:

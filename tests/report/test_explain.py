@@ -10,8 +10,7 @@ from tiny_translator import SENTENCES, save_tiny, tiny_translator
 from seq2seq.config import DecodingConfig, ExplainConfig
 from seq2seq.data.vocabulary import BOS, EOS
 from seq2seq.errors import UserError
-from seq2seq.explain.explain import explain
-from seq2seq.explain.trained_model import greedy_steps
+from seq2seq.report.explain import explain, greedy_steps
 
 SCORED = ("additive", "coverage", "scaled_dot", "location")
 KINDS = (*SCORED, "local_p", "local_m", "uniform", "fixed")
@@ -85,7 +84,7 @@ def test_the_text_has_the_numbers_of_every_step_and_the_map_is_drawn(tmp_path, k
 
 @pytest.mark.parametrize(
     ("checkpoint", "text", "key"),
-    [("model", None, "text"), ("model", " ", "text"), ("nowhere", "a", "nowhere")],
+    [("model", "", "text"), ("model", " ", "text"), ("nowhere", "a", "nowhere")],
 )
 def test_bad_input_is_refused(tmp_path, monkeypatch, checkpoint, text, key):
     monkeypatch.chdir(tmp_path)
