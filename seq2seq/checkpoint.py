@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import torch
 from jaxtyping import UInt8
@@ -24,7 +24,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from seq2seq.config import ExperimentConfig, from_json
+from seq2seq.config import ExperimentConfig, Natural, between, from_json, read_json
 from seq2seq.data.tokenization import TextCodec
 from seq2seq.errors import UserError
 from seq2seq.files import file_digest, read_object, replacing_folder, write_json
@@ -45,6 +45,58 @@ OPTIMIZER_STATE = {
 REMEDY = "copy the folder again, or use another one"
 
 
+@dataclass
+class Progress:
+    """How far training has come; all of it is in every checkpoint."""
+
+    update: Natural = 0
+    """Updates made, skipped ones included."""
+    epoch: Natural = 0
+    """Epochs completed."""
+    position: Natural = 0
+    """Updates made in the current epoch."""
+    best_metric: float | None = None
+    """Best dev loss or BLEU so far; None before the first validation."""
+    best_update: Natural = 0
+    """The update that reached it."""
+    validated_update: Natural = 0
+    """The update of the latest validation."""
+    stale: Natural = 0
+    """Validations since the best."""
+    nonfinite: Natural = 0
+    """Updates that were skipped because their loss or gradient was not finite."""
+    seconds: Annotated[float, between(0)] = 0.0
+    """Wall time spent training, validations included."""
+    target_tokens: Natural = 0
+    """Target tokens trained on, ends of sentence included."""
+
+    def __post_init__(self) -> None:
+        if max(self.best_update, self.validated_update) > self.update:
+            raise UserError(f"best_update or validated_update is beyond update={self.update}.")
+
+
+def _logged(key: str, row: list[float]) -> None:
+    """The rule that numbers are a likelihood, a gradient's norm, and the tokens of an update."""
+    if len(row) != 3 or row[2] < 1:
+        raise UserError(f"{key}={row} are not the numbers of an update.")
+
+
+class MetricsState(TypedDict):
+    """The updates since the last log line."""
+
+    nonfinite: Natural
+    finite: list[Annotated[list[float], _logged]]
+
+
+class TrainingState(TypedDict, total=False):
+    """What ``state.json`` holds, checked as it is read; further keys are left as they are."""
+
+    progress: Progress
+    learning_rate: dict[str, Annotated[float, between(0)]]
+    metrics: MetricsState
+    conditions: dict[str, str]
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """What :func:`load_checkpoint` found."""
@@ -54,8 +106,8 @@ class Checkpoint:
     """On the device asked for, in training mode like any new module."""
     source: TextCodec
     target: TextCodec
-    state: dict[str, Any]
-    """What the trainer gave :func:`save_checkpoint`, as it comes back from JSON."""
+    state: TrainingState
+    """What the trainer gave :func:`save_checkpoint`."""
     rng: dict[str, Tensor]
     """For :func:`restore_rng`; empty when none was saved."""
     directory: Path
@@ -136,9 +188,11 @@ def find_checkpoint(path: Path) -> Path:
     Raises:
         UserError: there is none, or the best has lost its manifest: no other is taken for it.
     """
+    path = path.expanduser()
+    path = path if path.name.strip(".") else path.resolve()  # a name, not "." or ".."
     best = path / "checkpoints" / "best"
     for folder in (path, best, *newest_checkpoints(path)):
-        for found in (folder, folder.with_name(f"{folder.name}.old")):  # see replacing_folder
+        for found in (folder, folder.parent / f"{folder.name}.old"):  # see replacing_folder
             if has_manifest(found):
                 return found
         if folder == best and best.exists():
@@ -172,7 +226,7 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
         _load_model(config, source, target, folder).to(device),
         source,
         target,
-        state=read_object(folder / "state.json", REMEDY),
+        state=read_json(folder / "state.json", TrainingState, REMEDY),
         rng=_read_tensors(folder / RNG) if RNG in names else {},
         directory=folder,
         sha256=file_digest(folder / MANIFEST),

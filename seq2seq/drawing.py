@@ -76,7 +76,8 @@ def looks(configs: Sequence[Mapping[str, Any] | None]) -> list[Look]:
     those that differ in nothing else have the same hue.
     """
     settings = [flatten(dict(config or {})) for config in configs]
-    words = [one.get("corpus.train_max_words") or math.inf for one in settings]
+    limits_found = [one.get("corpus.train_max_words") for one in settings]
+    words = [limit if isinstance(limit, int) else math.inf for limit in limits_found]
     limits = sorted(set(words), reverse=True)
     found: list[Look] = []
     earlier: Counter[tuple[bool, float]] = Counter()

@@ -7,9 +7,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import torch
+
+from seq2seq.config import read_json
 
 PACKAGES = (
     "seq2seq",
@@ -25,6 +27,45 @@ WHEREABOUTS = re.compile(
     r"\+*(data|output|directory|peers_python|test_texts(\.[^=]+)?|corpus\.(directory|mirror))="
 )
 """Settings that say where files lie; a published command leaves their values out."""
+
+
+class Record(TypedDict, total=False):
+    """What run.json says of a training, or scores.json of translations: the keys that are read."""
+
+    experiment: str | None
+    system: str
+    seed: int | None
+    status: str
+    reason: str | None
+    precision: str | None
+    progress: dict[str, float | None] | None
+    parameters: dict[str, int]
+    training_pairs: int
+    data_sha256: dict[str, str]
+    command: list[str]
+    git_commit: str | None
+    git_modified: bool | None
+    earlier_commits: list[str]
+    hardware: dict[str, str]
+    corpus: str | None
+    test_set: str
+    search: str
+    checkpoint: str
+    training: "Record | None"
+    members: "list[Record]"
+    """Of several models as one, a record of each."""
+    maps: list[int]
+    identity: dict[str, Any]
+    config: dict[str, Any] | None
+
+
+def read_record(run: Path, remedy: str) -> dict[str, Any]:
+    """The run.json of a run folder, checked; empty where there is none.
+
+    UserError, which ends in ``remedy``, for a damaged one.
+    """
+    path = run / "run.json"
+    return {**read_json(path, Record, remedy)} if path.is_file() else {}
 
 
 def environment_record(device: torch.device) -> dict[str, Any]:

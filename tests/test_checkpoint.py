@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from small_checkpoint import (
 
 from seq2seq import checkpoint as checkpoint_module
 from seq2seq.checkpoint import (
+    Progress,
     capture_rng,
     find_checkpoint,
     load_checkpoint,
@@ -170,6 +172,61 @@ def test_parts_that_do_not_fit_together_are_refused(whole, tmp_path, file, chang
     reseal(folder)
     with pytest.raises(UserError, match=named):
         load_all(folder)
+
+
+@pytest.mark.parametrize(
+    ("group", "key", "value"),
+    [
+        ("progress", "epoch", -1),
+        ("progress", "update", -5),
+        ("progress", "update", 3),  # the best one is later
+        ("progress", "best_metric", "x"),
+        ("progress", "seconds", -1.0),
+        ("progress", "seconds", 10**400),
+        ("progress", "surprise", 1),
+        ("learning_rate", "plateau_factor", "x"),
+        ("learning_rate", "plateau_factor", -1),
+        ("metrics", "nonfinite", -1),
+        ("metrics", "finite", "x"),
+        ("metrics", "finite", [[1.0, 2.0]]),
+        ("metrics", "finite", [[1.0, 2.0, 0]]),
+        ("conditions", "threads", 2),
+    ],
+)
+def test_a_state_out_of_range_is_refused(whole, tmp_path, group, key, value):
+    folder = Path(shutil.copytree(whole, tmp_path / "best"))
+    state = {
+        "progress": asdict(Progress(update=9, best_update=5, validated_update=9)),
+        "learning_rate": {"plateau_factor": 0.5, "stale": 1},
+        "metrics": {"nonfinite": 0, "finite": [[1.0, 2.0, 3]]},
+        "conditions": {"threads": "2"},
+    }
+    (folder / "state.json").write_text(json.dumps(state))
+    reseal(folder)
+    assert load_checkpoint(folder, CPU).state["progress"].update == 9
+    state[group][key] = value
+    (folder / "state.json").write_text(json.dumps(state))
+    reseal(folder)
+    with pytest.raises(UserError, match=r"state\.json is damaged \(.*" + key):
+        load_checkpoint(folder, CPU)
+
+
+def test_a_checkpoint_may_be_where_one_stands(whole, tmp_path, monkeypatch):
+    inside = tmp_path / "checkpoints" / "best" / "deeper"
+    shutil.copytree(whole, inside.parent)
+    inside.mkdir()
+    for place, name in ((tmp_path, "."), (inside.parent, "."), (inside, "..")):
+        monkeypatch.chdir(place)
+        assert find_checkpoint(Path(name)).resolve() == inside.parent
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert find_checkpoint(Path("~")) == inside.parent
+    with pytest.raises(UserError, match="no checkpoint at /"):
+        find_checkpoint(Path("/"))
+
+
+def test_all_files_of_a_checkpoint_may_be_read_by_whoever_may_read_one(whole):
+    """Also those that a library writes first under another name, for their owner alone."""
+    assert len({path.stat().st_mode for path in whole.iterdir()}) == 1
 
 
 def test_the_optimizer_of_another_kind_or_model_is_refused(whole, tmp_path):

@@ -4,6 +4,9 @@ Hydra fills these from ``configs/``; a checkpoint keeps them as JSON. A module i
 group only.
 """
 
+from seq2seq.config.checks import Natural as Natural
+from seq2seq.config.checks import between as between
+from seq2seq.config.checks import check as check
 from seq2seq.config.checks import nearest as nearest
 from seq2seq.config.checks import nearest_keys as nearest_keys
 from seq2seq.config.checks import require_choice as require_choice
@@ -23,7 +26,7 @@ from seq2seq.config.model import EncoderConfig as EncoderConfig
 from seq2seq.config.model import ModelConfig as ModelConfig
 from seq2seq.config.serialization import flatten as flatten
 from seq2seq.config.serialization import from_json as from_json
-from seq2seq.config.stages import EXAMPLES as EXAMPLES
+from seq2seq.config.serialization import read_json as read_json
 from seq2seq.config.stages import CompareConfig as CompareConfig
 from seq2seq.config.stages import DecodingConfig as DecodingConfig
 from seq2seq.config.stages import EvaluateConfig as EvaluateConfig

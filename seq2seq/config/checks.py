@@ -1,11 +1,14 @@
 """What a setting's type says of its values, checked whenever a group of settings is built."""
 
 import difflib
+import os
+import re
+import sys
 import types
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from reprlib import repr as shortened
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from seq2seq.errors import UserError
 
@@ -69,8 +72,9 @@ def require_range(key: str, value: float, low: float, high: float = float("inf")
         raise UserError(f"{key}={value} is out of range; it must be {bounds}.")
 
 
-Rule = Callable[[str, Any], None]
-"""Raises UserError for a key and its value; it stands in ``Annotated``."""
+Rule = Callable[[str, Any], Any]
+"""Raises UserError for a key and its value; returns what to use instead of the value, if anything.
+It stands in ``Annotated``."""
 
 
 def one_of(*choices: str) -> Rule:
@@ -95,29 +99,111 @@ def rising(key: str, values: Sequence[int]) -> None:
         raise UserError(f"{key}={list(values)} must be rising numbers, such as [10, 20, 30].")
 
 
+def file_name(key: str, value: str) -> None:
+    """The rule that a text is a part of the names of files: no slash, no leading full stop."""
+    if not re.fullmatch(r"[\w+-][\w.+-]*", value):
+        raise UserError(
+            f"{key}={value} may hold only letters, digits and _ . + - (no full stop at its start)."
+        )
+
+
+def place(key: str, value: str) -> str:
+    """The rule that a text is the path of a file or folder, in which ``~`` is the home folder."""
+    if not value:
+        raise UserError(f"{key} is empty; give a path, such as {key}=my/folder.")
+    return os.path.expanduser(value)  # noqa: PTH111
+
+
 Natural = Annotated[int, between(0)]
 Count = Annotated[int, between(1)]
 Device = Annotated[str, one_of("auto", "cpu", "cuda")]
 Precision = Annotated[str, one_of("auto", "fp32", "bf16")]
+Place = Annotated[str, place]
+FileName = Annotated[str, file_name]
 
 
-def check(key: str, value: Any, hint: Any) -> None:
-    """Refuse a ``value`` that is not of type ``hint``, or breaks a rule in its ``Annotated``."""
-    kind, arguments = get_origin(hint) or hint, get_args(hint)
+def check(key: str, value: Any, hint: Any) -> Any:
+    """Return ``value``, as the rules in ``Annotated`` change it, or refuse what is not a ``hint``.
+
+    JSON becomes dataclasses where ``hint`` names one. Of a TypedDict the keys that it names are
+    checked, and others are left alone.
+    """
+    kind: Any = get_origin(hint) or hint
+    arguments, prefix = get_args(hint), f"{key}." if key else ""
     if kind is Annotated:
-        check(key, value, arguments[0])
+        value = check(key, value, arguments[0])
         for rule in arguments[1:]:
-            rule(key, value)
-    elif kind in (types.UnionType, Union):  # X | None
-        if value is not None:
-            check(key, value, arguments[0])
-    elif kind is not Any:
-        fits = isinstance(value, (int, float) if kind is float else kind)
-        if not fits or (isinstance(value, bool) and kind is not bool):
-            raise UserError(f"{key}={shortened(value)} is not of type {kind.__name__}.")
-        if kind in (list, dict):
-            for item in value.values() if kind is dict else value:
-                check(key, item, arguments[-1])
+            instead = rule(key, value)
+            value = value if instead is None else instead
+        return value
+    if kind in (types.UnionType, Union):  # X | None
+        return None if value is None else check(key, value, arguments[0])
+    if kind is Any:
+        return value
+    if is_dataclass(kind):
+        made = isinstance(value, hint)
+        return value if made else build(hint, value, prefix)
+    if is_typeddict(kind):
+        _require_printable(key, value)
+        known = get_type_hints(kind, include_extras=True)
+        group = dict.fromkeys(kind.__required_keys__) | check(key, value, dict)
+        return {k: check(prefix + k, v, known.get(k, Any)) for k, v in group.items()}
+    fits = isinstance(value, (int, float) if kind is float else kind)
+    if not fits or (isinstance(value, bool) and kind is not bool):
+        raise UserError(f"{key}={shortened(value)} is not of type {kind.__name__}.")
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        raise UserError(f"{key}={shortened(value)} is out of the range of numbers.")
+    floats = arguments == (float,) and {*map(type, value)} == {float}  # often many, and all fit
+    if kind is list and arguments and not floats:
+        return [check(key, item, arguments[-1]) for item in value]
+    if kind is dict and arguments:
+        return {
+            check(key, name, arguments[0]): check(f"{prefix}{name}", item, arguments[1])
+            for name, item in value.items()
+        }
+    return value
+
+
+def _require_printable(key: str, value: Any) -> None:
+    """Refuse characters that would command a terminal, in any text of a setting or a record."""
+    if isinstance(value, str) and re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", value):
+        raise UserError(f"{key}={shortened(value)} holds control characters; leave them out.")
+    for name, part in value.items() if isinstance(value, dict) else ():
+        _require_printable(key or "a key", name)
+        _require_printable(f"{key}.{name}" if key else name, part)
+    for part in value if isinstance(value, list) else ():
+        _require_printable(key, part)
+
+
+def build(schema: type, data: Any, prefix: str = "") -> Any:
+    """A dataclass from ``dataclasses.asdict`` of it; ``prefix`` begins the keys in messages.
+
+    Of a schema with ``kinds``, the setting ``kind`` says which of its subclasses it is.
+    """
+    if not isinstance(data, dict):
+        raise UserError(f"{prefix[:-1] or 'config'}={shortened(data)} is not a group of settings.")
+    if kinds := vars(schema).get("kinds"):
+        require_choice(f"{prefix}kind", str(data.get("kind")), kinds)
+        schema = kinds[str(data["kind"])]
+    hints = get_type_hints(schema, include_extras=True)
+    for key in data:
+        if key not in hints:
+            near = nearest_keys(f"{prefix}{key}", _names(schema, prefix))
+            raise UserError(f"{prefix}{key!s:.40} is not a config key; nearest valid: {near}.")
+    for field in fields(schema):
+        if field.name not in data and field.default is field.default_factory:  # neither is given
+            raise UserError(f"{prefix}{field.name} is missing.")
+    return schema(**{key: check(f"{prefix}{key}", data[key], hints[key]) for key in data})
+
+
+def _names(schema: type, prefix: str) -> list[str]:
+    """Of all its settings and groups of settings, those within groups too."""
+    names = []
+    for key, hint in get_type_hints(schema).items():
+        names.append(f"{prefix}{key}")
+        if isinstance(hint, type) and is_dataclass(hint):
+            names += _names(hint, f"{prefix}{key}.")
+    return names
 
 
 @dataclass(kw_only=True)
@@ -127,4 +213,6 @@ class Settings:
     def __post_init__(self) -> None:
         """Raise UserError for a value that is not valid."""
         for key, hint in get_type_hints(type(self), include_extras=True).items():
-            check(key, getattr(self, key), hint)
+            value = check(key, getattr(self, key), hint)
+            _require_printable(key, value)
+            setattr(self, key, value)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from seq2seq.config.checks import Count, Settings, between, one_of
+from seq2seq.config.checks import Count, FileName, Place, Settings, between, one_of
 from seq2seq.errors import UserError
 
 
@@ -11,13 +11,14 @@ from seq2seq.errors import UserError
 class CorpusConfig(Settings):
     """Where parallel text comes from; one subclass per kind of corpus."""
 
+    kinds = dict[str, type["CorpusConfig"]]()  # noqa: RUF012 - filled below
     kind: str
     """grammar | multi30k | europarl | mtdata | files."""
-    source: str
+    source: FileName
     """Language code of the source side."""
-    target: str
+    target: FileName
     """Language code of the target side."""
-    directory: str | None = None
+    directory: Place | None = None
     """Folder that already holds the corpus files (plain, .gz or .xz); nothing is downloaded."""
     mirror: str | None = None
     """Base URL (http, https or file) to download from instead of the public one."""
@@ -91,11 +92,11 @@ class MtdataCorpus(CleanedCorpus):
     """Public datasets of Statmt, OPUS, TED and others, by their ids in the package mtdata."""
 
     kind: str = "mtdata"
-    train: list[str] = field(default_factory=list)
+    train: list[FileName] = field(default_factory=list)
     """Ids such as Statmt-europarl-10-deu-eng; ``mtdata list -id -l de-en`` prints all of a pair."""
-    valid: list[str] = field(default_factory=list)
+    valid: list[FileName] = field(default_factory=list)
     """Ids of validation text, taken as it is; empty to take valid_pairs from the training text."""
-    test: list[str] = field(default_factory=list)
+    test: list[FileName] = field(default_factory=list)
     """Ids of test sets, taken as they are, each ``test_<id>``; empty to take test_pairs."""
 
 
@@ -111,7 +112,8 @@ class FilesCorpus(CorpusConfig):
     """Test pairs to take from the training text, for text without a test file."""
 
 
-CORPORA: dict[str, type[CorpusConfig]] = {
+CORPORA = CorpusConfig.kinds
+CORPORA |= {
     "grammar": GrammarCorpus,
     "multi30k": Multi30kCorpus,
     "europarl": EuroparlCorpus,

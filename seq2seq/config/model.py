@@ -1,6 +1,6 @@
 """The shape of the translation model."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from seq2seq.config.checks import Settings, between, one_of
@@ -125,6 +125,14 @@ class ModelConfig(Settings):
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     attention: AttentionConfig = field(default_factory=AttentionConfig)
     decoder: DecoderConfig = field(default_factory=DecoderConfig)
+
+    @property
+    def shape(self) -> "ModelConfig":
+        """Without what only training reads: equal where weights may be averaged."""
+        decoder = replace(self.decoder, recurrence="fast")
+        return replace(
+            self, decoder=decoder, dropout=0.0, embedding_dropout=0.0, initialization="uniform"
+        )
 
     def __post_init__(self) -> None:
         super().__post_init__()

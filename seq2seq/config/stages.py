@@ -1,4 +1,4 @@
-"""How translations are searched for and scored, and and the settings that each script reads."""
+"""Settings of decoding, of scoring, and of each script."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,6 +8,7 @@ from seq2seq.config.checks import (
     Count,
     Device,
     Natural,
+    Place,
     Precision,
     Settings,
     between,
@@ -21,13 +22,9 @@ from seq2seq.config.model import ATTENTION_KINDS, ModelConfig
 from seq2seq.config.training import TrainingConfig
 from seq2seq.errors import UserError
 
-EXAMPLES = (
-    "additive", "output_word", "decoding", "dot", "local", "hard_soft", "scaled_dot",
-    "softmax_axis", "multi_head",
-)  # fmt: skip
-"""What ``explain`` can walk through."""
 SYSTEM_GROUPS = ("corpus", "tokenization", "model", "training", "seeds")
 """What the systems of an experiment may differ in; searched and scored they are alike."""
+Beam = Annotated[int, between(1, 10_000)]
 SEARCH_NAMES = {
     "length_penalty": "length-penalty",
     "max_ratio": "ratio",
@@ -43,9 +40,9 @@ SAMPLING_NAMES = {"temperature": "temperature", "top_k": "top-k", "top_p": "top-
 class DecodingConfig(Settings):
     """How a trained model searches for a translation."""
 
-    beam: Count = 5
+    beam: Beam = 5
     """Hypotheses kept per sentence; 1 is greedy search."""
-    n_best: Count = 1
+    n_best: Beam = 1
     """Hypotheses returned per sentence, best first; at most ``beam``, and fewer where fewer end."""
     length_penalty: Annotated[float, between(0)] = 1.0
     """Rank by log-probability / length ** length_penalty: 0 for none, 1 for the mean per piece."""
@@ -53,7 +50,7 @@ class DecodingConfig(Settings):
     """Sentences searched together; changes speed only."""
     max_ratio: Annotated[float, between(0, 1000)] = 2.0
     """A hypothesis ends at max_ratio x source pieces + max_extra pieces."""
-    max_extra: Count = 10
+    max_extra: Annotated[int, between(1, 1_000_000)] = 10
     """Pieces added to that limit: see max_ratio."""
     forbid_unknown: bool = False
     """Never write ``<unk>``."""
@@ -104,7 +101,7 @@ class EvaluationConfig(Settings):
         default_factory=lambda: [10, 20, 30, 40, 50, 60]
     )
     """Upper edges of the length buckets in source words; the last bucket is open."""
-    bootstrap: Annotated[int, between(100)] = 1_000
+    bootstrap: Annotated[int, between(100, 1_000_000)] = 1_000
     """Bootstrap resamples for intervals and paired tests."""
     seed: Natural = 12_345
     """Seed of the resampling."""
@@ -141,17 +138,17 @@ class ExperimentConfig(Settings):
     """Seed of initialisation, batch order and dropout."""
     seeds: Annotated[list[Natural], distinct] = field(default_factory=lambda: [1])
     """``reproduce`` trains each system with each of these, unless the system has its own."""
-    beams: Annotated[list[Count], distinct] = field(default_factory=lambda: [1, 5])
+    beams: Annotated[list[Beam], distinct] = field(default_factory=lambda: [1, 5])
     """``reproduce`` evaluates with each of these beam widths; each gets its table and figure."""
     test_sets: list[str] | None = None
     """Which test sets ``reproduce`` takes, as for ``evaluate``."""
-    test_texts: dict[str, str] = field(default_factory=dict)
+    test_texts: dict[str, Place] = field(default_factory=dict)
     """More test sets for ``reproduce``, as for ``evaluate``."""
     same_content: bool = False
     """``reproduce`` also joins and cuts test sentences, as ``evaluate``."""
-    data: str = "data"
+    data: Place = "data"
     """Folder for corpora and encoded text."""
-    output: str = "outputs"
+    output: Place = "outputs"
     """Folder for runs: ``<output>/<name>/<system>/seed-<seed>``."""
 
     def __post_init__(self) -> None:
@@ -175,10 +172,10 @@ class ExperimentConfig(Settings):
 class TranslatorSettings(Settings):
     """What translate and evaluate share: the models, and what they run on."""
 
-    checkpoint: str | None
+    checkpoint: Place | None
     """Checkpoint folder, or a run folder (its best checkpoint is taken)."""
     decoding: DecodingConfig
-    more_checkpoints: list[str] = field(default_factory=list)
+    more_checkpoints: list[Place] = field(default_factory=list)
     """Other checkpoints to translate with, as an ensemble; their vocabularies must be the same."""
     average: bool = False
     """Not an ensemble, but one model with their mean weights; for checkpoints of one training."""
@@ -197,15 +194,15 @@ class TranslatorSettings(Settings):
 class TranslateConfig(TranslatorSettings):
     """``translate``: a text file through a checkpoint."""
 
-    checkpoint: str
-    input: str = "-"
+    checkpoint: Place
+    input: Place = "-"
     """Text file, one sentence a line; - for standard input."""
-    hypotheses: str | None = "-"
+    hypotheses: Place | None = "-"
     """File to write, one line per input line; - for standard output, null for none."""
-    n_best_list: str | None = None
+    n_best_list: Place | None = None
     """File for the ``decoding.n_best`` hypotheses of each line, in Moses' format without features:
     ``line number from 0 ||| text ||| score``; - for standard output."""
-    alignments: str | None = None
+    alignments: Place | None = None
     """File for the word links of the best hypotheses in Pharaoh's format, ``source-target`` from 0;
     - for standard output. Each target word is linked to the source word that it looked at most, so
     the model must have attention, and not Moses' words. A line cut into others has no links."""
@@ -228,39 +225,39 @@ class TranslateConfig(TranslatorSettings):
 class EvaluateConfig(TranslatorSettings):
     """``evaluate``: translations of a test set, a checkpoint's or a file's, scored by length."""
 
-    checkpoint: str | None = None
+    checkpoint: Place | None = None
     evaluation: EvaluationConfig
-    beams: Annotated[list[Count], distinct] | None = None
+    beams: Annotated[list[Beam], distinct] | None = None
     """Search with each of these beam widths, 1 being greedy; null for ``decoding.beam`` alone."""
     no_unk: bool = False
     """Search once more without ``<unk>``, for both columns of Bahdanau et al. 2014, Table 1."""
-    hypotheses: str | None = None
+    hypotheses: Place | None = None
     """Translations to score without a model, one per line of ``source``; instead of checkpoint."""
     system: str | None = None
     """Name of the system that wrote ``hypotheses``."""
     test_sets: list[str] | None = None
     """Test sets of the corpus that the model was trained on, or of sacreBLEU, such as wmt14; null
     for all of the corpus, [] for none."""
-    test_texts: dict[str, str] = field(default_factory=dict)
+    test_texts: dict[str, Place] = field(default_factory=dict)
     """More test sets: name -> path of its two files without the language codes at their ends:
     newstest2014: texts/newstest2014 for texts/newstest2014.en and texts/newstest2014.fr."""
     same_content: bool = False
     """Also join short sentences of each test set, and cut long ones, and translate both whole and
     in parts: does a sentence fail because of its length, or because of what it says?"""
-    directory: str | None = None
+    directory: Place | None = None
     """Where the corpus's files are now; null for where they were in training."""
-    source: str | None = None
+    source: Place | None = None
     """A source text of your own instead of the corpus's test sets; goes with ``reference``."""
-    reference: str | None = None
+    reference: Place | None = None
     """The reference translations of ``source``, line by line."""
-    gold: str | None = None
+    gold: Place | None = None
     """Gold word links between ``source`` and ``reference``, a line for each pair, to score
     attention's against: 2-1 a sure one, 2p1 a possible one; as in ``<test set>.align``."""
     maps: list[Count] = field(default_factory=list)
     """Lines of the test set, from 1, whose attention ``compare`` draws; empty for a few lengths."""
-    output: str | None = None
+    output: Place | None = None
     """Folder to write to; null for ``evaluations`` in the run folder."""
-    data: str = "data"
+    data: Place = "data"
     """Folder for corpora and encoded text."""
 
     def __post_init__(self) -> None:
@@ -303,10 +300,10 @@ class EvaluateConfig(TranslatorSettings):
 class CompareConfig(Settings):
     """``compare``: several evaluations of one test set, side by side."""
 
-    evaluations: list[str]
+    evaluations: list[Place]
     """Evaluation folders, or patterns such as outputs/mine/*/seed-*/evaluations/test-beam5; the
     scores of a system's seeds are averaged."""
-    output: str
+    output: Place
     """Folder for table, figures and page."""
     evaluation: EvaluationConfig
     baseline: str | None = None
@@ -318,14 +315,11 @@ class CompareConfig(Settings):
 
 @dataclass(kw_only=True)
 class ExplainConfig(Settings):
-    """``explain``: worked examples of attention, or a trained model, step by step."""
+    """``explain``: a trained model, word by word."""
 
-    examples: list[Annotated[str, one_of(*EXAMPLES)]] = field(default_factory=list)
-    """additive | output_word | decoding | dot | local | hard_soft | scaled_dot | softmax_axis |
-    multi_head; empty for all."""
-    checkpoint: str | None = None
-    """Explain a trained model instead: a checkpoint folder, or a run folder."""
-    text: str | None = None
-    """The sentence that this model translates, step by step; needed with a checkpoint."""
-    output: str = "outputs/explain"
-    """Folder for the pictures."""
+    checkpoint: Place
+    """A checkpoint folder, or a run folder."""
+    text: str
+    """The sentence that it translates."""
+    output: Place = "outputs/explain"
+    """Folder for the picture of the attention."""

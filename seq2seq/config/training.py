@@ -74,8 +74,9 @@ class TrainingConfig(Settings):
     """auto (bf16 where the processor has it, else fp32) | fp32 | bf16."""
     device: Device = "auto"
     """auto (cuda when there is one) | cpu | cuda."""
-    adapt_threads: bool = True
-    """On a CPU, use fewer threads while other programs take the cores, which changes last bits."""
+    adapt_threads: bool = False
+    """On a CPU, use fewer threads while other programs take the cores; then the last bits depend on
+    other programs."""
     dev_bleu_sentences: Natural = 500
     """Dev sentences translated greedily at each validation for BLEU by length; 0 for none."""
     max_nonfinite_updates: Natural = 10

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from seq2seq.data.text import read_lines
 from seq2seq.decoding.word_links import Link
@@ -38,6 +38,22 @@ class AlignmentScore:
     """Share of the sure links that were found."""
     aer: float
     """Alignment error rate: 1 - (|A n S| + |A n P|) / (|A| + |S|); 0 is best."""
+
+
+class Scores(TypedDict):
+    aer: float
+    precision: float
+    recall: float
+
+
+Shifts = TypedDict("Shifts", {"-1": Scores, "0": Scores, "1": Scores})
+
+
+class AlignmentRecord(TypedDict):
+    """What alignment.json holds, see :func:`score_alignment`: the keys that are read."""
+
+    shifts: Shifts
+    diagonal: Scores
 
 
 def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:

@@ -12,6 +12,7 @@ scores.json
     the SHA-256 of the files above; it is written last
 """
 
+import io
 import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,17 +20,20 @@ from typing import Any
 
 import numpy as np
 
-from seq2seq.config import EvaluationConfig, from_json
-from seq2seq.data.text import content_digest, read_lines, write_lines
+from seq2seq.config import EvaluationConfig, check, from_json
+from seq2seq.data.text import content_digest, read_lines
 from seq2seq.errors import UserError
 from seq2seq.evaluation.lengths import ALL, ScoreRow, score_rows
-from seq2seq.evaluation.translations import AttentionMap, Counts, ReferenceScores, Translations
-from seq2seq.files import parse_object, write_json
+from seq2seq.evaluation.translations import Counts, Translations
+from seq2seq.files import parse_object, write_json, write_whole
+from seq2seq.record import Record
 
 TEXTS = ("sources.txt", "references.txt", "hypotheses.txt")
 COUNTS, SENTENCES, SCORES = "counts.npz", "sentences.json", "scores.json"
 FILES = (*TEXTS, COUNTS, SENTENCES)
 FORMAT = 3
+DAMAGE = OSError, KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile
+"""What reading an altered file may raise."""
 GIVEN = "given"
 """The ``search`` in records of text that another program translated."""
 
@@ -46,9 +50,7 @@ class Evaluation:
     settings: EvaluationConfig
     """Of ``rows``."""
     record: dict[str, Any]
-    """How the hypotheses were made; plain JSON. Comparisons read ``experiment``, ``system``,
-    ``seed``, ``corpus``, ``test_set``, ``search`` and ``config``, each of them optional. Of several
-    models as one, ``members`` has a record for each."""
+    """How the hypotheses were made, as JSON: a ``Record`` with further keys."""
 
     @property
     def given(self) -> bool:
@@ -87,15 +89,22 @@ def write_evaluation(
     """
     if not len(texts):
         raise UserError(f"The test set of {directory} is empty; give at least one sentence.")
+    if directory.is_symlink():  # by which a run of a stranger would choose the place
+        raise UserError(f"{directory} is a link; delete it, or give output=ANOTHER_FOLDER.")
     if counts is None or not counts.serve(config):
         counts = Counts.of(texts, config)
     rows = score_rows([(texts, counts)], config)
     directory.mkdir(parents=True, exist_ok=True)
     sentences = asdict(texts)
+    arrays = io.BytesIO()
+    np.savez_compressed(arrays, bleu=counts.bleu, chrf=counts.chrf)
+    write_whole(directory / COUNTS, arrays.getvalue())
     for name in TEXTS:
-        write_lines(directory / name, sentences.pop(Path(name).stem))
+        lines = sentences.pop(Path(name).stem)
+        if any("\n" in line for line in lines):
+            raise ValueError(f"a line break inside a sentence of {name}")
+        write_whole(directory / name, "".join(f"{line}\n" for line in lines).encode())
     write_json(directory / SENTENCES, sentences)
-    np.savez_compressed(directory / COUNTS, bleu=counts.bleu, chrf=counts.chrf)
     content = {
         "format": FORMAT,
         "rows": [asdict(row) for row in rows],
@@ -120,36 +129,49 @@ def read_evaluation(directory: Path) -> Evaluation:
         raise UserError(f"{directory} holds no evaluation ({SCORES}); run evaluate first.")
     try:
         content = parse_object((directory / SCORES).read_bytes())
-        if content["format"] != FORMAT:
-            raise UserError(
-                f"{directory} is an evaluation of another version (format {content['format']}, "
-                f"here {FORMAT}); evaluate again into a new folder, or delete this one."
-            )
-        for name in FILES:
-            if content_digest(directory / name) != content["sha256"][name]:
-                raise UserError(
-                    f"{directory / name} has changed since it was scored; restore it, or delete "
-                    "the folder and evaluate again."
-                )
-        sources, references, hypotheses = (list(read_lines(directory / name)) for name in TEXTS)
-        sentences = parse_object((directory / SENTENCES).read_bytes())
-        scores = sentences["reference_scores"]
-        texts = Translations(
-            sources,
-            references,
-            hypotheses,
-            sentences["capped"],
-            sentences["log_probabilities"],
-            None if scores is None else ReferenceScores(**scores),
-            [AttentionMap(**drawn) for drawn in sentences["maps"]],
-        )
-        with np.load(directory / COUNTS, allow_pickle=False) as arrays:
-            counts = Counts(arrays["bleu"], arrays["chrf"], dict(content["signatures"]))
-        rows = [ScoreRow(**row) for row in content["rows"]]
-        settings = from_json(EvaluationConfig, content["settings"], str(directory / SCORES))
-        return Evaluation(directory, texts, counts, rows, settings, dict(content["record"]))
-    except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        version, digests = content["format"], content.get("sha256", {})
+        changed = [n for n in FILES if content_digest(directory / n) != digests.get(n)]
+    except DAMAGE as error:
+        raise _damaged(directory, error) from None
+    if version != FORMAT:
         raise UserError(
-            f"{directory} is damaged ({type(error).__name__}: {error}); restore it, or delete it "
-            "and evaluate again."
-        ) from None
+            f"{directory} is an evaluation of another version (format {version}, here {FORMAT}); "
+            "evaluate again into a new folder, or delete this one."
+        )
+    if changed:
+        raise UserError(
+            f"{directory / changed[0]} has changed since it was scored; restore it, or delete the "
+            "folder and evaluate again."
+        )
+    try:
+        return _evaluation(directory, content)
+    except (*DAMAGE, UserError) as error:
+        raise _damaged(directory, error) from None
+
+
+def _evaluation(directory: Path, content: dict[str, Any]) -> Evaluation:
+    """What the files hold, checked."""
+    sentences = parse_object((directory / SENTENCES).read_bytes())
+    sentences |= {Path(name).stem: list(read_lines(directory / name)) for name in TEXTS}
+    texts = from_json(Translations, sentences)
+    with np.load(directory / COUNTS, allow_pickle=False) as arrays:
+        counts = Counts(arrays["bleu"], arrays["chrf"], dict(content["signatures"]))
+    for array, columns in ((counts.bleu, 10), (counts.chrf, 18)):
+        if array.shape != (len(texts), columns) or array.dtype.kind not in "iu" or array.min() < 0:
+            raise ValueError(f"{COUNTS} does not fit the sentences")
+    return Evaluation(
+        directory,
+        texts,
+        counts,
+        rows=check("rows", content["rows"], list[ScoreRow]),
+        settings=from_json(EvaluationConfig, content["settings"]),
+        record=check("record", content["record"], Record),
+    )
+
+
+def _damaged(directory: Path, error: Exception) -> UserError:
+    kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+    return UserError(
+        f"{directory} is damaged ({kind}{str(error).rstrip('.')}); restore it, or delete it and "
+        "evaluate again."
+    )

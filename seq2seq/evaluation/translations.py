@@ -1,11 +1,12 @@
 """A translated test set, line by line: texts, counts for the scores, what the model said of it."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
-from seq2seq.config import EvaluationConfig
+from seq2seq.config import EvaluationConfig, Natural
 from seq2seq.evaluation.scores import bleu_counts, chrf_counts, signatures
 
 
@@ -16,7 +17,7 @@ class ReferenceScores:
     log_probabilities: list[float | None]
     """Of the whole reference, its end included, given the source, in nats; None where that is no
     finite number."""
-    pieces: list[int]
+    pieces: list[Natural]
     """Pieces of the reference, its end counted; 0 where a side is blank and nothing was scored."""
     known: list[bool] | None
     """Whether neither side holds an unknown word; None for a vocabulary of subwords."""
@@ -62,6 +63,20 @@ class Translations:
     """None for text that was given."""
     maps: list[AttentionMap] = field(default_factory=list)
     """Of a few lines, the same for every system; none for a model without attention."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError where the columns are not of one length, or a map is not of its line."""
+        columns: list[Any] = [self.references, self.hypotheses]
+        columns += [column for column in (self.capped, self.log_probabilities) if column]
+        if self.reference_scores is not None:
+            columns += [c for c in vars(self.reference_scores).values() if c is not None]
+        if any(len(column) != len(self) for column in columns):
+            raise ValueError("there are not as many of each as sentences")
+        for one in self.maps:
+            width = {len(one.source)} if one.hypothesis else set()
+            shape = len(one.weights), {len(row) for row in one.weights}
+            if not 0 <= one.line < len(self) or shape != (len(one.hypothesis), width):
+                raise ValueError(f"the map of line {one.line} is not of this text")
 
     def __len__(self) -> int:
         return len(self.sources)

@@ -11,9 +11,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from seq2seq.config import CompareConfig
+from seq2seq.config import CompareConfig, read_json
 from seq2seq.drawing import render
 from seq2seq.errors import UserError
+from seq2seq.evaluation.alignment import AlignmentRecord
 from seq2seq.evaluation.comparison import Comparison, compare_systems
 from seq2seq.evaluation.evaluate import ALIGNMENT
 from seq2seq.evaluation.folder import read_evaluation
@@ -143,15 +144,14 @@ def alignment_tables(comparison: Comparison) -> list[Table]:
         path = evaluation.directory / ALIGNMENT
         if not path.is_file():
             continue
-        scores = parse_object(path.read_bytes())
+        scores = read_json(path, AlignmentRecord, "delete it, and evaluate again")
         shifts = scores["shifts"]
         seed = evaluation.record.get("seed")
         rows.append(
             [
                 f"{evaluation.record.get('system')}{'' if seed is None else f', seed {seed}'}",
                 *(f"{shifts['0'][key]:.3f}" for key in ("aer", "precision", "recall")),
-                *(f"{shifts[by]['aer']:.3f}" for by in ("-1", "1")),
-                f"{scores['diagonal']['aer']:.3f}",
+                *(f"{s['aer']:.3f}" for s in (shifts["-1"], shifts["1"], scores["diagonal"])),
             ]
         )
     header = ["system", "AER", "precision", "recall", "AER, links moved by -1", "by +1"]

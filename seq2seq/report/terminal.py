@@ -28,20 +28,21 @@ HUES = (33, 36, 35, 32)
 def plan(runs: Sequence[ExperimentConfig], searches: list[str], tests: list[str]) -> str:
     """What is trained and tested, what of it is finished, and how long the rest takes."""
     folders = {f"{run.system}, seed {run.seed}": RunFolder(run) for run in runs}
-    seconds = {n: f.record()["progress"]["seconds"] for n, f in folders.items() if f.finished}
-    left = [name for name in folders if name not in seconds]
+    done = {name: folder.record() for name, folder in folders.items() if folder.finished}
+    seconds = [(record.get("progress") or {}).get("seconds") or 0.0 for record in done.values()]
+    left = [name for name in folders if name not in done]
     limits = dict.fromkeys(
         f"max_updates={end.max_updates:,}" if end.max_updates else f"max_epochs={end.max_epochs:,}"
         for end in (run.training for run in runs)
     )
     time = "known after the first updates of each, see its bar or log"
     if seconds:
-        minutes = math.ceil(fmean(seconds.values()) * len(left) / 60)
+        minutes = math.ceil(fmean(seconds) * len(left) / 60)
         time = f"about {minutes:,} min, if each takes as long as the finished ones"
     lines = [
         f"Plan of {runs[0].name}: {len(runs)} training{'s' * (len(runs) > 1)}, "
         f"then {', '.join(searches)} of {', '.join(tests)}",
-        f"  finished: {'; '.join(seconds) or 'none'}",
+        f"  finished: {'; '.join(done) or 'none'}",
         f"  to train: {'; '.join(left) or 'none'}",
     ]
     if left:

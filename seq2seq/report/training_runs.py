@@ -7,10 +7,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from seq2seq.config import check
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.files import parse_object
+from seq2seq.record import read_record
 from seq2seq.report.provenance import describe_environments, describe_machine
 from seq2seq.report.tables import Table, or_dash
 from seq2seq.training.metrics import JsonlLog
@@ -52,8 +53,18 @@ def read_training_run(folder: Path) -> TrainingRun:
         UserError: it holds no training run, or a damaged one.
     """
     try:
-        return _training_run(parse_object((folder / "run.json").read_bytes()), folder)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        if record := read_record(folder, "restore it"):
+            return _training_run(record, folder)
+        raise FileNotFoundError("run.json")
+    except (
+        UserError,
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+    ) as error:
         raise UserError(
             f"{folder} holds no readable training run ({type(error).__name__}: {error}); name a "
             "folder that train or reproduce wrote."
@@ -69,8 +80,11 @@ def _training_run(record: dict[str, Any], folder: Path | None) -> TrainingRun:
         record=record,
         updates=[int(entry["update"]) for entry in validations],
         losses=[float(entry["loss"]) for entry in validations],
-        bleus=[entry.get("bleu") for entry in validations],
-        bleus_by_length=[entry.get("bleu_by_length") or {} for entry in validations],
+        bleus=[check("bleu", entry.get("bleu"), float | None) for entry in validations],
+        bleus_by_length=[
+            check("bleu_by_length", entry.get("bleu_by_length") or {}, dict[str, float])
+            for entry in validations
+        ],
         speeds=[float(e["tokens_per_second"]) for e in entries if e["kind"] == "train"],
     )
 

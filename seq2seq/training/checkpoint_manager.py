@@ -1,12 +1,13 @@
 """The checkpoints of one training: written, pruned, and resumed from."""
 
 import logging
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from seq2seq.checkpoint import (
+    Progress,
     capture_rng,
     load_checkpoint,
     load_optimizer,
@@ -14,7 +15,7 @@ from seq2seq.checkpoint import (
     restore_rng,
     save_checkpoint,
 )
-from seq2seq.config import ExperimentConfig, from_json
+from seq2seq.config import ExperimentConfig
 from seq2seq.data.dataset import PreparedData
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
@@ -24,32 +25,6 @@ from seq2seq.training.optimization import LearningRate
 from seq2seq.training.run_folder import REMEDY, RunFolder
 
 log = logging.getLogger(__name__)
-
-
-@dataclass
-class Progress:
-    """How far training has come; all of it is in every checkpoint."""
-
-    update: int = 0
-    """Updates made, skipped ones included."""
-    epoch: int = 0
-    """Epochs completed."""
-    position: int = 0
-    """Updates made in the current epoch."""
-    best_metric: float | None = None
-    """Best dev loss or BLEU so far; None before the first validation."""
-    best_update: int = 0
-    """The update that reached it."""
-    validated_update: int = 0
-    """The update of the latest validation."""
-    stale: int = 0
-    """Validations since the best."""
-    nonfinite: int = 0
-    """Updates that were skipped because their loss or gradient was not finite."""
-    seconds: float = 0.0
-    """Wall time spent training, validations included."""
-    target_tokens: int = 0
-    """Target tokens trained on, ends of sentence included."""
 
 
 @dataclass
@@ -79,7 +54,7 @@ class CheckpointManager:
         if not self.group.is_first:
             return
         state = {
-            "progress": asdict(progress),
+            "progress": progress,
             "learning_rate": self.learning_rate.state(),
             "metrics": metrics.state(),
             "conditions": self.conditions,
@@ -126,14 +101,13 @@ class CheckpointManager:
         checkpoint = load_checkpoint(folder, device)
         state, metrics = checkpoint.state, IntervalMetrics()
         try:
-            progress = from_json(Progress, state["progress"], str(folder / "state.json"))
+            progress, before = state["progress"], state["conditions"]
             metrics.restore(state["metrics"])
             self.learning_rate.restore(state["learning_rate"])
-            before = dict(state["conditions"])
-        except (KeyError, TypeError, ValueError) as error:
+        except KeyError as error:
             raise UserError(
-                f"state.json in {folder} is not the state of a training ({error!r}); it was saved "
-                "by another version of seq2seq, or altered."
+                f"state.json in {folder} is not the state of a training (it lacks {error}); it was "
+                "saved by another version of seq2seq, or altered."
             ) from None
         # Other versions of a tokenizer may cut equal text into other pieces.
         codecs = (checkpoint.source, self.data.source), (checkpoint.target, self.data.target)

@@ -9,6 +9,7 @@ from typing import Any
 from jaxtyping import Int
 from numpy import ndarray
 
+from seq2seq.checkpoint import MetricsState
 from seq2seq.files import parse_object, write_whole
 from seq2seq.training.optimization import Update
 from seq2seq.training.tracking import Tracker
@@ -114,6 +115,6 @@ class IntervalMetrics:
         """The fetched updates, as JSON data, for a checkpoint."""
         return {"nonfinite": self.nonfinite, "finite": self._finite}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: MetricsState) -> None:
         """Resume from :meth:`state`; the clock starts at zero."""
         self.nonfinite, self._finite = state["nonfinite"], state["finite"]

@@ -2,16 +2,18 @@
 
 import contextlib
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoint
 from seq2seq.config import ExperimentConfig, flatten
 from seq2seq.errors import UserError
-from seq2seq.files import read_object, write_json
+from seq2seq.files import locked, read_object, write_json
+from seq2seq.record import read_record
 
 NOT_PART_OF_A_RUN = (
     "data",
@@ -30,6 +32,7 @@ NOT_PART_OF_A_RUN = (
     "corpus.mirror",
     "corpus.directory",
     "corpus.sample",
+    "training.adapt_threads",
     "training.device",
     "training.keep_epochs",
     "training.keep_last",
@@ -81,10 +84,12 @@ class RunFolder:
         for folder in {*self.newest(), *cut_off} - needed:
             remove_checkpoint(folder)
 
-    def lock(self) -> contextlib.AbstractContextManager[object]:
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
         """A context that locks the folder; UserError where another process trains in it."""
         try:
-            return FileLock(self.path / "lock").acquire(blocking=False)
+            with locked(self.path / "lock", wait=False):
+                yield
         except Timeout:
             raise UserError(
                 f"{self.path} is being trained by another process; wait for it, stop it, or choose "
@@ -124,12 +129,11 @@ class RunFolder:
     @property
     def best_metric(self) -> float | None:
         """The best dev loss or BLEU (training.early_stopping_metric) so far, for a sweeper."""
-        return self.record().get("progress", {}).get("best_metric")
+        return (self.record().get("progress") or {}).get("best_metric")
 
     def record(self) -> dict[str, Any]:
         """The run record so far; empty before the first update."""
-        path = self.path / "run.json"
-        return read_object(path, "delete it to resume this run") if path.exists() else {}
+        return read_record(self.path, "delete it to resume this run")
 
     def write_record(self, record: dict[str, Any]) -> None:
         """Replace the run record."""

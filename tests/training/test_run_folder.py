@@ -19,7 +19,8 @@ MAY_CHANGE = (
     *("test_sets", "test_texts", "same_content"),
     *("decoding", "evaluation", "corpus.directory", "corpus.mirror", "corpus.sample"),
     "tokenization.workers",
-    *("training.device", "training.keep_epochs", "training.keep_last", "training.log_every"),
+    *("training.adapt_threads", "training.device", "training.keep_epochs", "training.keep_last"),
+    "training.log_every",
     *("training.logger", "training.max_nonfinite_updates", "training.save_minutes"),
 )
 """Settings, or groups of them, that make no other run."""
@@ -51,8 +52,9 @@ def test_every_setting_makes_another_run_but_those_that_may_change(tmp_path):
 def test_two_trainings_of_one_folder_are_refused(tmp_path):
     folder = RunFolder(reversal_experiment(tmp_path))
     folder.claim()
-    with folder.lock(), pytest.raises(UserError, match="another process"):
-        RunFolder(folder.config).lock()
+    other = RunFolder(folder.config)
+    with folder.lock(), pytest.raises(UserError, match="another process"), other.lock():
+        pass
     with folder.lock():
         pass
 
