@@ -36,18 +36,18 @@ def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
 
 
 def load_test_sets(config: CorpusConfig, data: Path) -> dict[str, ParallelText]:
-    """Find, fetch or generate the test sets of a corpus, by name, and check them.
+    """Find the test sets of a corpus that is there, by name, and check them.
 
-    Training text is neither read nor needed, except to make or download a corpus that is not there
-    yet. Errors as :func:`load_corpus`.
+    Nothing is written or downloaded: ``config`` may be a stranger's. Training text is neither read
+    nor needed. Errors as :func:`load_corpus`.
     """
     return _find_texts(config, data)
 
 
 def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, ParallelText]:
-    """The texts of ``splits`` and every test set, checked."""
+    """The texts of ``splits`` and every test set, checked; made first if ``splits`` are wanted."""
     try:
-        folder = _folder(config, data / "corpora")
+        folder = _folder(config, data / "corpora", make=bool(splits))
         if isinstance(config, Multi30kCorpus):
             from seq2seq.data import multi30k
 
@@ -66,13 +66,22 @@ def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, Par
     return texts
 
 
-def _folder(config: CorpusConfig, corpora: Path) -> Path:
+def _folder(config: CorpusConfig, corpora: Path, make: bool) -> Path:
     """The folder with the texts of a corpus, which the module of its kind makes if need be."""
-    own = None if config.directory is None else Path(config.directory).expanduser()
+    own = None if config.directory is None else Path(config.directory)
     if own and not (own.is_dir() or (own.is_file() and isinstance(config, FilesCorpus))):
-        raise UserError(f"corpus.directory={config.directory} is not a folder; check the path.")
+        remedy = "check the path" if make else "give directory=FOLDER where its test sets are now"
+        raise UserError(f"corpus.directory={config.directory} is not a folder here; {remedy}.")
     kind = import_module(f"seq2seq.data.{config.kind}")
-    folder: Path = kind.text_folder(config, own, corpora / config.kind)
+    folder: Path
+    folder, fill = kind.text_folder(config, own, corpora / config.kind)
+    if make and fill:
+        fill()
+    if not folder.is_dir():
+        raise UserError(
+            f"{folder}, the text of this training, is not here; run prepare with the same settings,"
+            " or give directory=FOLDER with its test sets."
+        )
     return folder
 
 
@@ -100,11 +109,14 @@ def _named_texts(
             stem = next(iter(pair)).rpartition(".")[0]
             texts[name] = ParallelText(paths[0], paths[1], find_file(folder, [f"{stem}.align"]))
     if missing:
-        take = ", or corpus.valid_pairs=500 corpus.test_pairs=500 to take them from training text"
+        more = ", or corpus.valid_pairs=500 corpus.test_pairs=500 to take them from training text"
+        if "valid" not in names:  # nothing is made
+            more = "; run prepare with the same settings, or give directory=FOLDER that has them"
+        elif not isinstance(config, FilesCorpus):
+            more = ""
         raise UserError(
             f"{folder} lacks {', '.join(missing)} (or the same with .gz or .xz), which "
-            f"corpus={config.kind} needs for {config.source} to {config.target}"
-            f"{take if isinstance(config, FilesCorpus) else ''}."
+            f"corpus={config.kind} needs for {config.source} to {config.target}{more}."
         )
     return texts
 

@@ -13,8 +13,9 @@ import shutil
 import tarfile
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from seq2seq.data.text import (
     LineWriter,
     find_file,
     find_test_names,
+    read_lines,
     read_pairs,
     word_count,
     write_lines,
@@ -41,16 +43,18 @@ BASE = "https://www.statmt.org/europarl/v7/"
 ARCHIVE = "fr-en.tgz"
 MEMBERS = {"en": "europarl-v7.fr-en.en", "fr": "europarl-v7.fr-en.fr"}
 SAMPLES = Path(__file__).parent
-RULES = 1
+RULES = 2
 """Increased whenever cleaning or splitting changes, so that text of older rules is not reused."""
 
 WAYS = ("train", "valid", "test", "duplicate", "held_out", "empty", "too_long", "uneven")
 TRAIN, VALID, TEST, DUPLICATE, HELD_OUT, EMPTY, TOO_LONG, UNEVEN = range(len(WAYS))
-"""What becomes of a pair. HELD_OUT: a further translation of a validation or test source."""
+"""What becomes of a pair. HELD_OUT: its source is in validation or test by another pair."""
 
 
-def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> Path:
-    """Clean and split the corpus in a folder below ``home``, unless that was done; return it.
+def text_folder(
+    config: EuroparlCorpus, raw: Path | None, home: Path
+) -> tuple[Path, Callable[[], object] | None]:
+    """A folder below ``home``, and what cleans and splits the corpus into it.
 
     A folder of the user's that holds split text is returned as it is.
 
@@ -59,11 +63,11 @@ def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> Path:
         raw: a folder with the two raw texts or their archive; None to download the archive.
         home: folder for the archive and what is made of it.
 
-    Raises:
+    Raises, also as it makes the folder:
         UserError: there is no raw text, it is damaged, or it is too little.
     """
     if raw is not None and find_test_names(raw, (config.source, config.target)):
-        return raw
+        return raw, None
     files = [] if raw is None else _raw_files(raw)
     sizes = (config.max_words, float(config.max_ratio), config.valid_pairs, config.test_pairs)
     own = [file_state(path) for path in files]
@@ -85,7 +89,8 @@ def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> Path:
         for path in texts.values():
             path.unlink()
 
-    return make_folder(home / f"{config.source}-{config.target}-{name}", fill)
+    folder = home / f"{config.source}-{config.target}-{name}"
+    return folder, partial(make_folder, folder, fill)
 
 
 def _raw_files(folder: Path) -> list[Path]:
@@ -127,8 +132,8 @@ def clean_and_split(
 ) -> dict[str, int]:
     """Write {train,valid,test}.<language> and cleaning.json into ``folder`` from the raw texts.
 
-    A split that ``folder`` holds already stays. ``texts``: language -> raw file; ``origin``: what
-    cleaning.json says of where they are from.
+    A split that ``folder`` holds already stays, and its sources are in no other. ``texts``:
+    language -> raw file; ``origin``: what cleaning.json says of where they are from.
     Returns how many pairs went each of the :data:`WAYS`, and ``read``, the sum.
 
     Raises:
@@ -143,11 +148,13 @@ def clean_and_split(
             pair_digests.append(_digest(f"{source}\n{target}"))
             source_digests.append(source_digest(source))
     ways = np.frombuffer(labels, np.int8)
+    valid, tests = (sorted(folder.glob(f"{name}.{config.source}")) for name in ("valid", "test*"))
     ways[ways == TRAIN] = assign(
         np.array(pair_digests, np.uint64),
         np.array(source_digests, np.uint64),
-        0 if (folder / f"valid.{config.source}").exists() else config.valid_pairs,
-        0 if find_test_names(folder, languages) else config.test_pairs,
+        0 if valid else config.valid_pairs,
+        0 if tests else config.test_pairs,
+        source_digests_of(valid + tests),
     )
     counts = write_splits(folder, languages, ways, _pairs(config, texts, "splitting"))
     settings = {key: getattr(config, key) for key in ("source", "target", "max_words", "max_ratio")}
@@ -195,21 +202,29 @@ def pick_sample(
 
 
 def assign(
-    pairs: UInt64[np.ndarray, " N"], sources: UInt64[np.ndarray, " N"], valid: int, test: int
+    pairs: UInt64[np.ndarray, " N"],
+    sources: UInt64[np.ndarray, " N"],
+    valid: int,
+    test: int,
+    elsewhere: UInt64[np.ndarray, " M"],
 ) -> Int8[np.ndarray, " N"]:
     """Say from digests what becomes of each of N pairs: TRAIN, VALID, TEST, DUPLICATE, HELD_OUT.
 
     The distinct sources, in the order of their digests, which is a fair shuffle and depends on
     nothing but the text: the first ``test`` of them are for testing, the next ``valid`` for
     validation. Of a source held out so, the first pair is taken and others are HELD_OUT, so that
-    the splits have exactly the sizes asked for and share no source.
+    the splits have exactly the sizes asked for and share no source. HELD_OUT, too, are the sources
+    ``elsewhere``, in splits that are there already.
     """
+    labels = np.full(len(pairs), DUPLICATE, np.int8)
+    taken = np.isin(sources, elsewhere)
+    labels[taken] = HELD_OUT
     _, first = np.unique(pairs, return_index=True)
-    first.sort()  # indices of the pairs that are no duplicates, in the order of the text
+    first = np.sort(first[~taken[first]])  # pairs that are no duplicates, in the order of the text
     distinct, leader, source = np.unique(sources[first], return_index=True, return_inverse=True)
     if len(distinct) <= valid + test:
         raise UserError(
-            f"The corpus has only {len(distinct)} distinct sources, too few for "
+            f"The corpus has only {len(distinct)} distinct sources in no other file, too few for "
             f"corpus.valid_pairs={valid}, corpus.test_pairs={test} and any training text; lower "
             "these, or give more text."
         )
@@ -220,7 +235,6 @@ def assign(
     follows = np.ones(len(first), bool)
     follows[leader] = False
     kept[(kept != TRAIN) & follows] = HELD_OUT
-    labels = np.full(len(pairs), DUPLICATE, np.int8)
     labels[first] = kept
     return labels
 
@@ -267,6 +281,11 @@ def _label(config: CleanedCorpus, source: str, target: str) -> int:
     if longer > config.max_words:
         return TOO_LONG
     return UNEVEN if longer > config.max_ratio * shorter else TRAIN
+
+
+def source_digests_of(files: Iterable[Path]) -> UInt64[np.ndarray, " M"]:
+    """The :func:`source_digest` of every line of the files."""
+    return np.array([source_digest(line) for path in files for line in read_lines(path)], np.uint64)
 
 
 def source_digest(source: str) -> int:

@@ -1,24 +1,38 @@
 """Text of the user's: a folder, or one file of tab-separated pairs, and splits taken from it."""
 
 import json
+import logging
 import shutil
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from seq2seq.config import FilesCorpus
-from seq2seq.data.europarl import RULES, TRAIN, assign, source_digest, write_splits
+from seq2seq.data.europarl import (
+    RULES,
+    TRAIN,
+    assign,
+    source_digest,
+    source_digests_of,
+    write_splits,
+)
 from seq2seq.data.text import SIDES, find_file, find_pair, find_test_names, read_lines, read_pairs
 from seq2seq.errors import UserError
 from seq2seq.files import digest, file_state, make_folder
 
+log = logging.getLogger(__name__)
 
-def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> Path:
-    """Return ``own``, or a folder below ``home`` with splits taken from its training text.
 
-    Raises:
+def text_folder(
+    config: FilesCorpus, own: Path | None, home: Path
+) -> tuple[Path, Callable[[], object] | None]:
+    """``own``, or a folder below ``home``, and what takes splits from its training text.
+
+    Raises, also as it makes the folder:
         UserError: there is no training text, or too little; a split is neither there nor asked for,
             or it is both; a line is not a pair.
     """
@@ -26,8 +40,8 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> Path:
         raise UserError("corpus=files needs corpus.directory=FOLDER with your text.")
     sizes = {"valid": config.valid_pairs, "test": config.test_pairs}
     if own.is_dir() and not any(sizes.values()):
-        return own
-    kept: list[Path] = []
+        return own, None
+    kept: list[list[Path]] = []
     for split, size in sizes.items():
         found = _find(config, own, split)
         if bool(found) == bool(size):
@@ -36,34 +50,38 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> Path:
                 "the training text; one file needs corpus.valid_pairs=500 corpus.test_pairs=500."
             )
         kept += found
-    texts = [own] if own.is_file() else _find(config, own, "train")
-    if own.is_dir() and len(texts) < len(SIDES):
+    texts = [own] if own.is_file() else [*chain(*_find(config, own, "train"))][: len(SIDES)]
+    if not texts:
         names = f"train.{config.source} and train.{config.target}"
         raise UserError(f"{own} does not hold {names}; give your two files these names.")
-    recipe = [RULES, sizes, *map(file_state, texts + kept)]
+    recipe = [RULES, sizes, *map(file_state, [*texts, *chain(*kept)])]
 
     def fill(folder: Path) -> None:
-        for path in kept:
+        for path in chain(*kept):
             shutil.copy(path, folder)
-        _split(config, texts, folder)
+        _split(config, texts, [source for source, *_ in kept], folder)
 
     name = digest([json.dumps(recipe).encode()])[:12]
-    return make_folder(home / f"{config.source}-{config.target}-{name}", fill)
+    folder = home / f"{config.source}-{config.target}-{name}"
+    return folder, partial(make_folder, folder, fill)
 
 
-def _find(config: FilesCorpus, own: Path, split: str) -> list[Path]:
-    """The files of a split that the user made."""
-    languages = config.source, config.target
-    if split == "train":
-        pairs = [(f"train.{one}", f"train.{other}") for one, other in (languages, SIDES)]
-        return [path for path in find_pair(own, pairs).values() if path is not None]
-    stems = find_test_names(own, languages) if split == "test" else ["valid", "val"]
-    names = (f"{stem}.{ending}" for stem in stems for ending in (*languages, *SIDES, "align"))
-    return [path for name in names if (path := find_file(own, [name])) is not None]
+def _find(config: FilesCorpus, own: Path, split: str) -> list[list[Path]]:
+    """The source, the target and perhaps the word links of each text that the user has made."""
+    languages, texts = (config.source, config.target), []
+    stems = {"train": ["train"], "valid": ["valid", "val"]}
+    for stem in stems.get(split) or find_test_names(own, languages):
+        names = [(f"{stem}.{one}", f"{stem}.{other}") for one, other in (languages, SIDES)]
+        found = *find_pair(own, names).values(), find_file(own, [f"{stem}.align"])
+        if all(found[: len(SIDES)]):
+            texts.append([path for path in found if path])
+    return texts
 
 
-def _split(config: FilesCorpus, texts: list[Path], folder: Path) -> None:
-    """Write the training text and what is taken from it; no source is in two of these splits."""
+def _split(config: FilesCorpus, texts: list[Path], kept: list[Path], folder: Path) -> None:
+    """Write the training text and what is taken from it; no source is in two splits or ``kept``."""
+    if len(texts) == 1 and next(read_lines(texts[0]), "").count("\t") > 1:
+        log.warning("%s has more than two columns; the others are left out.", texts[0])
     complete, digests = bytearray(), array("Q")
     for source, target in _pairs(texts):
         complete.append(bool(source.strip() and target.strip()))
@@ -75,16 +93,22 @@ def _split(config: FilesCorpus, texts: list[Path], folder: Path) -> None:
         np.array(digests, np.uint64),
         config.valid_pairs or 0,
         config.test_pairs or 0,
+        source_digests_of(kept),
     )
     write_splits(folder, (config.source, config.target), ways, _pairs(texts))
 
 
 def _pairs(texts: list[Path]) -> Iterator[tuple[str, str]]:
+    """The pairs of two files, or of one table, whose further columns are left out."""
     if len(texts) == len(SIDES):
         yield from read_pairs(*texts)
         return
+    first = next(read_lines(texts[0]), "").count("\t")
     for number, line in enumerate(read_lines(texts[0]), start=1):
-        source, *targets = line.split("\t")
-        if len(targets) != 1:
-            raise UserError(f"{texts[0]}, line {number} is not a sentence, a tab, its translation.")
-        yield source, targets[0]
+        if not line.count("\t") == first > 0:
+            raise UserError(
+                f"{texts[0]}, line {number} is not a sentence, a tab, its translation, in as many "
+                "columns as line 1."
+            )
+        source, target, *_ = line.split("\t")
+        yield source, target

@@ -11,7 +11,7 @@ import logging
 import lzma
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, redirect_stdout
 from functools import partial
 from importlib.util import find_spec
@@ -27,18 +27,23 @@ from seq2seq.files import digest, make_folder
 
 log = logging.getLogger(__name__)
 
+BREAKS = str.maketrans("\n\0", "  ")
+"""What some datasets hold inside a sentence, and no text file of a corpus may."""
 
-def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> Path:
-    """Fetch, clean and split the datasets in a folder below ``home``, unless that was done.
+
+def text_folder(
+    config: MtdataCorpus, own: Path | None, home: Path
+) -> tuple[Path, Callable[[], object] | None]:
+    """A folder below ``home``, and what fetches, cleans and splits the datasets into it.
 
     A folder of the user's is returned as it is.
 
-    Raises:
+    Raises, also as it makes the folder:
         UserError: no dataset is named for training, or one twice; mtdata is not there, or lacks a
             dataset, or cannot get it; the text is too little.
     """
     if own is not None:
-        return own
+        return own, None
     origin = {"train": config.train, "valid": config.valid, "test": config.test}
     names = [*chain(*origin.values())]
     if not config.train or len(set(names)) < len(names):
@@ -59,7 +64,8 @@ def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> Path:
         for path in raw.values():
             path.unlink()
 
-    return make_folder(home / digest([json.dumps(recipe).encode()])[:12], fill)
+    folder = home / digest([json.dumps(recipe).encode()])[:12]
+    return folder, partial(make_folder, folder, fill)
 
 
 def _fetch(languages: tuple[str, str], texts: dict[str, list[str]], folder: Path) -> None:
@@ -99,7 +105,7 @@ def _write(languages: Sequence[str], texts: dict[str, list[str]], folder: str) -
                 for wanted in names:
                     for row in _rows(entries[wanted], languages[0], cache_dir):
                         for file, side in zip(files, row, strict=True):
-                            file.write((side or "").replace("\n", " ").strip())
+                            file.write((side or "").translate(BREAKS).strip())
     except UserError:
         raise
     except (Exception, SystemExit) as error:

@@ -5,16 +5,15 @@ has one SHA-256 each. A score computed here is a score on the same sentences as 
 """
 
 import gzip
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-
-from filelock import FileLock
 
 from seq2seq.config import Multi30kCorpus
 from seq2seq.data.download import fetch
 from seq2seq.data.text import ParallelText, content_digest
 from seq2seq.errors import UserError
-from seq2seq.files import write_whole
+from seq2seq.files import locked, write_whole
 
 BASE = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"
 TESTS = ("test_2016_flickr", "test_2017_flickr")
@@ -35,22 +34,26 @@ DIGESTS = {
 """``<split>.<language>`` -> SHA-256 of the unpacked text."""
 
 
-def text_folder(config: Multi30kCorpus, own: Path | None, folder: Path) -> Path:
-    """Return ``folder`` once it holds ``<split>.<language>`` in the two languages, unpacked.
+def text_folder(
+    config: Multi30kCorpus, own: Path | None, home: Path
+) -> tuple[Path, Callable[[], object] | None]:
+    """The folder of ``<split>.<language>``, and what downloads and unpacks the files it lacks.
 
     ``own``, a folder of the user's, is returned as it is; :func:`verify` reads its files.
 
-    Raises:
+    Raises, as it makes them:
         UserError: a file could not be downloaded, or is not the one that is pinned.
     """
-    if own is not None:
-        return own
+    return (own, None) if own else (home, partial(_download, config, home))
+
+
+def _download(config: Multi30kCorpus, folder: Path) -> None:
     languages = (config.source, config.target)
     names = [name for name in DIGESTS if name.rpartition(".")[2] in languages]
     if all((folder / name).is_file() for name in names):
-        return folder
+        return
     folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name("multi30k.lock")):
+    with locked(folder.with_name("multi30k.lock")):
         for path in (folder / name for name in names):
             if path.is_file():
                 continue
@@ -60,7 +63,6 @@ def text_folder(config: Multi30kCorpus, own: Path | None, folder: Path) -> Path:
                 write_whole(path, gzip.decompress(packed.read_bytes()))
             finally:
                 packed.unlink()
-    return folder
 
 
 def verify(config: Multi30kCorpus, texts: Mapping[str, ParallelText]) -> None:

@@ -10,6 +10,8 @@ from seq2seq.errors import UserError
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
+LONGEST = 1_000
+"""Characters of a piece; a longer word is unknown. So no vocabulary makes translations huge."""
 
 
 class Vocabulary:
@@ -42,7 +44,8 @@ class Vocabulary:
             min_frequency: pieces seen less often are left out.
         """
         limit = None if size is None else max(size - len(SPECIALS), 0)
-        ranked = Vocab(Counter(counts), limit, min_frequency, specials=list(SPECIALS))
+        known = Counter({piece: count for piece, count in counts.items() if len(piece) <= LONGEST})
+        ranked = Vocab(known, limit, min_frequency, specials=list(SPECIALS))
         pieces = ranked.itos[len(SPECIALS) :]
         return cls(pieces, [counts[piece] for piece in pieces])
 
@@ -86,6 +89,8 @@ class Vocabulary:
             pieces, counts = [piece for piece, _, _ in rows], [int(count) for _, _, count in rows]
             if lines[-1] or tuple(pieces[: len(SPECIALS)]) != SPECIALS or not all(pieces):
                 raise ValueError(f"it does not hold {' '.join(SPECIALS)} and whole lines")
+            if any(len(piece) > LONGEST or "\0" in piece for piece in pieces):
+                raise ValueError("a piece of it is no part of a text")
             return cls(pieces[len(SPECIALS) :], counts[len(SPECIALS) :])
         except FileNotFoundError:
             raise UserError(f"{path} is missing; make or copy the folder again.") from None

@@ -26,8 +26,8 @@ from seq2seq.evaluation.references import draw_maps, reference_links, score_refe
 from seq2seq.evaluation.same_content import same_content
 from seq2seq.evaluation.test_sets import Sentences, find_test_sets
 from seq2seq.evaluation.translations import ReferenceScores, Translations
-from seq2seq.files import parse_object, read_object, write_json
-from seq2seq.record import environment_record
+from seq2seq.files import parse_object, write_json
+from seq2seq.record import environment_record, read_record
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +58,8 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
             "one of subwords; leave no_unk out."
         )
     output = Path(config.output) if config.output else system.runs[0] / "evaluations"
+    if config.output is None and output.is_symlink():  # a stranger's run must not choose the place
+        raise UserError(f"{output} is a link, which is not followed; give output=FOLDER.")
     found = find_test_sets(config, system.checkpoints[0].config.corpus)
     test_sets = {name: Sentences.read(text) for name, text in found.items()}
     if config.same_content:
@@ -95,7 +97,7 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
             log.info("%s holds these translations already; scoring them again.", directory)
             texts = finished.texts
             # The run may have continued without a better checkpoint, or have been moved away.
-            training = record["training"] or finished.record["training"]
+            training = record["training"] or finished.record.get("training")
             record = {**finished.record, "training": training}
         missing = {*maps.get(name, [])} - {drawn_map.line for drawn_map in texts.maps}
         drawn = draw_maps(system.translator, texts, missing, config.decoding.batch_size)
@@ -166,7 +168,7 @@ class _System:
                 {
                     "system": checkpoint.config.system,
                     "seed": checkpoint.config.seed,
-                    "update": checkpoint.state.get("progress", {}).get("update"),
+                    "update": getattr(checkpoint.state.get("progress"), "update", None),
                     "training": training,
                 }
                 for checkpoint, training in zip(self.checkpoints, trainings, strict=True)
@@ -183,8 +185,7 @@ class _System:
 
 def _training_record(run: Path) -> dict[str, Any] | None:
     """The record of the training that made a checkpoint; None when it stands alone."""
-    path = run / "run.json"
-    return read_object(path, "restore it, or delete it") if path.exists() else None
+    return read_record(run, "restore it, or delete it") or None
 
 
 def _translate(
@@ -280,7 +281,7 @@ def _finished(directory: Path, identity: dict[str, Any]) -> Evaluation | None:
     except UserError as error:
         log.warning("%s Evaluating again.", error)
         return None
-    return evaluation if evaluation.record["identity"] == identity else None
+    return evaluation if evaluation.record.get("identity") == identity else None
 
 
 def _write_alignment(

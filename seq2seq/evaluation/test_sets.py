@@ -7,9 +7,16 @@ from pathlib import Path
 
 from sacrebleu.utils import DATASETS, SACREBLEU_DIR, get_reference_files, get_source_file
 
-from seq2seq.config import CorpusConfig, EvaluateConfig, nearest
+from seq2seq.config import CorpusConfig, EvaluateConfig, FilesCorpus, Multi30kCorpus, nearest
 from seq2seq.data.corpora import load_test_sets
-from seq2seq.data.text import ParallelText, content_digest, find_file, find_pair, read_aligned
+from seq2seq.data.text import (
+    ParallelText,
+    content_digest,
+    find_file,
+    find_pair,
+    find_test_names,
+    read_aligned,
+)
 from seq2seq.errors import UserError
 from seq2seq.files import digest
 
@@ -53,15 +60,23 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
         return texts
     tests: dict[str, ParallelText] = {}
     if not set(config.test_sets or [""]) <= set(DATASETS):
-        corpus = replace(corpus, mirror=None)  # a checkpoint must not choose where to download from
         if config.directory is not None:
-            corpus = replace(corpus, directory=config.directory)
+            corpus = _moved(corpus, config.directory)
         tests = load_test_sets(corpus, Path(config.data))
     chosen = {
         name.replace("/", "_"): tests[name] if name in tests else _fetch(name, corpus, tests)
         for name in config.test_sets or tests
     }
     return {**chosen, **texts}
+
+
+def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:
+    """The corpus with its files, or with its test sets alone, in another place."""
+    source, target = corpus.source, corpus.target
+    split = find_test_names(Path(directory), [source, target])
+    if split and not isinstance(corpus, Multi30kCorpus):  # whose test sets are pinned
+        return FilesCorpus(source=source, target=target, directory=directory)
+    return replace(corpus, directory=directory)
 
 
 def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelText:

@@ -62,7 +62,6 @@ def test_test_sets_are_found_without_any_other_text(tmp_path):
         ({"test.align": b"0-0\n"}, r"test\.align"),
         ({"test.fr": b""}, r"test\.fr"),
         ({"train.fr": "été\nd\nf\n".encode("latin-1")}, r"train\.fr, line 1"),
-        ({"test_news.fr": b"b\n"}, r"test_news\.en"),
     ],
 )
 def test_text_that_is_no_corpus_is_refused(tmp_path, changes, names):
@@ -151,3 +150,19 @@ def test_a_download_is_tried_again_and_a_failure_names_the_ways_out(remote, tmp_
         with pytest.raises(UserError, match=r"corpus\.mirror"):
             fetch(base, "c.gz", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["a.gz"]
+
+
+def test_a_file_beside_the_test_sets_is_left_out_and_named(tmp_path, caplog):
+    put(tmp_path, SMALL | {"test.hyp.fr": b"c\nd\n", "test_b.en.gz": gzip.compress(b"x\n")})
+    assert list(load_corpus(in_folder(tmp_path), tmp_path / "data").tests) == ["test"]
+    assert "test.hyp.fr is left out" in caplog.text
+    assert "test_b.en.gz is left out" in caplog.text
+    (tmp_path / "test.en").unlink()
+    with pytest.raises(UserError, match=r"lacks test\.en"):
+        load_corpus(in_folder(tmp_path), tmp_path / "data")
+
+
+def test_a_test_set_is_found_but_never_made(tmp_path):
+    with pytest.raises(UserError, match="prepare"):
+        load_test_sets(GrammarCorpus(), tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -23,12 +23,15 @@ from seq2seq.data.text import read_lines, write_lines
 from seq2seq.errors import UserError
 
 
-def assign_slowly(pairs, sources, valid, test):
+def assign_slowly(pairs, sources, valid, test, elsewhere):
     """The rule of ``assign``, one pair at a time."""
-    order = sorted(set(sources))[: valid + test]
+    order = sorted({*sources} - elsewhere)[: valid + test]
     split = {source: TEST if i < test else VALID for i, source in enumerate(order)}
     seen_pairs, seen_sources, labels = set(), set(), []
     for pair, source in zip(pairs, sources, strict=True):
+        if source in elsewhere:
+            labels.append(HELD_OUT)
+            continue
         if pair in seen_pairs:
             labels.append(DUPLICATE)
             continue
@@ -45,16 +48,18 @@ def assign_slowly(pairs, sources, valid, test):
     pairs=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3)), max_size=40),
     valid=st.integers(1, 4),
     test=st.integers(1, 4),
+    elsewhere=st.sets(st.integers(0, 14), max_size=4),
 )
-def test_assign_follows_its_rule(pairs, valid, test):
+def test_assign_follows_its_rule(pairs, valid, test, elsewhere):
     digests = np.array([source * 10 + target for source, target in pairs], np.uint64)
     sources = np.array([source for source, _ in pairs], np.uint64)
-    if len(set(sources.tolist())) > valid + test:
-        expected = assign_slowly(digests.tolist(), sources.tolist(), valid, test)
-        assert assign(digests, sources, valid, test).tolist() == expected
+    given_already = np.array([*elsewhere], np.uint64)
+    if len({*sources.tolist()} - elsewhere) > valid + test:
+        expected = assign_slowly(digests.tolist(), sources.tolist(), valid, test, elsewhere)
+        assert assign(digests, sources, valid, test, given_already).tolist() == expected
         return
     with pytest.raises(UserError, match=r"corpus\.test_pairs"):
-        assign(digests, sources, valid, test)
+        assign(digests, sources, valid, test, given_already)
 
 
 def plain(source):

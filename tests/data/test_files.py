@@ -51,10 +51,10 @@ def test_no_source_is_in_two_splits_and_the_rest_is_all_training_text(tmp_path):
 
 def test_the_test_text_is_found_again_and_made_again_only_for_another_text(tmp_path):
     config = written(tmp_path / "mine")
-    tests = load_test_sets(config, tmp_path)
-    assert load_corpus(config, tmp_path).tests == tests == load_test_sets(config, tmp_path)
+    tests = load_corpus(config, tmp_path / "data").tests
+    assert tests == load_test_sets(config, tmp_path / "data")
     written(tmp_path / "mine", PAIRS[1:])
-    assert load_test_sets(config, tmp_path) != tests
+    assert load_corpus(config, tmp_path / "data").tests != tests
 
 
 def test_a_split_that_is_there_is_kept(tmp_path):
@@ -73,6 +73,7 @@ def test_a_split_that_is_there_is_kept(tmp_path):
         ({"directory": "ready"}, r"valid files .*corpus\.valid_pairs"),
         ({"directory": "no_text"}, r"train\.en"),
         ({"directory": "no.tsv"}, r"no\.tsv, line 1"),
+        ({"directory": "stray.tsv"}, r"stray\.tsv, line 2"),
         ({"directory": "no.tsv", "test_pairs": None}, r"corpus\.test_pairs=500"),
     ],
 )
@@ -82,6 +83,32 @@ def test_what_cannot_be_split_is_refused(tmp_path, monkeypatch, changes, names):
     put(tmp_path / "ready", SMALL)
     put(tmp_path / "no_text", {"notes": b""})
     (tmp_path / "no.tsv").write_text("one two")
+    (tmp_path / "stray.tsv").write_text("one\ttwo\nHallo\tHel\tlo\n")
     with pytest.raises(UserError, match=names):
         load_corpus(replace(config, **changes), tmp_path)
     assert not list(tmp_path.rglob("*.part"))
+
+
+@pytest.mark.parametrize(("kept", "taken"), [("valid", "test"), ("test", "valid")])
+def test_a_split_of_ones_own_shares_no_source_with_those_that_are_taken(tmp_path, kept, taken):
+    config = replace(written(tmp_path / "mine"), **{f"{kept}_pairs": None})
+    own = [(source.lower(), "anders") for source, _ in PAIRS[:40]]
+    sides = ("\n".join(side).encode() for side in zip(*own, strict=True))
+    put(tmp_path / "mine", dict(zip((f"{kept}.en", f"{kept}.fr"), sides, strict=True)))
+    texts = splits(config, tmp_path / "data")
+    sources = {name: {source.casefold() for source, _ in texts[name]} for name in texts}
+    assert texts[kept] == own
+    assert len(texts[taken]) == (20 if taken == "valid" else 30)
+    for one, other in (("train", "valid"), ("train", "test"), ("valid", "test")):
+        assert not sources[one] & sources[other]
+    assert {source.casefold() for source, _ in PAIRS} == set.union(*sources.values())
+
+
+def test_further_columns_of_a_table_are_left_out_and_that_is_said_once(tmp_path, caplog):
+    expected = splits(written(tmp_path / "two.tsv"), tmp_path / "data")
+    table = "".join(f"{source}\t{target}\tCC-BY, #7\n" for source, target in PAIRS)
+    (tmp_path / "three.tsv").write_text(table)
+    config = replace(CONFIG, directory=str(tmp_path / "three.tsv"))
+    for _ in range(2):
+        assert splits(config, tmp_path / "data") == expected
+    assert caplog.text.count("three.tsv") == 1

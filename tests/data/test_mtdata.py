@@ -33,7 +33,7 @@ import mtdata.index
 """
 """A list of few datasets is made and stored by mtdata, which else takes 20 seconds for all."""
 TRAIN, SWAPPED, NEWS = "Here-talks-1-deu-eng", "Here-more-2.1-eng-deu", "Here-news_deen-14-deu-eng"
-GONE = "Gone-a-1-deu-eng"
+GONE, OVERLAP = "Gone-a-1-deu-eng", "Here-over-1-deu-eng"
 CONFIG = MtdataCorpus(source="de", target="en", train=[TRAIN], valid_pairs=10, test_pairs=20)
 
 
@@ -45,7 +45,10 @@ def public(remote, tmp_path, monkeypatch):
     remote.files["/more.tsv"] = more.encode()
     sides = {f"dev/news.{side}.sgm": [f"Haus {side}", f"Maus {side}"] for side in ("de", "en")}
     remote.files["/dev.tgz"] = write_archive(tmp_path / "dev.tgz", sides).read_bytes()
+    over = "".join(f"{german.upper()}\tsome\0thing else\n" for german, _ in PAIRS[:30])
+    remote.files["/over.tsv"] = over.encode()
     urls = {TRAIN: "talks.tsv.gz", SWAPPED: "more.tsv", NEWS: "dev.tgz", GONE: "a.tsv"}
+    urls[OVERLAP] = "over.tsv"
     entries = [{"did": did, "url": f"{remote.url}/{name}"} for did, name in urls.items()]
     entries[2] |= {"in_ext": "sgm", "in_paths": [*sides]}
     monkeypatch.setenv("MTDATA", str(tmp_path / "cache"))
@@ -136,3 +139,15 @@ def test_from_a_name_to_a_score_on_a_public_test_set(public, tmp_path, monkeypat
     assert {path.name for path in made.iterdir()} >= {"test-beam5", "wmt14-beam5"}
     run(tmp_path, "reproduce", *own, *SMALL)
     assert public.requests == ["/talks.tsv.gz"]
+
+
+@pytest.mark.parametrize("split", ["valid", "test"])
+def test_a_dataset_named_as_a_split_shares_no_source_with_the_others(public, tmp_path, split):
+    corpus = load_corpus(replace(CONFIG, **{split: [OVERLAP]}), tmp_path)
+    (test,) = corpus.tests.values()
+    sources = [
+        {german.casefold() for german, _ in aligned(t)} for t in (corpus.train, corpus.valid, test)
+    ]
+    assert len(set.union(*sources)) == sum(map(len, sources)) == 200
+    named = corpus.valid if split == "valid" else test
+    assert aligned(named)[0][1] == "some thing else"  # without the zero that no text may hold

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from seq2seq.data.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
+from seq2seq.data.vocabulary import BOS, EOS, LONGEST, PAD, SPECIALS, UNK, Vocabulary
 from seq2seq.errors import UserError
 
-PIECE = st.text(min_size=1, max_size=6).filter(lambda piece: "\n" not in piece)
+PIECE = st.text(min_size=1, max_size=6).filter(lambda piece: not {*"\0\n"} & {*piece})
 COUNTS = st.dictionaries(PIECE | st.sampled_from(SPECIALS), st.integers(1, 50), max_size=30)
 
 
@@ -57,3 +57,11 @@ def test_a_malformed_or_missing_file_is_named(tmp_path):
         path.write_bytes(content)
         with pytest.raises(UserError, match=str(path)):
             Vocabulary.load(path)
+
+
+def test_a_word_of_great_length_is_no_piece(tmp_path):
+    words = {"w" * LONGEST: 3, "w" * (LONGEST + 1): 4}
+    assert Vocabulary.from_counts(words).pieces[4:] == ["w" * LONGEST]
+    Vocabulary(["w" * (LONGEST + 1)], [4]).save(tmp_path / "v.tsv")
+    with pytest.raises(UserError, match=r"v\.tsv"):
+        Vocabulary.load(tmp_path / "v.tsv")

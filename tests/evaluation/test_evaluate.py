@@ -14,12 +14,11 @@ from synthetic_translations import translated
 from toy_evaluation import settings
 
 from seq2seq.checkpoint import load_checkpoint, newest_checkpoints
-from seq2seq.config import DecodingConfig, EvaluationConfig, Multi30kCorpus
+from seq2seq.config import DecodingConfig, EvaluationConfig
 from seq2seq.data.tokenization import WhitespaceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.evaluation import evaluate as stage
-from seq2seq.evaluation import test_sets
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.evaluation.references import reference_links
@@ -77,7 +76,7 @@ def test_several_checkpoints_are_one_system_of_another_name(run, tmp_path, searc
         assert together.record["parameters"] == {part: models * n for part, n in parameters}
         for place, member in zip((run, last), together.record["members"], strict=True):
             state = load_checkpoint(Path(place), torch.device("cpu")).state
-            assert member["update"] == state["progress"]["update"]
+            assert member["update"] == state["progress"].update
         assert evaluate(config)[0].record == together.record
     assert len(searches) == 3
 
@@ -204,14 +203,6 @@ def test_the_training_text_is_neither_read_nor_needed(run, tmp_path):
     assert evaluate(config)[0].overall.sentences == 100
     with pytest.raises(UserError, match=r"test_sets=dev .* test"):
         evaluate(settings(run, test_sets=["dev"]))
-
-
-def test_a_checkpoint_does_not_choose_where_to_download_from(run, monkeypatch):
-    asked = []
-    monkeypatch.setattr(test_sets, "load_test_sets", lambda corpus, _: asked.append(corpus) or {})
-    corpus = Multi30kCorpus(mirror="http://untrusted.example/")
-    test_sets.find_test_sets(settings(run), corpus)
-    assert asked == [Multi30kCorpus()]
 
 
 def test_more_texts_are_test_sets_of_their_own(run, tmp_path):

@@ -16,7 +16,7 @@ import json
 import random
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from itertools import accumulate, islice, repeat
@@ -164,12 +164,14 @@ def corpus_hash(config: GrammarCorpus) -> str:
     return digest([json.dumps(settings, sort_keys=True).encode(), *map(Path.read_bytes, code)])[:12]
 
 
-def text_folder(config: GrammarCorpus, own: Path | None, home: Path) -> Path:
-    """Write the corpus next to ``home``, unless that was done; return its folder."""
+def text_folder(
+    config: GrammarCorpus, own: Path | None, home: Path
+) -> tuple[Path, Callable[[], object]]:
+    """The folder of the corpus, next to ``home``, and what writes it, unless that was done."""
     if own is not None:
         raise UserError(
             "corpus.directory is set but corpus=grammar writes its own text; remove it, or use "
             "corpus=files for your own text."
         )
     folder = home.with_name(f"grammar-{corpus_hash(config)}")
-    return make_folder(folder, partial(write_corpus, config))
+    return folder, partial(make_folder, folder, partial(write_corpus, config))
