@@ -1,7 +1,7 @@
 """A script's config without a process of its own."""
 
 import hydra
-from cli import CONFIGS, build_config, composition_error, register_schema
+from cli import CONFIGS, build_config, composition_error, quoted, register_schema
 
 from seq2seq.errors import UserError
 
@@ -9,6 +9,7 @@ from seq2seq.errors import UserError
 def compose_config(name, overrides):
     """What ``launch`` gives the stage of script ``name``; UserError for what it refuses."""
     register_schema(name)
+    overrides = quoted(name, overrides)
     try:
         with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
             composed = hydra.compose(name, overrides=overrides)
