@@ -1,8 +1,8 @@
 """The processor's threads and memory, as training uses them.
 
-Threads: as many as the machine has free cores. PyTorch divides each operation among its threads,
-and each waits for the last one. Where another program takes a core from one of them, all wait,
-operation by operation: two threads on two busy cores are many times slower than one.
+Threads: PyTorch divides each operation among its threads, and each waits for the last one. Where
+another program takes a core from one of them, all wait, operation by operation: two threads on two
+cores, one of them busy, are many times slower than one thread.
 
 Memory: glibc's allocator is set to keep what tensors give back. A training step frees hundreds of
 megabytes and asks for as many in the next one. By default glibc hands much of that back to the
@@ -35,22 +35,24 @@ _returned = -TRIM_INTERVAL
 
 
 class Threads:
-    """PyTorch's threads, from the number that the process starts with down to one.
+    """PyTorch's threads in a context: as at its start, or, if they adapt, one for each free core.
 
     Another number of threads adds numbers up in another order, so the last bits of a training
-    depend on it. ``fixed`` leaves the number as it is, and so does a system without /proc/stat.
+    depend on it. At the end of the context the number is what it was at its start.
     """
 
-    def __init__(self, fixed: bool, statistics: Path = Path("/proc/stat")) -> None:
-        self.most = torch.get_num_threads()
+    def __init__(self, adapt: bool, statistics: Path = Path("/proc/stat")) -> None:
+        self.most = self.fewest = torch.get_num_threads()
         self.statistics = statistics
-        self.fixed = fixed or self.most == 1 or not statistics.is_file()
-        if not self.fixed:
+        self.adapt = adapt
+        self._warned = False
+        self._watches = self.most > 1 and statistics.is_file()
+        if self._watches:
             self._last = self._clocks()
 
-    def adapt(self) -> None:
-        """Set the number of threads by the load since the last call; log a change."""
-        if self.fixed:
+    def look(self) -> None:
+        """By the load since the last call, set the number, or warn once that it is too large."""
+        if not self._watches:
             return
         now = self._clocks()
         elapsed, busy, own = (after - before for after, before in zip(now, self._last, strict=True))
@@ -60,15 +62,31 @@ class Threads:
         cores = len(os.sched_getaffinity(0))
         free = cores - max(0.0, busy - own) / elapsed
         threads = min(self.most, max(1, round(free)))
-        if threads != torch.get_num_threads():
-            log.info(
-                "Other programs leave %.1f of %d cores free: training with %d of %d threads.",
-                free,
-                cores,
-                threads,
-                self.most,
-            )
+        load = f"Other programs leave {free:.1f} of {cores} cores free"
+        if self.adapt and threads != torch.get_num_threads():
+            log.info("%s: training with %d of %d threads.", load, threads, self.most)
             torch.set_num_threads(threads)
+            self.fewest = min(self.fewest, threads)
+        elif threads < self.most and not (self.adapt or self._warned):
+            log.warning(
+                "%s, and threads wait for one another: training can be many times faster with "
+                "OMP_NUM_THREADS=%d, or with training.adapt_threads=true.",
+                load,
+                threads,
+            )
+            self._warned = True
+
+    @property
+    def used(self) -> str:
+        """The number, or the fewest and the most: ``1 to 2``."""
+        return str(self.most) if self.fewest == self.most else f"{self.fewest} to {self.most}"
+
+    def __enter__(self) -> "Threads":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.adapt:
+            torch.set_num_threads(self.most)
 
     def _clocks(self) -> tuple[float, float, float]:
         """Seconds: of the wall clock, busy of all usable cores, and used by this process."""

@@ -14,6 +14,7 @@ import torch
 from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
+from seq2seq.checkpoint import Progress
 from seq2seq.config import ExperimentConfig
 from seq2seq.data.batching import BatchPlan, blank_batch, collate
 from seq2seq.data.dataset import PreparedData
@@ -22,7 +23,7 @@ from seq2seq.errors import UserError
 from seq2seq.model.fast import choose_operations
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import earlier_commits, environment_record
-from seq2seq.training.checkpoint_manager import CheckpointManager, Progress
+from seq2seq.training.checkpoint_manager import CheckpointManager
 from seq2seq.training.distributed import SINGLE, ProcessGroup
 from seq2seq.training.interruption import Interrupted, Interruption
 from seq2seq.training.metrics import IntervalMetrics, JsonlLog
@@ -153,7 +154,7 @@ class Trainer:
             path,
         )
         self._threads = Threads(
-            fixed=not training.adapt_threads or training.deterministic or self.group.size > 1
+            training.adapt_threads and not training.deterministic and self.group.size == 1
         )
         self._started = time.monotonic() - self.progress.seconds  # as if it had never stopped
         self._saved = time.monotonic()
@@ -166,7 +167,7 @@ class Trainer:
             disable=None if writes else True,
             dynamic_ncols=True,
         )
-        with logging_redirect_tqdm(), bar, freed_memory_kept():
+        with logging_redirect_tqdm(), bar, freed_memory_kept(), self._threads:
             while not (reason := self._reason_to_end()):
                 self._train_epoch(bar, interruption)
         if self.progress.validated_update < self.progress.update:
@@ -348,7 +349,9 @@ class Trainer:
             )
 
     def _log_updates(self, rate: float, bar: tqdm) -> None:
-        self._threads.adapt()
+        if self.group.size == 1 and self.device.type == "cpu":  # else others are of this training
+            self._threads.look()
+        self.facts["hardware"]["threads"] = self.conditions["threads"] = self._threads.used
         self._fetch_metrics()
         entry, self.interval = self.interval.entry(), IntervalMetrics()
         where = {"kind": "train", "update": self.progress.update, "epoch": self._epochs_done()}

@@ -43,28 +43,32 @@ def machine(monkeypatch, tmp_path):
 
 
 def test_threads_follow_the_load_and_come_back(machine):
-    adapting = Threads(fixed=False, statistics=machine.file)
-    for others, expected in (
-        ([], 4),
-        ([0.1, 0.1], 4),  # what a system does by itself
-        ([1.0], 3),
-        ([0.5, 0.5, 0.5, 0.5], 2),
-        ([1.0, 1.0, 1.0, 1.0], 1),
-        ([0.0, 0.0, 0.0, 0.0, 1.0, 1.0], 4),  # cores that this process may not use
-    ):
-        machine.pass_time(5, own=2, others=others)
-        adapting.adapt()
-        assert torch.get_num_threads() == expected
-    for expected in (4, 2):  # less than a second decides nothing, and is not lost
-        machine.pass_time(0.6, own=2, others=[1.0, 1.0])
-        adapting.adapt()
-        assert torch.get_num_threads() == expected
+    with Threads(adapt=True, statistics=machine.file) as threads:
+        for others, expected in (
+            ([], 4),
+            ([0.1, 0.1], 4),  # what a system does by itself
+            ([1.0], 3),
+            ([0.5, 0.5, 0.5, 0.5], 2),
+            ([1.0, 1.0, 1.0, 1.0], 1),
+            ([0.0, 0.0, 0.0, 0.0, 1.0, 1.0], 4),  # cores that this process may not use
+        ):
+            machine.pass_time(5, own=2, others=others)
+            threads.look()
+            assert torch.get_num_threads() == expected
+        for expected in (4, 2):  # less than a second decides nothing, and is not lost
+            machine.pass_time(0.6, own=2, others=[1.0, 1.0])
+            threads.look()
+            assert torch.get_num_threads() == expected
+    # What comes after the training, such as the next one of reproduce, has all of them again.
+    assert (torch.get_num_threads(), threads.used) == (4, "1 to 4")
 
 
-def test_a_fixed_number_stays_and_so_does_a_system_without_these_statistics(machine):
-    fixed = Threads(fixed=True, statistics=machine.file)
-    unknown = Threads(fixed=False, statistics=machine.file.with_name("none"))
-    machine.pass_time(5, own=2, others=[1.0, 1.0, 1.0, 1.0])
-    for threads_ in (fixed, unknown):
-        threads_.adapt()
-        assert torch.get_num_threads() == 4
+def test_a_fixed_number_stays_and_a_warning_says_once_that_it_is_too_large(machine, caplog):
+    fixed = Threads(adapt=False, statistics=machine.file)
+    unknown = Threads(adapt=True, statistics=machine.file.with_name("none"))
+    for _ in range(2):
+        machine.pass_time(5, own=2, others=[1.0, 1.0, 1.0, 1.0])
+        for threads in (fixed, unknown):
+            threads.look()
+            assert (torch.get_num_threads(), threads.used) == (4, "4")
+    assert caplog.text.count("training.adapt_threads=true") == 1
