@@ -9,6 +9,11 @@ import torch
 from seq2seq.config import require_choice
 from seq2seq.errors import UserError
 
+if hasattr(os, "register_at_fork"):
+    # A forked child has none of the threads that its parent's operations use, and would wait for
+    # them forever.
+    os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
+
 
 def choose_device(name: str) -> torch.device:
     """The device called ``name``: ``auto`` (cuda when there is one), ``cpu`` or ``cuda``.

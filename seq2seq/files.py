@@ -1,12 +1,15 @@
 """Files and folders written whole or not at all; strict JSON; SHA-256."""
 
 import contextlib
+import errno
 import hashlib
 import json
+import logging
 import math
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,12 @@ from filelock import FileLock
 
 from seq2seq.errors import UserError
 
+log = logging.getLogger(__name__)
+
+LACKING = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK}
+"""How a file system answers that it does not have a call."""
+DEEPEST = 30
+"""Levels of a JSON file: what is read is written again, indented."""
 BLOCK = 1 << 20
 """Bytes read at a time where lines do not matter."""
 
@@ -46,6 +55,12 @@ def parse_object(content: bytes) -> dict[str, Any]:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(data, dict):
         raise ValueError(f"it holds a {type(data).__name__}, not an object")
+    level: list[Any] = [data]
+    for _ in range(DEEPEST):
+        groups = [one.values() if isinstance(one, dict) else one for one in level]
+        level = [part for group in groups for part in group if isinstance(part, dict | list)]
+    if level:
+        raise ValueError("it is nested too deeply")
     return data
 
 
@@ -65,16 +80,21 @@ def read_object(path: Path, remedy: str) -> dict[str, Any]:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write JSON whole or not at all; ValueError or TypeError for what it lacks, such as NaN."""
-    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
+    """Write JSON, and dataclasses as objects; ValueError or TypeError for NaN."""
+    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False, default=asdict)
     write_whole(path, f"{text}\n".encode())
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write next to ``path`` and rename, so that a reader never meets half a file."""
+    """Write next to ``path`` and rename, so that a reader never meets half a file.
+
+    No link is followed: one at ``path`` is replaced.
+    """
     part = path.with_name(path.name + ".part")
+    part.unlink(missing_ok=True)
     try:
-        part.write_bytes(content)
+        with part.open("xb") as file:
+            file.write(content)
         part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)
@@ -94,6 +114,7 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
     try:
         yield part
         for path in (*part.iterdir(), part):
+            set_usual_mode(path)
             _flush(path)
         if folder.exists():
             shutil.rmtree(old, ignore_errors=True)
@@ -113,11 +134,37 @@ def make_folder(folder: Path, fill: Callable[[Path], object]) -> Path:
     """
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder.with_name(folder.name + ".lock")):
+        with locked(folder.with_name(folder.name + ".lock")):
             if not folder.is_dir():
                 with replacing_folder(folder) as part:
                     fill(part)
     return folder
+
+
+@contextlib.contextmanager
+def locked(path: Path, wait: bool = True) -> Iterator[None]:
+    """A context that holds the lock ``path``; filelock's Timeout where another process has it.
+
+    On a file system without locks it warns, and goes on.
+    """
+    lock = FileLock(path)
+    try:
+        lock.acquire(blocking=wait)
+    except (OSError, NotImplementedError) as error:
+        if getattr(error, "errno", errno.ENOSYS) not in LACKING:
+            raise
+        log.warning("No locks for %s here: do not start two processes for the same work.", path)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def set_usual_mode(path: Path) -> None:
+    """Let those read a file who may read its folder: temporary files are of their owner alone."""
+    with contextlib.suppress(OSError):  # not every file system has modes
+        if path.is_file():
+            path.chmod(path.parent.stat().st_mode & 0o666)
 
 
 def _flush(path: Path) -> None:
@@ -128,5 +175,8 @@ def _flush(path: Path) -> None:
     descriptor = os.open(path, os.O_RDWR if windows else os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in LACKING:
+            raise
     finally:
         os.close(descriptor)

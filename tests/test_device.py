@@ -1,6 +1,8 @@
 """Which device and precision are chosen, and what that sets."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -74,3 +76,17 @@ def test_auto_precision_follows_the_instruction_set_and_the_compute_capability(m
         monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _, has=capability: has)
         expected = torch.float32 if capability < (8, 0) else torch.bfloat16
         assert choose_precision("auto", torch.device("cuda", 0)) is expected
+
+
+FORKED = """
+import multiprocessing, torch, seq2seq.device
+torch.set_num_threads(2)
+pool = multiprocessing.get_context("fork").Pool(1)
+print(pool.apply(torch.get_num_threads), torch.get_num_threads())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="no fork here")
+def test_a_forked_process_does_not_wait_for_threads_that_it_lacks():
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, check=True)
+    assert done.stdout.split() == [b"1", b"2"]

@@ -10,6 +10,7 @@ from typing import Any
 import pooch
 
 from seq2seq.errors import UserError
+from seq2seq.files import set_usual_mode
 
 RETRIES = 3
 TIMEOUT = 20.0
@@ -25,12 +26,14 @@ def fetch(base: str, name: str, folder: Path) -> Path:
         _copy if local else pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=TIMEOUT)
     )
     try:
-        return Path(source.fetch(name, downloader=downloader))
+        path = Path(source.fetch(name, downloader=downloader))
     except (OSError, ValueError) as error:  # those of requests are OSErrors
         raise UserError(
             f"{base}{name} could not be downloaded ({error}); set corpus.mirror to another base "
             "URL, or corpus.directory to a folder that holds the files."
         ) from error
+    set_usual_mode(path)
+    return path
 
 
 def _copy(url: str, output: Any, _: pooch.Pooch) -> None:

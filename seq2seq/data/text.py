@@ -5,21 +5,28 @@ which do occur inside sentences of public corpora and would shift every later li
 translation.
 """
 
+import codecs
 import contextlib
 import gzip
 import io
+import logging
 import lzma
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from seq2seq.errors import UserError
 from seq2seq.files import BLOCK, digest
 
+log = logging.getLogger(__name__)
+
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+_MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz"}
+"""How a packed file begins."""
 COMPRESSIONS = tuple(_OPENERS)
 """File name endings that are unpacked while reading and packed while writing."""
 SIDES = ("source", "target")
@@ -30,19 +37,25 @@ LONGEST_LINE = 1 << 20
 
 @contextlib.contextmanager
 def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
-    """Open a plain, .gz or .xz file for reading the bytes of its content.
+    """Open a plain, .gz or .xz file for reading the bytes of its content, whatever its name.
 
     Raises:
         UserError: it is not there or cannot be read, or a compressed file is damaged.
     """
+    ending = ""
     try:
-        with _OPENERS.get(path.suffix, open)(path, "rb") as stream:
-            yield stream
+        with path.open("rb") as raw:
+            start = raw.peek(8)  # a pipe has no second beginning
+            packed = [end for magic, end in _MAGIC.items() if start.startswith(magic)]
+            ending = (packed or [path.suffix])[0]
+            unpack = _OPENERS.get(ending)
+            with unpack(raw) if unpack else raw as stream:
+                yield stream
     except FileNotFoundError:
         raise UserError(f"There is no file {path}; check the path.") from None
     except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
         raise UserError(
-            f"{path} is not a whole {path.suffix} file ({error}); copy or download it again."
+            f"{path} is not a whole {ending} file ({error}); copy or download it again."
         ) from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}.") from error
@@ -63,8 +76,9 @@ def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
     """Yield the text of lines of bytes, each as it comes, without their line ends.
 
     One "\\n" is removed, and one "\\r" before it; a byte order mark at the start of the first line
-    is dropped. Bytes that are not UTF-8 raise :class:`UserError` with ``where``, line and byte,
-    both counted from 1; so does a line of more than :data:`LONGEST_LINE` bytes.
+    is dropped. Bytes that are not UTF-8, or are zero as in UTF-16, raise :class:`UserError` with
+    ``where``, line and byte, both counted from 1; so does a line of more than :data:`LONGEST_LINE`
+    bytes.
     """
     for number, raw in enumerate(raw_lines, start=1):
         if len(raw) > LONGEST_LINE:
@@ -73,17 +87,29 @@ def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
                 "a line."
             )
         try:
-            line = raw.decode("utf-8")
+            line, bad = raw.decode("utf-8"), raw.find(b"\0")
         except UnicodeDecodeError as error:
+            bad = error.start
+        if bad >= 0:
             raise UserError(
-                f"{where}, line {number}, byte {error.start + 1}: 0x{raw[error.start]:02x} is not "
-                "valid UTF-8; convert the text, for example with iconv -f LATIN1 -t UTF-8."
-            ) from None
+                f"{where}, line {number}, byte {bad + 1}: 0x{raw[bad]:02x} is not UTF-8 text; "
+                f"{_remedy(raw)}."
+            )
         if number == 1:
             line = line.removeprefix("\ufeff")
         if line.endswith("\n"):
             line = line[:-1].removesuffix("\r")
         yield line
+
+
+def _remedy(line: bytes) -> str:
+    """What to do with a text of which a line is not UTF-8; half of UTF-16 may be zeros."""
+    marked = line[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    zero = line.find(b"\0")
+    if zero >= 0 and not marked and line.count(b"\0") < len(line) / 4:
+        return "remove zeros, for example with tr -d '\\000'"
+    encoding = "LATIN1" if zero < 0 else "UTF-16LE" if zero % 2 else "UTF-16BE"
+    return f"convert it, for example with iconv -f {'UTF-16' if marked else encoding} -t UTF-8"
 
 
 def count_lines(path: Path) -> int:
@@ -102,12 +128,14 @@ class LineWriter:
 
     Used with ``with``: lines go to ``part``, which replaces ``path`` (of a link, the target) at the
     end of the block, and is removed when the block fails. A named pipe or a device is written to as
-    it is. What the disk refuses is a :class:`UserError`.
+    it is, and so is a file that this process has open for writing, such as that of /dev/stdout.
+    What the disk refuses is a :class:`UserError`.
     """
 
     def __init__(self, path: Path, keep_unfinished: bool = False) -> None:
         """Write to ``path``; ``keep_unfinished`` leaves lines in ``part`` when the block fails."""
-        self.path = path.resolve() if path.is_symlink() else path
+        linked = path.is_symlink() and (path.is_file() or not path.exists())
+        self.path = path.resolve() if linked else path
         self.part = self.path.with_name(self.path.name + ".part")
         self.count = 0
         """Lines written so far."""
@@ -117,9 +145,10 @@ class LineWriter:
         """Open ``part``; its folder is created."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            if self.path.exists() and not self.path.is_file():
+            stream = _open_stream(self.path)
+            if stream is not None or (self.path.exists() and not self.path.is_file()):
                 self.part = self.path
-            self._raw = self.part.open("wb")
+            self._raw = self.part.open("wb") if stream is None else os.fdopen(os.dup(stream), "wb")
         except OSError as error:
             raise self._refused(error) from error
         self._packed = _packing(self._raw, self.path.suffix)
@@ -154,6 +183,20 @@ class LineWriter:
             f"{self.path} cannot be written ({error.strerror or error}); choose another place, or "
             "make room there."
         )
+
+
+def _open_stream(path: Path) -> int | None:
+    """The descriptor under which this process is writing to the file ``path``, if there is one."""
+    streams = Path("/dev/fd")
+    if path.is_file() and streams.is_dir():  # not on Windows
+        import fcntl
+
+        for descriptor in [int(stream.name) for stream in streams.iterdir()]:
+            with contextlib.suppress(OSError):  # that of the listing is closed
+                writes = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+                if writes and os.path.samestat(path.stat(), os.fstat(descriptor)):
+                    return descriptor
+    return None
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> int:
@@ -252,11 +295,24 @@ def find_pair(folder: Path, names: Sequence[tuple[str, str]]) -> dict[str, Path 
 
 
 def find_test_names(folder: Path, languages: Sequence[str]) -> list[str]:
-    """Names before the last dot of all files test*.<language>, whichever side they are of."""
-    names = set()
-    for path in folder.glob("test*"):
+    """Names before the last dot of the files test*.<language> that are there for both sides.
+
+    A warning names each file whose other side is missing. If there is no whole pair, the names of
+    all these files are returned.
+    """
+    found: dict[str, dict[str, Path]] = {}
+    for path in sorted(folder.glob("test*")):
         plain = path.stem if path.suffix in COMPRESSIONS else path.name
         stem, _, ending = plain.rpartition(".")
         if ending in (*languages, *SIDES) and path.is_file():
-            names.add(stem)
-    return sorted(names)
+            found.setdefault(stem, {})[ending] = path
+    names = [n for n, of in found.items() if {*languages} <= of.keys() or {*SIDES} <= of.keys()]
+    for name in found.keys() - names if names else ():
+        _warn(f"{next(iter(found[name].values()))} is left out: its other side is missing.")
+    return names or [*found]
+
+
+@cache
+def _warn(message: str) -> None:
+    """Log a warning, once however often it is found."""
+    log.warning(message)

@@ -139,7 +139,7 @@ class SentencePieceTokenizer(Tokenizer):
                 minloglevel=2,
             )
         except RuntimeError as error:
-            raise _size_error(str(error), size, where) from error
+            raise _complaint(str(error), size, where) from error
         return model.getvalue()
 
     @property
@@ -218,8 +218,8 @@ def _learnable(sentences: Iterable[str]) -> Iterator[str]:
         yield rest.decode("utf-8")
 
 
-def _size_error(message: str, size: int, where: str) -> Exception:
-    """Turn SentencePiece's complaint about the size into one that names the option."""
+def _complaint(message: str, size: int, where: str) -> UserError:
+    """What SentencePiece says of the size or the text, as a sentence that names the setting."""
     if largest := re.search(r"size too high .* value <= (\d+)", message):
         return UserError(
             f"tokenization.vocabulary_size={size} is more than {where} can fill; "
@@ -230,9 +230,9 @@ def _size_error(message: str, size: int, where: str) -> Exception:
             f"tokenization.vocabulary_size={size} is less than the distinct characters of {where}; "
             f"set it to {smallest[1]} or more."
         )
-    if "sentences_.empty()" in message:
+    if "sentences_.empty()" in message or "all_chars_count" in message:
         return UserError(f"{where} has no sentence that a subword model could learn from.")
-    return RuntimeError(f"SentencePiece failed on {where}: {message}")
+    return UserError(f"SentencePiece cannot learn from {where} ({message}); correct the text.")
 
 
 class TextCodec:

@@ -379,7 +379,7 @@ def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationMode
                     f"{first.directory} and {other.directory} cut the {side} text into different "
                     "pieces; give checkpoints trained on one corpus with one tokenization."
                 )
-        if average and first.config.model != other.config.model:
+        if average and first.config.model.shape != other.config.model.shape:
             raise UserError(
                 f"average=true needs models of one architecture, and {first.directory} and "
                 f"{other.directory} differ; set average=false for an ensemble of them."
@@ -452,4 +452,9 @@ def _sentences(text: Any, usual: str, first: int = 0) -> list[str]:
         if not isinstance(each, str):
             kind = type(each).__name__
             raise UserError(f"text[{place}]={shortened(each)} is of type {kind}; call {usual}.")
+        if "\n" in each.rstrip("\n"):
+            raise UserError(
+                f"text[{place}]={shortened(each)} has several lines, and each is a sentence; give "
+                r"a list: text.split('\n')."
+            )
     return sentences

@@ -17,7 +17,9 @@ from torch import Tensor
 
 from seq2seq.device import choose_device
 from seq2seq.errors import UserError
-from seq2seq.training.interruption import Interrupted, process_count
+from seq2seq.training.interruption import UNSET, Interrupted, number, process_count
+
+log = logging.getLogger(__name__)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -120,8 +122,8 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
             raise
         claim_report()
         raise UserError(
-            "Another process of this training has ended; run the same command again to resume "
-            "from the newest checkpoint."
+            "Another process of this training has ended, or has not started; run the same command "
+            f"again to resume from the newest checkpoint, or {UNSET}."
         ) from error
     except Interrupted as stop:
         leave_together = True
@@ -136,7 +138,7 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
 
 def claim_report() -> bool:
     """Be the process that reports why training failed; False where another one is already."""
-    if process_count() == 1:
+    if process_count() == 1 or not (_by_torchrun() or _store.cache_info().currsize):
         return True
     # torchrun sends SIGTERM to all others as soon as one has ended; the report comes first.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -147,16 +149,26 @@ def claim_report() -> bool:
         return True
 
 
+def _by_torchrun() -> bool:
+    """Whether torchrun has started this process, and keeps the store; else some scheduler has."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
 @functools.cache
 def _store() -> dist.Store:
     """The key-value store of torchrun, or else of the first process."""
+    number("MASTER_PORT")
+    if "MASTER_ADDR" not in os.environ:
+        raise UserError(f"WORLD_SIZE is set, and MASTER_ADDR is not; {UNSET}.")
+    if not _by_torchrun():
+        log.info("Waiting for %d processes; %s.", process_count(), UNSET)
     store, _, _ = next(dist.rendezvous("env://"))
     return store
 
 
 def _take_device(name: str) -> torch.device:
     """This process's part of the machine: a GPU, or a share of the threads."""
-    local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    local = max(1, number("LOCAL_WORLD_SIZE", "1"))
     device = choose_device(name)
     if device.type == "cuda":
         if (count := torch.cuda.device_count()) < local:
@@ -165,7 +177,7 @@ def _take_device(name: str) -> torch.device:
                 "processes as it has GPUs (torchrun --nproc-per-node), or set training.device=cpu."
             )
         # Some launchers show each process its own GPU alone.
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) if count > 1 else 0)
+        torch.cuda.set_device(number("LOCAL_RANK", "0") if count > 1 else 0)
     elif "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(1, torch.get_num_threads() // local))
     return device

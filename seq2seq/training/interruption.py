@@ -5,7 +5,11 @@ import os
 import signal
 from types import FrameType
 
+from seq2seq.errors import UserError
+
 log = logging.getLogger(__name__)
+
+UNSET = "unset RANK and WORLD_SIZE, or start the processes with torchrun"
 
 
 class Interrupted(BaseException):
@@ -43,6 +47,22 @@ class Interruption:
 
 
 def process_count() -> int:
-    """How many processes torchrun has started to train together; 1 without it."""
-    # A job script may leave WORLD_SIZE behind; torchrun sets both.
-    return int(os.environ.get("WORLD_SIZE") or "1") if "RANK" in os.environ else 1
+    """How many processes torchrun has started to train together; 1 without it.
+
+    UserError for values of its variables that are not torchrun's.
+    """
+    # A job script may leave one of them behind; torchrun sets both.
+    if "RANK" not in os.environ or not os.environ.get("WORLD_SIZE"):
+        return 1
+    rank, size = number("RANK"), number("WORLD_SIZE")
+    if rank >= size:
+        raise UserError(f"RANK={rank} must be less than WORLD_SIZE={size}; {UNSET}.")
+    return size
+
+
+def number(variable: str, default: str = "") -> int:
+    """A variable of torchrun's; UserError where it is no number."""
+    value = os.environ.get(variable, default)
+    if not value.isdecimal():
+        raise UserError(f"{variable}={value} is not a number; {UNSET}.")
+    return int(value)

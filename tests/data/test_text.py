@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from seq2seq.data import text
 from seq2seq.errors import UserError
 
-LINE = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\ufeff"))
+LINE = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\n\r\ufeff"))
 PACK = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
 
 
@@ -45,6 +45,34 @@ def test_other_encodings_are_refused_with_line_and_byte(tmp_path, read):
         (tmp_path / "latin").write_bytes(content)
         with pytest.raises(UserError, match="latin, line 2, byte 2"):
             read(tmp_path / "latin")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "named"),
+    [
+        ("utf-16-le", "UTF-16LE"),
+        ("utf-16-be", "UTF-16BE"),
+        ("utf-16", "UTF-16"),
+        ("latin-1", "LATIN1"),
+    ],
+)
+def test_the_message_names_the_encoding_that_the_text_may_have(tmp_path, encoding, named):
+    (tmp_path / "text").write_bytes("été\nword\n".encode(encoding))
+    for read in READERS:
+        with pytest.raises(UserError, match=f"line 1, .*iconv -f {named} "):
+            read(tmp_path / "text")
+
+
+def test_a_single_zero_is_not_taken_for_another_encoding(tmp_path):
+    (tmp_path / "text").write_bytes(b"Hello\0 world\n")
+    with pytest.raises(UserError, match=r"byte 6: .*tr -d"):
+        text.count_lines(tmp_path / "text")
+
+
+@pytest.mark.parametrize("ending", [".gz", ".xz"])
+def test_a_packed_file_without_its_ending_is_unpacked(tmp_path, ending):
+    (tmp_path / "train.en").write_bytes(PACK[ending](b"one\ntwo\n"))
+    assert list(text.read_lines(tmp_path / "train.en")) == ["one", "two"]
 
 
 @pytest.mark.parametrize("ending", [".gz", ".xz"])
@@ -101,7 +129,7 @@ def test_a_named_pipe_is_written_to_as_it_is(tmp_path):
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
     reader.start()
     text.write_lines(pipe, ["one", "two"])
-    reader.join(timeout=60)
+    reader.join()
     assert read == [b"one\ntwo\n"]
     assert pipe.is_fifo()
     assert list(tmp_path.iterdir()) == [pipe]
@@ -124,3 +152,18 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, monk
     assert [next(lines), next(lines)] == ["a", "b" * 999]
     with pytest.raises(UserError, match=r"line 3 .*1,000"):
         next(lines)
+
+
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="no names of open files here")
+@pytest.mark.parametrize("by_number", [True, False])
+def test_a_file_that_is_being_written_to_is_written_on(tmp_path, by_number):
+    """As the log of a job, which /dev/stdout, /dev/fd/1 and its own name lead to."""
+    log = tmp_path / "log"
+    with log.open("w") as stream:
+        stream.write("before\n")
+        stream.flush()
+        name = Path(f"/dev/fd/{stream.fileno()}") if by_number else log
+        text.write_lines(name, ["one", "two"])
+        stream.write("after\n")
+    assert log.read_text() == "before\none\ntwo\nafter\n"
+    assert list(tmp_path.iterdir()) == [log]

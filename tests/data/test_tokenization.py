@@ -89,6 +89,12 @@ def test_sentencepiece_learns_from_long_lines_and_such_with_reserved_characters(
         assert SentencePieceTokenizer.train_model([line], 160, "the text") == model
 
 
+@pytest.mark.parametrize("line", ["▅ ▅", "\x01 \x02", "▁", "\ufeff", "\u200b", ""])
+def test_text_in_which_sentencepiece_finds_nothing_is_refused(line):
+    with pytest.raises(UserError, match="the en text has no sentence"):
+        SentencePieceTokenizer.train_model([line] * 20, 20, "the en text")
+
+
 def test_sentencepiece_names_the_sizes_that_the_text_can_fill():
     with pytest.raises(UserError, match="vocabulary_size=5000 is more than the en text") as caught:
         SentencePieceTokenizer.train_model(TEXT, 5000, "the en text")

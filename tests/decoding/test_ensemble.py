@@ -80,6 +80,11 @@ def test_average_is_the_mean_of_every_weight(tmp_path):
     assert averaged.output.weight is averaged.target_embedding.weight
 
 
+def test_what_only_training_reads_may_differ_in_an_average(tmp_path):
+    paths = [save(tmp_path, 1), save(tmp_path, 2, dropout=0.5, initialization="paper")]
+    assert Translator.load(paths, "cpu", "fp32", average=True).translate("a dog").score < 0
+
+
 def test_checkpoints_that_do_not_go_together_are_refused(tmp_path):
     one, wider = save(tmp_path, 1), save(tmp_path, 2, embedding_dim=12)
     other = save(tmp_path, 3, target=codec("de", "eine katze miaut"))

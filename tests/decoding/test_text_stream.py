@@ -181,9 +181,9 @@ def test_lines_of_other_words_than_those_between_spaces_have_no_links(tmp_path, 
     assert message.startswith("Lines of alignments left empty: 2,")
 
 
-ODD = "\x00\x07\x0b\x0c\x1b\x1c\x85\u2028\u2029\u200d\u202e\ufeff\r\t▁|😀👩‍👩‍👧שלוםشجرة é"
+ODD = "\x07\x0b\x0c\x1b\x1c\x85\u2028\u2029\u200d\u202e\ufeff\r\t▁|😀👩‍👩‍👧שלוםشجرة é"
 LINE = (
-    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=20)
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\n"), max_size=20)
     | st.text(st.sampled_from(ODD + "dogcats "), max_size=20)
     | st.lists(st.sampled_from(["the", "dog", "barks", "cat"]), max_size=9).map(" ".join)
 )

@@ -293,3 +293,14 @@ def test_a_stream_gives_what_a_list_gives_and_reads_no_further_than_it_must(chun
             assert len(read) <= -(-len(found) // chunk) * chunk
     assert found == whole
     assert {record.getMessage().partition(" has")[0] for record in caplog.records} == {"Line 3"}
+
+
+def test_a_text_of_several_lines_is_not_taken_for_one_sentence():
+    translator = tiny_translator()
+    for call in (translator.translate, lambda text: translator.score(text, "ein hund")):
+        with pytest.raises(UserError, match=r"text\.split\("):
+            call("a dog\na cat")
+    with pytest.raises(UserError, match=r"text\[1\]"):
+        translator.translate(["a", "b\r\nc"])
+    lines = ["a dog\n", "a\u2028cat\r\n"]  # as a file yields them
+    assert len(translator.translate(lines)) == 2

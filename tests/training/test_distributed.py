@@ -217,6 +217,7 @@ def test_two_gpus_make_the_updates_of_one(folder):
 def test_the_sigterm_of_torchrun_does_not_end_the_process_that_reports(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
     store = distributed.dist.HashStore()
     monkeypatch.setattr(distributed, "_store", lambda: store)
     before = signal.getsignal(signal.SIGTERM)

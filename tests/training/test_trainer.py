@@ -164,7 +164,7 @@ def test_no_update_is_missing_in_the_log(folder, cut, logged, caplog):
     assert [entry["update"] for entry in trained(run)] == logged
     assert [entry["epoch"] for entry in metrics(run)] == [e["update"] / 10 for e in metrics(run)]
     assert validated(run)[-1]["update"] == logged[-1]  # the last updates are validated and saved
-    assert load_checkpoint(run.newest()[0], CPU).state["progress"]["update"] == logged[-1]
+    assert load_checkpoint(run.newest()[0], CPU).state["progress"].update == logged[-1]
 
 
 @pytest.mark.parametrize(("metric", "update", "value"), [("loss", 10, 1.0), ("bleu", 20, 7.0)])
@@ -181,7 +181,7 @@ def test_the_best_checkpoint_is_the_best_by_the_metric(folder, monkeypatch, metr
     assert run.best_metric == value
     assert ("best near the end" in run.record()["reason"]) == (update == 20)
     best, then = (load_checkpoint(path, CPU) for path in (run.best, run.checkpoint(update)))
-    assert best.state["progress"]["update"] == update
+    assert best.state["progress"].update == update
     kept = then.model.state_dict()
     assert all(torch.equal(kept[name], t) for name, t in best.model.state_dict().items())
 
@@ -190,7 +190,7 @@ def test_the_states_after_the_epochs_asked_for_are_kept(folder):
     run = train(reversal_experiment(folder, max_epochs=4, validate_every=7, keep_epochs=[1, 3]))
     kept = list(run.path.glob("checkpoints/epoch-*"))
     progress = [load_checkpoint(path, CPU).state["progress"] for path in sorted(kept)]
-    assert [(at["epoch"], at["update"]) for at in progress] == [(1, 10), (3, 30)]
+    assert [(at.epoch, at.update) for at in progress] == [(1, 10), (3, 30)]
     assert run.epoch(3) in kept
 
 
@@ -230,7 +230,7 @@ def test_a_diverged_dev_loss_reaches_no_checkpoint(folder, monkeypatch):
     )
     with pytest.raises(UserError, match="nan"):
         train(config)
-    assert load_checkpoint(RunFolder(config).newest()[0], CPU).state["progress"]["update"] == 5
+    assert load_checkpoint(RunFolder(config).newest()[0], CPU).state["progress"].update == 5
 
 
 def test_updates_that_are_not_finite_are_skipped_and_too_many_end_training(folder, monkeypatch):
