@@ -41,8 +41,9 @@ study: $(STAMP) ## Train what docs/study.md reports, a day of one core, and writ
 docs: $(DOCS) ## Build the pages of docs/ into site/, and check their links
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+# One process more than cores, since some tests wait; one test at a time, the slow ones first.
 test: $(DEV) ## Run the tests
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) --maxschedchunk 1
 
 lint: $(DEV) ## Check style, formatting and types
 	$(BIN)/ruff check .
@@ -54,7 +55,7 @@ format: $(DEV) ## Fix what the style checks can fix
 	$(BIN)/ruff format .
 
 clean: ## Remove the virtual environment and caches; keeps data/ and outputs/
-	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # Stamped with files, so that a second call does not reinstall.
 $(STAMP): pyproject.toml constraints.txt

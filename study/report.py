@@ -7,6 +7,7 @@ is left out.
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -132,10 +133,7 @@ class Resampled:
         self, name: str, columns: Callable[[Packed], Float[np.ndarray, "N C"]]
     ) -> Float[np.ndarray, "K R C"]:
         """Of each seed: the sums of ``columns`` over the pool, then over each resample of it."""
-        size = int(self.members.sum())
-        generator = np.random.default_rng([1, self.number])
-        drawn = generator.multinomial(size, np.full(size, 1 / size), size=RESAMPLES)
-        weights = np.concatenate([np.ones((1, size)), drawn])
+        weights = _drawn(int(self.members.sum()), self.number)
         return np.stack([weights @ columns(one)[self.members] for one in self.groups[name]])
 
     def over_seeds(self, values: Float[np.ndarray, "K R"]) -> Samples:
@@ -176,6 +174,14 @@ class Resampled:
         """The same in bits per sentence."""
         pieces = float(np.mean(self.groups[name][0].pieces[self.members]))
         return self.bits(name, without) * pieces
+
+
+@lru_cache(maxsize=16)
+def _drawn(size: int, number: int) -> Float[np.ndarray, "R N"]:
+    """How often each of ``size`` sentences is drawn: once each, then in each resample."""
+    generator = np.random.default_rng([1, number])
+    drawn = generator.multinomial(size, np.full(size, 1 / size), size=RESAMPLES)
+    return np.concatenate([np.ones((1, size)), drawn])
 
 
 Score = Callable[[Resampled, str], Samples]

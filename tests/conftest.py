@@ -23,3 +23,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Tests are deterministic, and a busy machine is not a defect of what they test.
 hypothesis.settings.register_profile("steady", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("steady")
+
+
+def pytest_collection_modifyitems(items: list) -> None:
+    """The slow tests come first, so that no process works alone at the end."""
+    items.sort(key=lambda item: "slow" not in item.keywords)

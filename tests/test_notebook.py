@@ -38,7 +38,7 @@ def executed(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IPYTHONDIR", str(folder / "ipython"))
         place = {"metadata": {"path": str(folder)}}
-        nbclient.NotebookClient(notebook, timeout=300, resources=place).execute()
+        nbclient.NotebookClient(notebook, timeout=None, resources=place).execute()
     assert (folder.parent / "outputs" / "toy" / "no-attention" / "seed-1").is_dir()
     return code_cells(notebook)
 
