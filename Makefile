@@ -41,9 +41,8 @@ study: $(STAMP) ## Train what docs/study.md reports, a day of one core, and writ
 docs: $(DOCS) ## Build the pages of docs/ into site/, and check their links
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-# One process more than cores, since some tests wait; one test at a time, the slow ones first.
 test: $(DEV) ## Run the tests
-	$(BIN)/python -m pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) --maxschedchunk 1
+	$(BIN)/python -m pytest -n auto --maxschedchunk 1
 
 lint: $(DEV) ## Check style, formatting and types
 	$(BIN)/ruff check .

@@ -378,7 +378,7 @@ def test_variables_of_a_scheduler_are_named_at_once(tmp_path, script, lacking):
     assert re.fullmatch(rf"error: .*WORLD_SIZE.*({lacking or 'unset'}).*\n", done.stderr)
 
 
-@pytest.mark.parametrize("closed", ["2>&-", "<&-", ">&-"])
+@pytest.mark.parametrize("closed", ["2>&-", ">&-"])
 def test_a_stream_that_the_shell_has_closed_stops_no_script(tmp_path, closed):
     for split in ("train", "valid", "test"):
         for side in ("en", "de"):

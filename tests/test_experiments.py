@@ -19,6 +19,7 @@ from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.model.translation import TranslationModel
 
 MEMORIES = ["experiment=width"]  # it has the systems of experiment=slots, too
+SAME = ["same_content=true", "device=cpu", "evaluation.bootstrap=100"]
 TOY = [*SMALL, "training.max_epochs=2", "training.batch_size=20"]
 
 
@@ -91,7 +92,10 @@ def test_the_study_resumes_after_a_kill_and_ends_with_the_same_report(europarl, 
         **dict.fromkeys(("strong-no-attention-50", "target-only-50"), "no-attention-50"),
     }
     # Joined and cut sentences need no other training.
-    assert "test-joined-5-apart" in run(whole, "reproduce", *toy, *pair, "same_content=true").stdout
+    for system in ("attention-50", "no-attention-50"):
+        checkpoint = f"checkpoint=outputs/figure2-cpu/{system}/seed-1"
+        printed = run(whole, "evaluate", checkpoint, "beams=[2]", "test_sets=[test]", *SAME).stdout
+        assert "test-joined-5-apart-beam2" in printed
     study("floors", whole, "outputs/figure2-cpu/attention-50/seed-1/evaluations/test-beam2")
     europarl_pages = {"europarl-test", "opponent", "matched", "amount", "bits-test", "same-content"}
     assert published(whole) == europarl_pages
