@@ -209,8 +209,12 @@ def render(
     ``prefix`` begins the ids in the SVG, for a page that has two of them in it.
     """
     with styled():
-        figure = lay_out()
-        return {form: _save(figure, form, prefix) for form in forms} if figure else {}
+        if (figure := lay_out()) is None:
+            return {}
+        if engine := figure.get_layout_engine():
+            engine.execute(figure)  # once, and not for each form
+            figure.set_layout_engine(None)
+        return {form: _save(figure, form, prefix) for form in forms}
 
 
 def _save(figure: Figure, form: str, prefix: str) -> bytes:
