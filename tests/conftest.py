@@ -12,6 +12,8 @@ if not Path("/dev/nvidiactl").exists():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 import hypothesis
+import jaxtyping
+import pytest
 from jaxtyping import install_import_hook
 
 install_import_hook("seq2seq", "typecheck.checked")
@@ -23,6 +25,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Tests are deterministic, and a busy machine is not a defect of what they test.
 hypothesis.settings.register_profile("steady", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("steady")
+
+
+@pytest.fixture
+def unchecked():
+    """Without checks of shapes, which take a fifth of the time of a training."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def pytest_collection_modifyitems(items: list) -> None:

@@ -45,6 +45,8 @@ CONTROLS = (
     *(("fixed", "copy"), ("init_only", "reverse")),
 )
 
+pytestmark = pytest.mark.usefixtures("unchecked")
+
 
 POOLED = ("slots", "linear")
 

@@ -121,8 +121,9 @@ def test_smoke_runs_all_stages_as_it_is(tmp_path):
 def test_every_kind_of_attention_trains_and_translates(europarl, tmp_path):
     text = ["corpus=files", *europarl[1:], "corpus.source=en", "corpus.target=fr"]
     settings = [*text, *TOY, "model.attention.heads=4", "training.max_updates=3", "beams=[2]"]
+    settings += ["decoding.max_ratio=0.5", "test_sets=[test]"]
     printed = run(tmp_path, "reproduce", "experiment=attention_kinds", *settings).stdout
-    drawn = tmp_path / "outputs" / "attention_kinds" / "comparison" / "test-beam2"
+    drawn = tmp_path / "outputs" / "attention_kinds" / "comparison" / "test-beam2-ratio0.5"
     composed = compose_config("reproduce", ["experiment=attention_kinds"])
     kinds = {
         one.model.attention.kind for one in [*composed, *compose_config("reproduce", MEMORIES)]
