@@ -16,7 +16,7 @@ import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
 
-install_import_hook("seq2seq", "typecheck.checked")
+install_import_hook("seq2seq", "helpers.checked")
 
 # What a shell starts in the background ignores Ctrl-C, and so would all that it starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
-from small_checkpoint import (
+from helpers.small_checkpoint import (
     CPU,
     ENGLISH,
     OPTIMIZERS,
@@ -23,6 +22,7 @@ from small_checkpoint import (
     save_whole,
     train,
 )
+from safetensors.torch import load_file, save_file
 
 from seq2seq import checkpoint as checkpoint_module
 from seq2seq.checkpoint import (

@@ -14,7 +14,7 @@ import psutil
 import pytest
 import torch
 from cli import exit_status
-from composing import compose_config
+from helpers.composing import compose_config
 from hydra._internal import hydra
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.types import RunMode

@@ -1,12 +1,11 @@
 """Every config file composes; the values of configs/ are the defaults of the dataclasses."""
 
 import dataclasses
-from functools import cache
 
 import pytest
 import yaml
 from cli import CONFIGS, SCHEMAS
-from composing import compose_config
+from helpers.composing import compose_config, runs
 from make_settings import settings_page
 
 from seq2seq import config as schema
@@ -29,12 +28,6 @@ DATACLASSES = {
     "decoding/beam5": schema.DecodingConfig,
     "evaluation/by_length": schema.EvaluationConfig,
 }
-
-
-@cache
-def runs(*overrides: str) -> dict[str, schema.ExperimentConfig]:
-    """The config of each system, by its name."""
-    return {run.system: run for run in compose_config("reproduce", [*overrides])}
 
 
 @pytest.mark.parametrize("script", SCHEMAS)

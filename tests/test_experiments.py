@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 import report
-from composing import compose_config
+from helpers.commands import SMALL, command, run
+from helpers.composing import compose_config, runs
 from packed import Packed
-from test_configs import runs
-from test_scripts import SMALL, command, run
 
 from seq2seq.config import ATTENTION_KINDS
 from seq2seq.evaluation.folder import read_evaluation

@@ -14,10 +14,10 @@ from typing import Any
 import hypothesis
 import pytest
 from cli import CONFIGS
-from composing import compose_config
+from helpers.composing import compose_config
+from helpers.small_checkpoint import CPU, experiment, reseal, save_whole
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
-from small_checkpoint import CPU, experiment, reseal, save_whole
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import EvaluationConfig, FilesCorpus, TokenizationConfig

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from reversal import reversal_experiment, without_dropout, write_reversal_corpus
-from small_training import train
+from helpers.reversal import reversal_experiment, without_dropout, write_reversal_corpus
+from helpers.small_training import train
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.text import read_lines

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from test_readme import COMMANDS
-from test_scripts import TOY, run
+from helpers.commands import TOY, run
+from helpers.pages import COMMANDS
 
 SETTINGS = [*TOY, "training.max_updates=2", "model.decoder.hidden_size=32"]
 

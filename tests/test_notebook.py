@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from test_scripts import TOY
+from helpers.commands import TOY
 
 pytestmark = pytest.mark.slow
 

@@ -1,4 +1,4 @@
-"""What an import costs and shows, and what lies in the package that pip installs."""
+"""What an import costs and shows, who imports whom, and what lies in the package of pip."""
 
 import importlib.metadata
 import os
@@ -50,6 +50,13 @@ def test_folders_import_only_from_those_before_them():
         for path in (package / folder).rglob("*.py"):
             used = re.findall(r"^\s*(?:from|import) seq2seq\.(\w+)", path.read_text(), re.MULTILINE)
             assert not set(used) & set(order[place + 1 :]), path
+
+
+def test_no_test_imports_a_test():
+    """What two of them need is in helpers/."""
+    for path in (ROOT / "tests").rglob("*.py"):
+        imported = re.search(r"^\s*(from|import) test_", path.read_text(), re.MULTILINE)
+        assert not imported, path
 
 
 @pytest.fixture(scope="module")

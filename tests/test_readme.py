@@ -8,25 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from composing import compose_config
-from reversal import write_reversal_corpus
-from small_checkpoint import save
-from test_scripts import TOY
+from helpers.commands import TOY
+from helpers.composing import compose_config
+from helpers.pages import BLOCK, BLOCKS, COMMANDS, DOCS, PAGES, ROOT, SCRIPT
+from helpers.reversal import write_reversal_corpus
+from helpers.small_checkpoint import save
 
-ROOT = Path(__file__).resolve().parent.parent
-NAVIGATION = re.findall(r"[\w-]+\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
-DOCS = [ROOT / "docs" / name for name in NAVIGATION]
 GENERATED = ("settings.md",)
-PAGES = {
-    page: page.read_text(encoding="utf-8")
-    for page in [ROOT / "README.md", *DOCS, ROOT / "data" / "README.md", ROOT / "CONTRIBUTING.md"]
-}
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-BLOCKS = [block for text in PAGES.values() for kind, block in BLOCK.findall(text) if kind == "bash"]
-# In a table of the README, commands stand alone between backquotes.
-INLINE = re.findall(r"\| `((?:python|torchrun) [^`]*)`", PAGES[ROOT / "README.md"])
-LINES = [*dict.fromkeys("\n".join([*BLOCKS, *INLINE]).replace("\\\n", "").splitlines())]
-COMMANDS = [line for line in LINES if line and not line.startswith("#")]
 # Run by a test: those of blocks that are not marked as long.
 SHORT = [
     line.replace("make reproduce", "python scripts/reproduce.py")
@@ -34,7 +22,6 @@ SHORT = [
     if not block.startswith("# long: ")
     for line in block.splitlines()
 ]
-SCRIPT = re.compile(r"(?:python )?(scripts|benchmarks|docs)/(\w+)\.py([^|>]*)")
 ELSEWHERE = ("git clone ", "cd ", "source .venv/bin/activate")
 
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_scripts import TOY
+from helpers.commands import TOY
 
 ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = [*TOY, "training.log_every=1", "training.save_minutes=0", "training.max_epochs=4"]

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tiny_translator import save_tiny
+from helpers.tiny_translator import save_tiny
 
 SCRIPT = str(Path(__file__).resolve().parent.parent / "scripts" / "translate.py")
 pytestmark = [

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from attention_loops import mixed, softmax
-from slow_loops import (
+from helpers.attention_loops import mixed, softmax
+from helpers.slow_loops import (
     against_the_largest,
     assert_steps,
     product,

@@ -6,9 +6,9 @@ from itertools import cycle, islice
 
 import large_corpus
 from harness import compose_config
+from helpers.reversal import reversal_experiment, write_reversal_corpus
 from large_corpus import benchmark_large_corpus, repeat_text
 from measure import Watched
-from reversal import reversal_experiment, write_reversal_corpus
 
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.text import read_lines

@@ -8,13 +8,13 @@ from pathlib import Path
 import peers
 import pytest
 import torch
-from composing import compose_config as compose_script
 from harness import compose_config
+from helpers.composing import compose_config as compose_script
+from helpers.peer_corpus import write_corpus
+from helpers.reversal import reversal_experiment, write_reversal_corpus
+from helpers.small_training import train
 from omegaconf import OmegaConf
-from peer_corpus import write_corpus
 from peers import benchmark_peers
-from reversal import reversal_experiment, write_reversal_corpus
-from small_training import train
 from toolkits import CONFIGS, OURS, PEERS, PeerText, Toolkit, write_text
 
 from seq2seq.errors import UserError

@@ -8,7 +8,7 @@ import pytest
 import torch
 import training
 from harness import compose_config
-from test_readme import COMMANDS, SCRIPT
+from helpers.pages import COMMANDS, SCRIPT
 from training import PATHS, SIZES, Workload, benchmark_training, start
 
 from seq2seq.errors import UserError

@@ -7,8 +7,8 @@ import pytest
 import timed_translation
 import translation
 from harness import compose_config
-from reversal import reversal_experiment, write_reversal_corpus
-from small_checkpoint import experiment, save
+from helpers.reversal import reversal_experiment, write_reversal_corpus
+from helpers.small_checkpoint import experiment, save
 from translation import benchmark_translation
 
 from seq2seq.data.text import read_lines

@@ -5,9 +5,9 @@ from itertools import chain
 import numpy as np
 import pytest
 import torch
+from helpers.samples import ids_of
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import ids_of
 
 from seq2seq.data.batching import Batch, BatchPlan, collate
 from seq2seq.data.dataset import EncodedPairs

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from samples import SMALL, put
+from helpers.samples import SMALL, put
 
 from seq2seq.config import EuroparlCorpus, FilesCorpus, GrammarCorpus
 from seq2seq.data import grammar

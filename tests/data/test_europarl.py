@@ -11,9 +11,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from helpers.samples import SMALL, aligned, counts, put
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import SMALL, aligned, counts, put
 
 from seq2seq.config import EuroparlCorpus
 from seq2seq.data import europarl

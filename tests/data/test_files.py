@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from samples import SMALL, aligned, counts, put
+from helpers.samples import SMALL, aligned, counts, put
 
 from seq2seq.config import FilesCorpus
 from seq2seq.data.corpora import load_corpus, load_test_sets

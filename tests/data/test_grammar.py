@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from itertools import chain, islice, pairwise
 
 import pytest
-import textbook
-from textbook import DICTIONARY, GENDERS, PREPOSITIONS, RELATIVE, listed
+from helpers import textbook
+from helpers.textbook import DICTIONARY, GENDERS, PREPOSITIONS, RELATIVE, listed
 
 from seq2seq.config import GrammarCorpus
 from seq2seq.data.grammar import lexicon, sentence, training_pairs, write_corpus

@@ -8,11 +8,11 @@ from dataclasses import replace
 from itertools import chain
 
 import pytest
+from helpers.commands import SMALL, run
+from helpers.samples import SMALL as TEXTS
+from helpers.samples import aligned, counts, put
+from helpers.wmt14 import stand_in, write_archive
 from sacrebleu.utils import get_source_file
-from samples import SMALL as TEXTS
-from samples import aligned, counts, put
-from test_scripts import SMALL, run
-from wmt14 import stand_in, write_archive
 
 from seq2seq.config import MtdataCorpus
 from seq2seq.data.corpora import load_corpus, load_test_sets

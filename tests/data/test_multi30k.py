@@ -5,7 +5,7 @@ import hashlib
 import lzma
 
 import pytest
-from samples import REAL, counts, put
+from helpers.samples import REAL, counts, put
 
 from seq2seq.config import Multi30kCorpus
 from seq2seq.data import multi30k

@@ -5,7 +5,7 @@ import gzip
 
 import numpy as np
 import pytest
-from samples import ids_of, put
+from helpers.samples import ids_of, put
 
 from seq2seq.config import FilesCorpus, TokenizationConfig
 from seq2seq.data import preparation

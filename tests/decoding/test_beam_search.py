@@ -5,8 +5,8 @@ import math
 
 import pytest
 import torch
-from table_model import PIECES, TableModel, cap_of, next_step, pad, random_sentences
-from tiny_translator import tiny_model
+from helpers.table_model import PIECES, TableModel, cap_of, next_step, pad, random_sentences
+from helpers.tiny_translator import tiny_model
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, PAD, UNK

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 import torch
-from small_checkpoint import ENGLISH, GERMAN, codec, experiment
-from table_model import PIECES, TableModel, pad, random_sentences
+from helpers.small_checkpoint import ENGLISH, GERMAN, codec, experiment
+from helpers.table_model import PIECES, TableModel, pad, random_sentences
 
 from seq2seq.checkpoint import load_checkpoint, save_checkpoint
 from seq2seq.config import AttentionConfig, DecodingConfig

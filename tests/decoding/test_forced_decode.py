@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from table_model import TableModel, next_step, pad, random_sentences
+from helpers.table_model import TableModel, next_step, pad, random_sentences
 
 from seq2seq.decoding.decoder_session import forced_decode
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from table_model import PIECES, TableModel, cap_of, next_step, pad, random_sentences
+from helpers.table_model import PIECES, TableModel, cap_of, next_step, pad, random_sentences
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, PAD, UNK

@@ -8,10 +8,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from helpers.echo_model import GREEDY, echo
+from helpers.tiny_translator import tiny_translator
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_translator import GREEDY, echo
-from tiny_translator import tiny_translator
 
 from seq2seq.config import DecodingConfig, TranslateConfig
 from seq2seq.data.tokenization import MosesWordTokenizer, TextCodec

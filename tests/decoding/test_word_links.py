@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 import torch
+from helpers.tiny_translator import tiny_codec, tiny_translator
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_translator import tiny_codec, tiny_translator
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.tokenization import WhitespaceTokenizer

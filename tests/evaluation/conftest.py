@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from reversal import reversal_experiment, write_reversal_corpus
+from helpers.reversal import reversal_experiment, write_reversal_corpus
 
 from seq2seq.checkpoint import load_checkpoint, save_checkpoint
 from seq2seq.config import ExperimentConfig

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from synthetic_translations import two_seeds
+from helpers.synthetic_translations import two_seeds
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.errors import UserError

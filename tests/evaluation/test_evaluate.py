@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from reversal import write_reversal_corpus
-from synthetic_translations import translated
-from toy_evaluation import settings
+from helpers.reversal import write_reversal_corpus
+from helpers.synthetic_translations import translated
+from helpers.toy_evaluation import settings
 
 from seq2seq.checkpoint import load_checkpoint, newest_checkpoints
 from seq2seq.config import DecodingConfig, EvaluationConfig

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sacrebleu
-from synthetic_translations import translated
+from helpers.synthetic_translations import translated
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.lengths import ScoreRow, lines_by_length, score_rows

@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from toy_evaluation import settings
+from helpers.toy_evaluation import settings
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.vocabulary import BOS, EOS

@@ -1,7 +1,7 @@
 """Joined and cut sentences: no word is lost, and parts are translated one by one."""
 
 import pytest
-from toy_evaluation import settings
+from helpers.toy_evaluation import settings
 
 from seq2seq.evaluation import same_content
 from seq2seq.evaluation.evaluate import evaluate

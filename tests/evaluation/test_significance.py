@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sacrebleu
+from helpers.synthetic_translations import translated
 from sacrebleu.significance import PairedTest
-from synthetic_translations import translated
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.scores import bleu, bleu_counts, bucket_members, source_words

@@ -3,8 +3,8 @@
 import shutil
 
 import pytest
-from toy_evaluation import settings
-from wmt14 import stand_in
+from helpers.toy_evaluation import settings
+from helpers.wmt14 import stand_in
 
 from seq2seq.errors import UserError
 from seq2seq.evaluation.evaluate import evaluate

@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from reversal import write_reversal_corpus
-from small_checkpoint import reseal
-from toy_evaluation import settings
+from helpers.reversal import write_reversal_corpus
+from helpers.small_checkpoint import reseal
+from helpers.toy_evaluation import settings
 
 from seq2seq.errors import UserError
 from seq2seq.evaluation.evaluate import evaluate

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from attention_loops import look, mixed, product, softmax
+from helpers.attention_loops import look, mixed, product, softmax
 
 from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
 from seq2seq.config.model import ATTENTION_KINDS

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from decoder_loops import slow_decoder
-from small_model import LENGTHS, SOURCE, SOURCES, TARGET, build, enlarge
+from helpers.decoder_loops import slow_decoder
+from helpers.small_model import LENGTHS, SOURCE, SOURCES, TARGET, build, enlarge
 
 from seq2seq.config.model import ATTENTION_KINDS
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 import torch
-from small_model import LENGTHS, SOURCE, TARGET, build
+from helpers.small_model import LENGTHS, SOURCE, TARGET, build
 
 from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
 from seq2seq.model.layers import Dropout

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from small_model import LENGTHS, SOURCE, TARGET, build
+from helpers.small_model import LENGTHS, SOURCE, TARGET, build
 
 from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
 from seq2seq.config.model import ATTENTION_KINDS

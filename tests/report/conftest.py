@@ -1,6 +1,6 @@
 import pytest
-from page_material import SETTINGS, material
-from synthetic_translations import evaluated, translated, two_seeds
+from helpers.page_material import SETTINGS, material
+from helpers.synthetic_translations import evaluated, translated, two_seeds
 
 from seq2seq.evaluation.comparison import Comparison, compare_systems
 from seq2seq.evaluation.folder import Evaluation

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from page_material import SETTINGS
-from synthetic_translations import translated
+from helpers.page_material import SETTINGS
+from helpers.synthetic_translations import translated
 
 from seq2seq.config import CompareConfig
 from seq2seq.errors import UserError

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from page_material import SETTINGS, attended
-from synthetic_translations import evaluated, translated
+from helpers.page_material import SETTINGS, attended
+from helpers.synthetic_translations import evaluated, translated
 
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.folder import Evaluation

@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from page_material import SETTINGS, material
-from synthetic_translations import evaluated, translated, two_seeds
+from helpers.page_material import SETTINGS, material
+from helpers.synthetic_translations import evaluated, translated, two_seeds
 
 from seq2seq.config import CompareConfig
 from seq2seq.errors import UserError

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from tiny_translator import SENTENCES, save_tiny, tiny_translator
+from helpers.tiny_translator import SENTENCES, save_tiny, tiny_translator
 
 from seq2seq.config import DecodingConfig, ExplainConfig
 from seq2seq.data.vocabulary import BOS, EOS

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from synthetic_translations import evaluated, translated
+from helpers.synthetic_translations import evaluated, translated
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.comparison import compare_systems

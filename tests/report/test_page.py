@@ -9,20 +9,13 @@ import re
 import numpy as np
 import pytest
 import sacrebleu
-from page_material import HOSTILE
+from helpers.page_material import HOSTILE, page_of
 
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.report.findings import findings
 from seq2seq.report.page import render_page, three_numbers
 from seq2seq.report.sentences import examples, longest_bucket, runs_of_words
-from seq2seq.report.tables import (
-    Table,
-    bleu_table,
-    growth_table,
-    interval_text,
-    notes,
-    with_interval,
-)
+from seq2seq.report.tables import Table, interval_text, with_interval
 
 VOID = {"meta", "link", "br", "input", "img"}
 
@@ -54,14 +47,6 @@ def read(page: bytes) -> Reader:
     reader.feed(page.decode())
     assert not reader.open
     return reader
-
-
-def page_of(comparison) -> bytes:
-    figures = {"Another figure": b"<svg></svg>"}
-    tables = [bleu_table(comparison)]
-    tables += [growth_table(comparison)] if comparison.gaps else []
-    said = findings(comparison)
-    return render_page(comparison, said, figures, tables, notes(comparison), examples(comparison))
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import re
 import shutil
 
 import pytest
-from test_drawing import contrast
-from test_page import page_of
+from helpers.contrast import contrast
+from helpers.page_material import page_of
 
 from seq2seq.report.sentences import examples, longest_bucket
 from seq2seq.report.tables import interval_text, with_interval

@@ -5,10 +5,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from reversal import reversal_experiment, write_reversal_corpus
-from small_training import train
-from synthetic_translations import evaluated, translated
-from toy_evaluation import settings
+from helpers.reversal import reversal_experiment, write_reversal_corpus
+from helpers.small_training import train
+from helpers.synthetic_translations import evaluated, translated
+from helpers.toy_evaluation import settings
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.errors import UserError

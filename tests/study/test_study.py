@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import report
 import sacrebleu
+from helpers.synthetic_translations import evaluated, translated
 from packed import RESULTS, Packed
-from synthetic_translations import evaluated, translated
 
 from seq2seq.errors import UserError
 from seq2seq.evaluation.translations import ReferenceScores

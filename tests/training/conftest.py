@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from reversal import write_reversal_corpus
+from helpers.reversal import write_reversal_corpus
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import dataclasses
 
 import pytest
 import torch
-from reversal import reversal_experiment, without_dropout
-from small_training import metrics, train, weights
+from helpers.reversal import reversal_experiment, without_dropout
+from helpers.small_training import metrics, train, weights
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.text import read_lines

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from reversal import reversal_experiment, with_optimizer, without_dropout
-from small_training import before_update, metrics, outcome, train, weights
+from helpers.reversal import reversal_experiment, with_optimizer, without_dropout
+from helpers.small_training import before_update, metrics, outcome, train, weights
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import ExperimentConfig

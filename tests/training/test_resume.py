@@ -14,9 +14,9 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from reversal import reversal_experiment, with_optimizer
-from small_checkpoint import reseal
-from small_training import metrics, outcome, train, train_until
+from helpers.reversal import reversal_experiment, with_optimizer
+from helpers.small_checkpoint import reseal
+from helpers.small_training import metrics, outcome, train, train_until
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import ExperimentConfig

@@ -8,7 +8,7 @@ import operator
 import re
 
 import pytest
-from reversal import reversal_experiment
+from helpers.reversal import reversal_experiment
 
 from seq2seq.config import flatten
 from seq2seq.errors import UserError

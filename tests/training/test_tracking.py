@@ -6,8 +6,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from reversal import reversal_experiment
-from small_training import CLOCK, metrics, train, train_until
+from helpers.reversal import reversal_experiment
+from helpers.small_training import CLOCK, metrics, train, train_until
 
 from seq2seq.errors import UserError
 from seq2seq.training.distributed import ProcessGroup

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 import train as script
-from reversal import reversal_experiment, with_optimizer, without_dropout
-from small_training import metrics, train, weights
+from helpers.reversal import reversal_experiment, with_optimizer, without_dropout
+from helpers.small_training import metrics, train, weights
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.batching import collate

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from reversal import reversal_experiment
+from helpers.reversal import reversal_experiment
 from sacrebleu.metrics import BLEU
 
 from seq2seq.config import DecodingConfig

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import torch
-from kernel_arrays import ODD, arguments
+from helpers.kernel_arrays import ODD, arguments
 
 from seq2seq.model.fast import compiled_operations, cpp
 from seq2seq.model.fast.cpp import CppOperations

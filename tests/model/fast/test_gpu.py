@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from kernel_arrays import OPERATIONS, Sizes, arguments, assert_same, copied, in_float64, run
+from helpers.kernel_arrays import OPERATIONS, Sizes, arguments, assert_same, copied, in_float64, run
 
 from seq2seq.model import fast
 from seq2seq.model.fast import compiled_operations
@@ -83,7 +83,7 @@ import sys, torch
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 from triton.runtime.jit import JITFunction
-from kernel_arrays import OPERATIONS, ODD, arguments
+from helpers.kernel_arrays import OPERATIONS, ODD, arguments
 from seq2seq.model.fast.gpu import TritonOperations
 
 class NoDriver:  # what the launcher asks of a driver before it compiles

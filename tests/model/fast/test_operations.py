@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from kernel_arrays import (
+from helpers.kernel_arrays import (
     BFLOAT_ROUNDING,
     LARGE,
     ODD,

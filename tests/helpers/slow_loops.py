@@ -3,7 +3,8 @@
 import math
 
 import numpy as np
-from attention_loops import mixed, softmax
+
+from helpers.attention_loops import mixed, softmax
 
 Rows = list[list[float]]
 

@@ -4,12 +4,16 @@ import dataclasses
 import random
 from pathlib import Path
 
-from synthetic_translations import evaluated, translated
-
+from helpers.synthetic_translations import evaluated, translated
 from seq2seq.config import EvaluationConfig
+from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
+from seq2seq.report.findings import findings
+from seq2seq.report.page import render_page
+from seq2seq.report.sentences import examples
+from seq2seq.report.tables import bleu_table, growth_table, notes
 
 SETTINGS = EvaluationConfig(bootstrap=100)
 LENGTHS = {5: 110, 12: 4, 25: 101, 64: 3}
@@ -80,3 +84,11 @@ def material(root: Path) -> list[Evaluation]:
         for place, (name, (quality, seeds, attends)) in enumerate(qualities.items())
         for seed in seeds
     ]
+
+
+def page_of(comparison: Comparison) -> bytes:
+    figures = {"Another figure": b"<svg></svg>"}
+    tables = [bleu_table(comparison)]
+    tables += [growth_table(comparison)] if comparison.gaps else []
+    said = findings(comparison)
+    return render_page(comparison, said, figures, tables, notes(comparison), examples(comparison))

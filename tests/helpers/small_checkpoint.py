@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from reversal import reversal_experiment
 
+from helpers.reversal import reversal_experiment
 from seq2seq.checkpoint import FORMAT, capture_rng, save_checkpoint
 from seq2seq.config import (
     AttentionConfig,

@@ -3,8 +3,8 @@
 import math
 
 import torch
-from attention_loops import Vector, look, plus, times
 
+from helpers.attention_loops import Vector, look, plus, times
 from seq2seq.model.decoder import LuongDecoder
 from seq2seq.model.translation import TranslationModel
 

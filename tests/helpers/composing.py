@@ -1,8 +1,11 @@
 """A script's config without a process of its own."""
 
+from functools import cache
+
 import hydra
 from cli import CONFIGS, build_config, composition_error, quoted, register_schema
 
+from seq2seq.config import ExperimentConfig
 from seq2seq.errors import UserError
 
 
@@ -16,3 +19,9 @@ def compose_config(name, overrides):
     except Exception as error:
         raise UserError(composition_error(error, name)) from None
     return build_config(name, composed, overrides)
+
+
+@cache
+def runs(*overrides: str) -> dict[str, ExperimentConfig]:
+    """The config of each system, by its name."""
+    return {run.system: run for run in compose_config("reproduce", [*overrides])}

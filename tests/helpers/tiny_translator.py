@@ -4,8 +4,8 @@ from functools import cache
 from pathlib import Path
 
 import torch
-from test_checkpoint import CPU, experiment
 
+from helpers.small_checkpoint import CPU, experiment
 from seq2seq.checkpoint import save_checkpoint
 from seq2seq.config import AttentionConfig, ExperimentConfig
 from seq2seq.data.tokenization import SentencePieceTokenizer, TextCodec

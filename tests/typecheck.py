@@ -1,5 +1,0 @@
-"""The run-time checker of annotations; an int passes for a float, as in PEP 484."""
-
-from beartype import BeartypeConf, beartype
-
-checked = beartype(conf=BeartypeConf(is_pep484_tower=True))
