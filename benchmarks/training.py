@@ -32,8 +32,8 @@ from seq2seq.config import (
 from seq2seq.data.batching import Batch
 from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
 from seq2seq.device import choose_device, choose_precision
-from seq2seq.model import fast
-from seq2seq.model.fast import choose_operations
+from seq2seq.model.fast import choose
+from seq2seq.model.fast.choose import choose_operations
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.optimization import TrainingStep, build_optimizer
 from seq2seq.training.processor import freed_memory_kept
@@ -145,7 +145,7 @@ def start(path: str, workload: Workload) -> Training:
 
     def choosing() -> AbstractContextManager[object]:
         if path == "fast-torch":
-            return patch.object(fast, "compiled_operations", lambda _: None)
+            return patch.object(choose, "compiled_operations", lambda _: None)
         return nullcontext()
 
     def update() -> None:

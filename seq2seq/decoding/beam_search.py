@@ -19,7 +19,7 @@ from seq2seq.decoding.decoder_session import (
     length_divisors,
     sentences_to_keep,
 )
-from seq2seq.model.fast import choose_operations
+from seq2seq.model import fast
 from seq2seq.model.translation import TranslationModel
 
 
@@ -102,11 +102,10 @@ def _extend(
 ) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"], Int[Tensor, "N K"]]:
     """The best extensions by one piece: log-probability (falling), hypothesis extended, piece."""
     sentences, width = total.shape
-    operations = choose_operations(logits.device, total.dtype, logits.dtype)
-    log_sum = operations.log_sums(logits)
+    log_sum = fast.logsumexp(logits)
     ban_pieces(logits, config)
     # The K best of a sentence are among the K best of each of its hypotheses.
-    best, pieces = operations.largest(logits, min(config.beam, logits.shape[1]))
+    best, pieces = fast.topk(logits, min(config.beam, logits.shape[1]))
     gained = (best - log_sum[:, None]).view(sentences, width, -1)
     extended = (total[:, :, None] + gained).flatten(1)
     kept, index = extended.topk(min(config.beam, extended.shape[1]), dim=1)

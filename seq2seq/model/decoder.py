@@ -1,31 +1,33 @@
 """The LSTM that writes the target sentence, in the order of Bahdanau or of Luong.
 
-:meth:`Decoder.step` reads one word and gives the readout for the next. :meth:`Decoder.forward`
-gives the same numbers for a whole known target: by the plain loop over the steps, or by one
-operation with its own gradient (:mod:`seq2seq.model.fast.scan`), where
-:meth:`Decoder.fast_forward` has one.
+:meth:`Decoder.step` reads one word and makes the readout for the next. :meth:`Decoder.forward`
+loops over the steps of a whole known target.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional
 
 from seq2seq.config import DecoderConfig
 from seq2seq.model.attention import Attention
 from seq2seq.model.encoder import Source
-from seq2seq.model.fast.scan import attention_scan, lstm_cell, lstm_scan
-from seq2seq.model.layers import Dropout, matmul_dtype, to_float32
+from seq2seq.model.layers import Dropout, Projection, concatenate, lstm_cell
+
+Attend = Callable[[Tensor, Source, Tensor], tuple[Tensor, Tensor]]
+"""Computes context and weights of a step, as :meth:`Attention.forward` does."""
+Cell = Callable[[Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor]]
+"""Computes hidden and cell state, as :func:`lstm_cell` does."""
 
 
 class DecoderState(NamedTuple):
-    """What one step hands to the next."""
+    """The decoder's memory between two steps."""
 
     hidden: Float[Tensor, "L R H"]
-    """In search with one layer it has the type of the matrix products, the only ones to read it."""
+    """May have the type of the matrix products in search with one layer: only they read it."""
     cell: Float[Tensor, "L R H"]
     attention: Float[Tensor, "R P"]
     """The attention's own state; empty for most kinds."""
@@ -42,22 +44,20 @@ class DecoderState(NamedTuple):
         )
 
 
-class Words(NamedTuple):
-    """Target words, and what they add to a step: all that does not depend on the state."""
+class TargetInputs(NamedTuple):
+    """Target words, and their shares of gates and query: all that needs no state."""
 
     embedded: Float[Tensor, "*N E"]
     gates: Float[Tensor, "*N G"]
     """The word's share of the lowest layer's gates."""
     query: Float[Tensor, "*N H"] | None
-    """The word's share of the query; None where it has none."""
+    """The word's share of the query; None where the query is the state alone."""
 
-    def steps(self) -> "list[Words]":
-        """Each step of a batch of targets (B T ...)."""
-        query = self.query
-        return [
-            Words(self.embedded[:, t], self.gates[:, t], None if query is None else query[:, t])
-            for t in range(self.gates.shape[1])
-        ]
+    def steps(self) -> "list[TargetInputs]":
+        """The inputs of each step of a batch of targets (B T ...)."""
+        words, gates = self.embedded.unbind(dim=1), self.gates.unbind(dim=1)
+        queries = [None] * len(words) if self.query is None else self.query.unbind(dim=1)
+        return [TargetInputs(*step) for step in zip(words, gates, queries, strict=True)]
 
 
 class Decoder(nn.Module, ABC):
@@ -82,7 +82,7 @@ class Decoder(nn.Module, ABC):
         self.fast = config.recurrence == "fast"
         self.feed_size = embedding_size if config.input_feeding else 0
         self.attention = attention
-        self.initial = nn.Linear(summary_size, 2 * config.layers * hidden)
+        self.initial = Projection(summary_size, 2 * config.layers * hidden)
         self.input_gates = nn.Linear(embedding_size, 4 * hidden)
         lstm_input = context_size if self.attends_first else self.feed_size
         self.state_gates = nn.Linear(lstm_input + hidden, 4 * hidden, bias=False)
@@ -98,51 +98,54 @@ class Decoder(nn.Module, ABC):
 
     @abstractmethod
     def advance(
-        self, word: Words, state: DecoderState, source: Source
+        self, word: TargetInputs, state: DecoderState, source: Source, attend: Attend, cell: Cell
     ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """One step of the recurrence after ``word``: new state, context, attention weights."""
 
-    @abstractmethod
-    def fast_forward(
-        self, embedded: Float[Tensor, "B T E"], state: DecoderState, source: Source
-    ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]] | None:
-        """The numbers of the plain loop, faster; the weights may come without a gradient.
-
-        None where no faster way is known.
-        """
-
-    def step(
-        self, word: Words, state: DecoderState, source: Source
-    ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
-        """One step after ``word``: readout for the next word, new state, attention weights.
-
-        Rows are hypotheses, R = N x W, W of each of the N sentences; training has W = 1.
-        """
-        state, context, weights = self.advance(word, state, source)
-        if self.feed_size:
-            return state.input_feed, state, weights
-        return self.readout(state.hidden[-1], context, word.embedded), state, weights
-
     def forward(
-        self, embedded: Float[Tensor, "B T E"], source: Source
+        self,
+        embedded: Float[Tensor, "B T E"],
+        source: Source,
+        attend: Attend | None = None,
+        cell: Cell = lstm_cell,
     ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]:
-        """Readouts and attention weights of all steps of a known target (teacher forcing)."""
-        state = self.init_state(source)
-        if self.fast and (result := self.fast_forward(embedded, state, source)):
-            return result
-        steps = []
-        for word in self.read(embedded).steps():
-            state, context, weights = self.advance(word, state, source)
+        """Readouts and attention weights of all steps of a known target (teacher forcing).
+
+        ``attend`` and ``cell`` take the place of the attention and of the LSTM cell.
+        """
+        state, steps = self.init_state(source), []
+        for word in self.prepare(embedded).steps():
+            state, context, weights = self.advance(
+                word, state, source, attend or self.attention, cell
+            )
             steps.append((state.hidden[-1], context, state.input_feed, weights))
         hidden, contexts, fed, all_weights = (torch.stack(x, 1) for x in zip(*steps, strict=True))
         readouts = fed if self.feed_size else self.readout(hidden, contexts, embedded)
         return readouts, all_weights
 
-    def read(self, embedded: Float[Tensor, "*N E"]) -> Words:
-        """The words and their shares of gates and query."""
+    def step(
+        self,
+        embedded: Float[Tensor, "R E"],
+        state: DecoderState,
+        source: Source,
+        attend: Attend | None = None,
+        cell: Cell = lstm_cell,
+    ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
+        """One step after a word: readout for the next word, new state, attention weights.
+
+        Rows are hypotheses, R = N x W, W of each of the N sentences.
+        """
+        word = self.prepare(embedded)
+        state, context, weights = self.advance(word, state, source, attend or self.attention, cell)
+        if self.feed_size:
+            return state.input_feed, state, weights
+        return self.readout(state.hidden[-1], context, embedded), state, weights
+
+    def prepare(self, embedded: Float[Tensor, "*N E"]) -> TargetInputs:
+        """The words with their shares of gates and query."""
         to_query = self.attention.word_query
         query = None if to_query is None else to_query(embedded)
-        return Words(embedded, self.input_gates(embedded), query)
+        return TargetInputs(embedded, self.input_gates(embedded), query)
 
     def init_state(self, source: Source) -> DecoderState:
         """s_0 = tanh(W_s summary), hidden and cell of every layer.
@@ -150,38 +153,26 @@ class Decoder(nn.Module, ABC):
         The paper (appendix A.2.2) starts from the backward reader's last state alone. Here both
         directions enter, with and without attention: the baseline has nothing else.
         """
-        start = torch.tanh(to_float32(self.initial(source.summary)))
+        start = torch.tanh(self.initial(source.summary))
         hidden, cell = start.view(len(start), 2, self.layers, -1).permute(1, 2, 0, 3)
         feed = start.new_zeros(len(start), self.feed_size)
         return DecoderState(hidden, cell, self.attention.init_state(source), feed)
 
     def lstm(
-        self, word: Words, lstm_input: Float[Tensor, "R X"], state: DecoderState
+        self, word: TargetInputs, entering: Float[Tensor, "R X"], state: DecoderState, cell: Cell
     ) -> tuple[Float[Tensor, "L R H"], Float[Tensor, "L R H"]]:
-        """One step of the LSTM: hidden and cell of every layer."""
-        product = self.state_gates(torch.cat([lstm_input, state.hidden[0]], dim=1))
-        hidden, cell = lstm_cell(word.gates, product, state.cell[0])
-        hiddens, cells = [hidden], [cell]
-        for layer, upper in enumerate(self.upper_gates, start=1):
-            gates = upper(torch.cat([self.dropout(hidden), state.hidden[layer]], dim=1))
-            hidden, cell = lstm_cell(None, gates, state.cell[layer])
-            hiddens.append(hidden)
-            cells.append(cell)
-        return torch.stack(hiddens), torch.stack(cells)
+        """One step of the LSTM: hidden and cell state of every layer.
 
-    def known_states(
-        self, gates: Float[Tensor, "T B G"], state: DecoderState
-    ) -> Float[Tensor, "B T H"]:
-        """The top layer's states of all steps, layer by layer; possible where no step waits for a
-        context. ``gates`` is what enters the lowest layer's gates besides its own state.
+        The lowest layer reads the word, ``entering`` and its own state.
         """
-        recurrent = self.state_gates.weight[:, -state.hidden.shape[2] :]
-        hidden = lstm_scan(gates, state.hidden[0], state.cell[0], recurrent)
-        for layer, upper in enumerate(self.upper_gates, start=1):
-            below, recurrent = upper.get_parameter("weight").chunk(2, dim=1)
-            gates = functional.linear(self.dropout(hidden), below, upper.get_parameter("bias"))
-            hidden = lstm_scan(gates, state.hidden[layer], state.cell[layer], recurrent)
-        return hidden.transpose(0, 1)
+        product = self.state_gates(torch.cat([entering, state.hidden[0]], dim=1))
+        layers = [cell(state.cell[0], product, word.gates)]
+        for layer, gates in enumerate(self.upper_gates, start=1):
+            below = self.dropout(layers[-1][0])
+            product = gates(torch.cat([below, state.hidden[layer]], dim=1))
+            layers.append(cell(state.cell[layer], product, None))
+        hidden, cells = (torch.stack(part) for part in zip(*layers, strict=True))
+        return hidden, cells
 
     def readout(
         self,
@@ -189,11 +180,9 @@ class Decoder(nn.Module, ABC):
         context: Float[Tensor, "*N M"],
         embedded: Float[Tensor, "*N E"],
     ) -> Float[Tensor, "*N E"]:
-        """What the softmax layer reads of a step."""
+        """The softmax layer's input: a linear mix of the parts, or tanh or maxout of it."""
         parts = [hidden, context, embedded] if self.attends_first else [hidden, context]
-        # Cast before they are joined: half the bytes to write, and to keep for the backward pass.
-        dtype = matmul_dtype(hidden.device, hidden.dtype)
-        mixed = self.readout_layer(torch.cat([part.to(dtype) for part in parts], dim=-1))
+        mixed = self.readout_layer(concatenate(*parts))
         if self.readout_kind == "maxout":
             mixed = mixed.unflatten(-1, (-1, 2)).amax(dim=-1)
         elif self.readout_kind == "tanh":
@@ -218,46 +207,13 @@ class BahdanauDecoder(Decoder):
     attends_first = True
 
     def advance(
-        self, word: Words, state: DecoderState, source: Source
+        self, word: TargetInputs, state: DecoderState, source: Source, attend: Attend, cell: Cell
     ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         query = state.hidden[-1] if word.query is None else state.hidden[-1] + word.query
-        context, weights = self.attention(query, source, state.attention)
+        context, weights = attend(query, source, state.attention)
         attention = self.attention.update_state(state.attention, weights)
-        hidden, cell = self.lstm(word, context, state)
-        return DecoderState(hidden, cell, attention, state.input_feed), context, weights
-
-    def fast_forward(
-        self, embedded: Float[Tensor, "B T E"], state: DecoderState, source: Source
-    ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]] | None:
-        """See :class:`Decoder`; for kinds with a score (one layer), and for constant contexts."""
-        time_first = embedded.transpose(0, 1)
-        if (constant := self.attention.constant(source)) is not None:
-            context, weights = constant
-            # The context's share of the gates is the same at every step.
-            share = functional.linear(context, self.state_gates.weight[:, : context.shape[1]])
-            hidden = self.known_states(self.input_gates(time_first) + share, state)
-            steps = len(time_first)
-            contexts, weights = (x[:, None].expand(-1, steps, -1) for x in (context, weights))
-        elif self.layers == 1 and (score := self.attention.score(source)):
-            query = None
-            if self.attention.word_query is not None:
-                weight = self.attention.word_query.weight
-                if score.query_weight is not None:  # W_a W_y: one product for all words, not two
-                    weight = score.query_weight @ weight
-                query = functional.linear(time_first, weight)
-            scan = attention_scan(
-                self.input_gates(time_first),
-                state.hidden[0],
-                state.cell[0],
-                self.state_gates.weight,
-                source,
-                score,
-                query,
-            )
-            hidden, contexts, weights = (x.transpose(0, 1) for x in scan)
-        else:
-            return None
-        return self.readout(hidden, contexts, embedded), weights
+        hidden, cells = self.lstm(word, context, state, cell)
+        return DecoderState(hidden, cells, attention, state.input_feed), context, weights
 
 
 class LuongDecoder(Decoder):
@@ -270,7 +226,7 @@ class LuongDecoder(Decoder):
 
     The attentional state :math:`\tilde h_t` has an embedding's width, so that the softmax layer is
     that of the other order and may share the target embedding. Input feeding (section 3.3) shows it
-    to the next step, dropout included; the first step gets zeros. Without it the states are those
+    to the next step, dropout included; the first step reads zeros. Without it the states are those
     of a plain language model: they are all known before the first attention. With several layers
     :math:`\tilde h_{t-1}` enters the first and the query comes from the top.
     """
@@ -278,22 +234,12 @@ class LuongDecoder(Decoder):
     attends_first = False
 
     def advance(
-        self, word: Words, state: DecoderState, source: Source
+        self, word: TargetInputs, state: DecoderState, source: Source, attend: Attend, cell: Cell
     ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        hidden, cell = self.lstm(word, state.input_feed, state)
-        context, weights = self.attention(hidden[-1], source, state.attention)
+        hidden, cells = self.lstm(word, state.input_feed, state, cell)
+        context, weights = attend(hidden[-1], source, state.attention)
         attention = self.attention.update_state(state.attention, weights)
         feed = state.input_feed
         if self.feed_size:
             feed = self.readout(hidden[-1], context, word.embedded)
-        return DecoderState(hidden, cell, attention, feed), context, weights
-
-    def fast_forward(
-        self, embedded: Float[Tensor, "B T E"], state: DecoderState, source: Source
-    ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]] | None:
-        """See :class:`Decoder`; for all kinds, without input feeding."""
-        if self.feed_size:
-            return None
-        hidden = self.known_states(self.input_gates(embedded.transpose(0, 1)), state)
-        contexts, weights = self.attention.all_steps(hidden, source)
-        return self.readout(hidden, contexts, embedded), weights
+        return DecoderState(hidden, cells, attention, feed), context, weights

@@ -8,6 +8,7 @@ In search there are R = N x W rows: W hypotheses of each of N sentences, sentenc
 """
 
 from contextlib import nullcontext
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -15,11 +16,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from seq2seq.config import EncoderConfig
-from seq2seq.model.layers import Dropout, to_float32
+from seq2seq.model.layers import Dropout, exact_product, to_float32
 
 
 class Source(NamedTuple):
-    """What the decoder may know of a batch of source sentences."""
+    """A batch of source sentences as the decoder sees it."""
 
     annotations: Float[Tensor, "N S M"]
     """One per source position (h_j in the paper); zero at padding."""
@@ -29,15 +30,15 @@ class Source(NamedTuple):
     """The final state of each direction, of the top layer or of all: the sentence squeezed through
     one fixed vector."""
     keys: Float[Tensor, "N S A"]
-    """What an attention compares its query with."""
+    """Compared with the query by an attention."""
 
     def select(self, rows: Int[Tensor, "K"]) -> "Source":
         """The sentences at ``rows``, in that order."""
         return Source(*(part[rows] for part in self))
 
     def by_sentence(self, rows: Float[Tensor, "R X"]) -> Float[Tensor, "N W X"]:
-        """Rows of hypotheses, those of each sentence together."""
-        return rows.unflatten(0, (len(self.mask), -1))
+        """Rows of hypotheses, those of each sentence together, in float32."""
+        return to_float32(rows).unflatten(0, (len(self.mask), -1))
 
     def attend(
         self, scores: Float[Tensor, "N W S"]
@@ -52,8 +53,7 @@ class Source(NamedTuple):
         self, weights: Float[Tensor, "N W S"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """The weighted sum of the annotations, and the weights, one row per hypothesis."""
-        with torch.autocast(weights.device.type, enabled=False):
-            context = weights @ self.annotations
+        context = exact_product(weights, self.annotations)
         return context.flatten(0, 1), weights.flatten(0, 1)
 
 
@@ -89,16 +89,16 @@ class Encoder(nn.Module):
 
     def __init__(self, input_size: int, config: EncoderConfig, dropout: float) -> None:
         super().__init__()
-        self.ahead = config.directions != "backward"
-        self.behind = config.directions != "forward"
-        self.annotation_size = (self.ahead + self.behind) * config.hidden_size
+        both = config.directions == "both"
+        self.annotation_size = config.hidden_size * (2 if both else 1)
         widths = [input_size] + [self.annotation_size] * (config.layers - 1)
-        self.forwards = nn.ModuleList(
-            nn.LSTM(width, config.hidden_size, batch_first=True) for width in widths if self.ahead
-        )
-        self.backwards = nn.ModuleList(
-            nn.LSTM(width, config.hidden_size, batch_first=True) for width in widths if self.behind
-        )
+
+        def lstms(direction: str) -> nn.ModuleList:
+            """One for each layer; none where the encoder does not read in this direction."""
+            read = widths if config.directions in ("both", direction) else []
+            return nn.ModuleList(nn.LSTM(n, config.hidden_size, batch_first=True) for n in read)
+
+        self.forwards, self.backwards = lstms("forward"), lstms("backward")
         self.layers = config.layers
         self.all_layers = config.summary == "all"
         self.summary_size = self.annotation_size * (config.layers if self.all_layers else 1)
@@ -116,28 +116,35 @@ class Encoder(nn.Module):
             if layer:
                 layer_input = self.dropout(layer_input)
             directions, layer_ends = [], []
-            if self.ahead:
+            if self.forwards:
                 states = _read(self.forwards[layer], layer_input)
-                layer_ends.append(to_float32(states[rows, lengths - 1]))
+                layer_ends.append(states[rows, lengths - 1])
                 directions.append(states)
-            if self.behind:
+            if self.backwards:
                 reversed_input = layer_input.gather(1, flip.expand_as(layer_input))
                 states = _read(self.backwards[layer], reversed_input)
                 states = states.gather(1, flip.expand_as(states))
-                layer_ends.append(to_float32(states[:, 0]))
+                layer_ends.append(states[:, 0])
                 directions.append(states)
-            layer_input = to_float32(torch.cat(directions, dim=2))
+            layer_input = torch.cat(directions, dim=2)
             ends = ends + layer_ends if self.all_layers else layer_ends
         annotations = layer_input * mask[:, :, None]
         return Source(annotations, mask, torch.cat(ends, dim=1), annotations[:, :, :0])
 
 
 def _read(lstm: nn.Module, embedded: Float[Tensor, "B S E"]) -> Float[Tensor, "B S H"]:
-    """One direction's states.
+    """One direction's states, in float32."""
+    rounds = embedded.device.type == "cpu" and _cpu_lstm_rounds()
+    with nullcontext() if rounds else torch.autocast(embedded.device.type, enabled=False):
+        return to_float32(lstm(embedded)[0])
 
-    On CUDA in float32 whatever autocast says: PyTorch hands cuDNN's LSTM float16 there, also where
-    bfloat16 was asked for, and without loss scaling small gradients would be lost in it.
+
+@cache
+def _cpu_lstm_rounds() -> bool:
+    """Whether PyTorch's LSTM can have bfloat16 products under autocast.
+
+    It fails on a processor without AVX-512. On CUDA cuDNN's would have float16 ones, also where
+    bfloat16 was asked for, and small gradients would be lost.
     """
-    with torch.autocast("cuda", enabled=False) if embedded.is_cuda else nullcontext():
-        states: Tensor = lstm(embedded)[0]
-    return states
+    mkldnn = torch.backends.mkldnn.is_available()
+    return mkldnn and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

@@ -1,10 +1,10 @@
-"""How parameters start."""
+"""Initial values of the parameters."""
 
 import torch
 from torch import Tensor, nn
 
 from seq2seq.model.attention import Attention
-from seq2seq.model.attention.additive import AdditiveAttention
+from seq2seq.model.attention.additive import AdditiveAttention, ConcatAttention
 from seq2seq.model.decoder import Decoder
 
 READOUT_GAIN = 3.0
@@ -41,7 +41,7 @@ def initialize_uniform(model: nn.Module) -> None:
                 nn.init.xavier_uniform_(module.weight)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
-            elif isinstance(module, AdditiveAttention):
+            elif isinstance(module, AdditiveAttention | ConcatAttention):
                 _spread(module.vector, len(module.vector))
         for module in modules:
             if isinstance(module, nn.LSTM):

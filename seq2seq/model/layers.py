@@ -1,4 +1,8 @@
-"""Small parts: dropout, embeddings, and where mixed precision ends and begins."""
+"""Parts of encoder and decoder: LSTM cell, dropout, embedding, and products by precision.
+
+Under mixed precision (autocast) a matrix product is rounded to bfloat16. The functions and layers
+of this file say which products and results stay in float32; no equation of the model casts.
+"""
 
 import torch
 from jaxtyping import Float, Int
@@ -19,6 +23,44 @@ def matmul_dtype(device: torch.device, default: torch.dtype) -> torch.dtype:
     """The type of matrix products on ``device``: autocast's where it is on, else ``default``."""
     enabled = torch.is_autocast_enabled(device.type)
     return torch.get_autocast_dtype(device.type) if enabled else default
+
+
+def exact_product(x: Float[Tensor, "*X"], y: Float[Tensor, "*Y"]) -> Float[Tensor, "*Z"]:
+    """The matrix product of two float32 arrays, in float32 also under mixed precision."""
+    with torch.autocast(x.device.type, enabled=False):
+        return x @ y
+
+
+def concatenate(*parts: Float[Tensor, "*N _"]) -> Float[Tensor, "*N X"]:
+    """The parts side by side, in the type of the matrix product that reads them next."""
+    # Cast before they are joined: half the bytes to write, and to keep for the backward pass.
+    dtype = matmul_dtype(parts[0].device, parts[0].dtype)
+    return torch.cat([part.to(dtype) for part in parts], dim=-1)
+
+
+def lstm_cell(
+    before: Float[Tensor, "R H"], product: Float[Tensor, "R G"], word: Float[Tensor, "R G"] | None
+) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
+    r"""Hidden state h and cell state c of an LSTM's step, in float32.
+
+    .. math::
+        c = \sigma(f) c_{before} + \sigma(i) \tanh(g), \quad h = \sigma(o) \tanh(c)
+
+    (Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000.) ``product``, plus the
+    word's share if there is one, holds the gates i, f, g, o side by side.
+    """
+    gates = to_float32(product if word is None else word + product)
+    i, f, g, o = gates.chunk(4, dim=1)
+    cell = f.sigmoid() * before + i.sigmoid() * g.tanh()
+    return o.sigmoid() * cell.tanh(), cell
+
+
+class Projection(nn.Linear):
+    """A linear layer whose product may be rounded (autocast) and whose result is float32."""
+
+    def forward(self, x: Float[Tensor, "*N X"]) -> Float[Tensor, "*N Y"]:
+        """W x + b."""
+        return to_float32(super().forward(x))
 
 
 class Dropout(nn.Module):

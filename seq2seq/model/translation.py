@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from seq2seq.config import ModelConfig
 from seq2seq.data.vocabulary import PAD
+from seq2seq.model import fast
 from seq2seq.model.attention import build_attention
 from seq2seq.model.decoder import BahdanauDecoder, Decoder, DecoderState, LuongDecoder
 from seq2seq.model.encoder import Encoder, Source
@@ -65,7 +66,7 @@ class TranslationModel(nn.Module):
             annotation_size,
             config.embedding_dim if word_in_query else None,
         )
-        if attention.pools:
+        if attention.replaces_summary:
             summary_size = annotation_size
         self.decoder: Decoder = (LuongDecoder if luong else BahdanauDecoder)(
             config.embedding_dim,
@@ -105,8 +106,9 @@ class TranslationModel(nn.Module):
 
     def step(self, token: Int[Tensor, "R"], state: DecoderState, source: Source) -> Step:
         """Score the token that follows ``token``, for R = N x W hypotheses of N sentences."""
-        word = self.decoder.read(self.dropout(self.target_embedding(token)))
-        readout, state, weights = self.decoder.step(word, state, source)
+        word = self.dropout(self.target_embedding(token))
+        result = fast.step(self.decoder, word, state, source)
+        readout, state, weights = result or self.decoder.step(word, state, source)
         return Step(self.logits(readout), state, weights)
 
     def forward(
@@ -120,7 +122,8 @@ class TranslationModel(nn.Module):
         ``training/loss.py`` applies the softmax layer to them, only where the target is real.
         """
         embedded = self.dropout(self.target_embedding(target_input))
-        readouts, _ = self.decoder(embedded, self.encode(source, source_lengths))
+        read = self.encode(source, source_lengths)
+        readouts, _ = fast.decode(self.decoder, embedded, read) or self.decoder(embedded, read)
         return readouts
 
     def logits(self, readouts: Float[Tensor, "*N E"]) -> Float[Tensor, "*N V"]:

@@ -47,26 +47,28 @@ class WordStep(NamedTuple):
     """The piece that is written."""
 
 
+@torch.no_grad()
 def greedy_steps(model: TranslationModel, ids: list[int]) -> list[WordStep]:
     """The steps of greedy search for a source that ends with EOS, the step that ends it included.
 
-    They go through the model's plain modules: with gradients on, no compiled operation is used.
+    The model's plain equations make them: ``model.decoder.fast`` is switched off.
     """
+    model.decoder.fast = False
     seen: list[tuple[Tensor, Tensor]] = []
     search, lengths = DecodingConfig(beam=1), torch.tensor([len(ids)])
     hook = model.decoder.attention.register_forward_hook(
-        lambda _, given, made: seen.append((given[0].detach()[0], made[0].detach()[0]))
+        lambda _, given, made: seen.append((given[0][0], made[0][0]))
     )
     source = WatchedSource(*model.encode(torch.tensor([ids]), lengths))
     state, token = model.init_state(source), BOS
     steps: list[WordStep] = []
     while token != EOS and len(steps) < length_caps(lengths, search):
         logits, state, weights = model.step(torch.tensor([token]), state, source)
-        scores = None if source.scores is None else source.scores.detach()[0, 0]
-        probabilities = logits.detach().softmax(dim=1)[0]
-        ban_pieces(allowed := logits.detach().clone(), search)
+        scores = None if source.scores is None else source.scores[0, 0]
+        probabilities = logits.softmax(dim=1)[0]
+        ban_pieces(allowed := logits.clone(), search)
         token = int(allowed.argmax())
-        looked = weights.detach()[0] if model.attends else None
+        looked = weights[0] if model.attends else None
         query, context = seen.pop()
         steps.append(WordStep(query, scores, looked, context, probabilities, token))
     hook.remove()

@@ -1,33 +1,8 @@
-"""Label-smoothed cross entropy over the real positions of a batch, without the full logits."""
-
-from typing import Any, NamedTuple
-
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
-from torch.autograd.function import once_differentiable
+"""Label-smoothed cross entropy over the real positions of a batch."""
 
 from seq2seq.data.batching import Batch
-from seq2seq.model.fast import choose_operations
-from seq2seq.model.layers import matmul_dtype
+from seq2seq.model.fast.loss import BatchLoss, output_loss
 from seq2seq.model.translation import TranslationModel
-
-CHUNK_CELLS = 1 << 23
-"""Logits held at a time: 16 MB in bfloat16. More are not faster, and fewer are slower."""
-GPU_CHUNK_CELLS = 1 << 27
-"""The same on a GPU, where each chunk costs launches and a pass over the weight's gradient."""
-WORD_BLOCK = 1 << 12
-"""Words whose weight gradients are added at a time: a product as large as the weight itself, and
-its float32 copy, would be the most memory of an update."""
-
-
-class BatchLoss(NamedTuple):
-    """Sums over the real target positions of a batch, end of sentence included."""
-
-    smoothed: Float[Tensor, ""]
-    """The label-smoothed loss, times ``scale``; what training minimises."""
-    negative_log_likelihood: Float[Tensor, ""]
-    """In nats, not scaled; exp of its mean per token is the perplexity. Carries no gradient."""
 
 
 def batch_loss(
@@ -41,78 +16,3 @@ def batch_loss(
     outputs = batch.at_targets(model(batch.source, batch.source_lengths, batch.target_input))
     targets = batch.at_targets(batch.target_output)
     return output_loss(outputs, model.output.weight, model.output.bias, targets, smoothing, scale)
-
-
-def output_loss(
-    outputs: Float[Tensor, "N R"],
-    weight: Float[Tensor, "V R"],
-    bias: Float[Tensor, "V"],
-    targets: Int[Tensor, "N"],
-    smoothing: float,
-    scale: float = 1.0,
-) -> BatchLoss:
-    r"""The softmax layer and its loss in one operation, a chunk of rows at a time.
-
-    .. math:: (1 - \epsilon) (-\log p(y)) + \epsilon / V \sum_v -\log p(v)
-
-    (Szegedy et al. 2016), summed over rows, times ``scale``. The N x V logits, in a large
-    vocabulary the largest array of all, never exist as a whole: each chunk's gradient is taken
-    while its logits are at hand. Products use the autocast type; the softmax and all sums are
-    float32 (or float64).
-    """
-    product = matmul_dtype(outputs.device, outputs.dtype)
-    wanted = torch.is_grad_enabled()  # inside the operation it is off in any case
-    settings = smoothing, scale, product, wanted
-    return BatchLoss(*_OutputLoss.apply(outputs, weight, bias, targets, settings))
-
-
-class _OutputLoss(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any,
-        outputs: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        targets: Tensor,
-        settings: tuple[float, float, torch.dtype, bool],
-    ) -> tuple[Tensor, Tensor]:
-        smoothing, scale, product, wanted = settings
-        vocabulary = len(weight)
-        cells = GPU_CHUNK_CELLS if weight.is_cuda else CHUNK_CELLS
-        kernels = choose_operations(weight.device, weight.dtype, product)
-        likelihood, uniform = weight.new_zeros(()), weight.new_zeros(())
-        d_outputs = torch.empty_like(outputs) if wanted else None
-        d_weight = torch.zeros_like(weight) if wanted else None
-        d_bias = torch.zeros_like(bias) if wanted else None
-        with torch.autocast(weight.device.type, enabled=False):
-            rows, across = outputs.to(product), weight.to(product)
-            size = max(1, cells // vocabulary)
-            for part in range(0, len(rows), size):
-                chunk = rows[part : part + size]
-                logits = chunk @ across.t()
-                sums = kernels.softmax_loss(
-                    logits, bias, targets[part : part + size], smoothing, scale, d_bias
-                )
-                likelihood += sums.likelihood
-                uniform += sums.uniform
-                if d_outputs is not None and d_weight is not None:
-                    # softmax_loss has replaced the logits by their gradient.
-                    d_outputs[part : part + size] = logits @ across
-                    for words in range(0, vocabulary, WORD_BLOCK):
-                        block = slice(words, words + WORD_BLOCK)
-                        d_weight[block] += logits[:, block].t() @ chunk
-        smoothed = scale * ((1 - smoothing) * likelihood + smoothing * uniform)
-        if wanted:
-            ctx.save_for_backward(d_outputs, d_weight, d_bias)
-        ctx.mark_non_differentiable(likelihood)
-        return smoothed, likelihood
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, incoming: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        gradients = ctx.saved_tensors
-        # The incoming gradient is usually 1 (`scale` is there for that), and a pass over arrays as
-        # large as the weight is not free; on a GPU it is cheaper than to wait for the number.
-        if incoming.device.type != "cpu" or incoming != 1:
-            gradients = tuple(incoming * kept for kept in gradients)
-        return *gradients, None, None

@@ -20,7 +20,7 @@ from seq2seq.data.batching import BatchPlan, blank_batch, collate
 from seq2seq.data.dataset import PreparedData
 from seq2seq.device import choose_device, choose_precision, deterministic
 from seq2seq.errors import UserError
-from seq2seq.model.fast import choose_operations
+from seq2seq.model.fast.choose import choose_operations
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import earlier_commits, environment_record
 from seq2seq.training.checkpoint_manager import CheckpointManager

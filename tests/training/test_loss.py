@@ -10,8 +10,9 @@ from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelC
 from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.data.batching import Batch, blank_batch
 from seq2seq.data.vocabulary import PAD
+from seq2seq.model.fast.loss import output_loss
 from seq2seq.model.translation import TranslationModel
-from seq2seq.training.loss import batch_loss, output_loss
+from seq2seq.training.loss import batch_loss
 
 
 @pytest.fixture
@@ -79,8 +80,8 @@ def test_no_kind_waits_for_a_gpu(monkeypatch, kind, order):
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 def test_the_gradient_is_right_and_honours_the_incoming_one(smoothing, scale, monkeypatch):
     """By finite differences in float64, across several chunks, scaled by what comes after."""
-    monkeypatch.setattr("seq2seq.training.loss.CHUNK_CELLS", 14)  # two rows of seven at a time
-    monkeypatch.setattr("seq2seq.training.loss.WORD_BLOCK", 3)
+    monkeypatch.setattr("seq2seq.model.fast.loss.CHUNK_CELLS", 14)  # two rows of seven at a time
+    monkeypatch.setattr("seq2seq.model.fast.loss.WORD_BLOCK", 3)
     torch.manual_seed(0)
     outputs, weight, bias = (
         torch.randn(*shape, dtype=torch.float64, requires_grad=True)
@@ -97,8 +98,8 @@ def test_the_gradient_is_right_and_honours_the_incoming_one(smoothing, scale, mo
 @pytest.mark.parametrize("chunk", [1, 60, 10_000], ids=["a row", "two rows", "all rows"])
 def test_chunks_of_any_size_give_the_same_gradients_in_float32(chunk, monkeypatch):
     """By the machine's own kernels; even a chunk smaller than a row holds one."""
-    monkeypatch.setattr("seq2seq.training.loss.CHUNK_CELLS", chunk)
-    monkeypatch.setattr("seq2seq.training.loss.WORD_BLOCK", 7)
+    monkeypatch.setattr("seq2seq.model.fast.loss.CHUNK_CELLS", chunk)
+    monkeypatch.setattr("seq2seq.model.fast.loss.WORD_BLOCK", 7)
     torch.manual_seed(0)
     leaves = [torch.randn(*shape, requires_grad=True) for shape in ((7, 3), (30, 3), (30,))]
     targets = torch.randint(0, 30, (7,))

@@ -1,4 +1,4 @@
-"""What attention is compared with: the same network with a context that never changes."""
+"""Controls of the comparison: the same network with a context that never changes."""
 
 from abc import abstractmethod
 
@@ -11,12 +11,12 @@ from seq2seq.model.encoder import Source
 
 
 class ConstantContext(Attention):
-    """A kind whose context is the same at every step."""
+    """Base class of kinds whose context is the same at every step."""
 
     needs_query = False
 
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S 0"]:
-        """None."""
+        """No keys: nothing is compared."""
         return annotations[:, :, :0]
 
     @abstractmethod

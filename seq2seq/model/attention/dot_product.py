@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from seq2seq.config import AttentionConfig
 from seq2seq.model.attention import Attention
 from seq2seq.model.encoder import Source
-from seq2seq.model.fast.scan import Score
-from seq2seq.model.layers import to_float32
+from seq2seq.model.layers import Projection, exact_product
 
 
 class DotAttention(Attention):
@@ -26,22 +25,7 @@ class DotAttention(Attention):
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """Context and weights of one target step; weights are 0 at padding and sum to 1."""
         query = query if self.query is None else self.query(query)
-        query = source.by_sentence(to_float32(query))
-        with torch.autocast(query.device.type, enabled=False):
-            scores = query @ source.keys.transpose(1, 2)
-        return source.attend(scores)
-
-    def all_steps(
-        self, queries: Float[Tensor, "B T H"], source: Source
-    ) -> tuple[Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
-        """All steps at once, as so many hypotheses of their sentence."""
-        state = queries.new_empty(queries.shape[0] * queries.shape[1], 0)
-        contexts, weights = self(queries.flatten(0, 1), source, state)
-        return source.by_sentence(contexts), source.by_sentence(weights)
-
-    def score(self, source: Source) -> Score:
-        """The same for the fast decoder."""
-        return Score(None if self.query is None else self.query.weight, source.keys, None)
+        return source.attend(exact_product(source.by_sentence(query), source.keys.transpose(1, 2)))
 
 
 class GeneralAttention(DotAttention):
@@ -55,18 +39,18 @@ class GeneralAttention(DotAttention):
 class ScaledDotAttention(DotAttention):
     r"""Vaswani et al. 2017, equation 1: :math:`e_{ij} = (W_q s_{i-1}) \cdot (W_k h_j) / \sqrt{A}`.
 
-    Values are the annotations themselves, as of all kinds but multi_head.
+    As in all kinds but multi_head, the values are the annotations themselves.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__(query_size, annotation_size, config)
         size = config.size
         self.query = nn.Linear(query_size, size, bias=False)  # W_q
-        self.key = nn.Linear(annotation_size, size, bias=False)  # W_k
+        self.key = Projection(annotation_size, size, bias=False)  # W_k
 
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
         """W_k h_j, scaled once rather than in each step."""
-        keys = to_float32(self.key(annotations))
+        keys: Tensor = self.key(annotations)
         return keys * keys.shape[2] ** -0.5
 
 
@@ -77,36 +61,34 @@ class MultiHeadAttention(Attention):
         \alpha^k_i = softmax\left((W_q^k s_{i-1}) \cdot (W_k^k h) / \sqrt{A / K}\right), \quad
         c_i = W_o [...; \sum_j \alpha^k_{ij} W_v^k h_j; ...]
 
-    The weights are the mean over heads. Not one softmax, so it runs in the plain loop.
+    The weights are the mean over heads.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__(query_size, annotation_size, config)
         self.heads, self.size = config.heads, config.size
         self.query = nn.Linear(query_size, self.size, bias=False)
-        self.key = nn.Linear(annotation_size, self.size, bias=False)
-        self.value = nn.Linear(annotation_size, annotation_size, bias=False)
-        self.joined = nn.Linear(annotation_size, annotation_size, bias=False)  # W_o
+        self.key = Projection(annotation_size, self.size, bias=False)
+        self.value = Projection(annotation_size, annotation_size, bias=False)
+        self.joined = Projection(annotation_size, annotation_size, bias=False)  # W_o
 
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S AM"]:
         """Keys and values of all heads, side by side."""
-        keys = to_float32(self.key(annotations)) * (self.size // self.heads) ** -0.5
-        return torch.cat([keys, to_float32(self.value(annotations))], dim=2)
+        keys = self.key(annotations) * (self.size // self.heads) ** -0.5
+        return torch.cat([keys, self.value(annotations)], dim=2)
 
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """Context and weights of one target step; weights are 0 at padding and sum to 1."""
-        asked = source.by_sentence(to_float32(self.query(query)))
+        asked = source.by_sentence(self.query(query))
         keys_and_values = source.keys.split([self.size, source.keys.shape[2] - self.size], dim=2)
         queries, keys, values = (  # N x heads x (W or S) x width of a head
             part.unflatten(2, (self.heads, -1)).transpose(1, 2)
             for part in (asked, *keys_and_values)
         )
-        with torch.autocast(query.device.type, enabled=False):
-            scores = queries @ keys.transpose(2, 3)
-            padding = ~source.mask[:, None, None]
-            weights = scores.masked_fill(padding, float("-inf")).softmax(dim=3)
-            heads = (weights @ values).transpose(1, 2).flatten(2)
-        context = to_float32(self.joined(heads.flatten(0, 1)))
-        return context, weights.mean(dim=1).flatten(0, 1)
+        scores = exact_product(queries, keys.transpose(2, 3))
+        padding = ~source.mask[:, None, None]
+        weights = scores.masked_fill(padding, float("-inf")).softmax(dim=3)
+        heads = exact_product(weights, values).transpose(1, 2).flatten(2)
+        return self.joined(heads.flatten(0, 1)), weights.mean(dim=1).flatten(0, 1)

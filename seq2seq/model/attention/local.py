@@ -3,11 +3,12 @@
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional
 
 from seq2seq.config import AttentionConfig
 from seq2seq.model.attention import Attention
 from seq2seq.model.encoder import Source
-from seq2seq.model.layers import to_float32
+from seq2seq.model.layers import exact_product
 
 
 class LocationAttention(Attention):
@@ -25,11 +26,10 @@ class LocationAttention(Attention):
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """Context and weights of one target step; weights are 0 at padding and sum to 1."""
-        query = to_float32(self.query(query))
-        scores = query.new_full((len(query), source.mask.shape[1]), float("-inf"))
-        seen = min(scores.shape[1], query.shape[1])
-        scores[:, :seen] = query[:, :seen]
-        return source.attend(source.by_sentence(scores))
+        of_positions = source.by_sentence(self.query(query))
+        beyond = max(0, source.mask.shape[1] - of_positions.shape[2])
+        scores = functional.pad(of_positions, (0, beyond), value=float("-inf"))
+        return source.attend(scores[:, :, : source.mask.shape[1]])
 
 
 class LocalAttention(Attention):
@@ -48,9 +48,8 @@ class LocalAttention(Attention):
         self, query: Float[Tensor, "R H"], source: Source, distance: Float[Tensor, "N W S"]
     ) -> Float[Tensor, "N W S"]:
         """The softmax of the general score over real positions at most D from the centre."""
-        query = source.by_sentence(to_float32(self.query(query)))
-        with torch.autocast(query.device.type, enabled=False):
-            scores = query @ source.keys.transpose(1, 2)
+        query = source.by_sentence(self.query(query))
+        scores = exact_product(query, source.keys.transpose(1, 2))
         outside = ~source.mask[:, None] | (distance.abs() > self.window)
         return scores.masked_fill(outside, float("-inf")).softmax(dim=2)
 
@@ -107,8 +106,8 @@ class PredictiveLocalAttention(LocalAttention):
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """Context and weights of one target step; weights are 0 outside the window."""
-        share = to_float32(self.position(torch.tanh(self.inner(query)))).sigmoid()
+        share = source.by_sentence(self.position(torch.tanh(self.inner(query)))).sigmoid()
         last = source.mask.sum(dim=1)[:, None] - 1
-        distance = self.distance(source.by_sentence(share)[:, :, 0] * last, source)
+        distance = self.distance(share[:, :, 0] * last, source)
         gaussian = torch.exp(-distance.square() / (2 * (self.window / 2) ** 2))
         return source.weigh(self.window_weights(query, source, distance) * gaussian)

@@ -1,7 +1,7 @@
 """Attention to a memory of fixed size: k vectors, whatever the length of the sentence.
 
-The vectors are pooled once per sentence. The decoder gets them and nothing else: their mean takes
-the place of the encoder's summary. So ``slots`` with one vector is ``fixed`` with another summary.
+The vectors are pooled once per sentence. The decoder sees nothing else: their mean replaces the
+encoder's summary. So ``slots`` with one vector is ``fixed`` with another summary.
 """
 
 import torch
@@ -13,15 +13,15 @@ from seq2seq.model.attention import Attention
 from seq2seq.model.attention.additive import AdditiveAttention
 from seq2seq.model.attention.dot_product import DotAttention
 from seq2seq.model.encoder import Source
-from seq2seq.model.layers import to_float32
+from seq2seq.model.layers import Projection
 
 
-def pool(source: Source, queries: nn.Linear) -> Source:
+def pool(source: Source, queries: Projection) -> Source:
     r"""The sentences as k vectors: :math:`m_i = \sum_j softmax_j(p_i \cdot h_j) h_j`.
 
     ``queries`` holds the k learned :math:`p_i`. The keys are left to the kind.
     """
-    scores = to_float32(queries(source.annotations)).transpose(1, 2)  # N k S
+    scores = queries(source.annotations).transpose(1, 2)  # N k S
     memory = source.attend(scores)[0].unflatten(0, (len(scores), -1))
     mask = source.mask.new_ones(memory.shape[:2])
     return Source(memory, mask, memory.mean(dim=1), memory[:, :, :0])
@@ -35,11 +35,11 @@ class SlotAttention(AdditiveAttention):
     """
 
     attends = False  # its weights are of vectors, not of words
-    pools = True
+    replaces_summary = True
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__(query_size, annotation_size, config)
-        self.pool = nn.Linear(annotation_size, config.slots, bias=False)
+        self.pool = Projection(annotation_size, config.slots, bias=False)
 
     def read(self, source: Source) -> Source:
         """The pooled vectors in place of the annotations."""
@@ -55,12 +55,12 @@ class LinearAttention(DotAttention):
     """
 
     attends = False
-    pools = True
+    replaces_summary = True
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         Attention.__init__(self, query_size, annotation_size, config)
         self.query = nn.Linear(query_size, config.slots, bias=False)
-        self.pool = nn.Linear(annotation_size, config.slots, bias=False)
+        self.pool = Projection(annotation_size, config.slots, bias=False)
 
     def read(self, source: Source) -> Source:
         """The pooled vectors, each the value of one feature."""

@@ -1,95 +1,201 @@
-"""Chooses the operations of a device: compiled ones where they run, else plain PyTorch.
+"""The same numbers, faster. To know what the model computes, nothing of this folder is needed.
 
-``operations`` has them in plain PyTorch, ``cpp`` and ``gpu`` compiled; ``scan`` is the decoder's
-recurrence made of them.
+:func:`decode` and :func:`step` stand before :meth:`Decoder.forward` and :meth:`Decoder.step` in
+:class:`seq2seq.model.translation.TranslationModel`; they return None where they are not faster.
+``loss``, :func:`topk` and :func:`logsumexp` serve training and search. ``scan`` is the recurrence
+as one operation, ``operations`` its parts in plain PyTorch, ``cpp`` and ``gpu`` the same compiled.
 """
 
-import functools
-import logging
-from typing import Any
+from functools import partial
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional
 
-from seq2seq.model.fast.operations import Operations
+from seq2seq.model.attention import Attention
+from seq2seq.model.attention.additive import AdditiveAttention, ConcatAttention
+from seq2seq.model.attention.controls import ConstantContext
+from seq2seq.model.attention.dot_product import DotAttention, GeneralAttention, ScaledDotAttention
+from seq2seq.model.attention.pooled import LinearAttention, SlotAttention
+from seq2seq.model.decoder import Attend, BahdanauDecoder, Decoder, DecoderState
+from seq2seq.model.encoder import Source
+from seq2seq.model.fast.choose import choose_operations
+from seq2seq.model.fast.scan import Score, attention_scan, lstm_scan
+from seq2seq.model.layers import lstm_cell, to_float32
 
-log = logging.getLogger(__name__)
+Decoded = tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]
+"""Readouts and attention weights of a whole target."""
 
-_PLAIN = Operations()
-
-
-def choose_operations(device: torch.device, wide: torch.dtype, narrow: torch.dtype) -> Operations:
-    """The fastest operations on ``device`` for arrays of these two types."""
-    known = wide == torch.float32 and narrow in (torch.float32, torch.bfloat16)
-    compiled = compiled_operations(device.type) if known else None
-    return compiled or _PLAIN
+# A kind that is not named here, a subclass of these too, runs as it is written.
+ADDITIVE = (AdditiveAttention, ConcatAttention, SlotAttention)
+DOT = (DotAttention, GeneralAttention, ScaledDotAttention, LinearAttention)
 
 
-@functools.cache
-def compiled_operations(device: str) -> Operations | None:
-    """Those in C++ or Triton; None, with a log line, where they fail or differ from PyTorch."""
-    try:
-        if device == "cpu":
-            from seq2seq.model.fast.cpp import CppOperations
+def decode(decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source) -> Decoded | None:
+    """The results of :meth:`Decoder.forward`, faster; None where no faster way is known.
 
-            compiled: Operations = CppOperations()
-        elif device == "cuda":
-            from seq2seq.model.fast.gpu import TritonOperations
-
-            compiled = TritonOperations()
-        else:
-            return None
-        try_out(compiled, torch.device(device))
-    except torch.OutOfMemoryError:
-        raise
-    except Exception as error:  # of many types: no compiler, no Triton, an old driver, a full disk
-        reason = getattr(error, "stderr", None) or str(error) or type(error).__name__
-        log.info(
-            "The compiled operations do not run here, plain PyTorch is used instead: %s",
-            reason.strip().split("\n")[0],
-        )
+    The weights may carry no gradient.
+    """
+    if not decoder.fast:
         return None
-    return compiled
+    run = _attend_first if isinstance(decoder, BahdanauDecoder) else _attend_after
+    if result := run(decoder, embedded, source):
+        return result
+    if torch.is_grad_enabled():
+        return None
+    readouts, weights = decoder(embedded, source, _attend(decoder.attention, source), _cell)
+    return readouts, weights
 
 
-def try_out(compiled: Operations, device: torch.device) -> None:
-    """Run each operation on small arrays; RuntimeError where one differs from plain PyTorch."""
-    generator = torch.Generator().manual_seed(0)
+def step(
+    decoder: Decoder, embedded: Float[Tensor, "R E"], state: DecoderState, source: Source
+) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]] | None:
+    """The results of :meth:`Decoder.step`, faster, where no gradient is wanted; else None."""
+    if not decoder.fast or torch.is_grad_enabled():
+        return None
+    return decoder.step(embedded, state, source, _attend(decoder.attention, source), _cell)
 
-    def draw(*shape: int) -> Tensor:
-        return torch.randn(*shape, generator=generator).to(device)
 
-    def empty(*shape: int) -> Tensor:
-        return torch.zeros(*shape, device=device)
+def topk(
+    logits: Float[Tensor, "R V"], count: int
+) -> tuple[Float[Tensor, "R K"], Int[Tensor, "R K"]]:
+    """The ``count`` largest logits of each row, falling, in float32; and their positions."""
+    return choose_operations(logits.device, torch.float32, logits.dtype).topk(logits, count)
 
-    b, s, a, h, v = 2, 3, 5, 4, 7
-    mask = torch.tensor([[True, True, True], [True, False, False]], device=device)
-    scores = draw(b, s).masked_fill(~mask, float("-inf"))
-    targets = torch.tensor([1, 6], device=device)
-    gates, hidden = draw(b, 4 * h), draw(b, h)
-    keys, query, vector = draw(b, s, a), draw(b, a), draw(a)
-    annotations, context = draw(b, s, h), empty(b, h)
-    weights, d_scores = scores.softmax(dim=1), draw(b, s) * mask
-    cases: dict[str, list[Any]] = {
-        "cell": [gates, draw(b, 4 * h), hidden, empty(b, 4 * h), context, context, context],
-        "cell_backward": [gates.sigmoid(), hidden, draw(b, h), hidden, draw(b, h), gates],
-        "attend": [scores, annotations, context, context],
-        "attend_backward": [hidden, weights, annotations, empty(b, s)],
-        "scores": [keys, query, vector, mask, empty(b, s)],
-        "scores_backward": [keys, query, vector, d_scores, empty(b, a), keys, query],
-        "softmax_loss": [draw(b, v), draw(v), targets, 0.1, 1.0, draw(v)],
-        "log_sums": [draw(b, v)],
-        "largest": [draw(b, v), 2],
-    }
-    for name, arguments in cases.items():
-        results = []
-        for operations in (compiled, _PLAIN):
-            own = [x.clone() if isinstance(x, Tensor) else x for x in arguments]
-            with torch.autocast(device.type, enabled=False):  # PyTorch's would round to bfloat16
-                returned = getattr(operations, name)(*own)
-            returned = returned if isinstance(returned, tuple) else (returned,)
-            results.append([x for x in (*own, *returned) if isinstance(x, Tensor)])
-        # Not torch.testing.assert_close: it imports 80 MB of PyTorch that training never uses.
-        pairs = zip(*results, strict=True)
-        if not all(torch.allclose(fast, plain, atol=1e-4, rtol=1e-4) for fast, plain in pairs):
-            raise RuntimeError(f"{name} differs from plain PyTorch")
+
+def logsumexp(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
+    """The logarithm of the sum of e^x over each row, in float32."""
+    return choose_operations(logits.device, torch.float32, logits.dtype).logsumexp(logits)
+
+
+# -- a whole target -------------------------------------------------------------------------------
+
+
+def _attend_first(
+    decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source
+) -> Decoded | None:
+    """Bahdanau's order: one scan where each step attends; none where the context is constant."""
+    attention, state = decoder.attention, decoder.init_state(source)
+    time_first = embedded.transpose(0, 1)
+    if isinstance(attention, ConstantContext):
+        context, weights = attention.constant(source)
+        # The context's share of the gates is the same at every step.
+        share = functional.linear(context, decoder.state_gates.weight[:, : context.shape[1]])
+        hidden = _known_states(decoder, decoder.input_gates(time_first) + share, state)
+        steps = len(time_first)
+        contexts, weights = (x[:, None].expand(-1, steps, -1) for x in (context, weights))
+    elif decoder.layers == 1 and (score := _score(attention, source)):
+        query = None
+        if attention.word_query is not None:
+            weight = attention.word_query.weight
+            if score.query_weight is not None:  # W_a W_y: one product for all words, not two
+                weight = score.query_weight @ weight
+            query = functional.linear(time_first, weight)
+        gates, weight = decoder.input_gates(time_first), decoder.state_gates.weight
+        start = state.hidden[0], state.cell[0]
+        scan = attention_scan(gates, *start, weight, source, score, query)
+        hidden, contexts, weights = (x.transpose(0, 1) for x in scan)
+    else:
+        return None
+    return decoder.readout(hidden, contexts, embedded), weights
+
+
+def _attend_after(
+    decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source
+) -> Decoded | None:
+    """Luong's order without input feeding: all states are known before the first attention."""
+    if decoder.feed_size:
+        return None
+    gates = decoder.input_gates(embedded.transpose(0, 1))
+    hidden = _known_states(decoder, gates, decoder.init_state(source))
+    contexts, weights = _all_steps(decoder.attention, hidden, source)
+    return decoder.readout(hidden, contexts, embedded), weights
+
+
+def _known_states(
+    decoder: Decoder, gates: Float[Tensor, "T B G"], state: DecoderState
+) -> Float[Tensor, "B T H"]:
+    """The top layer's states of all steps, layer by layer, where no step waits for a context.
+
+    ``gates`` holds all that enters the lowest layer's gates besides its own state.
+    """
+    recurrent = decoder.state_gates.weight[:, -state.hidden.shape[2] :]
+    hidden = lstm_scan(gates, state.hidden[0], state.cell[0], recurrent)
+    for layer, upper in enumerate(decoder.upper_gates, start=1):
+        below, recurrent = upper.get_parameter("weight").chunk(2, dim=1)
+        gates = functional.linear(decoder.dropout(hidden), below, upper.get_parameter("bias"))
+        hidden = lstm_scan(gates, state.hidden[layer], state.cell[layer], recurrent)
+    return hidden.transpose(0, 1)
+
+
+def _all_steps(
+    attention: Attention, queries: Float[Tensor, "B T H"], source: Source
+) -> tuple[Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
+    """Context and weights of all steps of a target whose queries are known."""
+    if type(attention) in DOT:  # the steps as hypotheses of one sentence
+        rows = queries.flatten(0, 1)
+        made = attention(rows, source, rows[:, :0])
+        contexts, weights = (part.unflatten(0, queries.shape[:2]) for part in made)
+        return contexts, weights
+    state = attention.init_state(source)
+    attend, steps = attention if torch.is_grad_enabled() else _attend(attention, source), []
+    for query in queries.unbind(dim=1):
+        context, weights = attend(query, source, state)
+        state = attention.update_state(state, weights)
+        steps.append((context, weights))
+    contexts, weights = (torch.stack(part, dim=1) for part in zip(*steps, strict=True))
+    return contexts, weights
+
+
+def _score(attention: Attention, source: Source) -> Score | None:
+    """The attention's score as the scan computes it; None where it cannot."""
+    kind = attention if type(attention) in (*ADDITIVE, *DOT) else None
+    if isinstance(kind, DotAttention):
+        return Score(None if kind.query is None else kind.query.weight, source.keys, None)
+    if isinstance(kind, ConcatAttention):
+        return Score(kind.joint.weight[:, : kind.query_size], source.keys, kind.vector)
+    if isinstance(kind, AdditiveAttention):
+        return Score(kind.query.weight, source.keys, kind.vector)
+    return None
+
+
+# -- one step without a gradient ------------------------------------------------------------------
+
+
+def _attend(attention: Attention, source: Source) -> Attend:
+    """The attention's forward; for additive scores, by compiled operations."""
+    score = _score(attention, source)
+    return attention if score is None or score.vector is None else partial(_attend_additive, score)
+
+
+def _attend_additive(
+    score: Score, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R P"]
+) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+    """Context and weights; the context has the type of the matrix products that read it."""
+    assert score.query_weight is not None
+    projected = functional.linear(query, score.query_weight)
+    wide, (_, positions, width) = to_float32(projected), source.annotations.shape
+    weights = wide.new_empty(len(wide), positions)
+    context = wide.new_empty(len(wide), width)
+    narrow = wide.new_empty(len(wide), width, dtype=projected.dtype)
+    operations = choose_operations(wide.device, wide.dtype, projected.dtype)
+    with torch.autocast(wide.device.type, enabled=False):
+        keys, mask = source.keys.contiguous(), source.mask.contiguous()
+        operations.scores(keys, wide.contiguous(), score.vector, mask, weights)
+        operations.attend(weights, source.annotations.contiguous(), context, narrow)
+    return narrow, weights
+
+
+def _cell(
+    before: Float[Tensor, "R H"], product: Float[Tensor, "R G"], word: Float[Tensor, "R G"] | None
+) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
+    """:func:`lstm_cell`; where it reads a word, h has the type of the products that read it."""
+    if word is None:
+        return lstm_cell(before, product, word)
+    gates = torch.empty_like(product, dtype=before.dtype)
+    hidden, after = before.new_empty(before.shape), before.new_empty(before.shape)
+    narrow = product.new_empty(before.shape)
+    operations = choose_operations(before.device, before.dtype, product.dtype)
+    operations.cell(word.contiguous(), product, before.contiguous(), gates, after, hidden, narrow)
+    return narrow, after

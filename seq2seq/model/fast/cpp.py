@@ -125,20 +125,20 @@ class CppOperations(Operations):
         likelihood, uniform = sums.sum(dim=0).to(bias.dtype)
         return LossSums(likelihood, uniform)
 
-    def log_sums(self, logits: Tensor) -> Tensor:
+    def logsumexp(self, logits: Tensor) -> Tensor:
         dense(logits)
         sums = logits.new_empty(len(logits), dtype=torch.float32)
-        self._call("log_sums", _is_bfloat16(logits), *logits.shape, logits, sums)
+        self._call("logsumexp", _is_bfloat16(logits), *logits.shape, logits, sums)
         return sums
 
-    def largest(self, logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """See :meth:`Operations.largest`; of equals, the first."""
+    def topk(self, logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        """See :meth:`Operations.topk`; of equals, the first."""
         dense(logits)
         if not 1 <= count <= logits.shape[1]:
             raise ValueError(f"there are no {count} largest of {logits.shape[1]}")
         values = logits.new_empty(len(logits), count, dtype=torch.float32)
         positions = logits.new_empty(len(logits), count, dtype=torch.int64)
-        self._call("largest", _is_bfloat16(logits), *logits.shape, count, logits, values, positions)
+        self._call("topk", _is_bfloat16(logits), *logits.shape, count, logits, values, positions)
         return values, positions
 
 

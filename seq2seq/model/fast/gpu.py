@@ -22,7 +22,7 @@ from seq2seq.model.fast.operations import Operations, dense, row_stride
 
 @triton.jit
 @no_type_check
-def hyperbolic(x):
+def tanh(x):
     """The tangent: by its series near zero, where 1 - e^(-2|x|) loses digits; both to 1e-6."""
     square = x * x
     series = x + x * square * (
@@ -53,10 +53,10 @@ def cell(
     first, here = b * 4 * width + j, b * width + j
     i = tl.sigmoid(gate(inputs, product, first, ok))
     f = tl.sigmoid(gate(inputs, product, first + width, ok))
-    g = hyperbolic(gate(inputs, product, first + 2 * width, ok))
+    g = tanh(gate(inputs, product, first + 2 * width, ok))
     o = tl.sigmoid(gate(inputs, product, first + 3 * width, ok))
     state = f * tl.load(before + here, mask=ok, other=0.0) + i * g
-    shown = o * hyperbolic(state)
+    shown = o * tanh(state)
     tl.store(gates + first, i, mask=ok)
     tl.store(gates + first + width, f, mask=ok)
     tl.store(gates + first + 2 * width, g, mask=ok)
@@ -78,14 +78,14 @@ def cell_backward(gates, before, after, d_hidden, d_cell, d_gates, width, BLOCK:
     f = tl.load(gates + first + width, mask=ok, other=0.0)
     g = tl.load(gates + first + 2 * width, mask=ok, other=0.0)
     o = tl.load(gates + first + 3 * width, mask=ok, other=0.0)
-    tanh = hyperbolic(tl.load(after + here, mask=ok, other=0.0))
+    squashed = tanh(tl.load(after + here, mask=ok, other=0.0))
     d_shown = tl.load(d_hidden + here, mask=ok, other=0.0)
-    d = tl.load(d_cell + here, mask=ok, other=0.0) + d_shown * o * (1.0 - tanh * tanh)
+    d = tl.load(d_cell + here, mask=ok, other=0.0) + d_shown * o * (1.0 - squashed * squashed)
     old = tl.load(before + here, mask=ok, other=0.0)
     tl.store(d_gates + first, d * g * i * (1.0 - i), mask=ok)
     tl.store(d_gates + first + width, d * old * f * (1.0 - f), mask=ok)
     tl.store(d_gates + first + 2 * width, d * i * (1.0 - g * g), mask=ok)
-    tl.store(d_gates + first + 3 * width, d_shown * tanh * o * (1.0 - o), mask=ok)
+    tl.store(d_gates + first + 3 * width, d_shown * squashed * o * (1.0 - o), mask=ok)
     tl.store(d_cell + here, d * f, mask=ok)
 
 
@@ -209,7 +209,7 @@ def additive_scores(
         place = source[:, None] * width + a
         key = tl.load(keys + place, mask=wanted[:, None] & ok, other=0.0)
         q = tl.load(query + b * width + a, mask=ok, other=0.0)
-        sums += hyperbolic(key + q) * tl.load(vector + a, mask=ok, other=0.0)
+        sums += tanh(key + q) * tl.load(vector + a, mask=ok, other=0.0)
     score = tl.where(wanted, tl.sum(sums, axis=1), float("-inf"))
     tl.store(scores + b * positions + s, score, mask=s < positions)
 
@@ -241,10 +241,10 @@ def additive_scores_backward(
         d = tl.load(d_scores + b * positions + s, mask=s < positions, other=0.0)[:, None]
         wanted = (d != 0.0) & ok
         place = (b * positions + s)[:, None] * width + a
-        tanh = hyperbolic(tl.load(keys + place, mask=wanted, other=0.0) + q)
-        slope = d * (1.0 - tanh * tanh)
+        squashed = tanh(tl.load(keys + place, mask=wanted, other=0.0) + q)
+        slope = d * (1.0 - squashed * squashed)
         to_query += slope
-        to_vector += d * tanh
+        to_vector += d * squashed
         collected = tl.load(d_keys + place, mask=wanted, other=0.0)
         tl.store(d_keys + place, collected + slope, mask=wanted)
     here = b * width + a

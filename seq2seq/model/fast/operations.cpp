@@ -67,7 +67,7 @@ inline float exponential(float x) {
 inline float sigmoid(float x) { return 1.0f / (1.0f + exponential(-x)); }
 
 // tanh|x| = -m / (m + 2) with m = e^(-2|x|) - 1, which loses no digits near zero.
-inline float hyperbolic(float x) {
+inline float tanh(float x) {
     Split s = split_exp(-2.0f * std::fabs(x));
     float m = s.power * s.rest + (s.power - 1.0f);
     return std::copysign(-m / (m + 2.0f), x);
@@ -88,10 +88,10 @@ void cell(extent batch, extent width, const T* inputs, const T* product, const f
         for (extent j = 0; j < width; ++j) {
             float in = sigmoid(wide(x[j]) + wide(p[j]));
             float forget = sigmoid(wide(x[width + j]) + wide(p[width + j]));
-            float fresh = hyperbolic(wide(x[2 * width + j]) + wide(p[2 * width + j]));
+            float fresh = tanh(wide(x[2 * width + j]) + wide(p[2 * width + j]));
             float out = sigmoid(wide(x[3 * width + j]) + wide(p[3 * width + j]));
             float state = forget * c[j] + in * fresh;
-            float shown = out * hyperbolic(state);
+            float shown = out * tanh(state);
             g[j] = in, g[width + j] = forget, g[2 * width + j] = fresh, g[3 * width + j] = out;
             c_new[j] = state, h[j] = shown;
             put(shown, n + j);
@@ -113,7 +113,7 @@ void cell_backward(extent batch, extent width, const float* gates, const float* 
         for (extent j = 0; j < width; ++j) {
             float in = g[j], forget = g[width + j], fresh = g[2 * width + j],
                   out = g[3 * width + j];
-            float shown = hyperbolic(c_new[j]);
+            float shown = tanh(c_new[j]);
             float d = dc[j] + dh[j] * out * (1.0f - shown * shown);
             put(d * fresh * in * (1.0f - in), dg + j);
             put(d * c[j] * forget * (1.0f - forget), dg + width + j);
@@ -196,7 +196,7 @@ void softmax_loss(extent rows, extent words, T* logits, const float* bias, const
 
 // log of the sum of e^x over each row; minus infinity where all of it is that.
 template <typename T>
-void log_sums(extent rows, extent words, const T* logits, float* sums) {
+void logsumexp(extent rows, extent words, const T* logits, float* sums) {
 #pragma omp parallel for schedule(static)
     for (extent row = 0; row < rows; ++row) {
         const T* l = logits + row * words;
@@ -217,7 +217,7 @@ void log_sums(extent rows, extent words, const T* logits, float* sums) {
 // the count-th largest of them bounds what can be found, and few blocks hold as much. Until it is
 // known, `values` and `places` hold maxima and their blocks.
 template <typename T>
-void largest(extent rows, extent words, extent count, const T* logits, float* values,
+void topk(extent rows, extent words, extent count, const T* logits, float* values,
              extent* places) {
     const extent block = 64, blocks = (words + block - 1) / block;
     const float never = -std::numeric_limits<float>::infinity();
@@ -338,7 +338,7 @@ void seq2seq_additive_scores(extent rows, extent hypotheses, extent positions, e
             const float* k = keys + (own + s) * width;
             float score = 0.0f;
 #pragma omp simd reduction(+ : score)
-            for (extent a = 0; a < width; ++a) score += vector[a] * hyperbolic(k[a] + q[a]);
+            for (extent a = 0; a < width; ++a) score += vector[a] * tanh(k[a] + q[a]);
             e[s] = score;
         }
     }
@@ -361,7 +361,7 @@ void seq2seq_additive_scores_backward(extent batch, extent positions, extent wid
             float* dk = d_keys + row * width;
 #pragma omp simd
             for (extent a = 0; a < width; ++a) {
-                float p = hyperbolic(k[a] + q[a]);
+                float p = tanh(k[a] + q[a]);
                 float slope = d * (1.0f - p * p);
                 dv[a] += d * p;
                 dq[a] += slope;
@@ -384,19 +384,19 @@ void seq2seq_softmax_loss(extent bf16, extent rows, extent words, void* logits, 
                      wanted, sums, d_bias, threads);
 }
 
-void seq2seq_log_sums(extent bf16, extent rows, extent words, const void* logits, float* sums) {
+void seq2seq_logsumexp(extent bf16, extent rows, extent words, const void* logits, float* sums) {
     if (bf16)
-        log_sums(rows, words, static_cast<const bfloat*>(logits), sums);
+        logsumexp(rows, words, static_cast<const bfloat*>(logits), sums);
     else
-        log_sums(rows, words, static_cast<const float*>(logits), sums);
+        logsumexp(rows, words, static_cast<const float*>(logits), sums);
 }
 
-void seq2seq_largest(extent bf16, extent rows, extent words, extent count, const void* logits,
+void seq2seq_topk(extent bf16, extent rows, extent words, extent count, const void* logits,
                      float* values, extent* places) {
     if (bf16)
-        largest(rows, words, count, static_cast<const bfloat*>(logits), values, places);
+        topk(rows, words, count, static_cast<const bfloat*>(logits), values, places);
     else
-        largest(rows, words, count, static_cast<const float*>(logits), values, places);
+        topk(rows, words, count, static_cast<const float*>(logits), values, places);
 }
 
 }  // extern "C"

@@ -141,8 +141,8 @@ class Operations:
         if vector is None:
             torch.bmm(queries, keys.transpose(1, 2), out=scores.unflatten(0, by_sentence))
         else:
-            hyperbolic = fast_tanh_(keys[:, None] + queries[:, :, None])
-            torch.matmul(hyperbolic.flatten(0, 1), vector, out=scores)
+            tanh = fast_tanh_(keys[:, None] + queries[:, :, None])
+            torch.matmul(tanh.flatten(0, 1), vector, out=scores)
         scores.unflatten(0, by_sentence).masked_fill_(~mask[:, None], float("-inf"))
 
     def scores_backward(
@@ -165,10 +165,10 @@ class Operations:
             torch.bmm(row, keys, out=d_query[:, None])
             d_keys.baddbmm_(d_scores[:, :, None], query[:, None])
             return
-        hyperbolic = fast_tanh_(keys + query[:, None])
-        d_vector.add_(torch.bmm(row, hyperbolic)[:, 0])
+        tanh = fast_tanh_(keys + query[:, None])
+        d_vector.add_(torch.bmm(row, tanh)[:, 0])
         # In place: no second array of this size.
-        slope = torch.addcmul(vector.new_ones(()), hyperbolic, hyperbolic, value=-1, out=hyperbolic)
+        slope = torch.addcmul(vector.new_ones(()), tanh, tanh, value=-1, out=tanh)
         torch.bmm(row, slope, out=d_query[:, None]).mul_(vector)
         d_keys.addcmul_(slope, d_scores[:, :, None])
 
@@ -202,11 +202,11 @@ class Operations:
             logits.copy_(gradient)
         return LossSums(likelihood, uniform)
 
-    def log_sums(self, logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
+    def logsumexp(self, logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
         """log of the sum of e^x over each row, wide: what makes probabilities of narrow logits."""
         return to_float32(logits).logsumexp(dim=1)
 
-    def largest(
+    def topk(
         self, logits: Float[Tensor, "R V"], count: int
     ) -> tuple[Float[Tensor, "R K"], Int[Tensor, "R K"]]:
         """The ``count`` largest of each row, falling, wide; and their positions."""

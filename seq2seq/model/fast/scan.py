@@ -3,8 +3,8 @@ r"""The decoder's recurrence over a whole target as one differentiable operation
 PyTorch's autograd would tape a dozen small operations per target step, keep a (B, S, A) array of
 each step, and add up every weight gradient step by step. Here the steps run without a tape and keep
 only what the backward pass needs; (B, S, A) arrays are recomputed; and each weight's gradient is
-one large product after the loop. The numbers are those of the plain loop in
-:class:`seq2seq.model.decoder.Decoder` (``model.decoder.recurrence=reference``), to rounding.
+one large product after the loop. The numbers are those of :meth:`Decoder.forward
+<seq2seq.model.decoder.Decoder.forward>` (``model.decoder.recurrence=reference``), to rounding.
 
 With :math:`z_t = [c_t; s_{t-1}]` and what depends on the known target alone computed before the
 loop, :math:`X_t = W_x E y_{t-1} + b` and :math:`Q_t = W_a W_y E y_{t-1}`, a step is
@@ -36,9 +36,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from seq2seq.model.encoder import Source
-from seq2seq.model.fast import choose_operations
+from seq2seq.model.fast.choose import choose_operations
 from seq2seq.model.fast.operations import Operations
-from seq2seq.model.layers import matmul_dtype, to_float32
+from seq2seq.model.layers import matmul_dtype
 
 
 class Score(NamedTuple):
@@ -254,44 +254,3 @@ class _AttentionScan(torch.autograd.Function):
         recurrence = (d_gates, d_hidden, d_cell, d_weight.to(weight.dtype))
         attention = (d_annotations, None, known, d_query_weight, d_keys, d_vector)
         return None, None, *recurrence, *attention
-
-
-# -- one step of search --------------------------------------------------------------------------
-
-
-def lstm_cell(
-    inputs: Float[Tensor, "R G"] | None, product: Float[Tensor, "R G"], cell: Float[Tensor, "R H"]
-) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
-    """The LSTM's state update (Hochreiter & Schmidhuber 1997; gates ordered i, f, g, o).
-
-    With the forget gate of Gers et al. 2000, gates = inputs + product:
-    c' = sigmoid(f) * c + sigmoid(i) * tanh(g);  h' = sigmoid(o) * tanh(c').  Returns (h', c').
-    Where no gradient is wanted, and with ``inputs``, h' has the type of the products that read it.
-    """
-    if inputs is None or torch.is_grad_enabled():
-        gates = to_float32(product if inputs is None else inputs + product)
-        i, f, g, o = gates.chunk(4, dim=1)
-        after = f.sigmoid() * cell + i.sigmoid() * g.tanh()
-        return o.sigmoid() * after.tanh(), after
-    gates = torch.empty_like(product, dtype=cell.dtype)
-    hidden, after = cell.new_empty(cell.shape), cell.new_empty(cell.shape)
-    narrow = product.new_empty(cell.shape)
-    operations = choose_operations(cell.device, cell.dtype, product.dtype)
-    operations.cell(inputs.contiguous(), product, cell.contiguous(), gates, after, hidden, narrow)
-    return narrow, after
-
-
-def attend_additive(
-    query: Float[Tensor, "R A"], source: Source, vector: Float[Tensor, "A"]
-) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-    """Context and weights of an additive score, without a gradient; the context is narrow."""
-    wide, (_, positions, width) = to_float32(query), source.annotations.shape
-    weights = wide.new_empty(len(wide), positions)
-    context = wide.new_empty(len(wide), width)
-    narrow = wide.new_empty(len(wide), width, dtype=query.dtype)
-    operations = choose_operations(wide.device, wide.dtype, query.dtype)
-    with torch.autocast(wide.device.type, enabled=False):
-        keys, mask = source.keys.contiguous(), source.mask.contiguous()
-        operations.scores(keys, wide.contiguous(), vector, mask, weights)
-        operations.attend(weights, source.annotations.contiguous(), context, narrow)
-    return narrow, weights

@@ -10,7 +10,8 @@ import pytest
 import torch
 from helpers.kernel_arrays import ODD, arguments
 
-from seq2seq.model.fast import compiled_operations, cpp
+from seq2seq.model.fast import cpp
+from seq2seq.model.fast.choose import compiled_operations
 from seq2seq.model.fast.cpp import CppOperations
 from seq2seq.model.fast.operations import Operations
 
@@ -35,9 +36,9 @@ def logits(request):
     return logits.to(request.param)
 
 
-def test_log_sums_are_those_of_exact_arithmetic(native, logits):
+def test_logsumexp_are_those_of_exact_arithmetic(native, logits):
     for operations in (native, Operations()):
-        sums = operations.log_sums(logits)
+        sums = operations.logsumexp(logits)
         assert sums.dtype == torch.float32
         exact = logits.double().logsumexp(dim=1)
         torch.testing.assert_close(sums.double(), exact, rtol=1e-6, atol=1e-5)
@@ -45,26 +46,26 @@ def test_log_sums_are_those_of_exact_arithmetic(native, logits):
 
 @pytest.mark.parametrize("count", [1, 5, 64, 1_003])
 def test_the_largest_of_a_row_fall_and_of_equals_the_first_comes_first(native, logits, count):
-    values, places = native.largest(logits, count)
+    values, places = native.topk(logits, count)
     assert values.dtype == torch.float32
     for row, found, where in zip(logits.tolist(), values.tolist(), places.tolist(), strict=True):
         expected = sorted(range(len(row)), key=lambda place: (-row[place], place))[:count]
         assert where == expected
         assert found == [row[place] for place in expected]
-    torch.testing.assert_close(Operations().largest(logits, count)[0], values)
+    torch.testing.assert_close(Operations().topk(logits, count)[0], values)
 
 
 def test_nan_is_never_among_the_largest(native):
     logits = torch.full((1, 200), torch.nan)
     logits[0, [3, 150]] = torch.tensor([-5.0, 2.0])
-    values, places = native.largest(logits, 3)
+    values, places = native.topk(logits, 3)
     assert values[0].tolist() == [2.0, -5.0, -torch.inf]
     assert places[0, :2].tolist() == [150, 3]
 
 
 def test_what_lies_outside_of_an_array_is_refused(native):
     with pytest.raises(ValueError, match="4 largest of 3"):
-        native.largest(torch.zeros(2, 3), 4)
+        native.topk(torch.zeros(2, 3), 4)
     given = arguments("softmax_loss", ODD, torch.float32)
     given["targets"][3] = ODD.V
     with pytest.raises(IndexError, match="vocabulary of 19"):

@@ -10,8 +10,8 @@ import pytest
 import torch
 from helpers.kernel_arrays import OPERATIONS, Sizes, arguments, assert_same, copied, in_float64, run
 
-from seq2seq.model import fast
-from seq2seq.model.fast import compiled_operations
+from seq2seq.model.fast import choose
+from seq2seq.model.fast.choose import compiled_operations
 from seq2seq.model.fast.operations import Operations
 
 pytest.importorskip("triton", reason="Triton is not installed (it exists for Linux alone)")
@@ -66,7 +66,7 @@ def test_on_a_gpu_at_real_sizes_and_in_a_graph(kernels, name):
 
 
 def test_chosen_for_cuda_where_they_run(monkeypatch, caplog):
-    monkeypatch.setattr(fast, "try_out", lambda *_: None)
+    monkeypatch.setattr(choose, "try_out", lambda *_: None)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
     assert compiled_operations.__wrapped__("cuda").name == "triton"

@@ -18,11 +18,11 @@ from helpers.kernel_arrays import (
 from torch import nn
 from torch.nn import functional
 
-from seq2seq.model import fast
-from seq2seq.model.fast import choose_operations, compiled_operations, try_out
+from seq2seq.model.fast import choose
+from seq2seq.model.fast.choose import choose_operations, compiled_operations, try_out
 from seq2seq.model.fast.cpp import CppOperations
 from seq2seq.model.fast.operations import Operations, dense, fast_tanh_, row_stride
-from seq2seq.model.fast.scan import lstm_cell
+from seq2seq.model.layers import lstm_cell
 
 pytestmark = pytest.mark.filterwarnings(  # of NumPy, in which Triton's interpreter computes
     "ignore:overflow encountered:RuntimeWarning", "ignore:invalid value:RuntimeWarning"
@@ -53,10 +53,8 @@ def test_the_cell_and_its_gradient_are_pytorchs():
     torch.testing.assert_close((after["hidden"], after["after"]), expected, **SAME)
     assert torch.equal(after["narrow"][:, 4 : 4 + ODD.H], after["hidden"])
     assert (after["narrow"][:, [0, 1, 2, 3, -2, -1]] == 7).all()
-    for learning in (True, False):
-        with torch.set_grad_enabled(learning):
-            torch.testing.assert_close(lstm_cell(inputs, product, before), expected, **SAME)
-    torch.testing.assert_close(lstm_cell(None, inputs + product, before), expected, **SAME)
+    torch.testing.assert_close(lstm_cell(before, product, inputs), expected, **SAME)
+    torch.testing.assert_close(lstm_cell(before, inputs + product, None), expected, **SAME)
     known = {name: after[name] for name in ("gates", "before", "after")}
     given, back = exact_case("cell_backward", **known)
     gradients = torch.autograd.grad(
@@ -242,11 +240,11 @@ def test_the_compiled_are_chosen_for_float32_alone(monkeypatch):
         pytest.skip("the C++ operations cannot be built here")
     assert choose_operations(cpu, torch.float32, torch.bfloat16) is compiled
     assert choose_operations(cpu, torch.float64, torch.float64).name == "torch"
-    monkeypatch.setattr(fast, "compiled_operations", lambda _: None)  # as where none can be built
+    monkeypatch.setattr(choose, "compiled_operations", lambda _: None)  # as where none can be built
     assert choose_operations(cpu, torch.float32, torch.float32).name == "torch"
 
 
-@pytest.mark.parametrize("name", [*OPERATIONS, "softmax_loss", "log_sums", "largest"])
+@pytest.mark.parametrize("name", [*OPERATIONS, "softmax_loss", "logsumexp", "topk"])
 def test_an_operation_that_gives_wrong_numbers_is_found_and_not_used(name, monkeypatch, caplog):
     def nearly(self, *arguments):
         result = getattr(PLAIN, name)(*arguments)
@@ -255,7 +253,7 @@ def test_an_operation_that_gives_wrong_numbers_is_found_and_not_used(name, monke
         return result
 
     monkeypatch.setattr(CppOperations, "__init__", lambda self: None)
-    for each in (*OPERATIONS, "softmax_loss", "log_sums", "largest"):
+    for each in (*OPERATIONS, "softmax_loss", "logsumexp", "topk"):
         monkeypatch.setattr(CppOperations, each, getattr(Operations, each))
     monkeypatch.setattr(CppOperations, name, nearly)
     with caplog.at_level(logging.INFO):
