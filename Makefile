@@ -13,13 +13,14 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-c
 # On Linux, PyPI has PyTorch with gigabytes of CUDA; without an NVIDIA GPU, the index of PyTorch is
 # asked first for the one without. TORCH_INDEX= takes that of PyPI, or gives another index.
 TORCH_INDEX ?= $(shell test "$$(uname)" = Linux && ! command -v nvidia-smi > /dev/null && echo https://download.pytorch.org/whl/cpu)
+PYTEST := $(BIN)/python -m pytest -n auto --maxschedchunk 1
 
 EUROPARL := outputs/figure2-cpu
 
-.PHONY: help install dev reproduce study docs test lint format clean
+.PHONY: help install dev reproduce study docs test test-fast lint format clean
 
 help: ## Show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-11s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-11s %s\n", $$1, $$2}'
 
 install: $(STAMP) ## Make the environment in .venv: source .venv/bin/activate
 
@@ -41,8 +42,11 @@ study: $(STAMP) ## Train what docs/study.md reports, a day of one core, and writ
 docs: $(DOCS) ## Build the pages of docs/ into site/, and check their links
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-test: $(DEV) ## Run the tests
-	$(BIN)/python -m pytest -n auto --maxschedchunk 1
+test: $(DEV) ## Run all tests
+	$(PYTEST)
+
+test-fast: $(DEV) ## Run the tests that take seconds, in about two minutes
+	$(PYTEST) -m 'not slow'
 
 lint: $(DEV) ## Check style, formatting and types
 	$(BIN)/ruff check .

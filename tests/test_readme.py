@@ -50,7 +50,7 @@ def test_the_pages_have_commands_of_every_script():
 def test_every_command_composes(command):
     """And a shell that expands brackets, as zsh does, finds none outside quotes."""
     assert not re.search(r"[][{}*]", re.sub(r"'[^']*'|\"[^\"]*\"", "", command))
-    if target := re.match(r"make (\w+)", command):
+    if target := re.match(r"make ([\w-]+)", command):
         assert re.search(rf"^{target[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
     elif match := SCRIPT.search(command):
         place, script, arguments = match.groups()
