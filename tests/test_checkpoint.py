@@ -150,17 +150,13 @@ def content(new, after=False):
     [
         ("model.safetensors", content(pickle.dumps(Bomb())), "not a safetensors file"),
         ("model.safetensors", tensors(**{"output.bias": None}), r"output\.bias is absent"),
-        ("model.safetensors", tensors(extra=torch.zeros(1)), "extra is .*, not absent"),
         ("model.safetensors", tensors(**{"output.bias": torch.zeros(3)}), r"\(3,\), not .*\(7,\)"),
-        ("model.safetensors", tensors(**{"output.bias": torch.zeros(7).half()}), "float16 .*, not"),
         ("vocabulary.target.tsv", content(b"katze\t1\n", after=True), r"\(7,\), not .*\(8,\)"),
-        ("config.json", settings("model", embedding_dim=1_000_000), "does not fit"),
         ("config.json", settings(None, surprise=1), "config.json: .*surprise"),
         ("config.json", settings("model", dropout="high"), "config.json: .*dropout"),
         ("state.json", content(b"[1]"), "state.json"),
         ("tokenizer.source.json", settings(None, language="en\x1b[2J"), r"en\\x1b"),
         ("optimizer.safetensors", tensors(**{"0.exp_avg": torch.zeros(())}), r"0\.exp_avg is"),
-        ("optimizer.safetensors", tensors(**{"0.step": None}), r"0\.step is absent"),
     ],
 )
 def test_parts_that_do_not_fit_together_are_refused(whole, tmp_path, file, change, named):
@@ -178,17 +174,11 @@ def test_parts_that_do_not_fit_together_are_refused(whole, tmp_path, file, chang
     ("group", "key", "value"),
     [
         ("progress", "epoch", -1),
-        ("progress", "update", -5),
         ("progress", "update", 3),  # the best one is later
-        ("progress", "best_metric", "x"),
         ("progress", "seconds", -1.0),
         ("progress", "seconds", 10**400),
-        ("progress", "surprise", 1),
-        ("learning_rate", "plateau_factor", "x"),
         ("learning_rate", "plateau_factor", -1),
         ("metrics", "nonfinite", -1),
-        ("metrics", "finite", "x"),
-        ("metrics", "finite", [[1.0, 2.0]]),
         ("metrics", "finite", [[1.0, 2.0, 0]]),
         ("conditions", "threads", 2),
     ],

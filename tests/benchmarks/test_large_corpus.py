@@ -2,26 +2,12 @@
 
 import json
 from collections import Counter
-from itertools import cycle, islice
 
 import large_corpus
 from harness import compose_config
-from helpers.reversal import reversal_experiment, write_reversal_corpus
-from large_corpus import benchmark_large_corpus, repeat_text
+from helpers.reversal import write_reversal_corpus
+from large_corpus import benchmark_large_corpus
 from measure import Watched
-
-from seq2seq.data.corpora import load_corpus
-from seq2seq.data.text import read_lines
-
-
-def test_the_text_comes_over_and_over(tmp_path):
-    write_reversal_corpus(tmp_path / "corpus", train=7)
-    text = load_corpus(reversal_experiment(tmp_path).corpus, tmp_path)
-    repeat_text(text, 20, tmp_path / "more")
-    for side in ("source", "target"):
-        once = list(read_lines(getattr(text.train, side)))
-        lines = list(read_lines(tmp_path / "more" / f"train.{side}"))
-        assert lines == list(islice(cycle(once), 20))
 
 
 def test_each_size_is_prepared_and_read_and_leaves_only_figures(tmp_path, monkeypatch):

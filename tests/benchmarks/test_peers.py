@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections import Counter
 from pathlib import Path
 
 import peers
@@ -66,23 +65,6 @@ def leaves(config: object) -> list[object]:
     return [config]
 
 
-def test_text_is_lower_cased_words_without_pairs_that_lack_a_side(text):
-    read = {
-        language: (text.text / f"train.{language}").read_text(encoding="utf-8").splitlines()
-        for language in ("de", "en")
-    }
-    assert read["de"][:3] == ["ein hund läuft .", "ein mann , ein hund", "zwei männer laufen ."]
-    assert read["en"][:3] == ["a dog runs .", "a man , a dog", "two men run ."]
-    assert text.pairs == len(read["de"]) == len(read["en"]) == 9
-    assert text.target_tokens == sum(len(line.split()) + 1 for line in read["en"])
-    for language, size in zip(("de", "en"), text.words, strict=True):
-        counts = Counter(" ".join(read[language]).split())
-        words = (text.text / f"words.{language}").read_text(encoding="utf-8").split()
-        assert sorted(words) == sorted(word for word, count in counts.items() if count >= 4)
-        assert size == len(words)
-        assert [counts[word] for word in words] == sorted(map(counts.get, words), reverse=True)
-
-
 @pytest.mark.parametrize("name", PEERS)
 def test_a_peer_is_told_every_setting_and_no_file_that_lacks(name, text, tmp_path):
     toolkit, model = Toolkit(name, Path("python")), tmp_path / "model"
@@ -109,9 +91,8 @@ def test_a_peer_is_told_every_setting_and_no_file_that_lacks(name, text, tmp_pat
     assert commands["fp32"] != commands["bf16"]
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_ours_is_told_the_same(text, tmp_path, precision):
-    variables = {**TOLD, **text._asdict(), "precision": precision, "model": tmp_path}
+def test_ours_is_told_the_same(text, tmp_path):
+    variables = {**TOLD, **text._asdict(), "precision": "bf16", "model": tmp_path}
     script, *overrides = Toolkit(OURS, Path("python")).command("train", tmp_path, variables)
     assert Path(script).is_file()
     config = compose_script("train", overrides)
@@ -120,7 +101,7 @@ def test_ours_is_told_the_same(text, tmp_path, precision):
     assert (model.encoder.hidden_size, model.decoder.hidden_size) == (7, 14)
     assert (model.embedding_dropout, model.decoder.order) == (0.11, "luong")
     assert training.optimizer.schedule == "linear"
-    assert (training.precision, training.max_updates, training.log_every) == (precision, 100, 20)
+    assert (training.precision, training.max_updates, training.log_every) == ("bf16", 100, 20)
     assert (training.batch_size, training.batch_unit, config.seed) == (3, "sentences", 77)
     assert (config.tokenization.kind, config.corpus.directory) == ("whitespace", str(text.text))
 
@@ -137,7 +118,7 @@ def test_each_number_is_found_in_its_line_alone(name):
 
 
 def test_the_trainers_own_log_is_read(tmp_path, caplog):
-    """The lines above could be out of date for this project, whose log changes with its code."""
+    """The line above could be out of date."""
     write_reversal_corpus(tmp_path / "corpus")
     with caplog.at_level("INFO"):
         train(reversal_experiment(tmp_path, log_every=5, max_updates=10))
@@ -197,7 +178,6 @@ def test_the_programs_take_turns_and_who_is_left_out_is_named(tmp_path, monkeypa
     assert len(rows) == 2
     number = {"training": "11,302,184", "translation": "100.0", "quality": "13.25"}[measure]
     assert number in rows[1]
-    assert table.with_suffix(".png").exists() == (measure == "quality")
 
 
 @pytest.mark.parametrize("given", ["peers=[openmt]", "updates=30", "measure=speed"])
@@ -205,12 +185,3 @@ def test_a_comparison_that_cannot_be_made_is_refused_before_a_download(monkeypat
     monkeypatch.setattr(peers, "load_corpus", lambda *_: pytest.fail("obtained"))
     with pytest.raises(UserError, match=given.split("=")[0]):
         benchmark_peers(compose_config("peers", [given]))
-
-
-def test_a_program_that_fails_or_is_not_there_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"eole.*nowhere"):
-        Toolkit("eole", Path("/nowhere")).version()
-    failing = Pretender("opennmt", Path(sys.executable))
-    failing.command = lambda *_: ["-c", "print('the last word'); raise SystemExit(3)"]
-    with pytest.raises(UserError, match=r"opennmt .*3 \(the last word\)"):
-        failing.run("train", tmp_path, {})

@@ -32,11 +32,6 @@ def test_all_paths_arrive_near_the_same_weights(kind):
         assert sum((expected[name] - found[name]).square().sum() for name in begin) < 0.1 * moved
 
 
-def test_m_is_the_default_model():
-    default = Workload(SIZES["m"], "additive", 1, torch.device("cpu")).config("fast")
-    assert default == type(default)()
-
-
 def test_every_path_is_measured_and_every_timing_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(training, "peak_memory", lambda *_: 2.0)
     given = ["sizes=[tiny]", f"paths=[{','.join(PATHS)}]", "attention=[dot,fixed]", "device=cpu"]

@@ -11,7 +11,7 @@ from helpers.tiny_translator import tiny_model
 from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, PAD, UNK
 from seq2seq.decoding.beam_search import beam_search
-from seq2seq.decoding.decoder_session import forced_decode, length_caps
+from seq2seq.decoding.decoder_session import forced_decode
 
 
 def best(model, sentences, config):
@@ -99,11 +99,6 @@ def test_a_huge_beam_finds_what_exhaustive_search_finds(alpha):
         assert [*found.ids, EOS] == every[winner]
         assert found.score == pytest.approx(scores[winner], abs=1e-5)
         assert not found.capped
-
-
-def test_the_cap_counts_source_pieces_without_eos():
-    config = DecodingConfig(max_ratio=1.1, max_extra=3)
-    assert length_caps(torch.tensor([1, 2, 10, 11, 31]), config).tolist() == [3, 4, 12, 14, 36]
 
 
 @pytest.mark.parametrize("beam", [1, 4])

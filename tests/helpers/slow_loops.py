@@ -28,18 +28,6 @@ def product(left: Rows, right: Rows) -> Rows:
     return result
 
 
-def against_the_largest(weights: list[float]) -> list[float]:
-    """What the exponentials have to be when the largest score is subtracted: the largest is 1."""
-    return [weight / max(weights) for weight in weights]
-
-
-def weighted(weights: list[float], values: Rows) -> Rows:
-    """weights[j] times values[j]."""
-    return [
-        [weight * number for number in row] for weight, row in zip(weights, values, strict=True)
-    ]
-
-
 def scaled_scores(queries: Rows, keys: Rows) -> Rows:
     """query . key / sqrt(width), a row for each query."""
     return [
@@ -52,7 +40,6 @@ def self_attention(queries: Rows, keys: Rows, values: Rows, prefix: str = "") ->
     """The steps of scaled dot-product attention, by name, one query at a time."""
     weights = [softmax(scores) for scores in scaled_scores(queries, keys)]
     return {
-        f"{prefix}exponentials": [against_the_largest(row) for row in weights],
         f"{prefix}weights": weights,
         f"{prefix}outputs": [mixed(row, values) for row in weights],
     }
