@@ -146,19 +146,6 @@ def test_memories_of_every_size_train_and_translate(tmp_path):
     assert published(tmp_path) == {"memory", "bits-grammar", "width"}
 
 
-@pytest.mark.slow
-def test_the_papers_setting_trains_one_system_and_a_baseline(europarl, tmp_path):
-    settings = [europarl[1], "corpus.train_pairs=100", *TOY, "training.max_updates=5"]
-    settings += ["experiment=paper", "system=RNNsearch-30", "baseline=RNNencdec-30", "seeds=[2]"]
-    assert " RNNsearch-30 |" in run(tmp_path, "reproduce", *settings).stdout
-    outputs = tmp_path / "outputs" / "paper"
-    trained = {"RNNsearch-30", "RNNencdec-30"}
-    assert {folder.name for folder in outputs.iterdir()} == {*trained, "comparison"}
-    record = json.loads((outputs / "RNNencdec-30" / "seed-2" / "config.json").read_text())
-    assert record["training"]["optimizer"]["kind"] == "adadelta"
-    assert record["model"]["encoder"]["directions"] == "forward"
-
-
 def test_the_matched_control_has_as_many_parameters_as_attention():
     controls = runs("experiment=controls")
     totals = {

@@ -5,7 +5,6 @@ import json
 import lzma
 import re
 import shutil
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -15,17 +14,15 @@ import hypothesis
 import pytest
 from cli import CONFIGS
 from helpers.composing import compose_config
-from helpers.small_checkpoint import CPU, experiment, reseal, save_whole
+from helpers.small_checkpoint import CPU, reseal, save_whole
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
 
 from seq2seq.checkpoint import load_checkpoint
-from seq2seq.config import EvaluationConfig, FilesCorpus, TokenizationConfig
+from seq2seq.config import FilesCorpus, TokenizationConfig
 from seq2seq.data.preparation import prepare
 from seq2seq.data.text import SIDES
 from seq2seq.errors import UserError
-from seq2seq.evaluation.folder import read_evaluation, write_evaluation
-from seq2seq.evaluation.translations import Translations
 
 # fmt: off
 TRICKS = [  # texts with a meaning to a resolver, a path, a terminal, a parser
@@ -166,21 +163,6 @@ def corpus(
     prepare(FilesCorpus(source="en", target="de", directory=str(folder)), options, folder / "data")
 
 
-@cache
-def whole_evaluation() -> Path:
-    folder = Path(mkdtemp(prefix="fuzz-")) / "test-greedy"
-    translations = Translations(["a b", "c"], ["A B", "C"], ["A", "C"], [False, True], [-1.0, None])
-    record = {"experiment": "e", "system": "s", "seed": 1, "config": asdict(experiment())}
-    write_evaluation(folder, translations, EvaluationConfig(bootstrap=100), record)
-    return folder
-
-
-def evaluation(folder: Path, changes: list) -> None:
-    path = Path(shutil.copytree(whole_evaluation(), folder / "test-greedy")) / "scores.json"
-    path.write_bytes(change_json(json.loads(path.read_bytes()), changes))
-    read_evaluation(path.parent)
-
-
 EXPERIMENTS = st.sampled_from(sorted((CONFIGS / "experiment").glob("*.yaml")))
 WORDS = st.lists(st.one_of(tame, tame, wild), min_size=1, max_size=2)
 TOKENIZERS = st.sampled_from(["whitespace", "whitespace", "moses", "sentencepiece"])
@@ -190,7 +172,6 @@ CASES = [
     (experiment_file, 25, (EXPERIMENTS, byte_changes)),
     (checkpoint_config, 100, (json_changes,)),
     (corpus, 40, (st.sampled_from(CORPUS), lines, PACKED, st.just([]) | byte_changes, TOKENIZERS)),
-    (evaluation, 50, (json_changes,)),
 ]
 
 

@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from helpers.samples import SMALL, aligned, counts, put
+from helpers.samples import SMALL, aligned, put
 
 from seq2seq.config import FilesCorpus
 from seq2seq.data.corpora import load_corpus, load_test_sets
@@ -57,24 +57,15 @@ def test_the_test_text_is_found_again_and_made_again_only_for_another_text(tmp_p
     assert load_corpus(config, tmp_path / "data").tests != tests
 
 
-def test_a_split_that_is_there_is_kept(tmp_path):
-    put(tmp_path, {"test_a.en": b"a\n", "test_a.fr": b"b\n", "test_a.align": b"0-0\n"})
-    corpus = load_corpus(replace(written(tmp_path), test_pairs=None), tmp_path)
-    assert (counts(corpus)["valid"], counts(corpus)["test_a"]) == (20, 1)
-    assert corpus.tests["test_a"].alignments is not None
-
-
 @pytest.mark.parametrize(
     ("changes", "names"),
     [
         ({"valid_pairs": None, "test_pairs": None}, r"corpus\.valid_pairs=500 corpus\.test_pairs"),
-        ({"valid_pairs": None}, r"corpus\.valid_pairs=500"),
         ({"valid_pairs": 190}, r"corpus\.valid_pairs=190"),
         ({"directory": "ready"}, r"valid files .*corpus\.valid_pairs"),
         ({"directory": "no_text"}, r"train\.en"),
         ({"directory": "no.tsv"}, r"no\.tsv, line 1"),
         ({"directory": "stray.tsv"}, r"stray\.tsv, line 2"),
-        ({"directory": "no.tsv", "test_pairs": None}, r"corpus\.test_pairs=500"),
     ],
 )
 def test_what_cannot_be_split_is_refused(tmp_path, monkeypatch, changes, names):

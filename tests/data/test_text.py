@@ -48,13 +48,7 @@ def test_other_encodings_are_refused_with_line_and_byte(tmp_path, read):
 
 
 @pytest.mark.parametrize(
-    ("encoding", "named"),
-    [
-        ("utf-16-le", "UTF-16LE"),
-        ("utf-16-be", "UTF-16BE"),
-        ("utf-16", "UTF-16"),
-        ("latin-1", "LATIN1"),
-    ],
+    ("encoding", "named"), [("utf-16-le", "UTF-16LE"), ("utf-16", "UTF-16"), ("latin-1", "LATIN1")]
 )
 def test_the_message_names_the_encoding_that_the_text_may_have(tmp_path, encoding, named):
     (tmp_path / "text").write_bytes("été\nword\n".encode(encoding))

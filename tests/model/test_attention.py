@@ -52,16 +52,6 @@ def test_each_kind_equals_its_slow_loop_over_several_steps(kind):
 
 
 @KINDS
-def test_hypotheses_that_share_a_sentence_are_as_if_each_had_a_copy(kind):
-    attention, _, source = build(kind)
-    query, copies = torch.randn(12, WIDTH), torch.arange(3).repeat_interleave(4)
-    state = torch.rand_like(attention.init_state(source)[copies])
-    shared = attention(query, source, state)
-    copied = attention(query, source.select(copies), state)
-    torch.testing.assert_close(shared, copied)
-
-
-@KINDS
 def test_neither_padding_nor_scores_of_thousands_reach_the_context(kind):
     attention, encoded, source = build(kind)
     query, state = torch.randn(3, WIDTH), attention.init_state(source)

@@ -13,9 +13,9 @@ from helpers.page_material import HOSTILE, page_of
 
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.report.findings import findings
-from seq2seq.report.page import render_page, three_numbers
+from seq2seq.report.page import three_numbers
 from seq2seq.report.sentences import examples, longest_bucket, runs_of_words
-from seq2seq.report.tables import Table, interval_text, with_interval
+from seq2seq.report.tables import interval_text, with_interval
 
 VOID = {"meta", "link", "br", "input", "img"}
 
@@ -160,8 +160,6 @@ def test_one_system_has_a_page(evaluations, attending):
         for end, rule in ((max, "one of the best"), (min, "one of the worst")):
             found = [e for e in examples(alone) if e.bucket == row.words and rule in e.reason]
             assert end(scores.values(), default=0) in [scores[e.line] for e in found] or not scores
-    empty = render_page(alone, [], {"x": b""}, [Table("a", ["b"], [])], ["`c <`"], [])
-    assert b"<code>c &lt;</code>" in empty
 
 
 def common(one, other):
@@ -202,16 +200,13 @@ def test_marks_on_the_page_are_the_words_that_are_not_right(page, attending):
             assert marked.count(' first"') == (whole != reference_words)
 
 
-def test_numbers_of_a_result(attending, comparison, evaluations):
-    """Of more systems the best; of two the long sentences; of one its own; each with interval."""
+def test_numbers_of_a_result(attending, comparison):
+    """Of more systems the best; of two the long sentences; each with its interval."""
     (_, best, _), _, (_, gap, _) = three_numbers(attending)
     assert best == max(interval_text(s.overall) for s in attending.systems)
     gaps = [one.rows[-1].gap for one in attending.gaps]
     assert gap == with_interval(max(gaps, key=lambda one: one.value))
-    numbers = three_numbers(comparison)
     assert longest_bucket(comparison).words == "31-40"
     growth = comparison.gaps[0].difference_in_differences.difference
-    long = [s.rows[3] for s in comparison.systems]
-    assert [value for _, value, _ in numbers] == [*map(interval_text, long), with_interval(growth)]
-    alone = compare_systems(evaluations[:1], None, attending.settings)
-    assert len(three_numbers(alone)) == 3
+    expected = [*(interval_text(s.rows[3]) for s in comparison.systems), with_interval(growth)]
+    assert [value for _, value, _ in three_numbers(comparison)] == expected

@@ -89,21 +89,18 @@ def test_colour_only_on_a_terminal_that_wants_it(comparison, monkeypatch, no_col
 
 def test_the_best_system_with_a_checkpoint_is_the_one_to_try(comparison, tmp_path, monkeypatch):
     assert "translate.py" not in screen({"a": comparison}, colour=False)
-    worse, better = comparison.systems
-    for system in (worse, better):
+    systems = []
+    for system in comparison.systems:  # the worse one first
         run = tmp_path / system.name
         (run / "checkpoints" / "best").mkdir(parents=True)
-        system = replace(
-            system, evaluations=[replace(system.first, directory=run / "evaluations" / "test")]
-        )
-        worse, better = (system, better) if system.name == worse.name else (worse, system)
-        text = screen({"a": replace(comparison, systems=[worse, better])}, colour=False)
-        assert f"checkpoint={run}" in text
-        assert " scripts/translate.py" in text
-    monkeypatch.setattr(sys, "orig_argv", ["python", "/x/bin/seq2seq", "reproduce"])
-    text = screen({"a": replace(comparison, systems=[worse, better])}, colour=False)
-    assert "seq2seq translate" in text
-    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "seq2seq", "reproduce"])
-    assert "-m seq2seq translate" in screen(
-        {"a": replace(comparison, systems=[better])}, colour=False
-    )
+        first = replace(system.first, directory=run / "evaluations" / "test")
+        systems.append(replace(system, evaluations=[first]))
+    compared = {"a": replace(comparison, systems=systems)}
+    assert f"checkpoint={run}" in screen(compared, colour=False)
+    for argv, command in (
+        (["python", "scripts/reproduce.py"], " scripts/translate.py"),
+        (["python", "/x/bin/seq2seq", "reproduce"], "seq2seq translate"),
+        (["python", "-m", "seq2seq", "reproduce"], "-m seq2seq translate"),
+    ):
+        monkeypatch.setattr(sys, "orig_argv", argv)
+        assert command in screen(compared, colour=False)

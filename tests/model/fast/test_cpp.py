@@ -117,16 +117,12 @@ def machine(tmp_path, monkeypatch):
     [
         ("exit 1", "cache", "exit status 1"),
         ("echo 'internal error' >&2; exit 1", "cache", "internal error"),
-        ('case "$*" in *-shared*) exit 1;; esac', "cache", "exit status 1"),
         ("", "small.cpp", "Not a directory"),
-        (None, "cache", "No such file"),
     ],
-    ids=["silent", "wordy", "linker", "no folder", "no compiler"],
+    ids=["silent", "wordy", "no folder"],
 )
 def test_a_failed_build_is_logged(machine, compiler, cache, said, monkeypatch, caplog, tmp_path):
-    machine(compiler or "")
-    if compiler is None:
-        monkeypatch.setenv("CXX", str(tmp_path / "none"))
+    machine(compiler)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / cache))
     with caplog.at_level(logging.INFO):
         assert compiled_operations.__wrapped__("cpu") is None
