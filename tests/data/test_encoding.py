@@ -11,24 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seq2seq.data import encoding
-from seq2seq.data.encoding import Pair, TokenIdWriter, choose_pairs, tokenize_chunk
-from seq2seq.data.text import ParallelText
+from seq2seq.data.encoding import Pair, TokenIdWriter, tokenize_chunk
 from seq2seq.data.tokenization import MosesWordTokenizer, WhitespaceTokenizer
 
 ENGLISH, GERMAN = WhitespaceTokenizer("en"), WhitespaceTokenizer("de")
-
-
-def test_blank_and_long_pairs_are_left_out_and_counted(tmp_path):
-    text = ParallelText(tmp_path / "en", tmp_path / "de")
-    text.source.write_text("a b\n\nc\na b c d\ne\n", "utf-8")
-    text.target.write_text("A\nB\n \u00a0\nD\nE F G H\n", "utf-8")
-    skipped = Counter()
-    kept = [Pair(1, "a b", "A"), Pair(4, "a b c d", "D"), Pair(5, "e", "E F G H")]
-    assert list(choose_pairs(text, None, None, skipped)) == kept
-    assert skipped == {"empty": 2}
-    assert list(choose_pairs(text, None, 3, skipped)) == kept[:1]
-    assert skipped == {"empty": 4, "max_words": 2}
-    assert list(choose_pairs(text, 4, None, skipped)) == kept[:2]
 
 
 @given(st.integers(0, 60), st.integers(1, 70))

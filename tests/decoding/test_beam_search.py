@@ -1,4 +1,4 @@
-"""Search against slow references, on a random table of scores that can be searched exhaustively."""
+"""Search and forced decoding against slow references, on a random table of scores."""
 
 import itertools
 import math
@@ -132,3 +132,19 @@ def test_the_score_of_a_real_model_is_its_forced_score(kind, beam):
     for sentence, found in zip(sentences, results, strict=True):
         [alone] = best(model, [sentence], decoding)
         assert alone.ids == found.ids
+
+
+@pytest.mark.parametrize("each", [1, 3])
+def test_forced_scores_and_weights_are_those_of_the_steps(each):
+    model, sentences = TableModel(), random_sentences(5, seed=1)
+    targets = random_sentences(5 * each, seed=2)
+    targets[1] = targets[1][:-1] or [4]  # unfinished
+    found = forced_decode(model, *pad(sentences), pad(targets)[0])
+    for row, target in enumerate(targets):
+        sentence = sentences[row // each]
+        for step, piece in enumerate(target):
+            scores, weights = next_step(model, sentence, target[:step])
+            score = found.log_probabilities[row, step].item()
+            assert score == pytest.approx(scores[piece], abs=1e-5)
+            torch.testing.assert_close(found.weights[row, step, : len(sentence)], weights)
+        assert (found.log_probabilities[row, len(target) :] == 0).all()
