@@ -16,7 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 from seq2seq.config import CORPORA, TokenizationConfig
 from seq2seq.errors import UserError
 from seq2seq.files import write_json, write_whole
-from seq2seq.record import environment_record
+from seq2seq.record import Record, environment_record
 from seq2seq.report.provenance import describe_environments
 from seq2seq.report.tables import markdown_table
 
@@ -74,7 +74,7 @@ def write_results(
     path.parent.mkdir(parents=True, exist_ok=True)
     environment = environment_record(device)
     write_json(path.with_suffix(".json"), {"runs": runs, "environment": environment})
-    (made,) = describe_environments([environment])
+    (made,) = describe_environments([Record(**environment)])
     made = made.replace("python scripts/", "python benchmarks/", 1)
     table = markdown_table(list(rows[0]), [list(row.values()) for row in rows])
     lines = "".join(f"- {line}\n" for line in [*notes, made])

@@ -36,7 +36,7 @@ def main(runs: list[ExperimentConfig]) -> None:
     for run, best in zip(runs, evaluate_configs, strict=True):
         for state, settings in [("", best), *_kept(run, best)]:
             for evaluation in evaluate(settings):
-                name = f"{state}{evaluation.record['test_set']}-{evaluation.record['search']}"
+                name = f"{state}{evaluation.record.test_set}-{evaluation.record.search}"
                 evaluations.setdefault(name, []).append(str(evaluation.directory))
     # Not every training may have reached every epoch.
     _compare(runs, {name: of for name, of in evaluations.items() if len(of) == len(runs)})

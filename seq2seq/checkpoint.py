@@ -29,6 +29,7 @@ from seq2seq.data.tokenization import TextCodec
 from seq2seq.errors import UserError
 from seq2seq.files import file_digest, read_object, replacing_folder, write_json
 from seq2seq.model.translation import TranslationModel
+from seq2seq.record import Progress
 
 FORMAT = 3
 MANIFEST = "manifest.json"
@@ -43,36 +44,6 @@ OPTIMIZER_STATE = {
 }
 """What each optimizer keeps of a parameter: tensors of its shape, but for the scalar ``step``."""
 REMEDY = "copy the folder again, or use another one"
-
-
-@dataclass
-class Progress:
-    """How far training has come; all of it is in every checkpoint."""
-
-    update: Natural = 0
-    """Updates made, skipped ones included."""
-    epoch: Natural = 0
-    """Epochs completed."""
-    position: Natural = 0
-    """Updates made in the current epoch."""
-    best_metric: float | None = None
-    """Best dev loss or BLEU so far; None before the first validation."""
-    best_update: Natural = 0
-    """The update that reached it."""
-    validated_update: Natural = 0
-    """The update of the latest validation."""
-    stale: Natural = 0
-    """Validations since the best."""
-    nonfinite: Natural = 0
-    """Updates that were skipped because their loss or gradient was not finite."""
-    seconds: Annotated[float, between(0)] = 0.0
-    """Wall time spent training, validations included."""
-    target_tokens: Natural = 0
-    """Target tokens trained on, ends of sentence included."""
-
-    def __post_init__(self) -> None:
-        if max(self.best_update, self.validated_update) > self.update:
-            raise UserError(f"best_update or validated_update is beyond update={self.update}.")
 
 
 def _logged(key: str, row: list[float]) -> None:

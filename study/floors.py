@@ -23,6 +23,7 @@ from seq2seq.data.corpora import load_corpus
 from seq2seq.data.text import read_pairs, word_count
 from seq2seq.evaluation.folder import GIVEN, read_evaluation, write_evaluation
 from seq2seq.evaluation.translations import Translations
+from seq2seq.record import EvaluationRecord
 
 MOST_SHARED = 0.02
 """A word in more than this share of the training sentences says nothing about a sentence."""
@@ -66,7 +67,7 @@ def main(evaluation: str) -> None:
     """Write the three evaluations."""
     model = read_evaluation(Path(evaluation))
     sources, references = model.texts.sources, model.texts.references
-    config = load_checkpoint(Path(model.record["checkpoint"]), torch.device("cpu")).config
+    config = load_checkpoint(Path(str(model.record.checkpoint)), torch.device("cpu")).config
     text = load_corpus(config.corpus, Path(config.data)).train
     pairs = islice(read_pairs(text.source, text.target), config.corpus.train_pairs)
     limit = config.corpus.train_max_words or sys.maxsize
@@ -79,8 +80,13 @@ def main(evaluation: str) -> None:
     }
     for name, hypotheses in floors.items():
         texts = Translations(sources, references, hypotheses, capped=[])
-        kept = {key: model.record.get(key) for key in ("experiment", "test_set", "identity")}
-        record = {**kept, "system": name, "seed": None, "search": GIVEN}
+        record = EvaluationRecord(
+            experiment=model.record.experiment,
+            system=name,
+            test_set=model.record.test_set,
+            search=GIVEN,
+            identity=model.record.identity,
+        )
         folder = model.directory.parent / f"{model.directory.name}-{name}"
         print(write_evaluation(folder, texts, model.settings, record).directory)
 

@@ -10,7 +10,7 @@ import json
 import lzma
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -78,21 +78,19 @@ class Packed:
         texts, record = evaluation.texts, evaluation.record
         scores = texts.reference_scores
         losses = [] if scores is None else scores.piece_losses
-        training = dict(record.get("training") or {})
-        path = Path(str(record.get("checkpoint")))
+        path = Path(str(record.checkpoint))
         run = path.parent.parent if path.parent.name == "checkpoints" else path
         log, curve = run / "metrics.jsonl", []
         if log.exists():
             entries = [json.loads(line) for line in log.read_text().split("\n")[:-1]]
             curve = [entry for entry in entries if entry["kind"] == "validation"]
-        kept = {key: record.get(key) for key in KEPT}
-        texts_digests = {side: record["identity"][side] for side in ("source", "reference")}
+        content = asdict(record)
         whole = {
-            **kept,
-            **texts_digests,
+            **{key: content[key] for key in KEPT},
+            **{side: record.identity[side] for side in ("source", "reference")},
             "checkpoint": path.name if path.parent.name == "checkpoints" else "best",
-            "config": record.get("config"),
-            "training": training or None,
+            "config": record.config,
+            "training": content["training"],
             "curve": curve,
         }
         size = len(texts)

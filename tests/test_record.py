@@ -1,5 +1,6 @@
 """What a record says of how a result came about."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -7,16 +8,40 @@ import pytest
 import torch
 
 from seq2seq import record as record_module
-from seq2seq.record import earlier_commits, environment_record
+from seq2seq.errors import UserError
+from seq2seq.files import write_json
+from seq2seq.record import (
+    Progress,
+    Record,
+    TrainingRecord,
+    earlier_commits,
+    environment_record,
+    read_record,
+)
 
 
 def test_code_that_worked_at_it_before_is_remembered():
-    a, b, c = ({"git_commit": letter * 40} for letter in "abc")
-    assert earlier_commits({}, a) == earlier_commits(a, a) == []
-    second = {**b, "earlier_commits": earlier_commits(a, b)}
-    assert second["earlier_commits"] == ["a" * 40]
-    assert earlier_commits(second, c) == ["a" * 40, "b" * 40]
-    assert earlier_commits(second, a) == ["b" * 40]
+    first = Record(git_commit="a")
+    assert earlier_commits(Record(), "a") == earlier_commits(first, "a") == []
+    second = Record(git_commit="b", earlier_commits=earlier_commits(first, "b"))
+    assert second.earlier_commits == ["a"]
+    assert earlier_commits(second, "c") == ["a", "b"]
+    assert earlier_commits(second, "a") == ["b"]
+
+
+def test_a_record_of_another_version_is_read(tmp_path):
+    """Keys that are not known here are left out, and missing ones have their defaults."""
+    assert read_record(tmp_path, "restore it") is None
+    content = {"system": "a", "surprise": 1, "progress": {"update": 3, "surprise": [2]}}
+    (tmp_path / "run.json").write_text(json.dumps(content))
+    record = read_record(tmp_path, "restore it")
+    assert record == TrainingRecord(system="a", progress=Progress(update=3))
+    write_json(tmp_path / "run.json", record)
+    assert read_record(tmp_path, "restore it") == record
+    content["surprise"] = "\x1b[2J"
+    (tmp_path / "run.json").write_text(json.dumps(content))
+    with pytest.raises(UserError, match="surprise"):
+        read_record(tmp_path, "restore it")
 
 
 @pytest.mark.parametrize("package", ["seq2seq", "venv/site-packages/seq2seq"])
@@ -35,7 +60,7 @@ def test_the_commit_is_that_of_the_package_not_of_its_place(tmp_path, monkeypatc
     assert found["git_modified"] is (False if own else None)
     assert Path(found["command"][0]).name == found["command"][0]
     hardware = found["hardware"]
-    assert (hardware["device"], hardware["torch"]) == ("cpu", torch.__version__)
-    assert hardware["processor"]
-    assert min(int(hardware["cores"]), int(hardware["threads"])) >= 1
-    assert "gpu" not in hardware
+    assert (hardware.device, hardware.torch) == ("cpu", torch.__version__)
+    assert hardware.processor
+    assert min(int(hardware.cores), int(hardware.threads)) >= 1
+    assert hardware.gpu is None

@@ -5,6 +5,7 @@ group only.
 """
 
 from seq2seq.config.checks import Natural as Natural
+from seq2seq.config.checks import Stored as Stored
 from seq2seq.config.checks import between as between
 from seq2seq.config.checks import check as check
 from seq2seq.config.checks import nearest as nearest

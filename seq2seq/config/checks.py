@@ -186,6 +186,9 @@ def build(schema: type, data: Any, prefix: str = "") -> Any:
         require_choice(f"{prefix}kind", str(data.get("kind")), kinds)
         schema = kinds[str(data["kind"])]
     hints = get_type_hints(schema, include_extras=True)
+    if issubclass(schema, Stored):
+        _require_printable(prefix[:-1], data)
+        data = {key: value for key, value in data.items() if key in hints}
     for key in data:
         if key not in hints:
             near = nearest_keys(f"{prefix}{key}", _names(schema, prefix))
@@ -204,6 +207,10 @@ def _names(schema: type, prefix: str) -> list[str]:
         if isinstance(hint, type) and is_dataclass(hint):
             names += _names(hint, f"{prefix}{key}.")
     return names
+
+
+class Stored:
+    """A dataclass that other versions of the program write, too: keys unknown here are left out."""
 
 
 @dataclass(kw_only=True)

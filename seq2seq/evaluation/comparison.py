@@ -28,7 +28,7 @@ from seq2seq.evaluation.significance import (
     trend,
 )
 from seq2seq.evaluation.translations import ReferenceScores
-from seq2seq.record import WHEREABOUTS
+from seq2seq.record import WHEREABOUTS, EvaluationRecord
 
 NOT_COMPARED = (
     "name", "system", "systems", "baseline", "baselines", "seed", "seeds", "beams", "test_sets",
@@ -167,7 +167,7 @@ def compare_systems(
 
     def shared(key: str) -> Any:
         """The value that all of them record; None where they differ."""
-        values = {evaluation.record.get(key) for evaluation in by_models}
+        values = {getattr(evaluation.record, key) for evaluation in by_models}
         return values.pop() if len(values) == 1 else None
 
     return Comparison(
@@ -205,20 +205,19 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, dict[int | N
             name of another.
     """
     ours = [evaluation.record for evaluation in evaluations if not evaluation.given]
-    experiments, searches = (
-        {record.get(key) for record in ours} for key in ("experiment", "search")
-    )
-    members = {(e.record.get("system"), _member_seeds(e)) for e in evaluations}
+    experiments = {record.experiment for record in ours}
+    searches = {record.search for record in ours}
+    members = {(e.record.system, _member_seeds(e)) for e in evaluations}
     ambiguous = Counter(system for system, _ in members)
     groups: dict[str, dict[int | None, Evaluation]] = {}
     for evaluation in evaluations:
-        record, seed = evaluation.record, evaluation.record.get("seed")
-        name = record.get("system") or evaluation.directory.resolve().name
-        if len(experiments) > 1 and record.get("experiment"):
-            name = f"{record['experiment']}/{name}"
-        if len(searches) > 1 and not evaluation.given and record.get("search"):
-            name = f"{name} ({record['search']})"
-        if seed is None and record.get("members") and ambiguous[record.get("system")] > 1:
+        record, seed = evaluation.record, evaluation.record.seed
+        name = record.system or evaluation.directory.resolve().name
+        if len(experiments) > 1 and record.experiment:
+            name = f"{record.experiment}/{name}"
+        if len(searches) > 1 and not evaluation.given and record.search:
+            name = f"{name} ({record.search})"
+        if seed is None and record.members and ambiguous[record.system] > 1:
             name = f"{name} (seeds {_member_seeds(evaluation)})"
         group = groups.setdefault(name, {})
         clash = [e for s, e in group.items() if s == seed or e.given != evaluation.given]
@@ -236,7 +235,7 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, dict[int | N
 
 
 def _member_seeds(evaluation: Evaluation) -> str:
-    return ", ".join(str(m.get("seed")) for m in evaluation.record.get("members") or [])
+    return ", ".join(str(member.seed) for member in evaluation.record.members)
 
 
 def arrange(
@@ -281,7 +280,7 @@ def _config_differences(
     settings = {
         name: configs
         for name, group in groups.items()
-        if (configs := [_settings(e.record) for e in group.values() if e.record.get("config")])
+        if (configs := [_settings(e.record) for e in group.values() if e.record.config])
     }
     keys = {key for configs in settings.values() for config in configs for key in config}
     differences = {}
@@ -303,11 +302,10 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
     return distinct
 
 
-def _settings(record: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(record: EvaluationRecord) -> dict[str, Any]:
     """The settings that are compared, by dotted key, with the precision that "auto" became."""
-    flat = flatten(record["config"])
-    trainings = [record.get("training"), *(m.get("training") for m in record.get("members") or [])]
-    precisions = [run["precision"] for run in trainings if run and run.get("precision")]
+    flat = flatten(record.config or {})
+    precisions = [training.precision for training in record.trainings if training.precision]
     if precisions:
         flat["training.precision"] = precisions[0]
     return {

@@ -27,7 +27,7 @@ from seq2seq.evaluation.same_content import same_content
 from seq2seq.evaluation.test_sets import Sentences, find_test_sets
 from seq2seq.evaluation.translations import ReferenceScores, Translations
 from seq2seq.files import parse_object, write_json
-from seq2seq.record import environment_record, read_record
+from seq2seq.record import EvaluationRecord, Member, environment_record, read_record
 
 log = logging.getLogger(__name__)
 
@@ -85,26 +85,26 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
 
     evaluations = []
     for directory, identity, name, search in plan:
-        record = {**system.record(search), "test_set": name, "identity": identity}
+        record = system.record(search, name, identity)
         finished = _finished(directory, identity)
         if finished is None:
-            seed = "" if record["seed"] is None else f", seed {record['seed']}"
-            work = f"{record['system']}{seed}: translating {name}, {search.name}"
-            texts, speed = _translate(system.translator, test_sets[name], search, work)
+            work = f"{record.name}: translating {name}, {search.name}"
+            texts, seconds = _translate(system.translator, test_sets[name], search, work)
             texts = replace(texts, reference_scores=reference_scores(name))
-            record |= speed
+            record.seconds = round(seconds, 2)
+            record.sentences_per_second = round(len(texts) / max(seconds, 1e-9), 1)
         else:
             log.info("%s holds these translations already; scoring them again.", directory)
             texts = finished.texts
             # The run may have continued without a better checkpoint, or have been moved away.
-            training = record["training"] or finished.record.get("training")
-            record = {**finished.record, "training": training}
+            training = record.training or finished.record.training
+            record = replace(finished.record, training=training)
         missing = {*maps.get(name, [])} - {drawn_map.line for drawn_map in texts.maps}
         drawn = draw_maps(system.translator, texts, missing, config.decoding.batch_size)
         texts = replace(
             texts, maps=sorted([*texts.maps, *drawn], key=lambda drawn_map: drawn_map.line)
         )
-        record["maps"] = config.maps or record.get("maps", [])
+        record.maps = config.maps or record.maps
         counts = finished.counts if finished else None
         evaluation = write_evaluation(directory, texts, config.evaluation, record, counts)
         log.info("%s: BLEU %.2f", directory, evaluation.overall.bleu or 0.0)
@@ -153,45 +153,42 @@ class _System:
             "device": self.translator.device.type,
         }
 
-    def record(self, search: DecodingConfig) -> dict[str, Any]:
+    def record(
+        self, search: DecodingConfig, test_set: str, identity: dict[str, Any]
+    ) -> EvaluationRecord:
         """Who translates, and how."""
         trained = self.checkpoints[0].config
-        trainings = [_training_record(run) for run in self.runs]
-        several = len(self.checkpoints) > 1
-        seeds = {checkpoint.config.seed for checkpoint in self.checkpoints}
-        return {
-            "experiment": trained.name,
-            "system": "-".join([trained.system, *self.suffix]),
-            "seed": trained.seed if len(seeds) == 1 else None,
-            "training": trainings[0] if len(set(self.runs)) == 1 else None,
-            "members": [
-                {
-                    "system": checkpoint.config.system,
-                    "seed": checkpoint.config.seed,
-                    "update": getattr(checkpoint.state.get("progress"), "update", None),
-                    "training": training,
-                }
-                for checkpoint, training in zip(self.checkpoints, trainings, strict=True)
-                if several
-            ],
-            "corpus": trained.corpus.kind,
-            "search": search.name,
-            "checkpoint": str(self.checkpoints[0].directory),
-            "config": {**asdict(trained), "decoding": asdict(search)},
-            "parameters": self.translator.model.parameter_counts(),
+        trainings = [read_record(run, "restore it, or delete it") for run in self.runs]
+        members = [
+            Member(
+                checkpoint.config.system,
+                checkpoint.config.seed,
+                getattr(checkpoint.state.get("progress"), "update", None),
+                training,
+            )
+            for checkpoint, training in zip(self.checkpoints, trainings, strict=True)
+        ]
+        return EvaluationRecord(
+            experiment=trained.name,
+            system="-".join([trained.system, *self.suffix]),
+            seed=trained.seed if len({member.seed for member in members}) == 1 else None,
+            training=trainings[0] if len(set(self.runs)) == 1 else None,
+            members=members if len(members) > 1 else [],
+            corpus=trained.corpus.kind,
+            test_set=test_set,
+            search=search.name,
+            checkpoint=str(self.checkpoints[0].directory),
+            config={**asdict(trained), "decoding": asdict(search)},
+            identity=identity,
+            parameters=self.translator.model.parameter_counts(),
             **environment_record(self.translator.device),
-        }
-
-
-def _training_record(run: Path) -> dict[str, Any] | None:
-    """The record of the training that made a checkpoint; None when it stands alone."""
-    return read_record(run, "restore it, or delete it") or None
+        )
 
 
 def _translate(
     translator: Translator, test_set: Sentences, search: DecodingConfig, work: str
-) -> tuple[Translations, dict[str, float]]:
-    """The translations of a test set by one search, and how long they took."""
+) -> tuple[Translations, float]:
+    """The translations of a test set by one search, and the seconds that they took."""
     parts = test_set.parts or [[source] for source in test_set.sources]
     started = time.monotonic()
     one_by_one = iter(translator.translate([*chain.from_iterable(parts)], search, progress=work))
@@ -205,8 +202,7 @@ def _translate(
         [any(h.capped for h in of) for of in hypotheses],
         [p if math.isfinite(p) else None for p in log_probabilities],
     )
-    speed = round(len(hypotheses) / max(seconds, 1e-9), 1)
-    return texts, {"seconds": round(seconds, 2), "sentences_per_second": speed}
+    return texts, seconds
 
 
 def _lines_to_draw(config: EvaluateConfig, name: str, sources: list[str]) -> list[int]:
@@ -235,15 +231,13 @@ def _evaluate_given(config: EvaluateConfig) -> Evaluation:
         "source": content_digest(source),
         "reference": content_digest(reference),
     }
-    record = {
-        "experiment": None,
-        "system": config.system,
-        "seed": None,
-        "test_set": source.name,
-        "search": GIVEN,
-        "identity": identity,
+    record = EvaluationRecord(
+        system=str(config.system),
+        test_set=source.name,
+        search=GIVEN,
+        identity=identity,
         **environment_record(torch.device("cpu")),
-    }
+    )
     directory = output / f"{source.name}-{config.system}"
     _require_same_subject(directory, identity)
     return write_evaluation(directory, Translations(*lines, capped=[]), config.evaluation, record)
@@ -281,7 +275,7 @@ def _finished(directory: Path, identity: dict[str, Any]) -> Evaluation | None:
     except UserError as error:
         log.warning("%s Evaluating again.", error)
         return None
-    return evaluation if evaluation.record.get("identity") == identity else None
+    return evaluation if evaluation.record.identity == identity else None
 
 
 def _write_alignment(
@@ -293,7 +287,7 @@ def _write_alignment(
     if gold_file is None or not translator.model.attends:
         path.unlink(missing_ok=True)
         return
-    key = {"identity": evaluation.record["identity"], "gold": content_digest(gold_file)}
+    key = {"identity": evaluation.record.identity, "gold": content_digest(gold_file)}
     try:
         if parse_object(path.read_bytes()).items() >= key.items():
             return

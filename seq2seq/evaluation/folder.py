@@ -26,7 +26,7 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.lengths import ALL, ScoreRow, score_rows
 from seq2seq.evaluation.translations import Counts, Translations
 from seq2seq.files import parse_object, write_json, write_whole
-from seq2seq.record import Record
+from seq2seq.record import EvaluationRecord
 
 TEXTS = ("sources.txt", "references.txt", "hypotheses.txt")
 COUNTS, SENTENCES, SCORES = "counts.npz", "sentences.json", "scores.json"
@@ -49,13 +49,13 @@ class Evaluation:
     """See :func:`score_rows`."""
     settings: EvaluationConfig
     """Of ``rows``."""
-    record: dict[str, Any]
-    """How the hypotheses were made, as JSON: a ``Record`` with further keys."""
+    record: EvaluationRecord
+    """How the hypotheses were made."""
 
     @property
     def given(self) -> bool:
         """Whether another program translated."""
-        return self.record.get("search") == GIVEN
+        return self.record.search == GIVEN
 
     @property
     def overall(self) -> ScoreRow:
@@ -71,7 +71,7 @@ def write_evaluation(
     directory: Path,
     texts: Translations,
     config: EvaluationConfig,
-    record: dict[str, Any],
+    record: EvaluationRecord,
     counts: Counts | None = None,
 ) -> Evaluation:
     """Count, score and write a translated test set.
@@ -80,7 +80,7 @@ def write_evaluation(
         directory: made where it is missing; files of an earlier evaluation are replaced one by one.
         texts: the translated test set.
         config: buckets and intervals.
-        record: plain JSON; see :class:`Evaluation`.
+        record: how the hypotheses were made.
         counts: those of ``texts``, where they are known.
 
     Raises:
@@ -165,7 +165,7 @@ def _evaluation(directory: Path, content: dict[str, Any]) -> Evaluation:
         counts,
         rows=check("rows", content["rows"], list[ScoreRow]),
         settings=from_json(EvaluationConfig, content["settings"]),
-        record=check("record", content["record"], Record),
+        record=check("record", content["record"], EvaluationRecord),
     )
 
 

@@ -49,8 +49,8 @@ MEASURES: dict[str, tuple[str, str, Callable[[ReferenceScores], list[float | Non
 
 def choose_maps(evaluation: Evaluation) -> list[AttentionMap]:
     """The maps asked for with ``maps=[...]``; else a few of readable size, from short to long."""
-    maps, asked = evaluation.texts.maps, evaluation.record.get("maps")
-    if chosen := [drawn for drawn in maps if drawn.line + 1 in (asked or ())]:
+    maps, asked = evaluation.texts.maps, evaluation.record.maps
+    if chosen := [drawn for drawn in maps if drawn.line + 1 in asked]:
         return chosen
     by_size = sorted(maps, key=lambda drawn: (_size(drawn), drawn.line))
     readable = [drawn for drawn in by_size if _size(drawn) <= LONGEST] or by_size[:1]
@@ -65,8 +65,7 @@ def _size(drawn: AttentionMap) -> int:
 def attention_figure(evaluation: Evaluation) -> Figure:
     """Attention maps of a few lines (Bahdanau et al. 2014, Figure 3), two in a row."""
     record, maps = evaluation.record, choose_maps(evaluation)
-    seed = "" if record.get("seed") is None else f", seed {record['seed']}"
-    title = f"{record.get('system')}{seed} on {record.get('test_set')}, {record.get('search')}"
+    title = f"{record.name} on {record.test_set}, {record.search}"
     room = WIDTH / 2 - WORDS
     rows = [maps[start : start + 2] for start in range(0, len(maps), 2)]
     heights = [
@@ -108,7 +107,7 @@ def focus_figure(comparison: Comparison) -> Figure | None:
     figure = new_figure(4.9, "Attention by source length", heading(comparison))
     rows = comparison.systems[0].buckets
     panels = figure.subplots(1, 2)
-    looks_of = looks([system.first.record.get("config") for system in comparison.systems])
+    looks_of = looks([system.first.record.config for system in comparison.systems])
     for axes, (label, (title, explanation, measure)) in zip(panels, MEASURES.items(), strict=True):
         for system, look in zip(comparison.systems, looks_of, strict=True):
             means = mean_by_bucket(comparison, system, measure)

@@ -146,10 +146,9 @@ def alignment_tables(comparison: Comparison) -> list[Table]:
             continue
         scores = read_json(path, AlignmentRecord, "delete it, and evaluate again")
         shifts = scores["shifts"]
-        seed = evaluation.record.get("seed")
         rows.append(
             [
-                f"{evaluation.record.get('system')}{'' if seed is None else f', seed {seed}'}",
+                evaluation.record.name,
                 *(f"{shifts['0'][key]:.3f}" for key in ("aer", "precision", "recall")),
                 *(f"{s['aer']:.3f}" for s in (shifts["-1"], shifts["1"], scores["diagonal"])),
             ]

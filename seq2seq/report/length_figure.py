@@ -45,7 +45,7 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
         notes.append("With whiskers: means, from the lowest to the highest seed.")
     if any(row.few for row in buckets):
         notes.append(f"Hollow: fewer than {FEW} sentences.")
-    experiment = str(comparison.systems[0].first.record.get("experiment"))
+    experiment = str(comparison.systems[0].first.record.experiment)
     paper = PAPER if (experiment[:7], comparison.test_set) == ("figure2", "newstest2014") else {}
     if paper:
         notes.append("RNNsearch, RNNencdec: BLEU of all lengths in the paper.")
@@ -54,7 +54,7 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
     height = 4.4 + 0.2 * len(comparison.systems) + 0.6 * bare if narrow else HEIGHT
     figure = new_figure(height, title, subtitle, " ".join(notes), narrow)
     axes = figure.add_subplot()
-    looks_of = looks([system.first.record.get("config") for system in comparison.systems])
+    looks_of = looks([system.first.record.config for system in comparison.systems])
     for system, look in zip(comparison.systems, looks_of, strict=True):
         _draw_system(axes, system, look)
     highest = _draw_copying(axes, comparison)

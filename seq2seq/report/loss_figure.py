@@ -137,6 +137,6 @@ def _draw_curve(axes: Axes, run: TrainingRun, values: Sequence[float | None], lo
     colour, line, marker = look
     places, measured = list(points), list(points.values())
     axes.plot(places, measured, color=colour, linestyle=line, linewidth=1.8, label=run.system)
-    best = (run.record.get("progress") or {}).get("best_update")
+    best = run.record.progress.best_update
     if best in points:
         axes.plot(best, points[best], marker=marker, color=colour, markersize=6.5)

@@ -40,7 +40,7 @@ def render_page(
     )
     functions = (conclusion, heading, headline, interval_text, runs_of_words, with_interval)
     environment.globals |= {function.__name__: function for function in functions}
-    configs = [system.first.record.get("config") for system in comparison.systems]
+    configs = [system.first.record.config for system in comparison.systems]
     html = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         attention=_map_of_readable_size(comparison),
         charts={"wide": _chart(comparison, False), "narrow": _chart(comparison, True)},

@@ -3,39 +3,38 @@
 import re
 import shlex
 from collections.abc import Sequence
-from typing import Any
 
-from seq2seq.record import WHEREABOUTS
+from seq2seq.record import WHEREABOUTS, Record
 
 ABSOLUTE_PATH = re.compile(r"(?<=[=,\[:'\"\s])/(?!/)[^,\]}'\"]*/(?=[^,\]}'\"/]+/[^,\]}'\"/]+)")
 """All but the last two parts of a path from the root, as a value or in a list of them."""
 
 
-def describe_environments(records: Sequence[dict[str, Any]]) -> list[str]:
+def describe_environments(records: Sequence[Record]) -> list[str]:
     """A line for all commands of one machine, precision and code, from the results' records."""
     commands: dict[str, list[str]] = {}
     for record in records:
-        machine = describe_machine(record, record.get("precision"))
-        commands.setdefault(machine, []).append(f"`{command(record.get('command', []))}`")
+        machine = describe_machine(record, record.precision)
+        commands.setdefault(machine, []).append(f"`{command(record.command)}`")
     return [
         f"Command: {', '.join(dict.fromkeys(of_machine))}. {machine}"
         for machine, of_machine in commands.items()
     ]
 
 
-def describe_machine(record: dict[str, Any], precision: str | None = None) -> str:
+def describe_machine(record: Record, precision: str | None = None) -> str:
     """One line on hardware, PyTorch and code."""
-    hardware = record.get("hardware", {})
-    several = "" if str(hardware.get("threads")) == "1" else "s"
-    threads = f"{hardware.get('processor')}, {hardware.get('threads')} thread{several}"
+    hardware = record.hardware
+    several = "" if hardware.threads == "1" else "s"
+    threads = f"{hardware.processor}, {hardware.threads} thread{several}"
     code = ""
-    if commit := record.get("git_commit"):
-        code = f"; code `{commit[:10]}`{' (modified)' if record.get('git_modified') else ''}"
-        if before := record.get("earlier_commits"):
+    if commit := record.git_commit:
+        code = f"; code `{commit[:10]}`{' (modified)' if record.git_modified else ''}"
+        if before := record.earlier_commits:
             code += f", resumed from {', '.join(f'`{other[:10]}`' for other in before)}"
     return (
-        f"Hardware: {hardware.get('gpu') or threads}{f', {precision}' if precision else ''}; "
-        f"PyTorch {hardware.get('torch')}{code}."
+        f"Hardware: {hardware.gpu or threads}{f', {precision}' if precision else ''}; "
+        f"PyTorch {hardware.torch}{code}."
     )
 
 

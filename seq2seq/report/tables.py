@@ -62,7 +62,7 @@ def heading(comparison: Comparison) -> str:
     The name of the checkpoints follows where an epoch was kept on the way: ``epoch-2``.
     """
     parts = [comparison.corpus, comparison.test_set, comparison.search]
-    states = {Path(str(one.record.get("checkpoint"))).name for one in comparison.evaluations}
+    states = {Path(str(one.record.checkpoint)).name for one in comparison.evaluations}
     parts += [state for state in states if state.startswith("epoch-") and len(states) == 1]
     return " · ".join(part for part in parts if part) or "test set"
 
@@ -94,7 +94,7 @@ def unknown_words_table(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> Table
     """
     rows = []
     for search, without_unknown in pairs:
-        row = [f"{search.record['test_set']}, {search.record['search']}"]
+        row = [f"{search.record.test_set}, {search.record.search}"]
         # The last row is that of known words, or of all where each word is known.
         for shown in (search.overall, without_unknown.rows[-1]):
             row += [f"{shown.sentences:,}", interval_text(shown)]

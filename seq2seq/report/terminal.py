@@ -29,7 +29,7 @@ def plan(runs: Sequence[ExperimentConfig], searches: list[str], tests: list[str]
     """What is trained and tested, what of it is finished, and how long the rest takes."""
     folders = {f"{run.system}, seed {run.seed}": RunFolder(run) for run in runs}
     done = {name: folder.record() for name, folder in folders.items() if folder.finished}
-    seconds = [(record.get("progress") or {}).get("seconds") or 0.0 for record in done.values()]
+    seconds = [record.progress.seconds for record in done.values()]
     left = [name for name in folders if name not in done]
     limits = dict.fromkeys(
         f"max_updates={end.max_updates:,}" if end.max_updates else f"max_epochs={end.max_epochs:,}"
@@ -99,7 +99,7 @@ def _translate_command(systems: Sequence[System]) -> list[str]:
     """How to translate with the best system whose checkpoint is here; nothing where none is."""
     for system in _ranked(systems):
         run = system.first.directory.parent.parent
-        if (run / "checkpoints" / "best").is_dir() and not system.first.record.get("members"):
+        if (run / "checkpoints" / "best").is_dir() and not system.first.record.members:
             end = shlex.quote(f"checkpoint={run}")
             return [f"Translate with {system.name}:", f"{_translate()} \\", f"  {end}"]
     return []

@@ -1,6 +1,5 @@
 """The trainings behind a comparison: validations, speed, machine and code of each."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from seq2seq.config import check
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.record import read_record
+from seq2seq.record import TrainingRecord, read_record
 from seq2seq.report.provenance import describe_environments, describe_machine
 from seq2seq.report.tables import Table, or_dash
 from seq2seq.training.metrics import JsonlLog
@@ -24,9 +23,7 @@ READING = ("corpus.", "tokenization.")
 class TrainingRun:
     """A training, by its run.json and metrics.jsonl."""
 
-    name: str
-    """System and seed."""
-    record: dict[str, Any]
+    record: TrainingRecord
     updates: list[int]
     """Updates before each validation."""
     losses: list[float]
@@ -43,7 +40,7 @@ class TrainingRun:
     @property
     def system(self) -> str:
         """What it is a seed of."""
-        return str(self.record.get("system"))
+        return self.record.system
 
 
 def read_training_run(folder: Path) -> TrainingRun:
@@ -71,12 +68,10 @@ def read_training_run(folder: Path) -> TrainingRun:
         ) from None
 
 
-def _training_run(record: dict[str, Any], folder: Path | None) -> TrainingRun:
+def _training_run(record: TrainingRecord, folder: Path | None) -> TrainingRun:
     entries = JsonlLog(folder / "metrics.jsonl").read() if folder else []
     validations = [entry for entry in entries if entry["kind"] == "validation"]
-    seed = "" if record.get("seed") is None else f", seed {record['seed']}"
     return TrainingRun(
-        name=f"{record.get('system')}{seed}",
         record=record,
         updates=[int(entry["update"]) for entry in validations],
         losses=[float(entry["loss"]) for entry in validations],
@@ -93,24 +88,22 @@ def training_runs(comparison: Comparison) -> list[TrainingRun]:
     """Every training behind a comparison; with its validations where its folder is still there."""
     runs: dict[str, TrainingRun] = {}
     for evaluation in comparison.evaluations:
-        record = evaluation.record
-        members = record.get("members") or [{"training": record.get("training")}]
-        for training in (member["training"] for member in members if member.get("training")):
+        for training in evaluation.record.trainings:
             run = _live_run(evaluation, training) or _training_run(training, None)
-            run = replace(run, config=record.get("config") or {})
-            runs.setdefault(json.dumps(training, sort_keys=True), run)
+            run = replace(run, config=evaluation.record.config or {})
+            runs.setdefault(repr(training), run)
     return list(runs.values())
 
 
-def _live_run(evaluation: Evaluation, training: dict[str, Any]) -> TrainingRun | None:
+def _live_run(evaluation: Evaluation, training: TrainingRecord) -> TrainingRun | None:
     """The run folder of a training, if it is still there and still holds that run."""
-    for folder in (Path(str(evaluation.record.get("checkpoint"))), evaluation.directory):
+    for folder in (Path(str(evaluation.record.checkpoint)), evaluation.directory):
         try:
             run = read_training_run(folder.parent.parent)
         except UserError:
             continue
         keys = ("experiment", "system", "seed", "data_sha256")
-        if all(run.record.get(key) == training.get(key) for key in keys):
+        if all(getattr(run.record, key) == getattr(training, key) for key in keys):
             return run
     return None
 
@@ -121,22 +114,22 @@ def training_table(runs: Sequence[TrainingRun]) -> Table:
     header += ["best dev loss", "best dev BLEU", "target tokens/s", "minutes", "ended by"]
     rows = []
     for run in runs:
-        record, progress = run.record, run.record.get("progress") or {}
-        seconds, bleus = progress.get("seconds"), [bleu for bleu in run.bleus if bleu is not None]
+        record, progress = run.record, run.record.progress
+        bleus = [bleu for bleu in run.bleus if bleu is not None]
         rows.append(
             [
-                run.name,
-                or_dash((record.get("parameters") or {}).get("total"), 0),
-                str(record.get("precision") or "–"),
-                or_dash(record.get("training_pairs"), 0),
-                or_dash(progress.get("update"), 0),
-                or_dash(progress.get("epoch"), 0),
-                or_dash(progress.get("best_update"), 0),
+                record.name,
+                or_dash(record.parameters.get("total"), 0),
+                record.precision or "–",
+                or_dash(record.training_pairs, 0),
+                or_dash(progress.update, 0),
+                or_dash(progress.epoch, 0),
+                or_dash(progress.best_update, 0),
                 or_dash(min(run.losses, default=None), 4),
                 or_dash(max(bleus, default=None), 1),
                 or_dash(median(run.speeds) if run.speeds else None, 0),
-                or_dash(None if seconds is None else seconds / 60, 1),
-                str(record.get("reason") or record.get("status") or "–"),
+                or_dash(progress.seconds / 60, 1),
+                record.reason or record.status or "–",
             ]
         )
     return Table("Training", header, rows)
@@ -145,7 +138,7 @@ def training_table(runs: Sequence[TrainingRun]) -> Table:
 def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[str]:
     """How the results were made, in Markdown: what ended the trainings; command, machine, code."""
     lines = []
-    reasons = [str(run.record.get("reason")) for run in runs]
+    reasons = [str(run.record.reason) for run in runs]
     if runs and all(reason.startswith("max_") for reason in reasons):
         limits = "; ".join(dict.fromkeys(reasons))
         lines.append(
@@ -153,15 +146,15 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
         )
     if caveat := losses_caveat(comparison):
         lines.append(caveat)
-    given = [str(e.record.get("system")) for e in comparison.evaluations if e.given]
+    given = [e.record.system for e in comparison.evaluations if e.given]
     if given:
         lines.append(f"Translations that were given: {', '.join(given)}.")
-    trained = [run.record for run in runs if run.record.get("command")]
+    trained = [run.record for run in runs if run.record.command]
     machines = {describe_machine(record) for record in trained}
     translated = [
         e.record
         for e in comparison.evaluations
-        if e.record.get("command") and describe_machine(e.record) not in machines
+        if e.record.command and describe_machine(e.record) not in machines
     ]
     lines += [f"Training. {line}" for line in describe_environments(trained)]
     lines += [f"Translation. {line}" for line in describe_environments(translated)]
@@ -170,8 +163,8 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
 
 def losses_caveat(comparison: Comparison) -> str:
     """That losses do not compare, where systems read other text or other pieces; else nothing."""
-    trainings = [e.record.get("training") for e in comparison.evaluations if not e.given]
-    texts = [training and training.get("data_sha256") for training in trainings]
+    trainings = [e.record.training for e in comparison.evaluations if not e.given]
+    texts = [training and training.data_sha256 for training in trainings]
     settings = [k for k in comparison.config_differences if k.startswith(READING)]
     if not settings and all(text == texts[0] for text in texts):
         return ""

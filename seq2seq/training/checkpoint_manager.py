@@ -7,7 +7,6 @@ from pathlib import Path
 import torch
 
 from seq2seq.checkpoint import (
-    Progress,
     capture_rng,
     load_checkpoint,
     load_optimizer,
@@ -19,6 +18,7 @@ from seq2seq.config import ExperimentConfig
 from seq2seq.data.dataset import PreparedData
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
+from seq2seq.record import Progress
 from seq2seq.training.distributed import ProcessGroup
 from seq2seq.training.metrics import IntervalMetrics
 from seq2seq.training.optimization import LearningRate

@@ -13,7 +13,7 @@ from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoi
 from seq2seq.config import ExperimentConfig, flatten
 from seq2seq.errors import UserError
 from seq2seq.files import locked, read_object, write_json
-from seq2seq.record import read_record
+from seq2seq.record import TrainingRecord, read_record
 
 NOT_PART_OF_A_RUN = (
     "data",
@@ -114,7 +114,7 @@ class RunFolder:
 
     def require_text(self, hashes: dict[str, str]) -> None:
         """Refuse to resume with text other than this, by the SHA-256 of each file."""
-        for name, digest in self.record().get("data_sha256", hashes).items():
+        for name, digest in self.record().data_sha256.items():
             if hashes.get(name) != digest:
                 raise UserError(
                     f"{self.path} was trained on another text: {name} has changed since; restore "
@@ -124,17 +124,17 @@ class RunFolder:
     @property
     def finished(self) -> bool:
         """Whether training has ended by its own rule."""
-        return self.record().get("status") == "finished"
+        return self.record().status == "finished"
 
     @property
     def best_metric(self) -> float | None:
         """The best dev loss or BLEU (training.early_stopping_metric) so far, for a sweeper."""
-        return (self.record().get("progress") or {}).get("best_metric")
+        return self.record().progress.best_metric
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> TrainingRecord:
         """The run record so far; empty before the first update."""
-        return read_record(self.path, "delete it to resume this run")
+        return read_record(self.path, "delete it to resume this run") or TrainingRecord()
 
-    def write_record(self, record: dict[str, Any]) -> None:
+    def write_record(self, record: TrainingRecord) -> None:
         """Replace the run record."""
         write_json(self.path / "run.json", record)

@@ -14,7 +14,6 @@ import torch
 from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
-from seq2seq.checkpoint import Progress
 from seq2seq.config import ExperimentConfig
 from seq2seq.data.batching import BatchPlan, blank_batch, collate
 from seq2seq.data.dataset import PreparedData
@@ -22,7 +21,7 @@ from seq2seq.device import choose_device, choose_precision, deterministic
 from seq2seq.errors import UserError
 from seq2seq.model.fast.choose import choose_operations
 from seq2seq.model.translation import TranslationModel
-from seq2seq.record import earlier_commits, environment_record
+from seq2seq.record import Progress, TrainingRecord, earlier_commits, environment_record
 from seq2seq.training.checkpoint_manager import CheckpointManager
 from seq2seq.training.distributed import SINGLE, ProcessGroup
 from seq2seq.training.interruption import Interrupted, Interruption
@@ -125,21 +124,22 @@ class Trainer:
         self.nonfinite = JsonlLog(path / "nonfinite.jsonl", writes)
         self._resume()
         environment = environment_record(self.device)
-        before = self.folder.record() if self.progress.update else {}
-        self.facts = {
-            "experiment": self.config.name,
-            "system": self.config.system,
-            "seed": self.config.seed,
-            "parameters": self.model.parameter_counts(),
-            "precision": self.conditions["precision"],
-            "kernels": self.conditions["kernels"],
-            "processes": self.group.size,
-            "training_pairs": len(self.data.train),
-            "skipped_pairs": self.data.skipped,
-            "data_sha256": self.data.hashes,
+        before = self.folder.record() if self.progress.update else TrainingRecord()
+        self.record = TrainingRecord(
+            experiment=self.config.name,
+            system=self.config.system,
+            seed=self.config.seed,
+            parameters=self.model.parameter_counts(),
+            precision=self.conditions["precision"],
+            kernels=self.conditions["kernels"],
+            processes=self.group.size,
+            training_pairs=len(self.data.train),
+            skipped_pairs=self.data.skipped,
+            data_sha256=self.data.hashes,
+            earlier_commits=earlier_commits(before, environment["git_commit"]),
+            progress=self.progress,
             **environment,
-            "earlier_commits": earlier_commits(before, environment),
-        }
+        )
         self._write_record("running")
         log.info(
             "%s: %s parameters, %s training pairs (%s left out), %d updates an epoch, %s on %s, "
@@ -351,7 +351,7 @@ class Trainer:
     def _log_updates(self, rate: float, bar: tqdm) -> None:
         if self.group.size == 1 and self.device.type == "cpu":  # else others are of this training
             self._threads.look()
-        self.facts["hardware"]["threads"] = self.conditions["threads"] = self._threads.used
+        self.record.hardware.threads = self.conditions["threads"] = self._threads.used
         self._fetch_metrics()
         entry, self.interval = self.interval.entry(), IntervalMetrics()
         where = {"kind": "train", "update": self.progress.update, "epoch": self._epochs_done()}
@@ -372,5 +372,5 @@ class Trainer:
 
     def _write_record(self, status: str, reason: str | None = None) -> None:
         if self.group.is_first:
-            now = {"status": status, "reason": reason, "progress": asdict(self.progress)}
-            self.folder.write_record(now | self.facts)
+            self.record.status, self.record.reason = status, reason
+            self.folder.write_record(self.record)

@@ -12,6 +12,7 @@ from seq2seq.config import EvaluationConfig
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import arrange, compare_systems
 from seq2seq.evaluation.folder import Evaluation
+from seq2seq.record import EvaluationRecord, Member, TrainingRecord
 
 SETTINGS = EvaluationConfig(bootstrap=100)
 LENGTHS = {5: 30, 15: 30, 40: 20}
@@ -27,7 +28,7 @@ def evaluations(tmp_path_factory) -> list[Evaluation]:
 def named(evaluation: Evaluation, system: str, seed: int | None = 1, **record) -> Evaluation:
     """The same translations under another name."""
     return replace(
-        evaluation, record={**evaluation.record, "system": system, "seed": seed, **record}
+        evaluation, record=replace(evaluation.record, system=system, seed=seed, **record)
     )
 
 
@@ -74,10 +75,11 @@ def test_names_tell_systems_apart(evaluations):
     one = named(evaluations[0], "a", search="beam5", experiment="short")
     assert systems([one, named(one, "a", search="greedy")]) == ["a (beam5)", "a (greedy)"]
     assert systems([one, named(one, "a", experiment="long")]) == ["short/a", "long/a"]
-    nameless = replace(one, record={})
+    nameless = replace(one, record=EvaluationRecord())
     assert systems([nameless]) == [one.directory.name]
     pairs = [
-        named(one, "ensemble2", None, members=[{"seed": seed}, {"seed": 9}]) for seed in (1, 2)
+        named(one, "ensemble2", None, members=[Member(seed=seed), Member(seed=9)])
+        for seed in (1, 2)
     ]
     assert systems(pairs[:1]) == ["ensemble2"]
     assert systems(pairs) == ["ensemble2 (seeds 1, 9)", "ensemble2 (seeds 2, 9)"]
@@ -148,7 +150,7 @@ def test_config_differences(evaluations):
             "model": {"attention": {"kind": kind, "size": 8}},
             "training": {"learning_rate": rate, "precision": "auto"},
         }
-        training = {"precision": precision}
+        training = TrainingRecord(precision=precision)
         return named(evaluations[0], name, seed, config=config, training=training)
 
     def found(*runs):

@@ -43,9 +43,9 @@ def test_the_corpus_test_set_is_scored_into_the_run_folder(run):
     assert evaluation.overall.sentences == 100
     assert [row.words for row in evaluation.rows] == ["1-2", "3-4", "5+", "all"]
     record = evaluation.record
-    assert (record["system"], record["seed"], record["search"]) == ("attention", 1, "greedy")
-    assert record["training"]["status"] == "finished"
-    assert record["parameters"]["attention"] > 0
+    assert (record.system, record.seed, record.search) == ("attention", 1, "greedy")
+    assert record.training.status == "finished"
+    assert record.parameters["attention"] > 0
 
 
 def test_what_the_search_said_of_each_line_is_kept(run, tmp_path, monkeypatch):
@@ -53,7 +53,7 @@ def test_what_the_search_said_of_each_line_is_kept(run, tmp_path, monkeypatch):
     clock = SimpleNamespace(monotonic=itertools.count(10, 2).__next__)
     monkeypatch.setattr(stage, "time", clock)  # the speed is that of the search
     (found,) = evaluate(settings(run, decoding=search, output=str(tmp_path)))
-    assert (found.record["seconds"], found.record["sentences_per_second"]) == (2, 50)
+    assert (found.record.seconds, found.record.sentences_per_second) == (2, 50)
     said = Translator.load(run, "cpu", "fp32").translate(found.texts.sources, search)
     assert found.texts.hypotheses == [one.text for one in said]
     assert found.texts.capped == [one.capped for one in said]
@@ -68,15 +68,15 @@ def test_several_checkpoints_are_one_system_of_another_name(run, tmp_path, searc
         config = settings(run, more_checkpoints=[last], average=average, output=str(tmp_path))
         (together,) = evaluate(config)
         assert together.directory.name == f"test-greedy-{name}"
-        assert together.record["system"] == f"attention-{name}"
+        assert together.record.system == f"attention-{name}"
         # Of one training, whose seed and record are thus those of all.
-        assert together.record["seed"] == alone.record["seed"]
-        assert together.record["training"] == alone.record["training"]
-        models, parameters = 1 if average else 2, alone.record["parameters"].items()
-        assert together.record["parameters"] == {part: models * n for part, n in parameters}
-        for place, member in zip((run, last), together.record["members"], strict=True):
+        assert together.record.seed == alone.record.seed
+        assert together.record.training == alone.record.training
+        models, parameters = 1 if average else 2, alone.record.parameters.items()
+        assert together.record.parameters == {part: models * n for part, n in parameters}
+        for place, member in zip((run, last), together.record.members, strict=True):
             state = load_checkpoint(Path(place), torch.device("cpu")).state
-            assert member["update"] == state["progress"].update
+            assert member.update == state["progress"].update
         assert evaluate(config)[0].record == together.record
     assert len(searches) == 3
 
@@ -91,7 +91,7 @@ def test_greedy_and_beam_are_one_call_and_one_model(run, monkeypatch, tmp_path):
         search = DecodingConfig(beam=beam)
         (alone,) = evaluate(settings(run, decoding=search, output=str(tmp_path / "alone")))
         assert alone.directory.name == evaluation.directory.name == f"test-{name}"
-        assert evaluation.record["search"] == name
+        assert evaluation.record.search == name
         assert (alone.texts, alone.rows) == (evaluation.texts, evaluation.rows)
 
 
@@ -110,7 +110,7 @@ def test_an_evaluation_is_scored_again_but_not_translated(run, tmp_path, searche
     said = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**said, "reason": "max_epochs=99"}), encoding="utf-8")
     (again,) = evaluate(settings(run))
-    assert again.record["training"]["reason"] == "max_epochs=99"
+    assert again.record.training.reason == "max_epochs=99"
     path.unlink()
     assert evaluate(settings(run))[0].record == again.record
     assert len(searches) == searched
@@ -174,7 +174,7 @@ def test_both_columns_of_table_1_come_from_two_searches(run, tmp_path, monkeypat
     ordinary, without = evaluate(config)
     assert ordinary.directory.name == "own-greedy"
     assert without.directory.name == "own-greedy-no-unk"
-    assert without.record["config"]["decoding"]["forbid_unknown"]
+    assert without.record.config["decoding"]["forbid_unknown"]
     assert not any("<unk>" in line for line in without.texts.hypotheses)
     for evaluation in (ordinary, without):
         assert evaluation.texts.reference_scores.known == [True, False, False]
@@ -221,7 +221,7 @@ def test_attention_is_kept_for_a_few_lines_of_every_length(run, tmp_path, search
     other = next(i for i, said in enumerate(found.texts.hypotheses) if said and i not in drawn)
     (more,) = evaluate(dataclasses.replace(config, maps=[other + 1]))
     assert {one.line for one in more.texts.maps} == drawn | {other}
-    assert more.record["maps"] == [other + 1]
+    assert more.record.maps == [other + 1]
     assert read_evaluation(more.directory).texts == more.texts
     assert len(searches) == 1
     with pytest.raises(UserError, match="maps=101"):
@@ -273,8 +273,8 @@ def test_given_translations_are_scored_without_a_model(tmp_path):
     assert evaluation.texts.hypotheses == texts.hypotheses
     assert evaluation.overall.loss is evaluation.overall.capped is None
     record = evaluation.record
-    assert (record["system"], record["test_set"], record["search"]) == ("moses", "test.en", "given")
-    assert record["experiment"] is record["seed"] is None
+    assert (record.system, record.test_set, record.search) == ("moses", "test.en", "given")
+    assert record.experiment is record.seed is None
     (other,) = evaluate(dataclasses.replace(config, system="marian"))
     assert other.directory.name == "test.en-marian"
     # A file that was improved replaces its own scores, another file does not.

@@ -11,6 +11,7 @@ from seq2seq.config import EvaluationConfig
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import FORMAT, read_evaluation, write_evaluation
 from seq2seq.evaluation.translations import AttentionMap, Counts, ReferenceScores, Translations
+from seq2seq.record import EvaluationRecord
 
 SETTINGS = EvaluationConfig(bootstrap=100)
 SAID = ReferenceScores([-7.5, None, -2.0], [3, 0, 4], [True, True, False], [[]] * 3, None, None)
@@ -32,10 +33,10 @@ def same(one: Counts, other: Counts) -> bool:
 
 def test_an_evaluation_survives_the_disk(tmp_path):
     folder = tmp_path / "new" / "folder"
-    written = write_evaluation(folder, TEXTS, SETTINGS, {"system": "größer"})
+    written = write_evaluation(folder, TEXTS, SETTINGS, EvaluationRecord(system="größer"))
     read = read_evaluation(folder)
     assert read.texts == TEXTS
-    assert (read.rows, read.settings, read.record) == (written.rows, SETTINGS, {"system": "größer"})
+    assert (read.rows, read.settings, read.record) == (written.rows, SETTINGS, written.record)
     assert same(read.counts, written.counts)
     assert read.counted_with(SETTINGS) is read.counts
     assert (folder / "hypotheses.txt").read_bytes() == b"eins zwo\n\n\n"
@@ -57,19 +58,19 @@ def test_counts_are_made_again_for_another_tokenisation_or_sacrebleu(tmp_path):
 def test_writing_again_replaces_the_evaluation_and_nothing_else(tmp_path, monkeypatch):
     (tmp_path / "notes.txt").write_text("mine")
     for texts in (TEXTS, replace(TEXTS, hypotheses=["a", "b", "c"])):
-        write_evaluation(tmp_path, texts, SETTINGS, {})
+        write_evaluation(tmp_path, texts, SETTINGS, EvaluationRecord())
         assert read_evaluation(tmp_path).texts == texts
     assert (tmp_path / "notes.txt").read_text() == "mine"
     monkeypatch.setattr("seq2seq.evaluation.folder.write_json", lambda path, data: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        write_evaluation(tmp_path, TEXTS, SETTINGS, {})
+        write_evaluation(tmp_path, TEXTS, SETTINGS, EvaluationRecord())
     with pytest.raises(UserError, match=r"hypotheses\.txt"):  # cut short
         read_evaluation(tmp_path)
 
 
 def test_an_empty_test_set_is_refused(tmp_path):
     with pytest.raises(UserError, match="empty"):
-        write_evaluation(tmp_path, Translations([], [], [], []), SETTINGS, {})
+        write_evaluation(tmp_path, Translations([], [], [], []), SETTINGS, EvaluationRecord())
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_an_empty_test_set_is_refused(tmp_path):
     ],
 )
 def test_what_is_damaged_is_refused(tmp_path, name, content, said):
-    write_evaluation(tmp_path, TEXTS, SETTINGS, {})
+    write_evaluation(tmp_path, TEXTS, SETTINGS, EvaluationRecord())
     if content is None:
         (tmp_path / name).unlink()
     else:

@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -63,5 +64,5 @@ def outcome(run) -> tuple[dict, list[dict], dict]:
         found = load_checkpoint(folder, CPU)
         for name, tensor in {**found.model.state_dict(), **found.rng}.items():
             tensors[f"{folder.name}: {name}"] = tensor.numpy().tobytes()
-    progress = {k: v for k, v in run.record()["progress"].items() if k not in CLOCK}
+    progress = {k: v for k, v in asdict(run.record().progress).items() if k not in CLOCK}
     return tensors, metrics(run), progress

@@ -4,10 +4,12 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from seq2seq.config import EvaluationConfig
+from seq2seq.config import EvaluationConfig, from_json
 from seq2seq.evaluation.folder import Evaluation, write_evaluation
 from seq2seq.evaluation.translations import Translations
+from seq2seq.record import EvaluationRecord
 
+USUAL = {"experiment": "trial", "corpus": "grammar", "test_set": "test", "search": "beam5"}
 WORDS = [first + second for first in "abcdefghijklmnop" for second in "qrstuvwxyz"]
 
 
@@ -56,13 +58,5 @@ def evaluated(
         directory,
         texts,
         settings or EvaluationConfig(bootstrap=100),
-        {
-            "experiment": "trial",
-            "system": system,
-            "seed": seed,
-            "corpus": "grammar",
-            "test_set": "test",
-            "search": "beam5",
-            **record,
-        },
+        from_json(EvaluationRecord, {**USUAL, "system": system, "seed": seed, **record}),
     )

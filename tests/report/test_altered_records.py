@@ -11,11 +11,12 @@ import pytest
 from helpers.page_material import SETTINGS
 from helpers.synthetic_translations import translated
 
-from seq2seq.config import CompareConfig
+from seq2seq.config import CompareConfig, from_json
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.folder import read_evaluation, write_evaluation
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
+from seq2seq.record import EvaluationRecord
 from seq2seq.report import compare
 from seq2seq.report.training_runs import training_notes, training_runs, training_table
 
@@ -45,7 +46,7 @@ def whole(folder: Path) -> Path:
     maps = [AttentionMap(0, ["a", "b"], ["A"], [[0.25, 0.75]])]
     scores = ReferenceScores([-7.5] * 3, [2] * 3, None, [[3.0, 4.5]] * 3, [0.5] * 3, [0.1] * 3)
     columns = {**vars(words), "maps": maps, "reference_scores": scores}
-    write_evaluation(folder, Translations(**columns), SETTINGS, RECORD)
+    write_evaluation(folder, Translations(**columns), SETTINGS, from_json(EvaluationRecord, RECORD))
     (folder / "alignment.json").write_text(json.dumps(ALIGNMENT))
     return folder
 

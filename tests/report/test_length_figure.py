@@ -65,7 +65,7 @@ def test_the_papers_scores_are_in_its_own_figure_alone(comparison):
     for experiment, test_set, count in (
         ("figure2", "newstest2014", 2), ("figure2", "test", 0), ("trial", "newstest2014", 0)
     ):  # fmt: skip
-        record = {**system.first.record, "experiment": experiment}
+        record = replace(system.first.record, experiment=experiment)
         ours = replace(system, evaluations=[replace(system.first, record=record)])
         systems = [ours, *comparison.systems[1:]]
         figure = length_figure(replace(comparison, test_set=test_set, systems=systems))

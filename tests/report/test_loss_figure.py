@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from seq2seq.record import Progress, TrainingRecord
 from seq2seq.report.loss_figure import POSITIONS, learning_curves, position_figure, position_losses
 from seq2seq.report.training_runs import TrainingRun
 
@@ -45,8 +46,7 @@ def test_each_system_has_a_map_of_its_losses_in_the_same_shades(attending, compa
 
 def run(system: str, losses: list[float], bleus: list[float | None], best: int) -> TrainingRun:
     return TrainingRun(
-        name=system,
-        record={"system": system, "progress": {"best_update": best}},
+        record=TrainingRecord(system=system, progress=Progress(update=best, best_update=best)),
         updates=[500 * number for number in range(1, len(losses) + 1)],
         losses=losses,
         bleus=bleus,

@@ -1,5 +1,8 @@
 """A line says which command, on which machine, with which code."""
 
+from dataclasses import replace
+
+from seq2seq.record import Hardware, Record
 from seq2seq.report.provenance import command, describe_environments, describe_machine
 
 
@@ -16,32 +19,28 @@ def test_commands_leave_out_where_files_lie_but_say_that_text_was_ones_own():
 
 
 def test_a_line_names_the_processor_or_the_gpu():
-    record = {
-        "hardware": {"processor": "Abacus 3", "threads": "2", "torch": "9.9"},
-        "git_commit": "0123456789abcdef",
-        "git_modified": True,
-    }
+    hardware = Hardware(processor="Abacus 3", threads="2", torch="9.9")
+    record = Record(hardware=hardware, git_commit="0123456789abcdef", git_modified=True)
     machine = describe_machine(record)
     assert machine == "Hardware: Abacus 3, 2 threads; PyTorch 9.9; code `0123456789` (modified)."
-    record["hardware"]["gpu"] = "Loom 7"
+    record.hardware.gpu = "Loom 7"
     assert "Hardware: Loom 7, bfloat16;" in describe_machine(record, "bfloat16")
-    assert "`aaaaaaaaaa`" in describe_machine({**record, "earlier_commits": ["a" * 40]})
-    del record["git_commit"]
-    assert describe_machine(record).endswith("PyTorch 9.9.")
+    assert "`aaaaaaaaaa`" in describe_machine(replace(record, earlier_commits=["a" * 40]))
+    assert describe_machine(Record(hardware=hardware)).endswith("PyTorch 9.9.")
 
 
 def test_the_commands_of_one_machine_and_precision_are_one_line():
     def made_by(*arguments, threads="2"):
-        hardware = {"processor": "Abacus 3", "threads": threads, "torch": "9.9"}
-        return {"command": list(arguments), "hardware": hardware}
+        hardware = Hardware(processor="Abacus 3", threads=threads, torch="9.9")
+        return Record(command=list(arguments), hardware=hardware)
 
     records = [
         made_by("train.py", "system=a"),
         made_by("train.py", "system=b", "output=/there"),
         made_by("train.py", "system=b"),
         made_by("train.py", threads="1"),
-        {**made_by("train.py"), "precision": "bfloat16"},
-        {},
+        replace(made_by("train.py"), precision="bfloat16"),
+        Record(),
     ]
     first, second, third, unknown = describe_environments(records)
     assert first == (

@@ -59,7 +59,7 @@ def write_run(folder: Path, losses: list[float], **record: object) -> Path:
 def test_a_row_follows_from_its_folder(tmp_path):
     """Epochs end at updates 2.25, 4.5, 6.75 and 9; an epoch before the end comes update 6."""
     losses = [3.0, 2.0, 1.5, 1.25, 1.25, 1.3, 1.1, 1.0, 1.2]
-    young = write_run(tmp_path / "b", [], seed=None, status="running", reason=None, progress=None)
+    young = write_run(tmp_path / "b", [], seed=None, status="running", reason=None, progress={})
     (young / "metrics.jsonl").unlink()
     runs = [read_training_run(folder) for folder in (write_run(tmp_path / "a", losses), young)]
     table = training_table(runs)
@@ -77,7 +77,7 @@ def test_a_row_follows_from_its_folder(tmp_path):
         "minutes": "1.5",
         "ended by": "max_epochs=4",
     }
-    assert table.rows[1][4:] == ["–"] * 7 + ["running"]
+    assert table.rows[1][4:] == ["0"] * 3 + ["–"] * 3 + ["0.0", "running"]
 
 
 def test_trainings_are_found_by_their_evaluations(tmp_path):
@@ -91,7 +91,7 @@ def test_trainings_are_found_by_their_evaluations(tmp_path):
     comparison = compare_systems([evaluation, pair, given], None, EvaluationConfig(bootstrap=100))
     live, recorded = training_runs(comparison)
     assert (live.losses, recorded.losses) == ([2.0], [])
-    assert recorded.name == "attention, seed 4"
+    assert recorded.record.name == "attention, seed 4"
     said = "\n".join(training_notes(comparison, [live, recorded]))
     assert "ran to their limit" not in said
     assert "ran to their limit (max_epochs=4)" in "\n".join(training_notes(comparison, [live]))
@@ -132,11 +132,11 @@ def test_what_training_writes_is_what_is_read(tmp_path):
     assert cells[0] == "attention, seed 1"
     assert "–" not in cells
     (evaluation,) = evaluate(settings(folder, data=str(tmp_path / "data")))
-    assert evaluation.record["config"] == asdict(config) | {
-        "decoding": evaluation.record["config"]["decoding"]
+    assert evaluation.record.config == asdict(config) | {
+        "decoding": evaluation.record.config["decoding"]
     }
     comparison = compare_systems([evaluation], None, evaluation.settings)
-    assert training_runs(comparison) == [replace(run, config=evaluation.record["config"])]
+    assert training_runs(comparison) == [replace(run, config=evaluation.record.config)]
 
 
 @pytest.mark.parametrize("content", [None, "{", "[" * 100_000, "[]"])

@@ -101,9 +101,9 @@ def test_several_processes_make_the_updates_of_one(folder, size, kind, settings)
         assert theirs["kind"] == mine["kind"]
         assert theirs["loss"] == pytest.approx(mine["loss"], abs=1e-5)
     torch.testing.assert_close(weights(several), weights(one), atol=1e-4, rtol=1e-4)
-    progress = one.record()["progress"]
-    assert several.record()["progress"]["target_tokens"] == progress["target_tokens"]
-    assert (one.record()["processes"], several.record()["processes"]) == (1, size)
+    progress = one.record().progress
+    assert several.record().progress.target_tokens == progress.target_tokens
+    assert (one.record().processes, several.record().processes) == (1, size)
 
 
 def test_a_signal_to_one_stops_all_and_nothing_is_lost(folder):
@@ -115,7 +115,7 @@ def test_a_signal_to_one_stops_all_and_nothing_is_lost(folder):
     other = dataclasses.replace(config, output=str(folder / "other"))
     assert together(other, 3, signalled(signal.SIGINT, 4)) == [130] * 3
     assert RunFolder(other).newest()[0].name == "interim-4"
-    assert RunFolder(other).record()["status"] == "interrupted"
+    assert RunFolder(other).record().status == "interrupted"
     assert together(other, 3) == [0, 0, 0]
     assert outcome(RunFolder(other)) == outcome(RunFolder(config))
     states = load_checkpoint(RunFolder(config).newest()[0], torch.device("cpu")).rng
@@ -132,7 +132,7 @@ def test_a_killed_process_ends_the_others_and_the_run_resumes(folder, caplog):
     assert together(other, 2) == [0, 0]
     assert outcome(RunFolder(other)) == outcome(RunFolder(config))
     run = RunFolder(other)
-    run.write_record({**run.record(), "status": "running"})
+    run.write_record(dataclasses.replace(run.record(), status="running"))
     assert train(other).finished
     assert "processes 1 (was 2)" in caplog.text
 
@@ -141,7 +141,7 @@ def test_an_update_that_is_not_finite_in_one_process_is_skipped_in_all(folder):
     config = reversal_experiment(folder, max_epochs=1)
     assert together(config, 2, spoiled) == [0, 0]
     run = RunFolder(config)
-    assert run.record()["progress"]["nonfinite"] == 1
+    assert run.record().progress.nonfinite == 1
     assert all(tensor.isfinite().all() for tensor in weights(run).values())
 
 

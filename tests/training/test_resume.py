@@ -50,7 +50,7 @@ def train_until_a_power_cut(config: ExperimentConfig, updates: int) -> RunFolder
 
 def unfinished(run: RunFolder) -> None:
     """As if it had been cut off at the end."""
-    run.write_record({**run.record(), "status": "running"})
+    run.write_record(dataclasses.replace(run.record(), status="running"))
 
 
 # -- killed ----------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def test_a_signal_stops_after_the_update_and_nothing_is_lost(folder, number):
     assert stop.status == (130 if number == signal.SIGINT else 0)
     assert signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL)
     assert run.newest()[0].name == "interim-7"
-    assert run.record()["status"] == "interrupted"
+    assert run.record().status == "interrupted"
     assert outcome(train(elsewhere(config))) == outcome(whole)
     assert [path.name for path in run.newest()] == ["update-10", "update-5"]
 
@@ -165,7 +165,7 @@ def test_the_state_is_saved_once_so_many_minutes_have_passed(folder, monkeypatch
     monkeypatch.setattr(CheckpointManager, "save", noting)
     config = reversal_experiment(folder, save_minutes=1.0)
     train_until_a_power_cut(config, 15)
-    assert train(config).record()["progress"]["seconds"] == 400
+    assert train(config).record().progress.seconds == 400
     interim = [int(name.partition("-")[2]) for name in saved if name.startswith("interim")]
     assert interim == [4, 8, 14, 18]  # validations save it, too; update 15 was lost
 

@@ -12,6 +12,7 @@ from helpers.reversal import reversal_experiment
 
 from seq2seq.config import flatten
 from seq2seq.errors import UserError
+from seq2seq.record import TrainingRecord
 from seq2seq.training.run_folder import RunFolder
 
 MAY_CHANGE = (
@@ -64,7 +65,7 @@ def test_the_record_says_whether_a_run_is_finished_and_damage_is_refused(tmp_pat
     folder.claim()
     assert not folder.finished
     assert folder.best_metric is None
-    folder.write_record({"status": "finished"})
+    folder.write_record(TrainingRecord(status="finished"))
     assert folder.finished
     (folder.path / "run.json").write_bytes(b"{\xff}")
     with pytest.raises(UserError, match=r"run\.json"):

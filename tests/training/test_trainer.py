@@ -65,15 +65,15 @@ def test_an_epoch_is_every_pair_once_in_batches_of_the_unit(folder, monkeypatch,
         return run(self, batches, tokens, sentences)
 
     monkeypatch.setattr(TrainingStep, "run", noting)
-    progress = train(config).record()["progress"]
-    assert progress["update"] == len(updates)
+    progress = train(config).record().progress
+    assert progress.update == len(updates)
     assert {len(batches) for batches in updates[:-1]} == {3}
     batches = [batch for batches in updates for batch in batches]
     assert sorted(index for pairs, _ in batches for index in pairs) == list(range(200))
     sizes = [cells if unit == "tokens" else len(pairs) for pairs, cells in batches]
     assert 0.8 * size < max(sizes) <= size
     lengths = prepare(config.corpus, config.tokenization, Path(config.data)).train.target_lengths
-    assert progress["target_tokens"] == (lengths + 1).sum()
+    assert progress.target_tokens == (lengths + 1).sum()
 
 
 @pytest.mark.parametrize(("per", "clip_norm"), [("token", 0.1), ("sentence", 0.1), ("sentence", 0)])
@@ -120,7 +120,7 @@ def test_all_is_in_the_precision_and_as_repeatable_as_asked_for(folder, monkeypa
     assert not torch.are_deterministic_algorithms_enabled()
     losses = [[entry["loss"] for entry in validated(run)] for run in (exact, mixed)]
     assert losses[1] == pytest.approx(losses[0], rel=0.01)
-    assert (exact.record()["precision"], mixed.record()["precision"]) == ("float32", "bfloat16")
+    assert (exact.record().precision, mixed.record().precision) == ("float32", "bfloat16")
 
 
 # -- what is left behind ---------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def test_the_best_checkpoint_is_the_best_by_the_metric(folder, monkeypatch, metr
     monkeypatch.setattr(Validator, "run", rising)
     run = train(reversal_experiment(folder, early_stopping_metric=metric))
     assert run.best_metric == value
-    assert ("best near the end" in run.record()["reason"]) == (update == 20)
+    assert ("best near the end" in run.record().reason) == (update == 20)
     best, then = (load_checkpoint(path, CPU) for path in (run.best, run.checkpoint(update)))
     assert best.state["progress"].update == update
     kept = then.model.state_dict()
@@ -200,8 +200,8 @@ def test_the_states_after_the_epochs_asked_for_are_kept(folder):
 def test_patience_ends_training(folder):
     config = reversal_experiment(folder, max_epochs=50, patience=2)
     record = train(with_optimizer(config, learning_rate=0.0)).record()
-    assert "loss" in record["reason"]
-    assert (record["progress"]["epoch"], record["progress"]["best_update"]) == (3, 10)
+    assert "loss" in record.reason
+    assert (record.progress.epoch, record.progress.best_update) == (3, 10)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_updates_that_are_not_finite_are_skipped_and_too_many_end_training(folde
     monkeypatch.setattr("seq2seq.training.optimization.batch_loss", spoiled)
     config = reversal_experiment(folder)
     run = train(config)
-    assert run.record()["progress"]["nonfinite"] == 2  # once an epoch
+    assert run.record().progress.nonfinite == 2  # once an epoch
     data = prepare(config.corpus, config.tokenization, Path(config.data))
     for line in (run.path / "nonfinite.jsonl").read_text().splitlines():
         assert data.train.line_numbers[17] in json.loads(line)["lines"]
