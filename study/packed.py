@@ -1,14 +1,15 @@
-"""``python study/packed.py EVALUATION...``: keep evaluations below results/, without their texts.
+"""``python study/packed.py EVALUATION...``: keep evaluations below results/, without the corpus.
 
-The place is ``results/<experiment>/<test set>/<system>-seed-<n>.npz.xz``; ``-epoch-<n>`` follows
-the seed for a state that was kept on the way. From these files ``study/report.py`` makes every
-table and figure.
+``results/<experiment>/<test set>.npz.xz`` is one pool: all systems that translated a test set,
+also the states of a training that were kept on the way. From these files ``study/report.py``
+makes every table and figure.
 """
 
 import io
 import json
 import lzma
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation, read_evaluation
 from seq2seq.evaluation.scores import source_words
 from seq2seq.files import write_whole
@@ -24,43 +26,49 @@ from seq2seq.files import write_whole
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 KEPT = ("experiment", "system", "seed", "test_set", "search", "parameters", "command", "hardware",
         "git_commit", "git_modified", "versions")  # fmt: skip
-"""Of the record of an evaluation."""
+"""What is kept of the record of an evaluation."""
 BLOCK = 10
 """Pieces of a reference whose losses are kept as one sum."""
 
 
 @dataclass(frozen=True)
 class Packed:
-    """What is kept of a translated test set."""
+    """One system's translation of a test set, as it is kept."""
 
     record: dict[str, Any]
     """How it was made: ``training`` of the model, ``config``, SHA-256 of ``source`` and
     ``reference``, ``curve`` (the validations), ``checkpoint`` (best, or epoch-<n>)."""
     words: Int[np.ndarray, "N"]
-    """Of each source."""
+    """Number of words of each source."""
     bleu: Int[np.ndarray, "N 10"]
     chrf: Int[np.ndarray, "N 18"]
     pieces: Int[np.ndarray, "N"]
-    """Of each reference, its end counted; all 0 where no model translated."""
+    """Number of pieces of each reference with its end; 0 where no model translated."""
     block_losses: Float[np.ndarray, "B"]
     """Negative log-likelihood of each ten pieces of each reference, in nats, to two digits; the
     last block of a reference may have fewer."""
     capped: Bool[np.ndarray, "N"]
     hypotheses: list[str]
-    """None of text that was given: a floor is made of the corpus's own sentences."""
+    """Empty for a floor, which is made of the corpus's own sentences."""
 
     @property
     def system(self) -> str:
-        """The name of the system."""
         return str(self.record["system"])
 
     @property
+    def name(self) -> str:
+        """``<system>-seed-<n>``, and ``-epoch-<n>`` for a state on the way."""
+        seed, state = self.record["seed"], self.record["checkpoint"]
+        name = self.system if seed is None else f"{self.system}-seed-{seed}"
+        return name if state == "best" else f"{name}-{state}"
+
+    @property
     def config(self) -> dict[str, Any]:
-        """The model's; empty for translations that were given."""
+        """Config of the model; empty where no model translated."""
         return dict(self.record["config"] or {})
 
     def losses(self, places: range) -> Float[np.ndarray, "N 2"]:
-        """Loss of each reference in nats, and its pieces: of those at ``places``, from 0.
+        """Loss in nats and number of pieces of each reference, at ``places`` (from 0) alone.
 
         ``places`` begin and end with a block.
         """
@@ -74,7 +82,7 @@ class Packed:
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> "Packed":
-        """Leave out the texts and the attention maps."""
+        """The evaluation without sources, references and attention maps."""
         texts, record = evaluation.texts, evaluation.record
         scores = texts.reference_scores
         losses = [] if scores is None else scores.piece_losses
@@ -111,62 +119,83 @@ class Packed:
             [] if evaluation.given else texts.hypotheses,
         )
 
-    @classmethod
-    def read(cls, path: Path) -> "Packed":
-        """Read what :meth:`write` wrote."""
-        with np.load(io.BytesIO(lzma.decompress(path.read_bytes()))) as arrays:
-            names = ("words", "bleu", "pieces")
-            numbers = {name: arrays[name].astype(np.int64) for name in names}
-            return cls(
-                record=json.loads(arrays["record"].tobytes()),
-                chrf=arrays["chrf_steps"].cumsum(axis=1, dtype=np.int64).reshape(-1, 18),
-                block_losses=arrays["block_losses"].astype(np.float64) / 100,
-                capped=arrays["capped"],
-                hypotheses=arrays["hypotheses"].tobytes().decode().split("\n")[:-1],
-                **numbers,
-            )
 
-    def write(self, results: Path = RESULTS) -> Path:
-        """Write it into its place below ``results``; the same evaluation gives the same bytes."""
-        record = self.record
-        name = self.system if record["seed"] is None else f"{self.system}-seed-{record['seed']}"
-        if record["checkpoint"] != "best":
-            name += f"-{record['checkpoint']}"
-        folder = results / str(record["experiment"]) / str(record["test_set"])
-        folder.mkdir(parents=True, exist_ok=True)
-        texts = {
-            "record": json.dumps(record),
-            "hypotheses": "".join(f"{line}\n" for line in self.hypotheses),
-        }
-        numbers = {
-            "words": self.words,
-            "bleu": self.bleu,
-            "pieces": self.pieces,
-            "block_losses": (100 * self.block_losses).round().clip(0, 65535),
-        }
-        # From one length of n-grams to the next the counts change little: small files.
-        steps = np.diff(self.chrf.reshape(-1, 6, 3), axis=1, prepend=0)
-        arrays: dict[str, Any] = {
-            "capped": self.capped,
-            "chrf_steps": steps.astype(np.int16),
-            **{name: of.astype(np.uint16) for name, of in numbers.items()},
-            **{name: np.frombuffer(text.encode(), np.uint8) for name, text in texts.items()},
-        }
-        stream = io.BytesIO()
-        np.savez(stream, **arrays)
-        write_whole(folder / f"{name}.npz.xz", lzma.compress(stream.getvalue()))
-        return folder / f"{name}.npz.xz"
+def read_all(pool: Path) -> list[Packed]:
+    """The systems of ``<experiment>/<test set>``, by name; none where there is no such file."""
+    path = pool.with_name(f"{pool.name}.npz.xz")
+    if not path.exists():
+        return []
+    with np.load(io.BytesIO(lzma.decompress(path.read_bytes()))) as arrays:
+        numbers = {name: arrays[name].astype(np.int64) for name in ("words", "bleu", "pieces")}
+        chrf = arrays["chrf_steps"].cumsum(axis=2, dtype=np.int64)
+        capped, losses = arrays["capped"], arrays["block_losses"].astype(np.float64) / 100
+        records = json.loads(arrays["records"].tobytes())
+        lines = arrays["hypotheses"].tobytes().decode().split("\n")[:-1]
+        with_text = [int(number) for number in np.flatnonzero(arrays["with_text"])]
+    ends = np.cumsum((-(-numbers["pieces"] // BLOCK)).sum(axis=1))
+    return [
+        Packed(
+            record,
+            numbers["words"],
+            numbers["bleu"][number],
+            chrf[number].reshape(-1, 18),
+            numbers["pieces"][number],
+            block_losses,
+            capped[number],
+            lines[with_text.index(number) :: len(with_text)] if number in with_text else [],
+        )
+        for number, (record, block_losses) in enumerate(
+            zip(records, np.split(losses, ends[:-1]), strict=True)
+        )
+    ]
 
 
-def read_all(folder: Path) -> list[Packed]:
-    """All packed files of a folder, by name; none where there is no such folder."""
-    return [Packed.read(path) for path in sorted(folder.glob("*.npz.xz"))]
+def write_all(pool: Path, systems: Sequence[Packed]) -> Path:
+    """The file of these systems; the same systems make the same bytes."""
+    systems = sorted(systems, key=lambda one: one.name)
+    if len({one.record["source"] for one in systems}) > 1:
+        raise UserError(f"{pool}: the sources of its systems differ; name one of the test sets otherwise.")
+    # From one length of n-grams to the next the counts change little, and systems translate a
+    # sentence alike: small files.
+    chrf = np.stack([one.chrf for one in systems]).reshape(len(systems), -1, 6, 3)
+    lines = zip(*(one.hypotheses for one in systems if one.hypotheses), strict=True)
+    texts = {
+        "records": json.dumps([one.record for one in systems]),
+        "hypotheses": "".join(f"{line}\n" for sentence in lines for line in sentence),
+    }
+    numbers = {
+        "words": systems[0].words,
+        "bleu": np.stack([one.bleu for one in systems]),
+        "pieces": np.stack([one.pieces for one in systems]),
+        "block_losses": (100 * np.concatenate([one.block_losses for one in systems]))
+        .round()
+        .clip(0, 65535),
+    }
+    arrays: dict[str, Any] = {
+        "capped": np.stack([one.capped for one in systems]),
+        "with_text": np.array([bool(one.hypotheses) for one in systems]),
+        "chrf_steps": np.diff(chrf, axis=2, prepend=0).astype(np.int16),
+        **{name: of.astype(np.uint16) for name, of in numbers.items()},
+        **{name: np.frombuffer(text.encode(), np.uint8) for name, text in texts.items()},
+    }
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    path = pool.with_name(f"{pool.name}.npz.xz")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, lzma.compress(stream.getvalue()))
+    return path
 
 
-def main(folders: Sequence[str]) -> None:
-    """Pack evaluation folders."""
+def main(folders: Sequence[str], results: Path = RESULTS) -> None:
+    """Put evaluations into their pools; a system that is there already is replaced."""
+    pools: defaultdict[Path, dict[str, Packed]] = defaultdict(dict)
     for folder in folders:
-        print(Packed.of(read_evaluation(Path(folder))).write())
+        one = Packed.of(read_evaluation(Path(folder)))
+        pool = results / str(one.record["experiment"]) / str(one.record["test_set"])
+        pools[pool][one.name] = one
+    for pool, new in pools.items():
+        systems = {one.name: one for one in read_all(pool)} | new
+        print(write_all(pool, [*systems.values()]))
 
 
 if __name__ == "__main__":
