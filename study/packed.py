@@ -154,7 +154,9 @@ def write_all(pool: Path, systems: Sequence[Packed]) -> Path:
     """The file of these systems; the same systems make the same bytes."""
     systems = sorted(systems, key=lambda one: one.name)
     if len({one.record["source"] for one in systems}) > 1:
-        raise UserError(f"{pool}: the sources of its systems differ; name one of the test sets otherwise.")
+        raise UserError(
+            f"{pool}: the sources of its systems differ; name one of the test sets otherwise."
+        )
     # From one length of n-grams to the next the counts change little, and systems translate a
     # sentence alike: small files.
     chrf = np.stack([one.chrf for one in systems]).reshape(len(systems), -1, 6, 3)
