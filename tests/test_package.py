@@ -1,5 +1,7 @@
 """What an import costs and shows, who imports whom, and what lies in the package of pip."""
 
+import ast
+import graphlib
 import importlib.metadata
 import os
 import re
@@ -57,6 +59,34 @@ def test_no_test_imports_a_test():
     for path in (ROOT / "tests").rglob("*.py"):
         imported = re.search(r"^\s*(from|import) test_", path.read_text(), re.MULTILINE)
         assert not imported, path
+
+
+def imports(path: Path) -> set[str]:
+    """The modules of the package that a file imports, also inside of functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("seq2seq"):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {name if name in MODULES else node.module for name in names}
+    return found
+
+
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in (ROOT / "seq2seq").rglob("*.py")
+}
+
+
+def test_no_module_imports_itself_on_any_way():
+    graphlib.TopologicalSorter({name: imports(MODULES[name]) for name in MODULES}).prepare()
+
+
+def test_of_the_model_only_its_whole_knows_the_fast_folder():
+    fast = {name for name in MODULES if name.startswith("seq2seq.model.fast")}
+    parts = {name for name in MODULES if name.startswith("seq2seq.model")} - fast
+    assert {name for name in parts if imports(MODULES[name]) & fast} == {
+        "seq2seq.model.translation"
+    }
 
 
 @pytest.fixture(scope="module")
