@@ -71,7 +71,7 @@ class TranslationModel(nn.Module):
         self.decoder: Decoder = (LuongDecoder if luong else BahdanauDecoder)(
             config.embedding_dim,
             summary_size,
-            summary_size if config.attention.kind == "fixed" else annotation_size,
+            summary_size if attention.reads_summary else annotation_size,
             attention,
             config.decoder,
             config.dropout,
@@ -80,7 +80,7 @@ class TranslationModel(nn.Module):
         self.dropout = Dropout(config.embedding_dropout)
 
     def _start(self, config: ModelConfig) -> None:
-        for parameter in self.parameters():  # so that one without a start is found below
+        for parameter in self.parameters():  # NaN marks what no initialiser reaches
             nn.init.constant_(parameter, math.nan)
         (initialize_paper if config.initialization == "paper" else initialize_uniform)(self)
         if config.initialization == "uniform" and not config.decoder.tie_embedding:

@@ -26,6 +26,8 @@ class Attention(nn.Module, ABC):
     """Whether its weights say where a step looks."""
     needs_query = True
     """Whether its context depends on the query."""
+    reads_summary = False
+    """Whether its context is the summary, and so as wide as that."""
     replaces_summary = False
     """Whether it replaces the encoder's summary, by one as wide as an annotation."""
 

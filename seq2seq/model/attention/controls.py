@@ -43,6 +43,7 @@ class FixedContext(ConstantContext):
     """
 
     attends = False
+    reads_summary = True
 
     def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
         """The summary, and zeros."""
