@@ -110,13 +110,6 @@ def test_the_study_resumes_after_a_kill_and_ends_with_the_same_report(europarl, 
 
 
 @pytest.mark.slow
-def test_smoke_runs_all_stages_as_it_is(tmp_path):
-    printed = run(tmp_path, "reproduce", "experiment=smoke").stdout
-    assert "| no-attention | attention |" in printed
-    assert (tmp_path / "outputs/smoke/comparison/test-beam2/page.html").is_file()
-
-
-@pytest.mark.slow
 def test_every_kind_of_attention_trains_and_translates(europarl, tmp_path):
     text = ["corpus=files", *europarl[1:], "corpus.source=en", "corpus.target=fr"]
     settings = [*text, *TOY, "model.attention.heads=4", "training.max_updates=3", "beams=[2]"]

@@ -83,7 +83,6 @@ def test_prepare_is_found_by_train(tmp_path):
         ("reproduce", [*TOY, "tokenization=sentencepiece"], "tokenization.vocabulary_size=8000"),
         ("translate", ["checkpoint=nowhere"], "nowhere"),
         ("train", ["--config-dir=nowhere"], "nowhere"),
-        ("explain", ["checkpoint=nowhere", "text=a"], "nowhere"),
     ],
 )
 def test_bad_input_is_one_sentence_and_a_failure(tmp_path, script, arguments, message):

@@ -1,4 +1,4 @@
-"""docs/worked_examples.py: weights and contexts against slow loops, two against the trainer."""
+"""docs/worked_examples.py: scores, weights and contexts against sums of one number at a time."""
 
 import contextlib
 import io
@@ -9,17 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from helpers.attention_loops import mixed, softmax
-from helpers.slow_loops import assert_steps, product, scaled_scores, self_attention
 
-from seq2seq.config import AttentionConfig
-from seq2seq.model.attention.additive import AdditiveAttention
-from seq2seq.model.attention.dot_product import DotAttention
-from seq2seq.model.encoder import Source
-
+Rows = list[list[float]]
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "worked_examples.py"
-CLOSE = {"rtol": 0, "atol": 1e-6}
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +25,42 @@ def page():
         example, name = label.split(": ")
         arrays.setdefault(example, {})[name] = array
     return printed.getvalue(), arrays
+
+
+def assert_steps(example, expected):
+    """Each step named has these numbers, in one order: of rows, or of a row or a column."""
+    for name, numbers in expected.items():
+        shape = example[name].shape
+        wanted = np.reshape(numbers, shape)
+        np.testing.assert_allclose(example[name], wanted, rtol=1e-12, atol=1e-15, err_msg=name)
+
+
+def product(left: Rows, right: Rows) -> Rows:
+    """The matrix product."""
+    result = []
+    for row in left:
+        result.append([0.0] * len(right[0]))
+        for column in range(len(right[0])):
+            for inner in range(len(right)):
+                result[-1][column] += row[inner] * right[inner][column]
+    return result
+
+
+def scaled_scores(queries: Rows, keys: Rows) -> Rows:
+    """query . key / sqrt(width), a row for each query."""
+    return [
+        [sum(a * b for a, b in zip(query, key, strict=True)) / math.sqrt(len(key)) for key in keys]
+        for query in queries
+    ]
+
+
+def self_attention(queries: Rows, keys: Rows, values: Rows, prefix: str = "") -> dict[str, Rows]:
+    """The steps of scaled dot-product attention, by name, one query at a time."""
+    weights = [softmax(scores) for scores in scaled_scores(queries, keys)]
+    return {
+        f"{prefix}weights": weights,
+        f"{prefix}outputs": [mixed(row, values) for row in weights],
+    }
 
 
 def lists(example, *names):
@@ -200,29 +229,3 @@ def test_multi_head_equals_the_slow_loop(page):
         assert_steps(example, self_attention(query, query, value, f"head {head} "))
     joined = np.hstack([example["head 1 outputs"], example["head 2 outputs"]])
     np.testing.assert_array_equal(example["outputs"], joined)
-
-
-def look(attention, annotations, state):
-    """Context and weights of the trainer's attention for one query."""
-    annotations, mask = annotations[None], torch.ones(1, len(annotations), dtype=torch.bool)
-    attention = attention.double()
-    with torch.no_grad():
-        source = Source(annotations, mask, annotations[:, 0], attention.keys(annotations))
-        context, weights = attention(state, source, attention.init_state(source))
-    return context.numpy(), weights.numpy()
-
-
-def test_additive_and_dot_are_what_the_trainer_computes(page):
-    example = {name: torch.tensor(array) for name, array in page[1]["additive"].items()}
-    attention = AdditiveAttention(2, 2, AttentionConfig(size=2))
-    upper, lower = example["layer_1"].chunk(2)
-    vector = example["layer_2"][:, 0]
-    attention.load_state_dict({"key.weight": upper.T, "query.weight": lower.T, "vector": vector})
-    context, weights = look(attention, example["annotations"], example["state"])
-    np.testing.assert_allclose(weights.T, example["weights"], **CLOSE)
-    np.testing.assert_allclose(context, example["context"], **CLOSE)
-    example = {name: torch.tensor(array) for name, array in page[1]["dot"].items()}
-    attention = DotAttention(2, 2, AttentionConfig(kind="dot"))
-    context, weights = look(attention, example["annotations"].T, example["state"])
-    np.testing.assert_allclose(weights, example["weights"], **CLOSE)
-    np.testing.assert_allclose(context, example["context"].T, **CLOSE)

@@ -16,7 +16,6 @@ from seq2seq.data.corpora import load_corpus, load_test_sets
 from seq2seq.data.download import fetch
 from seq2seq.data.text import ParallelText, read_aligned
 from seq2seq.errors import UserError
-from seq2seq.files import make_folder
 
 FILES = FilesCorpus(source="en", target="fr")
 
@@ -116,27 +115,6 @@ def test_the_grammar_writes_a_corpus_once_per_setting(tmp_path, monkeypatch):
         table.write("name\tOtto\tOtto\n")
     assert load_corpus(GrammarCorpus(), tmp_path) != first
     assert written == [1, 2, 1, 1]
-
-
-def test_a_folder_is_made_whole_or_not_at_all(tmp_path):
-    folder = tmp_path / "a" / "made"
-
-    def fill(part):
-        assert list(part.iterdir()) == []
-        assert not folder.exists()
-        (part / "file").write_text("x")
-
-    def fail(part):
-        fill(part)
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        make_folder(folder, fail)
-    assert [path.name for path in folder.parent.iterdir() if path.is_dir()] == []
-    (tmp_path / "a" / "made.part" / "old").mkdir(parents=True)  # left by a killed process
-    assert make_folder(folder, fill) == folder
-    assert [path.name for path in folder.parent.iterdir() if path.is_dir()] == ["made"]
-    make_folder(folder, fail)  # it is there: nothing is done
 
 
 def test_a_download_is_tried_again_and_a_failure_names_the_ways_out(remote, tmp_path):

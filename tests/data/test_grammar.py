@@ -285,14 +285,6 @@ def lengths(path):
     return [len(line.split()) for line in read(path)]
 
 
-def test_files_are_parallel(folder):
-    names = {path.name for path in folder.iterdir()}
-    splits = {"train": 1_500, "valid": 60, "test": 48}
-    assert names == {f"{split}.{end}" for split in splits for end in ("en", "de", "align")}
-    for split, count in splits.items():
-        assert [len(read(folder / f"{split}.{e}")) for e in ("en", "de", "align")] == [count] * 3
-
-
 def test_lengths(folder):
     test, train = lengths(folder / "test.en"), lengths(folder / "train.en")
     assert Counter((length - 1) // 10 for length in test) == {0: 12, 1: 12, 2: 12, 3: 12}
@@ -328,11 +320,3 @@ def test_the_same_seed_writes_the_same_text_and_more_of_it_extends_less(folder, 
     write_corpus(dataclasses.replace(config, seed=2), tmp_path / "other")
     for path in (tmp_path / "other").iterdir():
         assert path.read_bytes() != (tmp_path / path.name).read_bytes()
-
-
-def test_german_to_english(tmp_path):
-    config = dataclasses.replace(SMALL, source="de", target="en", train=300, max_words=25)
-    write_corpus(config, tmp_path)
-    bands = Counter((length - 1) // 10 for length in lengths(tmp_path / "test.de"))
-    assert bands == {0: 12, 1: 12, 2: 12}
-    assert max(lengths(tmp_path / "test.de")) <= 25

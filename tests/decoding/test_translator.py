@@ -10,7 +10,7 @@ import pytest
 import torch
 from helpers.echo_model import CPU, GREEDY, WORDS, echo
 from helpers.table_model import TableModel
-from helpers.tiny_translator import save_tiny, tiny_translator
+from helpers.tiny_translator import tiny_translator
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer
@@ -83,22 +83,6 @@ def test_given_translations_are_scored_as_the_search_scores_its_own():
 def test_sides_that_make_no_pairs_are_refused(pair):
     with pytest.raises(UserError, match=r"score\(|pairs"):
         echo().score(*pair)
-
-
-def test_a_loaded_translator_shows_what_it_is(tmp_path):
-    folder = save_tiny(tmp_path / "tiny", "concat")
-    translator = Translator.load(folder, "cpu")
-    size = sum(parameter.numel() for parameter in translator.model.parameters())
-    for part in ("en", "Concat", f"{size:,}", "cpu", str(folder)):
-        assert part in repr(translator)
-
-
-@pytest.mark.parametrize("config", [GREEDY, DecodingConfig(beam=4, batch_size=2)])
-def test_hypotheses_come_in_the_order_of_the_sentences(config):
-    sentences = ["hund", "der hund läuft heim", "heim heim", "der", "läuft der hund"] * 3
-    found = echo().translate(sentences, config)
-    assert [hypothesis.text for hypothesis in found] == sentences
-    assert all(-0.1 < hypothesis.score <= 0 for hypothesis in found)
 
 
 def test_sentences_of_like_length_share_a_batch():
@@ -194,16 +178,6 @@ def test_the_end_of_the_sentence_is_no_word_to_replace_one_by():
     result, source = SearchResult([UNK, UNK], -1.0, -2.0, False), ["das", "haus", "</s>"]
     found = make_hypothesis(result, echo().target, source, weights, replace_unknown=True)
     assert found.text == "haus das"
-
-
-def test_samples_of_a_sentence_depend_on_its_number_alone():
-    translator = chance()
-    search = DecodingConfig(sample=True, n_best=2, batch_size=3)
-    sentences = ["der hund", "heim", "", "der heim hund", "heim heim"] * 3
-    together = translator.translate(sentences, search)
-    for line, found in enumerate(together, start=1):
-        assert translator.translate(sentences[line - 1], search, first_line=line) == found
-    assert len({found.text for found in together}) > 3
 
 
 def test_half_a_surrogate_pair_is_no_text():

@@ -81,20 +81,6 @@ def test_several_checkpoints_are_one_system_of_another_name(run, tmp_path, searc
     assert len(searches) == 3
 
 
-def test_greedy_and_beam_are_one_call_and_one_model(run, monkeypatch, tmp_path):
-    loaded = []
-    load = load_checkpoint
-    monkeypatch.setattr(stage, "load_checkpoint", lambda *args: loaded.append(args) or load(*args))
-    together = evaluate(settings(run, beams=[1, 3], output=str(tmp_path / "both")))
-    assert len(loaded) == 1
-    for evaluation, (name, beam) in zip(together, {"greedy": 1, "beam3": 3}.items(), strict=True):
-        search = DecodingConfig(beam=beam)
-        (alone,) = evaluate(settings(run, decoding=search, output=str(tmp_path / "alone")))
-        assert alone.directory.name == evaluation.directory.name == f"test-{name}"
-        assert evaluation.record.search == name
-        assert (alone.texts, alone.rows) == (evaluation.texts, evaluation.rows)
-
-
 def test_an_evaluation_is_scored_again_but_not_translated(run, tmp_path, searches):
     run = shutil.copytree(run, tmp_path / "run")
     (first,) = evaluate(settings(run))

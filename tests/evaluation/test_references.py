@@ -166,17 +166,6 @@ def test_a_map_shows_where_the_model_looked_for_each_word_of_a_hypothesis(transl
         torch.testing.assert_close(torch.tensor(one.weights), expected, atol=1e-4, rtol=0)
 
 
-def test_a_map_merges_the_pieces_of_a_word(translator, monkeypatch):
-    tokenizer = type(translator.source.tokenizer)
-    monkeypatch.setattr(tokenizer, "words", lambda self, pieces: [0, 0, 1][: len(pieces)])
-    (one,) = map_of(translator, "a b c", "C B A")
-    assert (one.source, one.hypothesis) == (["a b", "c"], ["C B", "A"])
-    pieces = looks(translator, "a b c", "C B A")[:-1, :-1]
-    by_source = torch.stack([pieces[:, :2].sum(dim=1), pieces[:, 2]], dim=1)
-    merged = torch.stack([by_source[:2].mean(dim=0), by_source[2]])
-    torch.testing.assert_close(torch.tensor(one.weights), merged, atol=1e-4, rtol=0)
-
-
 def test_a_model_that_does_not_attend_has_neither_maps_nor_measures(translator, monkeypatch):
     monkeypatch.setattr(type(translator.model), "attends", False)
     found = score_references(translator, SOURCES, REFERENCES, 2)

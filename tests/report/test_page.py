@@ -184,22 +184,6 @@ def test_unmarked_words_are_those_that_the_reference_has_in_this_order(seed):
         assert written == meant or not {*written} & {*meant}  # no word is marked without need
 
 
-def test_marks_on_the_page_are_the_words_that_are_not_right(page, attending):
-    pattern = r'<article .*?<dt>Reference</dt><dd dir="auto">(.*?)</dd>(.*?)</article>'
-    written = {text for s in attending.systems for text in s.first.texts.hypotheses}
-    for reference, rest in re.findall(pattern, page.decode(), re.S):
-        for marked in re.findall(r'<p dir="auto">(.*?)</p>', rest, re.S):
-            text = re.sub(r"<(mark|span) class=\"(missing|soft).*?</\1>", "", marked)
-            right = re.sub(r"<mark.*?</mark>", "", text)
-            whole, right, reference_words = (
-                html.unescape(re.sub(r"<.*?>", "", part)).split()
-                for part in (text, right, reference)
-            )
-            assert " ".join(whole) in written
-            assert common(right, reference_words) == len(right)
-            assert marked.count(' first"') == (whole != reference_words)
-
-
 def test_numbers_of_a_result(attending, comparison):
     """Of more systems the best; of two the long sentences; each with its interval."""
     (_, best, _), _, (_, gap, _) = three_numbers(attending)

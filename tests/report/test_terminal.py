@@ -60,18 +60,6 @@ def test_the_numbers_are_those_of_the_comparison(comparison):
     assert "test-greedy: " in text
 
 
-def test_longer_bars_are_better_and_a_ranking_falls(comparison, widths):
-    for compared, columns in ((comparison, 2), (widths, 1)):
-        bars = re.findall(r"(?<= )(\d+\.\d) ([█▏▎▍▌▋▊▉]+)", screen({"a": compared}, colour=False))
-        shown = [(float(bleu), len(bar) + " ▏▎▍▌▋▊▉█".find(bar[-1:]) / 9) for bleu, bar in bars]
-        assert len(shown) >= 5 * columns
-        by_score = sorted(shown)
-        assert sorted(bar for _, bar in shown) == [bar for _, bar in by_score]
-        assert len({bar for _, bar in shown}) > 3
-    scores = [system.overall.bleu for system in widths.systems]
-    assert [score for score, _ in shown] == [round(s, 1) for s in sorted(scores, reverse=True)]
-
-
 @pytest.mark.parametrize("no_colour", ["", "1"])
 def test_colour_only_on_a_terminal_that_wants_it(comparison, monkeypatch, no_colour):
     monkeypatch.setenv("NO_COLOR", no_colour)
