@@ -175,6 +175,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("read", "examples", "broken"), CASES, ids=[c[0].__name__ for c in CASES])
 def test_every_failure_is_one_sentence(read, examples, broken, tmp_path, caplog):
     @hypothesis.settings(

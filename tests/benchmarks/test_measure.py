@@ -48,12 +48,14 @@ def fill_below(megabytes: int) -> None:
     child.join()
 
 
+@pytest.mark.slow
 @on_linux
 def test_the_peak_is_that_of_the_work_and_not_of_this_process():
     ballast = np.ones(1_000_000_000, np.uint8)
     assert 400 < peak_memory(partial(fill, 400), CPU) < len(ballast) / 1e6
 
 
+@pytest.mark.slow
 @on_linux
 def test_a_watched_process_counts_with_those_below_it():
     watched = watch(partial(fill_below, 1_500))

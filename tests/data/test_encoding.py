@@ -27,6 +27,7 @@ def test_a_sample_is_evenly_spaced(total, limit):
         assert np.ptp(np.diff(lines)) <= 1
 
 
+@pytest.mark.slow
 def test_worker_processes_change_nothing(monkeypatch):
     """With more chunks than may be under way at a time."""
     monkeypatch.setattr(encoding, "CHUNK", 100)

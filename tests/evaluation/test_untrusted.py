@@ -98,6 +98,7 @@ def contents(folder: Path, but: Path) -> dict[Path, object]:
     return inside
 
 
+@pytest.mark.slow
 def test_a_crafted_run_chooses_neither_where_nor_how_much_is_written(run, tmp_path, monkeypatch):
     assert len(CRAFTED) >= 40
     refused = 0

@@ -67,6 +67,7 @@ def reseal(folder: Path) -> None:
     (folder / "scores.json").write_text(json.dumps(scores))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["scores.json", "sentences.json", "alignment.json"])
 def test_an_altered_record_is_read_or_refused(name, tmp_path, monkeypatch):
     folder = whole(tmp_path / "evaluation")
@@ -102,6 +103,7 @@ def test_a_record_of_great_depth_is_refused(tmp_path):
         read_evaluation(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["run.json", "metrics.jsonl"])
 @pytest.mark.parametrize("value", ["x", [1], None, {"a": "x"}])
 def test_an_altered_training_is_shown_or_passed_over(name, value, tmp_path):

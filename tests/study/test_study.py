@@ -251,6 +251,7 @@ def test_unrelated_references_are_of_other_sentences_as_long():
     assert sum(lengths[line] != lengths[i] for i, line in enumerate(lines)) <= 3
 
 
+@pytest.mark.slow
 def test_the_published_pages_are_those_of_the_results():
     """Else: python study/report.py."""
     if not (pages := report.pages(RESULTS)):

@@ -45,6 +45,7 @@ with freed_memory_kept():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the settings are glibc's")
 def test_freed_memory_is_kept_without_page_faults_until_much_lies_idle():
     done = subprocess.run(

@@ -83,6 +83,7 @@ def spoiled() -> None:
     optimization.batch_loss = spoiling
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "kind", "settings"),
     [
@@ -106,6 +107,7 @@ def test_several_processes_make_the_updates_of_one(folder, size, kind, settings)
     assert (one.record().processes, several.record().processes) == (1, size)
 
 
+@pytest.mark.slow
 def test_a_signal_to_one_stops_all_and_nothing_is_lost(folder):
     """Three processes with dropout: each has random numbers of its own."""
     config = reversal_experiment(
@@ -123,6 +125,7 @@ def test_a_signal_to_one_stops_all_and_nothing_is_lost(folder):
     assert not torch.equal(states["cpu"], states["rank-1/cpu"])
 
 
+@pytest.mark.slow
 def test_a_killed_process_ends_the_others_and_the_run_resumes(folder, caplog):
     config = reversal_experiment(folder, save_minutes=0.0, max_epochs=1)
     assert together(config, 2) == [0, 0]
@@ -137,6 +140,7 @@ def test_a_killed_process_ends_the_others_and_the_run_resumes(folder, caplog):
     assert "processes 1 (was 2)" in caplog.text
 
 
+@pytest.mark.slow
 def test_an_update_that_is_not_finite_in_one_process_is_skipped_in_all(folder):
     config = reversal_experiment(folder, max_epochs=1)
     assert together(config, 2, spoiled) == [0, 0]

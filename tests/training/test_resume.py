@@ -70,6 +70,7 @@ def train_and_die(config: ExperimentConfig, fatal: int) -> None:
     train(config)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_killed_at_any_moment_and_resumed(folder, precision):
     settings = {"gradient_accumulation": 2, "log_every": 3, "validate_every": 4}
