@@ -16,7 +16,6 @@ import torch
 from cli import exit_status
 from helpers.composing import compose_config
 
-from seq2seq.config import ExperimentConfig
 from seq2seq.errors import UserError
 from seq2seq.training.interruption import Interrupted, process_count
 
@@ -75,14 +74,6 @@ def test_a_name_from_elsewhere_leads_to_the_setting(given, meant):
             meant = meant.replace("decoding.beam", "beams")
         with pytest.raises(UserError, match=rf"valid: {meant}"):
             compose_config(script, [given if "=" in given else f"{given}=1"])
-
-
-def test_the_chosen_system_is_merged_into_the_rest_of_the_command_line():
-    config = compose_config("train", ["system=no-attention", "model.embedding_dim=8"])
-    assert isinstance(config, ExperimentConfig)
-    assert (config.model.attention.kind, config.model.embedding_dim) == ("fixed", 8)
-    changed = compose_config("train", ["systems.attention.model.attention.kind=dot"])
-    assert changed.model.attention.kind == "dot"
 
 
 def test_reproduce_runs_each_system_with_each_seed_and_a_chosen_one_alone():

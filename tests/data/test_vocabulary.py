@@ -4,21 +4,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from seq2seq.data.vocabulary import BOS, EOS, LONGEST, PAD, SPECIALS, UNK, Vocabulary
+from seq2seq.data.vocabulary import LONGEST, SPECIALS, UNK, Vocabulary
 from seq2seq.errors import UserError
 
 PIECE = st.text(min_size=1, max_size=6).filter(lambda piece: not {*"\0\n"} & {*piece})
 COUNTS = st.dictionaries(PIECE | st.sampled_from(SPECIALS), st.integers(1, 50), max_size=30)
-
-
-def test_the_specials_come_first_and_unknown_pieces_leave_no_trace():
-    vocabulary = Vocabulary(["b", "a"], [1, 2])
-    assert vocabulary.pieces == ["<pad>", "<unk>", "<s>", "</s>", "b", "a"]
-    assert vocabulary.counts == [0, 0, 0, 0, 1, 2]
-    assert [vocabulary.pieces[i] for i in (PAD, UNK, BOS, EOS)] == list(SPECIALS)
-    assert vocabulary.encode(["a", "new", "b"]) == [5, UNK, 4]
-    assert len(vocabulary) == 6
-    assert vocabulary.decode([4, UNK]) == ["b", "<unk>"]
 
 
 @given(COUNTS, st.integers(4, 20) | st.none(), st.integers(1, 10))

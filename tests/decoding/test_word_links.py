@@ -87,16 +87,6 @@ def test_a_line_cut_at_its_length_is_linked_as_far_as_it_was_read():
     assert [target for _, target in links] == list(range(len(found.text.split())))
 
 
-@pytest.mark.parametrize(
-    ("pieces", "weights"),
-    [([], None), (["▁"], torch.tensor([[0.5, 0.5]])), ([], torch.zeros(0, 2))],
-)
-def test_a_blank_line_has_no_links(pieces, weights):
-    found = Hypothesis("", 0.0, 0.0, pieces, False, ["▁a", "</s>"], weights)
-    assert replace(found, source="a", tokenizers=(SUBWORDS, SUBWORDS)).links() == []
-    assert pharaoh([]) == ""
-
-
 PIECES = st.lists(st.sampled_from(["▁", "▁a", "b", "▁dog", "s", "😀", "<unk>"]), max_size=8)
 
 

@@ -5,7 +5,6 @@ import torch
 from helpers.small_model import LENGTHS, SOURCE, TARGET, build
 
 from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
-from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.errors import UserError
 from seq2seq.model import translation
 from seq2seq.model.attention.additive import AdditiveAttention
@@ -42,14 +41,6 @@ def test_a_parameter_that_nothing_starts_is_found_out(monkeypatch):
     monkeypatch.setattr(translation, "build_attention", lambda *_: Careless())
     with pytest.raises(ValueError, match=r"decoder.attention.temperature"):
         build()
-
-
-@pytest.mark.parametrize("kind", ATTENTION_KINDS)
-def test_the_optimizer_of_every_kind_has_state_for_each_parameter(kind):
-    """A checkpoint without it is refused when the training resumes."""
-    model = build(kind)
-    model.output(model(SOURCE, LENGTHS, TARGET)).sum().backward()
-    assert not [name for name, parameter in model.named_parameters() if parameter.grad is None]
 
 
 def test_shapes_are_checked_at_run_time_in_tests():
