@@ -36,13 +36,11 @@ def output_loss(
     smoothing: float,
     scale: float = 1.0,
 ) -> BatchLoss:
-    r"""The softmax layer and its loss in one operation, a chunk of rows at a time.
+    """The loss of :func:`seq2seq.training.loss.batch_loss` over rows of readouts.
 
-    .. math:: (1 - \epsilon) (-\log p(y)) + \epsilon / V \sum_v -\log p(v)
-
-    (Szegedy et al. 2016), summed over rows, times ``scale``. The N x V logits, in a large
-    vocabulary the largest array of all, never exist as a whole: each chunk's gradient is taken
-    while its logits are at hand. Products use the autocast type; the softmax and all sums are
+    Softmax layer and loss are one operation, a chunk of rows at a time. The N x V logits, in a
+    large vocabulary the largest array of all, never exist as a whole: each chunk's gradient is
+    taken while its logits are at hand. Products use the autocast type; the softmax and all sums are
     float32 (or float64).
     """
     product = matmul_dtype(outputs.device, outputs.dtype)
