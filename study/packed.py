@@ -116,7 +116,7 @@ class Packed:
                 ]
             ),
             np.array(texts.capped or [False] * size),
-            [] if evaluation.given else texts.hypotheses,
+            [] if evaluation.external else texts.hypotheses,
         )
 
 

@@ -12,19 +12,36 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 
 from seq2seq.config import EvaluationConfig, flatten, nearest
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.lengths import KNOWN, ScoreRow, score_rows
+from seq2seq.evaluation.lengths import (
+    ALL,
+    ENDS,
+    LONG,
+    SHORT,
+    ScoreRow,
+    bleu_samples,
+    known_bits,
+    length_pools,
+    reference_losses,
+    score_rows,
+    with_intervals,
+)
 from seq2seq.evaluation.scores import bucket_members, signatures, source_words
 from seq2seq.evaluation.significance import (
+    FEW,
     DifferenceInDifferences,
+    Interval,
     PairedComparison,
+    Pool,
+    Samples,
     Trend,
     compare_paired,
     difference_in_differences,
+    half_length,
     trend,
 )
 from seq2seq.evaluation.translations import ReferenceScores
@@ -35,6 +52,18 @@ NOT_COMPARED = (
     "test_texts", "same_content", "data", "output", "evaluation",
 )  # fmt: skip
 """Config keys that name a run, or say how it is judged, rather than shape it."""
+
+
+@dataclass(frozen=True)
+class KnownBits:
+    """What a system knows of the source: its loss below that of one that sees nothing of it."""
+
+    short: Interval
+    """Bits per reference of a short source."""
+    long: Interval
+    """Bits per reference of a long source."""
+    half_length: Interval
+    """The source length at which bits per piece are half of those on the shortest sources."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +78,8 @@ class System:
     """The buckets of source length, then all sentences."""
     trend: Trend | None
     """From short sources to long ones; None where too few buckets have enough sentences."""
+    known_bits: KnownBits | None = None
+    """None where no system of the comparison, or more than one, sees nothing of the source."""
 
     @property
     def buckets(self) -> list[ScoreRow]:
@@ -140,30 +171,31 @@ def compare_systems(
     """
     for other in evaluations[1:]:
         _require_same_texts(evaluations[0], other)
-    evaluations = [replace(e, counts=e.counted_with(config)) for e in evaluations]
+    evaluations = [replace(e, counts=e.counts_for(config)) for e in evaluations]
     groups = group_by_system(evaluations)
     names, against = arrange(list(groups), baseline, baselines or {})
     words = source_words(evaluations[0].texts.sources)
-    members = bucket_members(words, config.length_buckets)
-    counts = {name: {seed: e.counts.bleu for seed, e in groups[name].items()} for name in names}
-    stacked = {name: np.stack(list(of_seed.values())) for name, of_seed in counts.items()}
+    pools = length_pools(words, config)
+    lengths = {
+        label: float(words[pool.members].mean())
+        for label, pool in pools.items()
+        if label not in (ALL, *ENDS) and pool.sentences >= FEW
+    }
+    samples = {name: bleu_samples(_stacked(groups[name]), pools) for name in names}
+    bits = _known_bits(groups, pools, lengths, config)
     systems = []
     for name in names:
         of_seeds = list(groups[name].values())
-        rows = score_rows([(e.texts, e.counts) for e in of_seeds], config)  # over all seeds
-        rows = [row for row in rows if row.words != KNOWN]  # which only evaluate shows
-        change = trend(stacked[name], members, config)
-        systems.append(System(name, list(groups[name]), of_seeds, rows, change))
-    gaps = []
-    for name in (name for name in names if name in against):
-        ours, theirs = stacked[name], stacked[against[name]]
-        paired = [
-            compare_paired(theirs[:, chosen], ours[:, chosen], config) if chosen.any() else None
-            for chosen in (*members.values(), np.ones(len(words), dtype=bool))
-        ]
-        difference = difference_in_differences(counts[against[name]], counts[name], words, config)
-        gaps.append(Gap(name, against[name], paired, difference))
-    by_models = [evaluation for evaluation in evaluations if not evaluation.given] or evaluations
+        rows = score_rows([(e.texts, e.counts) for e in of_seeds], pools)
+        rows = with_intervals(rows, samples[name], config.confidence)
+        change = trend(lengths, samples[name], config.confidence)
+        systems.append(System(name, list(groups[name]), of_seeds, rows, change, bits.get(name)))
+    gaps = [
+        _gap((name, against[name]), groups, samples, pools, config)
+        for name in names
+        if name in against
+    ]
+    by_models = [e for e in evaluations if not e.external] or evaluations
 
     def shared(key: str) -> Any:
         """The value that all of them record; None where they differ."""
@@ -181,6 +213,79 @@ def compare_systems(
         signatures=signatures(config.tokenize),
         settings=config,
     )
+
+
+def _stacked(group: Mapping[int | None, Evaluation]) -> Int[np.ndarray, "K N 10"]:
+    return np.stack([evaluation.counts.bleu for evaluation in group.values()])
+
+
+def _gap(
+    names: tuple[str, str],
+    groups: Mapping[str, Mapping[int | None, Evaluation]],
+    samples: Mapping[str, Mapping[str, Samples]],
+    pools: Mapping[str, Pool],
+    config: EvaluationConfig,
+) -> Gap:
+    """The first of ``names`` against the second; ``samples`` of BLEU are by system and pool."""
+    ours, theirs = (samples[name] for name in names)
+    gap = {label: ours[label] - theirs[label] for label in ours}
+    system, baseline = (_stacked(groups[name]) for name in names)
+    rows = [
+        compare_paired(gap[label], baseline[:, pool.members], system[:, pool.members], config)
+        if pool.sentences
+        else None
+        for label, pool in pools.items()
+        if label not in ENDS
+    ]
+    growth = None
+    if gap.keys() >= {*ENDS}:
+        counts = ({seed: e.counts.bleu for seed, e in groups[name].items()} for name in names)
+        system_counts, baseline_counts = counts
+        growth = difference_in_differences(
+            (pools[SHORT], pools[LONG]),
+            (gap[SHORT], gap[LONG]),
+            baseline_counts,
+            system_counts,
+            config.confidence,
+        )
+    return Gap(*names, rows, growth)
+
+
+def _known_bits(
+    groups: Mapping[str, Mapping[int | None, Evaluation]],
+    pools: Mapping[str, Pool],
+    lengths: Mapping[str, float],
+    config: EvaluationConfig,
+) -> dict[str, KnownBits]:
+    """Known bits by system, where one system sees nothing of the source and the pieces are equal.
+
+    ``pools`` include the short and the long sources, ``lengths`` are those of enough sentences.
+    """
+    losses, blind = {}, []
+    for name, group in groups.items():
+        scores = [evaluation.texts.reference_scores for evaluation in group.values()]
+        known = [reference_losses(of_seed) for of_seed in scores if of_seed is not None]
+        if len(known) == len(group) and np.isfinite(known).all():
+            losses[name] = np.stack(known)
+            settings = [flatten(e.record.config or {}) for e in group.values()]
+            if all(one.get("model.attention.kind") == "none" for one in settings):
+                blind.append(name)
+    if len(blind) != 1 or len(lengths) < 2 or not all(pools[end].sentences for end in ENDS):
+        return {}
+    without = losses.pop(blind[0])
+    pieces = without[0, :, 1]
+    found = {}
+    for name, of_seeds in losses.items():
+        if (of_seeds[..., 1] != pieces).any():
+            continue
+        bits = {label: known_bits(pools[label], of_seeds, without) for label in (*lengths, *ENDS)}
+        short, long = (
+            Interval.of(bits[end] * pieces[pools[end].members].mean(), config.confidence)
+            for end in ENDS
+        )
+        half = half_length(list(lengths.values()), [bits[label] for label in lengths])
+        found[name] = KnownBits(short, long, Interval.of(half, config.confidence))
+    return found
 
 
 def _require_same_texts(one: Evaluation, other: Evaluation) -> None:
@@ -204,7 +309,7 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, dict[int | N
         UserError: two evaluations are of one system and seed, or a system that was given has the
             name of another.
     """
-    ours = [evaluation.record for evaluation in evaluations if not evaluation.given]
+    ours = [evaluation.record for evaluation in evaluations if not evaluation.external]
     experiments = {record.experiment for record in ours}
     searches = {record.search for record in ours}
     members = {(e.record.system, _member_seeds(e)) for e in evaluations}
@@ -215,12 +320,12 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, dict[int | N
         name = record.system or evaluation.directory.resolve().name
         if len(experiments) > 1 and record.experiment:
             name = f"{record.experiment}/{name}"
-        if len(searches) > 1 and not evaluation.given and record.search:
+        if len(searches) > 1 and not evaluation.external and record.search:
             name = f"{name} ({record.search})"
         if seed is None and record.members and ambiguous[record.system] > 1:
             name = f"{name} (seeds {_member_seeds(evaluation)})"
         group = groups.setdefault(name, {})
-        clash = [e for s, e in group.items() if s == seed or e.given != evaluation.given]
+        clash = [e for s, e in group.items() if s == seed or e.external != evaluation.external]
         if clash:
             raise UserError(
                 f"{clash[0].directory} and {evaluation.directory} are both of system {name}"

@@ -15,6 +15,7 @@ scores.json
 import io
 import zipfile
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,16 @@ import numpy as np
 from seq2seq.config import EvaluationConfig, check, from_json
 from seq2seq.data.text import content_digest, read_lines
 from seq2seq.errors import UserError
-from seq2seq.evaluation.lengths import ALL, ScoreRow, score_rows
+from seq2seq.evaluation.lengths import (
+    ALL,
+    ScoreRow,
+    bleu_samples,
+    length_pools,
+    score_rows,
+    with_intervals,
+)
+from seq2seq.evaluation.scores import source_words
+from seq2seq.evaluation.significance import Pool
 from seq2seq.evaluation.translations import Counts, Translations
 from seq2seq.files import parse_object, write_json, write_whole
 from seq2seq.record import EvaluationRecord
@@ -45,26 +55,40 @@ class Evaluation:
     directory: Path
     texts: Translations
     counts: Counts
-    rows: list[ScoreRow]
-    """See :func:`score_rows`."""
     settings: EvaluationConfig
-    """Of ``rows``."""
     record: EvaluationRecord
     """How the hypotheses were made."""
 
     @property
-    def given(self) -> bool:
+    def external(self) -> bool:
         """Whether another program translated."""
         return self.record.search == GIVEN
+
+    @cached_property
+    def pools(self) -> dict[str, Pool]:
+        """See :func:`length_pools`."""
+        scored = self.texts.reference_scores
+        words = source_words(self.texts.sources)
+        return length_pools(words, self.settings, scored.known if scored else None)
+
+    @cached_property
+    def rows(self) -> list[ScoreRow]:
+        """The scores of each pool, without intervals."""
+        return score_rows([(self.texts, self.counts)], self.pools)
 
     @property
     def overall(self) -> ScoreRow:
         """The scores of all sentences."""
-        return next(row for row in self.rows if row.words == ALL)
+        return next(row for row in self.rows if row.label == ALL)
 
-    def counted_with(self, config: EvaluationConfig) -> Counts:
+    def rows_with_intervals(self) -> list[ScoreRow]:
+        """``rows``, and intervals of BLEU by the resamples of ``settings``."""
+        samples = bleu_samples(self.counts.bleu[None], self.pools)
+        return with_intervals(self.rows, samples, self.settings.confidence)
+
+    def counts_for(self, config: EvaluationConfig) -> Counts:
         """The stored counts, or new ones where ``config`` tokenises in another way."""
-        return self.counts if self.counts.serve(config) else Counts.of(self.texts, config)
+        return self.counts if self.counts.match(config) else Counts.of(self.texts, config)
 
 
 def write_evaluation(
@@ -79,7 +103,7 @@ def write_evaluation(
     Args:
         directory: made where it is missing; files of an earlier evaluation are replaced one by one.
         texts: the translated test set.
-        config: buckets and intervals.
+        config: buckets, tokenisation, and the resamples for intervals.
         record: how the hypotheses were made.
         counts: those of ``texts``, where they are known.
 
@@ -91,9 +115,9 @@ def write_evaluation(
         raise UserError(f"The test set of {directory} is empty; give at least one sentence.")
     if directory.is_symlink():  # by which a run of a stranger would choose the place
         raise UserError(f"{directory} is a link; delete it, or give output=ANOTHER_FOLDER.")
-    if counts is None or not counts.serve(config):
+    if counts is None or not counts.match(config):
         counts = Counts.of(texts, config)
-    rows = score_rows([(texts, counts)], config)
+    evaluation = Evaluation(directory, texts, counts, config, record)
     directory.mkdir(parents=True, exist_ok=True)
     sentences = asdict(texts)
     arrays = io.BytesIO()
@@ -107,14 +131,14 @@ def write_evaluation(
     write_json(directory / SENTENCES, sentences)
     content = {
         "format": FORMAT,
-        "rows": [asdict(row) for row in rows],
+        "rows": [asdict(row) for row in evaluation.rows],
         "settings": asdict(config),
         "signatures": counts.signatures,
         "record": record,
         "sha256": {name: content_digest(directory / name) for name in FILES},
     }
     write_json(directory / SCORES, content)
-    return Evaluation(directory, texts, counts, rows, config, record)
+    return evaluation
 
 
 def read_evaluation(directory: Path) -> Evaluation:
@@ -163,7 +187,6 @@ def _evaluation(directory: Path, content: dict[str, Any]) -> Evaluation:
         directory,
         texts,
         counts,
-        rows=check("rows", content["rows"], list[ScoreRow]),
         settings=from_json(EvaluationConfig, content["settings"]),
         record=check("record", content["record"], EvaluationRecord),
     )

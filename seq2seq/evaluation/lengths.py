@@ -1,12 +1,12 @@
-"""Scores by source length, as in Bahdanau, Cho & Bengio 2014, Figure 2, with intervals."""
+"""Scores by source length, as in Bahdanau, Cho & Bengio 2014, Figure 2, and their pools."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.scores import (
@@ -18,11 +18,12 @@ from seq2seq.evaluation.scores import (
     source_words,
     unpenalised_bleu,
 )
-from seq2seq.evaluation.significance import FEW, bleu_interval
+from seq2seq.evaluation.significance import FEW, LONG_WORDS, SHORT_WORDS, Interval, Pool, Samples
 from seq2seq.evaluation.translations import Counts, ReferenceScores, Translations
 
-ALL = "all"
-KNOWN = "no unknown words"
+ALL, KNOWN = "all", "no unknown words"
+ENDS = SHORT, LONG = "short", "long"
+"""Labels of pools that are no buckets; the ends overlap with these and have no row."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,13 @@ class ScoreRow:
     Of several seeds each score is the mean; all are None where there are no sentences.
     """
 
-    words: str
+    label: str
     """Source length: ``11-20`` or ``61+``; ``all``, or ``no unknown words``."""
     sentences: int
     bleu: float | None = None
     """Corpus BLEU over these sentences (their counts summed, never a mean of sentence scores)."""
     bleu_low: float | None = None
-    """Bootstrap interval over these sentences, the trained models held fixed."""
+    """Bootstrap interval; None where it was not asked for."""
     bleu_high: float | None = None
     by_seed: list[float] = field(default_factory=list)
     """BLEU of each seed."""
@@ -76,14 +77,39 @@ def lines_by_length(sources: Sequence[str], edges: Sequence[int], each: int) -> 
     return sorted(chosen)
 
 
-def score_rows(
-    seeds: Sequence[tuple[Translations, Counts]], config: EvaluationConfig
-) -> list[ScoreRow]:
-    """Score one system, of one or several seeds: each bucket of source length, then all sentences.
+def length_pools(
+    words: Int[np.ndarray, "N"], config: EvaluationConfig, known: Sequence[bool] | None = None
+) -> dict[str, Pool]:
+    """The buckets of source length by label, from short to long; ``ALL``; ``SHORT`` and ``LONG``.
 
-    A last row has the sentences without an unknown word (Bahdanau et al. 2014, Table 1), where the
-    models know which these are and not all are.
+    Args:
+        words: the length of each source.
+        config: edges of the buckets; number and seed of the resamples.
+        known: whether a sentence has no unknown word. A last pool ``KNOWN`` has these (Bahdanau et
+            al. 2014, Table 1) where not all are.
     """
+    members = bucket_members(words, config.length_buckets)
+    members |= {ALL: np.ones(len(words), dtype=bool)}
+    members |= {SHORT: words <= SHORT_WORDS, LONG: words > LONG_WORDS}
+    if known is not None and not all(known):
+        members[KNOWN] = np.array(known)
+    return {
+        label: Pool(chosen, 0 if label == ALL else number, config.bootstrap, config.seed)
+        for number, (label, chosen) in enumerate(members.items(), start=1)
+    }
+
+
+def bleu_samples(
+    counts: Int[np.ndarray, "K N 10"], pools: Mapping[str, Pool]
+) -> dict[str, Samples]:
+    """BLEU of a system of K seeds on each pool that has sentences."""
+    return {label: pool.estimate(counts, bleu) for label, pool in pools.items() if pool.sentences}
+
+
+def score_rows(
+    seeds: Sequence[tuple[Translations, Counts]], pools: Mapping[str, Pool]
+) -> list[ScoreRow]:
+    """Score one system, of one or several seeds, on each of these pools but the ``ENDS``."""
     texts, counts = zip(*seeds, strict=True)
     stacked = np.stack([of_seed.bleu for of_seed in counts])
 
@@ -96,14 +122,11 @@ def score_rows(
         if not len(chosen):
             return ScoreRow(label, 0)
         sums = stacked[:, chosen].sum(axis=1)
-        interval = bleu_interval(stacked[:, chosen], config)
         loss = mean(reference_loss(of_seed.reference_scores, chosen) for of_seed in texts)
         return ScoreRow(
-            words=label,
+            label=label,
             sentences=len(chosen),
-            bleu=interval.value,
-            bleu_low=interval.low,
-            bleu_high=interval.high,
+            bleu=float(bleu(sums).mean()),
             by_seed=bleu(sums).tolist(),
             chrf=fmean(chrf(of_seed.chrf[chosen].sum(axis=0)) for of_seed in counts),
             brevity_ratio=float(brevity_ratio(sums).mean()),
@@ -113,21 +136,48 @@ def score_rows(
             perplexity=None if loss is None else perplexity(loss),
         )
 
-    words = source_words(texts[0].sources)
-    rows = [row(*bucket) for bucket in bucket_members(words, config.length_buckets).items()]
-    rows.append(row(ALL, np.ones(len(words), dtype=bool)))
-    scored = texts[0].reference_scores
-    if scored is not None and scored.known is not None and not all(scored.known):
-        rows.append(row(KNOWN, np.array(scored.known)))
-    return rows
+    return [row(label, pool.members) for label, pool in pools.items() if label not in ENDS]
+
+
+def with_intervals(
+    rows: Sequence[ScoreRow], samples: Mapping[str, Samples], confidence: float
+) -> list[ScoreRow]:
+    """The rows with the intervals of these samples of BLEU."""
+    found = []
+    for row in rows:
+        if row.sentences:
+            interval = Interval.of(samples[row.label], confidence)
+            row = replace(row, bleu_low=interval.low, bleu_high=interval.high)
+        found.append(row)
+    return found
+
+
+def reference_losses(scores: ReferenceScores) -> Float[np.ndarray, "N 2"]:
+    """Loss in nats, and pieces, of each reference; 0 where nothing was scored, NaN if infinite."""
+    losses = [
+        (0.0 if not pieces else np.nan if log_probability is None else -log_probability, pieces)
+        for log_probability, pieces in zip(scores.log_probabilities, scores.pieces, strict=True)
+    ]
+    return np.array(losses, dtype=np.float64)
 
 
 def reference_loss(scores: ReferenceScores | None, chosen: Int[np.ndarray, "M"]) -> float | None:
     """Per piece, over sentences that have pieces; None where there are none, or one is infinite."""
     if scores is None:
         return None
-    scored = [i for i in chosen if scores.pieces[i]]
-    finite = [value for i in scored if (value := scores.log_probabilities[i]) is not None]
-    if not scored or len(finite) < len(scored):
-        return None
-    return -math.fsum(finite) / sum(scores.pieces[i] for i in scored)
+    losses, pieces = reference_losses(scores)[chosen].T
+    loss = math.fsum(losses)
+    return loss / pieces.sum() if pieces.any() and math.isfinite(loss) else None
+
+
+def known_bits(
+    pool: Pool, losses: Float[np.ndarray, "K N 2"], without: Float[np.ndarray, "L N 2"]
+) -> Samples:
+    """What a system knows of the source, in bits per reference piece.
+
+    That is its loss below the loss of a system that sees nothing of the source. Both are as
+    :func:`reference_losses` returns them, for each seed; without any piece the result is 0.
+    """
+    saved = (without[..., 0].mean(axis=0) - losses[..., 0]) / np.log(2)
+    columns = np.stack([saved, losses[..., 1]], axis=-1)
+    return pool.estimate(columns, lambda sums: sums[..., 0] / np.maximum(sums[..., 1], 1))

@@ -1,13 +1,11 @@
-"""Bootstrap intervals and paired tests of differences in corpus BLEU.
+"""The one source of intervals: a bootstrap over sentences and seeds, and paired tests of BLEU.
 
-All functions take the counts of :func:`seq2seq.evaluation.scores.bleu_counts`, stacked to
-[K N 10] for a system trained with K seeds. Its BLEU is the mean over seeds of corpus BLEU; a
-resample draws sentences, the same ones for each seed and each system. So intervals and p-values
-cover the variance of the test set with the trained models held fixed; the range over seeds is
-reported next to them.
+A statistic is a function of columns summed over the sentences of a pool, such as the counts of
+:func:`seq2seq.evaluation.scores.bleu_counts`. They are stacked to [K N C] for a system trained with
+K seeds, and its value is the mean over the seeds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,29 +18,75 @@ FEW = 100
 """A score of fewer sentences is marked: it varies too much to conclude from."""
 
 SHORT_WORDS = 20
-"""The difference in differences takes sources of at most so many words as short ..."""
+"""The difference in differences takes sources of at most this many words as short ..."""
 LONG_WORDS = 30
 """... and of more words than this as long. Fixed in advance, for any buckets."""
 
 TIE = 1e-9  # BLEU points: equal up to rounding
 
+Samples = Float[np.ndarray, "R"]
+"""A statistic: its value, then that of each resample. Differences of systems are paired."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Sentences of a test set that are scored together, with resamples of them.
+
+    A resample draws sentences, the same ones for each system, and also seeds where there are
+    several: with the trained models held fixed, an interval would be too narrow for a claim about
+    the next training.
+    """
+
+    members: Bool[np.ndarray, "N"]
+    number: int
+    """Pools of different numbers are resampled independently; that of number 0 as by sacreBLEU."""
+    resamples: int
+    seed: int
+
+    @property
+    def sentences(self) -> int:
+        """The number of its sentences."""
+        return int(self.members.sum())
+
+    def estimate(
+        self,
+        columns: Num[np.ndarray, "K N C"],
+        statistic: Callable[[Float[np.ndarray, "R K C"]], Float[np.ndarray, "R K"]],
+    ) -> Samples:
+        """The mean over seeds of a statistic of the summed columns, and its resamples."""
+        rows, size = _by_sentence(columns[:, self.members]), self.sentences
+        generator = np.random.default_rng([self.seed, self.number])
+        sums = [rows.sum(axis=0)]
+        for _ in range(self.resamples):
+            drawn = generator.integers(size, size=size)
+            sums.append(np.bincount(drawn, minlength=size) @ rows)
+        seeds = len(columns)
+        values = statistic(np.reshape(sums, (len(sums), seeds, -1)))
+        picked = np.random.default_rng([self.seed, 0, 1]).integers(seeds, size=values.shape)
+        picked[0] = range(seeds)
+        return np.asarray(np.take_along_axis(values, picked, axis=1).mean(axis=1))
+
+
+def _by_sentence(columns: Num[np.ndarray, "K N C"]) -> Float[np.ndarray, "N K*C"]:
+    """A row for each sentence; sums of rows are exact, as counts are whole numbers."""
+    return columns.swapaxes(0, 1).reshape(columns.shape[1], -1).astype(np.float64)
+
 
 @dataclass(frozen=True)
 class Interval:
-    """A BLEU, or a difference in it, with its bootstrap interval."""
+    """A score, or a difference of scores, with its bootstrap interval."""
 
     value: float
     low: float
     high: float
 
     @classmethod
-    def of(
-        cls, value: float, samples: Float[np.ndarray, "R"], config: EvaluationConfig
-    ) -> "Interval":
-        """The central interval that holds the share ``config.confidence`` of the samples."""
-        tail = (1 - config.confidence) / 2
-        low, high = np.quantile(samples, [tail, 1 - tail])
-        return cls(value, float(low), float(high))
+    def of(cls, samples: Samples, confidence: float = 0.95) -> "Interval":
+        """The percentiles of the resamples between which the share ``confidence`` of them lies."""
+        tail = (1 - confidence) / 2
+        # Of samples and not between them: a half-length may be infinite.
+        low, high = np.quantile(samples[1:], [tail, 1 - tail], method="nearest")
+        return cls(float(samples[0]), float(low), float(high))
 
 
 @dataclass(frozen=True)
@@ -52,7 +96,7 @@ class PairedComparison:
     gap: Interval
     """BLEU of the system minus BLEU of the baseline."""
     p_bootstrap: float
-    """Paired bootstrap (Koehn 2004), as sacreBLEU computes it."""
+    """Paired bootstrap (Koehn 2004), for single seeds as sacreBLEU computes it."""
     p_randomization: float
     """Two-sided paired approximate randomisation (Riezler & Maxwell 2005)."""
 
@@ -78,73 +122,38 @@ class Trend:
     """How BLEU changes from the first bucket of enough sentences to the last one."""
 
     first: str
-    """Words of the bucket."""
+    """Label of the bucket."""
     last: str
     change: Interval
     """BLEU of the last minus BLEU of the first."""
-    half: str | None
-    """The first bucket in which BLEU is less than half of that in the first; None if in none."""
-    half_from: str | None
-    half_to: str | None
-    """The interval of ``half``; None for beyond the last bucket."""
-
-
-def mean_bleu(counts: Num[np.ndarray, "K N 10"]) -> float:
-    """Corpus BLEU over all N sentences, averaged over the K seeds."""
-    return float(bleu(counts.sum(axis=1)).mean())
-
-
-def bootstrap_bleu(
-    counts: Num[np.ndarray, "K N 10"], config: EvaluationConfig, seed: int | list[int]
-) -> Float[np.ndarray, "R"]:
-    """The mean BLEU over the K seeds of N sentences drawn with replacement, R times."""
-    generator = np.random.default_rng(seed)
-    sentences, rows = counts.shape[1], _by_sentence(counts)
-    sums = []
-    for _ in range(config.bootstrap):
-        drawn = generator.integers(sentences, size=sentences)
-        sums.append(np.bincount(drawn, minlength=sentences) @ rows)
-    return bleu(np.reshape(sums, (config.bootstrap, *counts[:, 0].shape))).mean(axis=-1)
-
-
-def _by_sentence(counts: Num[np.ndarray, "K N 10"]) -> Float[np.ndarray, "N K*10"]:
-    """A row for each sentence; sums of rows are exact, as counts are whole numbers."""
-    return counts.swapaxes(0, 1).reshape(counts.shape[1], -1).astype(np.float64)
-
-
-def bleu_interval(counts: Num[np.ndarray, "K N 10"], config: EvaluationConfig) -> Interval:
-    """The mean BLEU over seeds, with its bootstrap interval."""
-    return Interval.of(mean_bleu(counts), bootstrap_bleu(counts, config, config.seed), config)
+    half_length: Interval
+    """See :func:`half_length`."""
 
 
 def compare_paired(
-    baseline: Int[np.ndarray, "K N 10"], system: Int[np.ndarray, "L N 10"], config: EvaluationConfig
+    gap: Samples,
+    baseline: Int[np.ndarray, "K N 10"],
+    system: Int[np.ndarray, "L N 10"],
+    config: EvaluationConfig,
 ) -> PairedComparison:
     """The gap between two systems with its interval and two p-values.
 
-    The p-values are those of ``sacrebleu.significance.PairedTest`` for the same seed and number of
-    trials, except that a trial as far apart as the systems themselves counts against them: the
-    same system twice has p = 1 here.
+    For one seed each, the p-values are those of ``sacrebleu.significance.PairedTest`` for the same
+    seed and number of trials, except that a trial as far apart as the systems themselves counts
+    against them: the same system twice has p = 1 here.
+
+    Args:
+        gap: BLEU of the system minus BLEU of the baseline.
+        baseline: the counts of these sentences, as are those of ``system``.
+        system: of the system.
+        config: resamples and confidence.
     """
-    gap, samples = _gap(baseline, system, config.seed, config)
-    spread = np.abs(samples) - np.abs(samples).mean()
+    spread = np.abs(gap[1:]) - np.abs(gap[1:]).mean()
     return PairedComparison(
-        gap=Interval.of(gap, samples, config),
-        p_bootstrap=p_value(spread, abs(gap)),
+        gap=Interval.of(gap, config.confidence),
+        p_bootstrap=p_value(spread, abs(gap[0])),
         p_randomization=randomization_test(baseline, system, config),
     )
-
-
-def _gap(
-    baseline: Int[np.ndarray, "K N 10"],
-    system: Int[np.ndarray, "L N 10"],
-    seed: int | list[int],
-    config: EvaluationConfig,
-) -> tuple[float, Float[np.ndarray, "R"]]:
-    """The gap in BLEU, and that of each resample of the sentences."""
-    # The same seed draws the same sentences for both: that is the pairing.
-    ours, theirs = (bootstrap_bleu(counts, config, seed) for counts in (system, baseline))
-    return mean_bleu(system) - mean_bleu(baseline), ours - theirs
 
 
 def randomization_test(
@@ -179,74 +188,71 @@ def p_value(trials: Float[np.ndarray, "R"], observed: float) -> float:
 
 
 def difference_in_differences(
-    baseline: dict[int | None, Int[np.ndarray, "N 10"]],
-    system: dict[int | None, Int[np.ndarray, "N 10"]],
-    words: Int[np.ndarray, "N"],
-    config: EvaluationConfig,
-) -> DifferenceInDifferences | None:
-    """By how much the gain of a system grows with source length; None without short or long ones.
+    ends: tuple[Pool, Pool],
+    gaps: tuple[Samples, Samples],
+    baseline: Mapping[int | None, Int[np.ndarray, "N 10"]],
+    system: Mapping[int | None, Int[np.ndarray, "N 10"]],
+    confidence: float,
+) -> DifferenceInDifferences:
+    """By how much the gain of a system grows with source length.
 
-    Counts are by seed; ``words`` is the source length of each sentence.
+    Args:
+        ends: the short sources, the long ones.
+        gaps: BLEU of the system minus BLEU of the baseline on each of the two.
+        baseline: seed -> counts of all sentences.
+        system: the same of the system.
+        confidence: coverage of the intervals.
     """
-    pools = words > LONG_WORDS, words <= SHORT_WORDS
-    if not all(members.any() for members in pools):
-        return None
-    ours, theirs = np.stack(list(system.values())), np.stack(list(baseline.values()))
-    # A stream of random numbers for each pool: the pools must not move together.
-    (long, long_samples), (short, short_samples) = (
-        _gap(theirs[:, members], ours[:, members], [config.seed, part], config)
-        for part, members in enumerate(pools)
-    )
-
-    def growth(seed: int | None) -> float:
-        gaps = [
-            mean_bleu(system[seed][None, members]) - mean_bleu(baseline[seed][None, members])
-            for members in pools
+    (short, long), by_seed = gaps, {}
+    for seed in (seed for seed in system if seed in baseline):
+        sums = [
+            [counts[seed][pool.members].sum(axis=0) for counts in (baseline, system)]
+            for pool in ends
         ]
-        return gaps[0] - gaps[1]
-
+        before, after = np.diff(bleu(np.array(sums)))[:, 0]
+        by_seed[str(seed)] = float(after - before)
     return DifferenceInDifferences(
-        difference=Interval.of(long - short, long_samples - short_samples, config),
-        long=Interval.of(long, long_samples, config),
-        short=Interval.of(short, short_samples, config),
-        long_sentences=int(pools[0].sum()),
-        short_sentences=int(pools[1].sum()),
-        by_seed={str(seed): growth(seed) for seed in system if seed in baseline},
+        difference=Interval.of(long - short, confidence),
+        long=Interval.of(long, confidence),
+        short=Interval.of(short, confidence),
+        long_sentences=ends[1].sentences,
+        short_sentences=ends[0].sentences,
+        by_seed=by_seed,
     )
 
 
 def trend(
-    counts: Int[np.ndarray, "K N 10"],
-    members: Mapping[str, Bool[np.ndarray, "N"]],
-    config: EvaluationConfig,
+    lengths: Mapping[str, float], scores: Mapping[str, Samples], confidence: float
 ) -> Trend | None:
-    """The trend over the buckets of at least ``FEW`` sentences; None without two of them.
+    """The trend of BLEU over buckets; None for fewer than two of them.
 
-    Buckets hold different sentences, so each is resampled with random numbers of its own.
-    ``members`` says which sentences are in which bucket, from short to long.
+    Args:
+        lengths: mean source length of each bucket, from short to long.
+        scores: BLEU of each, and perhaps of others.
+        confidence: coverage of the intervals.
     """
-    enough = {words: chosen for words, chosen in members.items() if chosen.sum() >= FEW}
-    if len(enough) < 2:
+    if len(lengths) < 2:
         return None
-    names, pools = list(enough), [counts[:, chosen] for chosen in enough.values()]
-    values = np.array([[mean_bleu(pool)] for pool in pools])
-    samples = np.array(
-        [bootstrap_bleu(pool, config, [config.seed, n]) for n, pool in enumerate(pools)]
-    )
-    tail = (1 - config.confidence) / 2
-    ends = np.quantile(_half(samples), [tail, 1 - tail], method="inverted_cdf")
-    words: list[str | None] = [*names, None]
-    return Trend(
-        first=names[0],
-        last=names[-1],
-        change=Interval.of(float(values[-1, 0] - values[0, 0]), samples[-1] - samples[0], config),
-        half=words[int(_half(values)[0])],
-        half_from=words[int(ends[0])],
-        half_to=words[int(ends[1])],
-    )
+    first, *_, last = lengths
+    half = half_length(list(lengths.values()), [scores[label] for label in lengths])
+    change = scores[last] - scores[first]
+    return Trend(first, last, Interval.of(change, confidence), Interval.of(half, confidence))
 
 
-def _half(bleus: Float[np.ndarray, "buckets R"]) -> Int[np.ndarray, "R"]:
-    """Index of the first bucket below half of bucket 0; the number of buckets if none is."""
-    below = bleus < bleus[0] / 2
-    return np.where(below.any(axis=0), below.argmax(axis=0), len(bleus))
+def half_length(lengths: Sequence[float], scores: Sequence[Samples]) -> Samples:
+    """The source length, in words, at which a score is half of that on the shortest sources.
+
+    ``lengths`` are the mean lengths of buckets, from short to long. Between two of them the score
+    lies on a straight line; beyond the last bucket the half-length is infinite. It is 0 where the
+    first score is.
+    """
+    found = np.full(len(scores[0]), np.inf)
+    for sample, values in enumerate(np.transpose(scores)):
+        half = values[0] / 2
+        below = np.flatnonzero(values < half)
+        if values[0] <= 0:
+            found[sample] = 0
+        elif len(below):
+            ends = [below[0], below[0] - 1]
+            found[sample] = np.interp(half, values[ends], np.take(lengths, ends))
+    return found

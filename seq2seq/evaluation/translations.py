@@ -98,6 +98,6 @@ class Counts:
             bleu_counts(*pair, config.tokenize), chrf_counts(*pair), signatures(config.tokenize)
         )
 
-    def serve(self, config: EvaluationConfig) -> bool:
+    def match(self, config: EvaluationConfig) -> bool:
         """Whether they are counted as ``config`` asks for, by this version of sacreBLEU."""
         return signatures(config.tokenize).items() <= self.signatures.items()

@@ -1,6 +1,7 @@
 """The stage ``compare``: evaluation folders in; table, figures, page and numbers out."""
 
 import logging
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -31,6 +32,7 @@ from seq2seq.report.tables import (
     detail_tables,
     gap_tables,
     growth_table,
+    half_length_table,
     heading,
     notes,
 )
@@ -77,6 +79,7 @@ def compare(config: CompareConfig) -> Comparison:
         bleu_table(comparison),
         *([growth_table(comparison)] if comparison.gaps else []),
         *gap_tables(comparison),
+        *half_length_table(comparison),
         *detail_tables(comparison),
         *alignment_tables(comparison),
         *([training_table(runs)] if runs else []),
@@ -171,7 +174,8 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
                 "seeds": system.seeds,
                 "evaluations": [str(evaluation.directory) for evaluation in system.evaluations],
                 "rows": [asdict(row) for row in system.rows],
-                "trend": system.trend and asdict(system.trend),
+                "trend": system.trend and _finite(asdict(system.trend)),
+                "known_bits": system.known_bits and _finite(asdict(system.known_bits)),
             }
             for system in comparison.systems
         ],
@@ -179,6 +183,14 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
         "config_differences": comparison.config_differences,
         "signatures": comparison.signatures,
         "settings": asdict(comparison.settings),
+    }
+
+
+def _finite(numbers: dict[str, Any]) -> dict[str, Any]:
+    """With None for a half-length beyond the longest bucket, as JSON has no infinity."""
+    return {
+        key: _finite(value) if isinstance(value, dict) else None if value == math.inf else value
+        for key, value in numbers.items()
     }
 
 

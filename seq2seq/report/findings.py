@@ -1,5 +1,7 @@
 """What a comparison says, in plain words; each sentence can also say that there is no effect."""
 
+import math
+
 from seq2seq.evaluation.comparison import Comparison, Gap, System
 from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, Interval, Trend
@@ -116,7 +118,7 @@ def curve_in_words(system: System, confidence: float) -> str:
     trend = system.trend
     if trend is None:
         return f"{system.name}: no curve by length, as fewer than two lengths have {FEW} sentences."
-    rows = {row.words: row for row in system.rows}
+    rows = {row.label: row for row in system.rows}
     start, end = _score(rows[trend.first]), _score(rows[trend.last])
     change = with_interval(trend.change)
     if trend.change.low <= 0 <= trend.change.high:
@@ -127,12 +129,13 @@ def curve_in_words(system: System, confidence: float) -> str:
 
 
 def _score(row: ScoreRow) -> str:
-    return f"{row.bleu:.1f} at {row.words} words"
+    return f"{row.bleu:.1f} at {row.label} words"
 
 
 def _half(trend: Trend, confidence: float) -> str:
-    """Where BLEU is first less than half of what it was; nothing where it never is."""
-    if trend.half is None:
+    """Where BLEU is half of what it was; nothing where it never is."""
+    half = trend.half_length
+    if math.isinf(half.value):
         return ""
-    ends = " to ".join(words or "never" for words in (trend.half_from, trend.half_to))
-    return f"; below half from {trend.half} words on ({percent(confidence)} interval {ends})"
+    ends = " to ".join("never" if math.isinf(n) else f"{n:.0f}" for n in (half.low, half.high))
+    return f"; half is left at {half.value:.0f} words ({percent(confidence)} interval {ends})"

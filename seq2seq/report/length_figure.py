@@ -38,7 +38,7 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
     phone: without n. ``bare`` is for a page that has the title above it: without one.
     """
     settings, buckets = comparison.settings, comparison.systems[0].buckets
-    notes = [f"Bands: {percent(settings.confidence)} bootstrap intervals over sentences."]
+    notes = [f"Bands: {percent(settings.confidence)} bootstrap intervals."]
     if not bare and any(gap.difference_in_differences for gap in comparison.gaps):
         notes.append(f"Long: above {LONG_WORDS} words; short: up to {SHORT_WORDS}.")
     if any(len(system.seeds) > 1 for system in comparison.systems):
@@ -98,7 +98,7 @@ def _draw_copying(axes: Axes, comparison: Comparison) -> float:
 def label_lengths(axes: Axes, rows: Sequence[ScoreRow], count: bool = False) -> None:
     """Write the source lengths of ``rows`` below the axes, faint where sentences are few."""
     counts = [f"\nn = {row.sentences:,}" if count else "" for row in rows]
-    words = [row.words.replace("-", "–") for row in rows]
+    words = [row.label.replace("-", "–") for row in rows]
     labels = [label + number for label, number in zip(words, counts, strict=True)]
     axes.set_xticks(range(len(rows)), labels)
     for label, row in zip(axes.get_xticklabels(), rows, strict=True):

@@ -15,7 +15,7 @@ from seq2seq.evaluation.translations import AttentionMap
 from seq2seq.report.findings import conclusion, headline
 from seq2seq.report.length_figure import length_figure
 from seq2seq.report.sentences import Example, longest_bucket, runs_of_words
-from seq2seq.report.tables import Table, heading, interval_text, with_interval
+from seq2seq.report.tables import Table, heading, score_text, with_interval
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MAP_WORDS = 20
@@ -38,7 +38,7 @@ def render_page(
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
-    functions = (conclusion, heading, headline, interval_text, runs_of_words, with_interval)
+    functions = (conclusion, heading, headline, score_text, runs_of_words, with_interval)
     environment.globals |= {function.__name__: function for function in functions}
     configs = [system.first.record.config for system in comparison.systems]
     html = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
@@ -51,7 +51,7 @@ def render_page(
         gaps={gap.system: gap for gap in comparison.gaps},
         notes=notes,
         numbers=three_numbers(comparison),
-        opening=longest_bucket(comparison).words,
+        opening=longest_bucket(comparison).label,
         pair=_pair(comparison),
         sentences=sentences,
         tables=tables,
@@ -97,8 +97,8 @@ def three_numbers(comparison: Comparison) -> list[tuple[str, str, int | None]]:
 
     def score(system: System, place: int) -> tuple[str, str, int]:
         row = system.rows[place]
-        words = "all sentences" if row is system.overall else f"{row.words} words"
-        return f"{system.name}, {words}", interval_text(row), systems.index(system)
+        words = "all sentences" if row is system.overall else f"{row.label} words"
+        return f"{system.name}, {words}", score_text(row), systems.index(system)
 
     def best(place: int) -> tuple[str, str, int]:
         return score(max(systems, key=lambda system: system.rows[place].bleu or 0.0), place)

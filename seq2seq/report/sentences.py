@@ -79,9 +79,9 @@ def examples(comparison: Comparison) -> list[Example]:
                 (s.name, shortened(s.first.texts.hypotheses[line]), float(scores[s.name][line]))
                 for s in comparison.systems
             ]
-            rule = f"{reasons[line]}, of {row.sentences:,} sentences of {row.words} words"
+            rule = f"{reasons[line]}, of {row.sentences:,} sentences of {row.label} words"
             texts_of = shortened(texts.sources[line]), shortened(texts.references[line])
-            place = line + 1, row.words, int(words[line])
+            place = line + 1, row.label, int(words[line])
             chosen.append(Example(*place, rule, line == median, *texts_of, hypotheses))
     return chosen
 

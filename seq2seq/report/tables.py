@@ -7,7 +7,7 @@ from pathlib import Path
 
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.lengths import FEW, ScoreRow
+from seq2seq.evaluation.lengths import ALL, FEW, ScoreRow
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, TIE, Interval, PairedComparison
 
 DAGGER = "†"
@@ -69,11 +69,11 @@ def heading(comparison: Comparison) -> str:
 
 def evaluation_table(evaluation: Evaluation) -> Table:
     """One evaluation by source length; columns of unknown values are left out."""
-    rows, settings = [row for row in evaluation.rows if row.sentences], evaluation.settings
+    rows = [row for row in evaluation.rows_with_intervals() if row.sentences]
     columns = {
         "source words": [row_label(row) for row in rows],
         "n": [f"{row.sentences:,}" for row in rows],
-        "BLEU": [interval_text(row) for row in rows],
+        "BLEU": [score_text(row) for row in rows],
     }
     names = {"chrf": "chrF", "brevity_ratio": "brevity", "capped": "hit the cap"}
     digits = {"chrf": 1, "brevity_ratio": 2, "capped": 0, "loss": 3, "perplexity": 2}
@@ -81,7 +81,8 @@ def evaluation_table(evaluation: Evaluation) -> Table:
         values = [getattr(row, field) for row in rows]
         if any(value is not None for value in values):
             columns[names.get(field, field)] = [or_dash(value, places) for value in values]
-    caption = f"{evaluation.directory}, {percent(settings.confidence)} bootstrap intervals"
+    share = percent(evaluation.settings.confidence)
+    caption = f"{evaluation.directory}, {share} bootstrap intervals"
     return Table(caption, list(columns), [list(row) for row in zip(*columns.values(), strict=True)])
 
 
@@ -95,9 +96,10 @@ def unknown_words_table(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> Table
     rows = []
     for search, without_unknown in pairs:
         row = [f"{search.record.test_set}, {search.record.search}"]
+        scores = {score.label: score for score in search.rows_with_intervals()}
         # The last row is that of known words, or of all where each word is known.
-        for shown in (search.overall, without_unknown.rows[-1]):
-            row += [f"{shown.sentences:,}", interval_text(shown)]
+        for shown in (scores[ALL], without_unknown.rows_with_intervals()[-1]):
+            row += [f"{shown.sentences:,}", score_text(shown)]
         rows.append(row)
     caption = "BLEU of all sentences; and, searched without <unk>, of those without unknown words"
     return Table(caption, ["test set, search", "n", "All", "n known", "No UNK"], rows)
@@ -112,7 +114,7 @@ def bleu_table(comparison: Comparison) -> Table:
     rows = []
     for index, row in _rows(comparison):
         cells = [row_label(row), f"{row.sentences:,}"]
-        cells += [interval_text(system.rows[index]) for system in comparison.systems]
+        cells += [score_text(system.rows[index]) for system in comparison.systems]
         for gap in gaps:
             cells += gap_cells(gap.rows[index], comparison.settings.bootstrap)
         rows.append(cells)
@@ -189,6 +191,23 @@ def detail_tables(comparison: Comparison) -> list[Table]:
     return tables
 
 
+def half_length_table(comparison: Comparison) -> list[Table]:
+    """Half-lengths and known bits of each system; no table where none is known."""
+    systems = [system for system in comparison.systems if system.trend]
+    if not systems:
+        return []
+    header = ["system", "half-length in words, BLEU"]
+    rows = [[s.name, interval_text(s.trend.half_length)] for s in systems if s.trend]
+    if any(system.known_bits for system in systems):
+        header += [f"known bits, up to {SHORT_WORDS} words", f"above {LONG_WORDS}"]
+        header += ["half-length, bits per piece"]
+        for row, system in zip(rows, systems, strict=True):
+            bits = system.known_bits
+            found = [bits.short, bits.long, bits.half_length] if bits else []
+            row += [*map(interval_text, found)] or ["–"] * 3
+    return [Table("How far does it reach?", header, rows)]
+
+
 def gap_cells(paired: PairedComparison | None, trials: int) -> list[str]:
     """A gap with its interval, and the p-values of both tests."""
     if paired is None:
@@ -202,14 +221,14 @@ def gap_cells(paired: PairedComparison | None, trials: int) -> list[str]:
 
 def row_label(row: ScoreRow) -> str:
     """The words of a row; marked where its sentences are few."""
-    return f"{row.words} {DAGGER}" if row.few else row.words
+    return f"{row.label} {DAGGER}" if row.few else row.label
 
 
-def interval_text(row: ScoreRow) -> str:
+def score_text(row: ScoreRow) -> str:
     """BLEU with its interval, and with the range over seeds where there are several."""
-    if row.bleu is None:
-        return "–"
-    text = f"{row.bleu:.1f} [{row.bleu_low:.1f}, {row.bleu_high:.1f}]"
+    if row.bleu is None or row.bleu_low is None or row.bleu_high is None:
+        return or_dash(row.bleu, 1)
+    text = interval_text(Interval(row.bleu, row.bleu_low, row.bleu_high))
     if len(row.by_seed) > 1:
         text += f" ({min(row.by_seed):.1f} to {max(row.by_seed):.1f})"
     return text
@@ -220,8 +239,8 @@ def notes(comparison: Comparison) -> list[str]:
     settings = comparison.settings
     remarks = [
         f"Rows: source length in words between spaces. Brackets: {percent(settings.confidence)} "
-        f"bootstrap intervals over sentences ({settings.bootstrap:,} resamples), the trained "
-        "models held fixed."
+        f"bootstrap intervals over sentences, and over seeds where there are several "
+        f"({settings.bootstrap:,} resamples)."
     ]
     if any(len(system.seeds) > 1 for system in comparison.systems):
         remarks.append("Scores are means over seeds; parentheses: lowest and highest seed.")
@@ -234,9 +253,16 @@ def notes(comparison: Comparison) -> list[str]:
         pairs = ", ".join(f"{system} minus {baseline}" for system, baseline in measured.items())
         remarks.append(
             f"Gaps: {pairs}, with paired bootstrap intervals. p: paired bootstrap (too small where "
-            "sentences are few), and two-sided paired approximate randomisation, the one to read; "
-            "not corrected for the number of rows. Difference in differences, fixed in advance: "
+            "sentences are few), and two-sided paired approximate randomisation, the one to read, "
+            "with the trained models held fixed; not corrected for the number of rows. Difference "
+            "in differences, fixed in advance: "
             f"gap above {LONG_WORDS} source words minus gap up to {SHORT_WORDS}."
+        )
+    if any(system.trend for system in comparison.systems):
+        remarks.append(
+            "Half-length: source words at which a score is half of that on the shortest sources; "
+            "∞: beyond the longest ones. Known bits: loss of a system that sees nothing of the "
+            "source minus that of this one, per reference."
         )
     growths = [gap.difference_in_differences for gap in comparison.gaps]
     few = any(g and min(g.short_sentences, g.long_sentences) < FEW for g in growths)
@@ -265,16 +291,24 @@ def percent(share: float) -> str:
     return f"{100 * share:g}%"
 
 
-def signed(value: float) -> str:
-    """A difference in BLEU: ``+1.2``. One that is not 0, but would read so, has more digits."""
+def signed(value: float, digits: int = 1) -> str:
+    """A difference: ``+1.2``. One that is not 0, but would read so, has more digits."""
     if abs(value) < TIE:
-        return "+0.0"
-    return f"{value:+.1f}" if abs(value) >= 0.05 else f"{value:+.1g}"
+        return f"+{0:.{digits}f}"
+    return f"{value:+.{digits}f}" if abs(value) >= 0.5 * 10**-digits else f"{value:+.1g}"
 
 
-def with_interval(interval: Interval) -> str:
-    """A difference in BLEU: ``+0.4 [-0.3, +1.2]``."""
-    return f"{signed(interval.value)} [{signed(interval.low)}, {signed(interval.high)}]"
+def with_interval(interval: Interval, digits: int = 1) -> str:
+    """A difference: ``+0.4 [-0.3, +1.2]``."""
+    value, low, high = (signed(v, digits) for v in (interval.value, interval.low, interval.high))
+    return f"{value} [{low}, {high}]"
+
+
+def interval_text(interval: Interval, digits: int = 1) -> str:
+    """A score: ``27.1 [26.2, 28.0]``; infinity is a length beyond all that were tested."""
+    numbers = (interval.value, interval.low, interval.high)
+    value, low, high = ("∞" if math.isinf(v) else f"{v:.{digits}f}" for v in numbers)
+    return f"{value} [{low}, {high}]"
 
 
 def p_text(p: float, trials: int) -> str:

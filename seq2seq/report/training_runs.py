@@ -146,7 +146,7 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
         )
     if caveat := losses_caveat(comparison):
         lines.append(caveat)
-    given = [e.record.system for e in comparison.evaluations if e.given]
+    given = [e.record.system for e in comparison.evaluations if e.external]
     if given:
         lines.append(f"Translations that were given: {', '.join(given)}.")
     trained = [run.record for run in runs if run.record.command]
@@ -163,7 +163,7 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
 
 def losses_caveat(comparison: Comparison) -> str:
     """That losses do not compare, where systems read other text or other pieces; else nothing."""
-    trainings = [e.record.training for e in comparison.evaluations if not e.given]
+    trainings = [e.record.training for e in comparison.evaluations if not e.external]
     texts = [training and training.data_sha256 for training in trainings]
     settings = [k for k in comparison.config_differences if k.startswith(READING)]
     if not settings and all(text == texts[0] for text in texts):

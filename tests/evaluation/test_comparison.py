@@ -49,12 +49,12 @@ def test_rows_are_those_of_the_evaluations_and_gaps_their_differences(evaluation
         else:
             assert paired is None
     assert gap.difference_in_differences.difference.low > 0
-    assert [row.words for row in baseline.buckets] == ["1-10", "11-20", "21-30", "31-40"]
+    assert [row.label for row in baseline.buckets] == ["1-10", "11-20", "21-30", "31-40"]
     lengths = np.repeat(list(LENGTHS), list(LENGTHS.values()))
     for members, length in zip(comparison.members, (5, 15, 25, 40), strict=True):
         np.testing.assert_array_equal(members, lengths == length)
     alone = compare_systems(evaluations[:1], None, SETTINGS)
-    assert alone.systems[0].rows == evaluations[0].rows
+    assert alone.systems[0].rows == evaluations[0].rows_with_intervals()
     assert alone.gaps == []
 
 

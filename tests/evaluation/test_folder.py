@@ -38,7 +38,7 @@ def test_an_evaluation_survives_the_disk(tmp_path):
     assert read.texts == TEXTS
     assert (read.rows, read.settings, read.record) == (written.rows, SETTINGS, written.record)
     assert same(read.counts, written.counts)
-    assert read.counted_with(SETTINGS) is read.counts
+    assert read.counts_for(SETTINGS) is read.counts
     assert (folder / "hypotheses.txt").read_bytes() == b"eins zwo\n\n\n"
     scores = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
     assert "tok:13a" in scores["signatures"]["BLEU"]
@@ -48,11 +48,11 @@ def test_an_evaluation_survives_the_disk(tmp_path):
 def test_counts_are_made_again_for_another_tokenisation_or_sacrebleu(tmp_path):
     evaluation = evaluated(tmp_path, translated({4: 5, 15: 5}, lambda n: 0.9), "one")
     settings = replace(SETTINGS, tokenize="char")
-    counts = evaluation.counted_with(settings)
+    counts = evaluation.counts_for(settings)
     assert same(counts, Counts.of(evaluation.texts, settings))
     assert not same(counts, evaluation.counts)
     old = replace(evaluation.counts, signatures={"BLEU": "version:0", "chrF": "version:0"})
-    assert same(replace(evaluation, counts=old).counted_with(SETTINGS), evaluation.counts)
+    assert same(replace(evaluation, counts=old).counts_for(SETTINGS), evaluation.counts)
 
 
 def test_writing_again_replaces_the_evaluation_and_nothing_else(tmp_path, monkeypatch):

@@ -7,7 +7,14 @@ import sacrebleu
 from helpers.synthetic_translations import translated
 
 from seq2seq.config import EvaluationConfig
-from seq2seq.evaluation.lengths import ScoreRow, lines_by_length, score_rows
+from seq2seq.evaluation.lengths import (
+    ScoreRow,
+    bleu_samples,
+    length_pools,
+    lines_by_length,
+    score_rows,
+    with_intervals,
+)
 from seq2seq.evaluation.scores import bucket_members, source_words
 from seq2seq.evaluation.translations import Counts, ReferenceScores, Translations
 
@@ -17,9 +24,13 @@ SETTINGS = EvaluationConfig(bootstrap=200)
 def scored(
     texts: Translations, config: EvaluationConfig = SETTINGS, *more: Translations
 ) -> dict[str, ScoreRow]:
-    """The rows by their words; of several texts those of as many seeds."""
+    """The rows by their labels; of several texts those of as many seeds."""
     seeds = [(one, Counts.of(one, config)) for one in (texts, *more)]
-    return {row.words: row for row in score_rows(seeds, config)}
+    scores = texts.reference_scores
+    pools = length_pools(source_words(texts.sources), config, scores.known if scores else None)
+    samples = bleu_samples(np.stack([counts.bleu for _, counts in seeds]), pools)
+    rows = with_intervals(score_rows(seeds, pools), samples, config.confidence)
+    return {row.label: row for row in rows}
 
 
 def test_each_sentence_falls_in_exactly_one_bucket_by_its_words():

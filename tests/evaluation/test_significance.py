@@ -7,13 +7,15 @@ from helpers.synthetic_translations import translated
 from sacrebleu.significance import PairedTest
 
 from seq2seq.config import EvaluationConfig
-from seq2seq.evaluation.scores import bleu, bleu_counts, bucket_members, source_words
+from seq2seq.evaluation.lengths import ENDS, bleu_samples, length_pools
+from seq2seq.evaluation.scores import bleu, bleu_counts, source_words
 from seq2seq.evaluation.significance import (
     Interval,
     PairedComparison,
-    bleu_interval,
+    Pool,
     compare_paired,
     difference_in_differences,
+    half_length,
     trend,
 )
 from seq2seq.evaluation.translations import Translations
@@ -27,6 +29,25 @@ def counts_of(*systems: Translations) -> np.ndarray:
     return np.stack([bleu_counts(texts.hypotheses, texts.references) for texts in systems])
 
 
+def bleus(counts: np.ndarray, settings: EvaluationConfig = SETTINGS) -> np.ndarray:
+    """BLEU of all sentences, and that of each resample."""
+    everything = np.ones(counts.shape[1], dtype=bool)
+    return Pool(everything, 0, settings.bootstrap, settings.seed).estimate(counts, bleu)
+
+
+def paired(baseline, system, settings: EvaluationConfig = SETTINGS) -> PairedComparison:
+    gap = bleus(system, settings) - bleus(baseline, settings)
+    return compare_paired(gap, baseline, system, settings)
+
+
+def growth(baseline, system, words, confidence: float = 0.95):
+    """The difference in differences; counts are by seed."""
+    pools = length_pools(words, SETTINGS)
+    ours, theirs = (bleu_samples(np.stack([*of.values()]), pools) for of in (system, baseline))
+    ends, gaps = zip(*((pools[end], ours[end] - theirs[end]) for end in ENDS), strict=True)
+    return difference_in_differences(ends, gaps, baseline, system, confidence)
+
+
 def test_interval_equals_a_slow_bootstrap_over_texts():
     texts = translated({7: 12}, lambda length: 0.8)
     rng = np.random.default_rng(SETTINGS.seed)
@@ -36,20 +57,34 @@ def test_interval_equals_a_slow_bootstrap_over_texts():
         hypotheses = [texts.hypotheses[i] for i in drawn]
         references = [[texts.references[i] for i in drawn]]
         slow.append(sacrebleu.BLEU().corpus_score(hypotheses, references).score)
-    found = bleu_interval(counts_of(texts), SETTINGS)
-    assert [found.low, found.high] == pytest.approx(np.quantile(slow, [0.025, 0.975]))
+    found = Interval.of(bleus(counts_of(texts)))
+    expected = np.quantile(slow, [0.025, 0.975], method="nearest")
+    assert [found.low, found.high] == pytest.approx(expected)
+
+
+def test_intervals_cover_sentences_and_seeds():
+    """By a slow bootstrap of both; for one seed alone, they are much narrower."""
+    counts = counts_of(*(translated({8: 40}, lambda n, q=q: q, 9) for q in (0.9, 0.7, 0.8)))
+    settings = replace(SETTINGS, bootstrap=2000)
+    found = Interval.of(bleus(counts, settings))
+    random, slow = np.random.default_rng(5), []
+    for _ in range(2000):
+        lines, seeds = random.integers(40, size=40), random.integers(3, size=3)
+        slow.append(np.mean([bleu(counts[seed, lines].sum(axis=0)) for seed in seeds]))
+    assert found.value == pytest.approx(bleu(counts.sum(axis=1)).mean())
+    assert [found.low, found.high] == pytest.approx(np.quantile(slow, [0.025, 0.975]), abs=2.0)
+    for alone in (Interval.of(bleus(counts[seed, None], settings)) for seed in range(3)):
+        assert alone.high - alone.low < 0.75 * (found.high - found.low)
 
 
 def test_every_interval_has_the_confidence_asked_for():
     baseline, system = (counts_of(translated({8: 30, 40: 30}, lambda n: 0.7, s)) for s in (1, 2))
 
     def intervals(confidence: float) -> list[Interval]:
-        settings = replace(SETTINGS, confidence=confidence)
-        gap = compare_paired(baseline, system, settings).gap
+        gap = paired(baseline, system, replace(SETTINGS, confidence=confidence)).gap
         words = np.repeat([8, 40], 30)
-        growth = difference_in_differences({1: baseline[0]}, {1: system[0]}, words, settings)
-        alone = bleu_interval(system, settings)
-        return [alone, gap, growth.difference, growth.long, growth.short]
+        found = growth({1: baseline[0]}, {1: system[0]}, words, confidence)
+        return [gap, found.difference, found.long, found.short]
 
     for wide, narrow in zip(intervals(0.95), intervals(0.5), strict=True):
         assert wide.low < narrow.low < narrow.high < wide.high
@@ -69,7 +104,7 @@ def test_p_values_are_those_of_sacrebleu(monkeypatch, kind, advantage):
         n_samples=300,
     )
     expected = test()[1]["BLEU"][1]
-    ours = compare_paired(counts_of(baseline), counts_of(system), replace(SETTINGS, seed=77))
+    ours = paired(counts_of(baseline), counts_of(system), replace(SETTINGS, seed=77))
     p = ours.p_bootstrap if kind == "bs" else ours.p_randomization
     assert p == pytest.approx(expected.p_value, abs=1e-9)
 
@@ -77,25 +112,23 @@ def test_p_values_are_those_of_sacrebleu(monkeypatch, kind, advantage):
 def test_perfect_against_shuffled_is_significant_and_a_system_against_itself_is_not():
     perfect = translated(SENTENCES, lambda length: 1.0)
     shuffled = replace(perfect, hypotheses=perfect.hypotheses[1:] + perfect.hypotheses[:1])
-    found = compare_paired(counts_of(shuffled), counts_of(perfect), SETTINGS)
+    found = paired(counts_of(shuffled), counts_of(perfect))
     assert found.gap.value > 80
     assert found.p_bootstrap == found.p_randomization == pytest.approx(1 / 301)
-    mirrored = compare_paired(counts_of(perfect), counts_of(shuffled), SETTINGS)
+    mirrored = paired(counts_of(perfect), counts_of(shuffled))
     assert mirrored.gap.high == pytest.approx(-found.gap.low)
-    same = compare_paired(counts_of(perfect, perfect), counts_of(perfect), SETTINGS)
+    same = paired(counts_of(perfect, perfect), counts_of(perfect))
     assert same == PairedComparison(Interval(0.0, 0.0, 0.0), 1.0, 1.0)
 
 
-def difference(quality_baseline, quality_system, lengths=None, seeds=(1,)):
-    lengths = lengths or {8: 100, 25: 10, 40: 60}
-    baseline = {s: translated(lengths, quality_baseline, 10 + s) for s in seeds}
-    system = {s: translated(lengths, quality_system, 20 + s) for s in seeds}
-    return difference_in_differences(
-        {s: bleu_counts(t.hypotheses, t.references) for s, t in baseline.items()},
-        {s: bleu_counts(t.hypotheses, t.references) for s, t in system.items()},
-        source_words(next(iter(system.values())).sources),
-        SETTINGS,
-    )
+def difference(quality_baseline, quality_system, seeds=(1,)):
+    lengths = {8: 100, 25: 10, 40: 60}
+    arms = [
+        {s: translated(lengths, quality, first + s) for s in seeds}
+        for first, quality in ((10, quality_baseline), (20, quality_system))
+    ]
+    counts = [{s: counts_of(texts)[0] for s, texts in arm.items()} for arm in arms]
+    return growth(*counts, source_words(arms[0][1].sources))
 
 
 def test_the_sign_of_the_difference_follows_the_direction():
@@ -110,8 +143,6 @@ def test_the_sign_of_the_difference_follows_the_direction():
     assert difference(good, bad).difference.high < -20
     none = difference(lambda length: 0.8, lambda length: 0.8)
     assert none.difference.low < 0 < none.difference.high
-    for lengths in ({8: 50, 30: 50}, {21: 50, 40: 50}):  # none are long, none are short
-        assert difference(bad, good, lengths) is None
 
 
 def test_each_gap_and_its_interval_are_those_of_its_pool_alone():
@@ -120,7 +151,7 @@ def test_each_gap_and_its_interval_are_those_of_its_pool_alone():
     arms = [translated(lengths, lambda n, q=q: q, seed) for q, seed in ((0.6, 1), (0.8, 2))]
     counts = [bleu_counts(t.hypotheses, t.references) for t in arms]
     words = np.repeat(list(lengths), list(lengths.values()))
-    found = difference_in_differences({1: counts[0]}, {1: counts[1]}, words, SETTINGS)
+    found = growth({1: counts[0]}, {1: counts[1]}, words)
     for interval, pool in ((found.short, words <= 20), (found.long, words > 30)):
         chosen = np.flatnonzero(pool)
         sides = [[[side[i] for i in chosen] for side in (t.hypotheses, t.references)] for t in arms]
@@ -136,15 +167,11 @@ def test_each_gap_and_its_interval_are_those_of_its_pool_alone():
 
 def test_the_pools_are_resampled_independently():
     # The same sentences, called short and long: resamples in step would always cancel out.
-    baseline, system = counts_of(
-        translated({20: 40}, lambda length: 0.5, 1), translated({20: 40}, lambda length: 0.8, 2)
+    baseline, system = (
+        np.tile(counts_of(translated({20: 40}, lambda length, q=q: q, seed))[0], (2, 1))
+        for q, seed in ((0.5, 1), (0.8, 2))
     )
-    found = difference_in_differences(
-        {1: np.concatenate([baseline, baseline])},
-        {1: np.concatenate([system, system])},
-        np.repeat([20, 31], 40),
-        SETTINGS,
-    )
+    found = growth({1: baseline}, {1: system}, np.repeat([20, 31], 40))
     assert found.difference.value == 0
     assert found.difference.low < -1
     assert found.difference.high > 1
@@ -170,59 +197,33 @@ def test_what_is_randomised_is_the_gap_between_means_over_seeds(qualities, other
         return abs(np.mean(ours) - np.mean(theirs))
 
     observed = distance(np.zeros(40, dtype=bool))
-    found = compare_paired(baseline, system, SETTINGS)
+    found = paired(baseline, system)
     assert observed == pytest.approx(abs(found.gap.value))
     extreme = sum(distance(swap) >= observed - 1e-9 for swap in swaps)
     assert found.p_randomization == pytest.approx((extreme + 1) / 301)
 
 
-TREND = EvaluationConfig(bootstrap=150, seed=5)
-LENGTHS = {5: 120, 15: 110, 25: 30, 35: 130, 45: 100}  # of 25 words there are too few
+def test_a_trend_is_that_of_each_resample():
+    """By a slow search for the half between two buckets."""
+    generator, lengths = np.random.default_rng(1), {"1-10": 5.0, "11-20": 15.0, "21+": 35.0}
+    scores = {
+        label: generator.uniform(*ends, size=151)
+        for label, ends in zip(lengths, ((30, 50), (15, 35), (5, 25)), strict=True)
+    }
+    found = trend(lengths, {**scores, "all": scores["1-10"]}, 0.9)
+    assert (found.first, found.last) == ("1-10", "21+")
+    assert found.change == Interval.of(scores["21+"] - scores["1-10"], 0.9)
+    grid = np.linspace(5, 35, 30_001)
+    halves = []
+    for values in zip(*scores.values(), strict=True):
+        lower = np.interp(grid, [*lengths.values()], values) < values[0] / 2
+        halves.append(grid[lower.argmax()] if lower.any() else np.inf)
+    assert np.isinf(halves).any()
+    found_halves = half_length([*lengths.values()], [*scores.values()])
+    np.testing.assert_allclose(found_halves, halves, atol=2e-3)
+    assert found.half_length == Interval.of(found_halves, 0.9)
+    assert trend({"1-10": 5.0}, scores, 0.9) is None
 
 
-def trend_counts(quality, *numbers):
-    """Counts of a system with a seed for each number, and the buckets of its sentences."""
-    texts = [translated(LENGTHS, quality, number) for number in numbers]
-    counts = np.stack([bleu_counts(one.hypotheses, one.references, "13a") for one in texts])
-    return counts, bucket_members(source_words(texts[0].sources), TREND.length_buckets)
-
-
-def test_a_trend_equals_one_resample_at_a_time():
-    counts, members = trend_counts(lambda n: 1 - n / 130, 1, 2)
-    found = trend(counts, members, TREND)
-    enough = {w: np.flatnonzero(m) for w, m in members.items() if m.sum() >= 100}
-    assert list(enough) == ["1-10", "11-20", "31-40", "41-50"]
-
-    def mean(lines):
-        return np.mean([bleu(of_seed[lines].sum(axis=0)) for of_seed in counts])
-
-    true = [mean(lines) for lines in enough.values()]
-    assert (found.first, found.last) == ("1-10", "41-50")
-    assert found.change.value == pytest.approx(true[-1] - true[0])
-    half = next(w for w, value in zip(enough, true, strict=True) if value < true[0] / 2)
-    assert found.half == half
-
-    drawn = []
-    for place, lines in enumerate(enough.values()):
-        generator = np.random.default_rng([5, place])
-        drawn.append([])
-        for draw in generator.integers(len(lines), size=(150, len(lines))):
-            drawn[-1].append(mean(lines[draw]))
-    changes = np.subtract(drawn[-1], drawn[0])
-    expected = np.quantile(changes, [0.025, 0.975])
-    np.testing.assert_allclose([found.change.low, found.change.high], expected)
-    names = [*enough, None]
-    halves = sorted(
-        next((b for b in range(4) if drawn[b][r] < drawn[0][r] / 2), 4) for r in range(150)
-    )
-    # Of 150, the central 95% lie between the 4th and the 147th.
-    assert (found.half_from, found.half_to) == (names[halves[3]], names[halves[146]])
-
-
-def test_a_trend_may_keep_half_everywhere_and_needs_two_lengths():
-    counts, members = trend_counts(lambda n: 0.95, 3)
-    found = trend(counts, members, TREND)
-    assert (found.half, found.half_from, found.half_to) == (None, None, None)
-    assert found.change.low < found.change.value < found.change.high
-    few = {"1-10": members["1-10"], "21-30": members["21-30"]}
-    assert trend(counts, few, TREND) is None
+def test_a_score_of_zero_has_the_half_length_zero():
+    assert half_length([5.0, 15.0], [np.array([0.0, 4.0]), np.array([3.0, 1.0])])[0] == 0

@@ -77,7 +77,8 @@ def test_an_altered_record_is_read_or_refused(name, tmp_path, monkeypatch):
     config = CompareConfig(evaluations=[str(folder)], output=str(table.parent), evaluation=SETTINGS)
     content = (folder / name).read_text()
     refused = 0
-    for number, (*above, last) in enumerate(places(json.loads(content))):
+    read = [way for way in places(json.loads(content)) if way[0] != "rows"]
+    for number, (*above, last) in enumerate(read):
         for value in VALUES[number % 9 :: 5]:
             altered = json.loads(content)
             parent = functools.reduce(operator.getitem, above, altered)

@@ -1,5 +1,6 @@
 """Findings take a side only where the numbers do."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -48,6 +49,12 @@ def test_a_curve_falls_rises_or_neither(compared):
     assert "no significant change" in curve_in_words(additive, 0.95)
     rising = replace(fixed, trend=replace(fixed.trend, change=Interval(9.0, 1.0, 12.0)))
     assert "BLEU rises" in curve_in_words(rising, 0.95)
+    for half, said in (
+        (Interval(28.4, 26.6, math.inf), "28 words (95% interval 27 to never)"),
+        (Interval(math.inf, 26.6, math.inf), "])."),
+    ):
+        trend = replace(fixed.trend, half_length=half)
+        assert said in curve_in_words(replace(fixed, trend=trend), 0.95)
 
 
 def test_few_sentences_show_nothing(compared):

@@ -15,7 +15,7 @@ from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.report.findings import findings
 from seq2seq.report.page import three_numbers
 from seq2seq.report.sentences import examples, longest_bucket, runs_of_words
-from seq2seq.report.tables import interval_text, with_interval
+from seq2seq.report.tables import score_text, with_interval
 
 VOID = {"meta", "link", "br", "input", "img"}
 
@@ -58,7 +58,7 @@ def test_the_page_says_the_comparisons_numbers(attending, page):
     words = " ".join(" ".join(read(page).texts).split())
     for system in attending.systems:
         for row in system.rows:
-            assert interval_text(row) in words
+            assert score_text(row) in words
     for gap in attending.gaps:
         assert with_interval(gap.difference_in_differences.difference) in words
     for finding in findings(attending):
@@ -95,7 +95,7 @@ def test_sentences_are_those_on_which_the_systems_differ_most(request, which):
             for name, texts in by_name.items()
         }
         difference = np.subtract(scores[gap.system], scores[gap.baseline])
-        here = [one for one in shown if one.bucket == row.words]
+        here = [one for one in shown if one.bucket == row.label]
         place = {line + 1: index for index, line in enumerate(lines)}
         gains = sorted(difference[place[o.line]] for o in here if "gains" in o.reason)
         loses = sorted(difference[place[o.line]] for o in here if "loses" in o.reason)
@@ -156,9 +156,9 @@ def test_the_page_has_names_for_everything(page):
 def test_one_system_has_a_page(evaluations, attending):
     alone = compare_systems(evaluations[:1], None, attending.settings)
     for row in alone.systems[0].buckets:
-        scores = {e.line: e.hypotheses[0][2] for e in examples(alone) if e.bucket == row.words}
+        scores = {e.line: e.hypotheses[0][2] for e in examples(alone) if e.bucket == row.label}
         for end, rule in ((max, "one of the best"), (min, "one of the worst")):
-            found = [e for e in examples(alone) if e.bucket == row.words and rule in e.reason]
+            found = [e for e in examples(alone) if e.bucket == row.label and rule in e.reason]
             assert end(scores.values(), default=0) in [scores[e.line] for e in found] or not scores
 
 
@@ -187,10 +187,10 @@ def test_unmarked_words_are_those_that_the_reference_has_in_this_order(seed):
 def test_numbers_of_a_result(attending, comparison):
     """Of more systems the best; of two the long sentences; each with its interval."""
     (_, best, _), _, (_, gap, _) = three_numbers(attending)
-    assert best == max(interval_text(s.overall) for s in attending.systems)
+    assert best == max(score_text(s.overall) for s in attending.systems)
     gaps = [one.rows[-1].gap for one in attending.gaps]
     assert gap == with_interval(max(gaps, key=lambda one: one.value))
-    assert longest_bucket(comparison).words == "31-40"
+    assert longest_bucket(comparison).label == "31-40"
     growth = comparison.gaps[0].difference_in_differences.difference
-    expected = [*(interval_text(s.rows[3]) for s in comparison.systems), with_interval(growth)]
+    expected = [*(score_text(s.rows[3]) for s in comparison.systems), with_interval(growth)]
     assert [value for _, value, _ in three_numbers(comparison)] == expected

@@ -7,7 +7,7 @@ import pytest
 from helpers.page_material import page_of
 
 from seq2seq.report.sentences import examples, longest_bucket
-from seq2seq.report.tables import interval_text
+from seq2seq.report.tables import score_text
 
 selenium = pytest.importorskip("selenium")
 from selenium import webdriver  # noqa: E402
@@ -87,14 +87,14 @@ def test_a_bucket_says_the_numbers_of_the_comparison(page, attending):
         ActionChains(page).move_to_element(areas[place]).perform()
         (tip,) = shown(page, ".tip")
         text = " ".join(tip.text.split())
-        assert f"{row.words} words, n = {row.sentences:,}" in text
+        assert f"{row.label} words, n = {row.sentences:,}" in text
         for system in attending.systems:
-            assert interval_text(system.rows[place]) in text
+            assert score_text(system.rows[place]) in text
 
 
 def test_sentences_begin_with_a_median_and_are_shown_in_the_order_chosen(page, attending):
     every = examples(attending)
-    words = longest_bucket(attending).words
+    words = longest_bucket(attending).label
     (median,) = (one for one in every if one.median and one.bucket == words)
     assert median.source in shown(page, ".sentence")[0].text
     Select(one(page, "#system")).select_by_value("2")

@@ -15,11 +15,11 @@ from seq2seq.report.tables import (
     evaluation_table,
     gap_tables,
     growth_table,
-    interval_text,
     markdown_table,
     notes,
     p_text,
     percent,
+    score_text,
     signed,
     summary_rows,
     unknown_words_table,
@@ -39,7 +39,7 @@ def test_the_table_of_bleu_and_gaps(comparison):
     rows = zip(additive.rows, fixed.rows, gap.rows, strict=True)
     known = [row for row in rows if row[0].sentences]
     for cells, (ours, theirs, paired) in zip(table.rows, known, strict=True):
-        assert cells[1:4] == [str(ours.sentences), interval_text(theirs), interval_text(ours)]
+        assert cells[1:4] == [str(ours.sentences), score_text(theirs), score_text(ours)]
         assert f"{ours.bleu:.1f} [{ours.bleu_low:.1f}, {ours.bleu_high:.1f}] (" in cells[3]
         assert cells[4] == with_interval(paired.gap)
         p = paired.p_bootstrap, paired.p_randomization
@@ -128,9 +128,9 @@ def test_the_table_of_one_evaluation_has_columns_that_hold_something(tmp_path):
     assert table.columns == [
         "source words", "n", "BLEU", "chrF", "brevity", "hit the cap", "loss", "perplexity",
     ]  # fmt: skip
-    first = whole.rows[0]
+    first, *_, all_known = whole.rows_with_intervals()
     assert table.rows[0] == [
-        "1-10 †", "4", interval_text(first), f"{first.chrf:.1f}",
+        "1-10 †", "4", score_text(first), f"{first.chrf:.1f}",
         f"{first.brevity_ratio:.2f}", "0", "2.000", "7.39",
     ]  # fmt: skip
     assert [row[0] for row in table.rows] == ["1-10 †", "11-20 †", "all †", "no unknown words †"]
@@ -139,7 +139,8 @@ def test_the_table_of_one_evaluation_has_columns_that_hold_something(tmp_path):
 
     (row,) = unknown_words_table([(whole, whole)]).rows
     assert row == [
-        "test, beam5", "7", interval_text(whole.overall), "5", interval_text(whole.rows[-1]),
+        "test, beam5", "7", score_text(whole.rows_with_intervals()[-2]),
+        "5", score_text(all_known),
     ]  # fmt: skip
 
 
