@@ -131,16 +131,34 @@ def new_figure(
 
 
 def draw_line(
-    axes: Axes, look: Look, name: str, values: Sequence[float | None], few: Sequence[bool]
+    axes: Axes,
+    look: Look,
+    name: str,
+    values: Sequence[float | None],
+    few: Sequence[bool] = (),
+    band: tuple[Sequence[float | None], Sequence[float | None]] | None = None,
+    places: Sequence[float] = (),
 ) -> None:
-    """A line through the known of ``values``, one a place; the points that are ``few`` hollow."""
+    """A line through the known of ``values``; the points that are ``few`` hollow.
+
+    ``band`` has the lower and upper ends of intervals; ``places`` are 0, 1, 2 ... unless given.
+    """
     colour, line, marker = look
-    known = [(place, value) for place, value in enumerate(values) if value is not None]
-    hollow = [point for point in known if few[point[0]]]
+    known = [number for number, value in enumerate(values) if value is not None]
+
+    def points(numbers: Sequence[int], column: Sequence[float | None]) -> list[Any]:
+        return [column[number] for number in numbers]
+
+    across = places or range(len(values))
+    if band is not None:
+        low, high = (points(known, end) for end in band)
+        axes.fill_between(points(known, across), low, high, color=colour, alpha=0.16, linewidth=0)
     style: dict[str, Any] = {"marker": marker, "color": colour, "markersize": 7}
-    axes.plot(*zip(*known, strict=True), linestyle=line, linewidth=2, label=name, **style)
-    if hollow:
-        axes.plot(*zip(*hollow, strict=True), linestyle="", markerfacecolor=GROUND, **style)
+    drawn = points(known, across), points(known, values)
+    axes.plot(*drawn, linestyle=line, linewidth=2, label=name, **style)
+    if hollow := [number for number in known if few and few[number]]:
+        drawn = points(hollow, across), points(hollow, values)
+        axes.plot(*drawn, linestyle="", markerfacecolor=GROUND, **style)
 
 
 def map_figure(

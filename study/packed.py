@@ -31,7 +31,7 @@ BLOCK = 10
 """Pieces of a reference whose losses are kept as one sum."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Packed:
     """One system's translation of a test set, as it is kept."""
 

@@ -28,7 +28,7 @@ Samples = Float[np.ndarray, "R"]
 """A statistic: its value, then that of each resample. Differences of systems are paired."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pool:
     """Sentences of a test set that are scored together, with resamples of them.
 

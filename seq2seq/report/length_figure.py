@@ -75,15 +75,13 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
 
 
 def _draw_system(axes: Axes, system: System, look: Look) -> None:
-    colour, rows = look[0], system.buckets
-    scored = [(place, row) for place, row in enumerate(rows) if row.sentences]
-    places = [place for place, _ in scored]
-    low, high = ([getattr(row, end) for _, row in scored] for end in ("bleu_low", "bleu_high"))
-    axes.fill_between(places, low, high, color=colour, alpha=0.16, linewidth=0)
-    draw_line(axes, look, system.name, [row.bleu for row in rows], [row.few for row in rows])
+    rows = system.buckets
+    band = [row.bleu_low for row in rows], [row.bleu_high for row in rows]
+    draw_line(axes, look, system.name, [row.bleu for row in rows], [row.few for row in rows], band)
     if len(system.seeds) > 1:
-        low, high = ([end(row.by_seed) for _, row in scored] for end in (min, max))
-        axes.vlines(places, low, high, color=colour, linewidth=1.1)
+        scored = [(place, row.by_seed) for place, row in enumerate(rows) if row.sentences]
+        low, high = ([end(of_seeds) for _, of_seeds in scored] for end in (min, max))
+        axes.vlines([place for place, _ in scored], low, high, color=look[0], linewidth=1.1)
 
 
 def _draw_copying(axes: Axes, comparison: Comparison) -> float:

@@ -13,11 +13,26 @@ import numpy as np
 import pytest
 import report
 import sacrebleu
+from groups import (
+    BUDGET,
+    CONFIG,
+    Groups,
+    bits_beyond,
+    contrast,
+    corpus_bleu,
+    seed_by_seed,
+    sentence_bits,
+    slope,
+    verdict,
+)
 from helpers.synthetic_translations import evaluated, translated
+from layout import provenance
 from packed import RESULTS, Packed, read_all, write_all
 from packed import main as pack
 
 from seq2seq.errors import UserError
+from seq2seq.evaluation.comparison import compare_systems
+from seq2seq.evaluation.significance import Interval
 from seq2seq.evaluation.translations import ReferenceScores
 
 LENGTHS = {5: 30, 15: 30, 25: 20, 35: 30, 45: 10}
@@ -61,7 +76,7 @@ def packed(root, system, quality, losses=lambda words: 1.0, seed=1, budget=None,
         training=training,
         config={
             "training": {
-                **dict.fromkeys(report.BUDGET, 4),
+                **dict.fromkeys(BUDGET, 4),
                 "optimizer": {"learning_rate": 0.1},
                 **(budget or {}),
             },
@@ -92,7 +107,7 @@ def test_what_is_packed_is_read_again_and_has_no_text_of_the_corpus(tmp_path):
     evaluation = made[0][1]
     log_probabilities = evaluation.texts.reference_scores.log_probabilities
     rounding = 0.005 * again[1].pieces + 1e-9
-    assert (np.abs(again[1].losses(report.EVERYWHERE)[:, 0] + log_probabilities) <= rounding).all()
+    assert (np.abs(again[1].losses(range(1000))[:, 0] + log_probabilities) <= rounding).all()
     assert write_all(tmp_path / "again" / "test", again).read_bytes() == path.read_bytes()
     assert evaluation.texts.sources[0].encode() not in lzma.decompress(path.read_bytes())
 
@@ -108,71 +123,87 @@ def test_an_evaluation_that_is_packed_again_replaces_the_one_of_its_name(tmp_pat
     assert a.hypotheses == evaluation.texts.hypotheses != b.hypotheses
 
 
-def test_gaps_are_those_of_sacrebleu(tmp_path):
-    runs = {
-        name: [packed(tmp_path, name, quality, seed=seed) for seed in (1, 2)]
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """Two systems with two seeds each: their packed files and evaluations."""
+    root = tmp_path_factory.mktemp("pair")
+    return [
+        packed(root, name, quality, seed=seed)
         for name, quality in {
             "attention-50": lambda words: 0.9,
             "no-attention-50": lambda words: 0.9 - words / 60,
         }.items()
-    }
-    groups = report.by_system([one for of in runs.values() for one, _ in of])
-    found = report.contrast(report.ends(groups), "attention-50", "no-attention-50")
+        for seed in (1, 2)
+    ]
 
-    def gap(chosen):
+
+def test_gaps_are_those_of_sacrebleu(pair):
+    systems = Groups.of([one for one, _ in pair])
+    arms = systems["attention-50"], systems["no-attention-50"]
+    found = contrast(systems.short_and_long(), arms, corpus_bleu)
+
+    def gap(chosen, seeds):
         scores = []
-        for name, of in runs.items():
-            for _, evaluation in of:
-                texts = evaluation.texts
-                lines = [i for i, s in enumerate(texts.sources) if chosen(len(s.split()))]
-                pair = ([side[i] for i in lines] for side in (texts.hypotheses, texts.references))
-                hypotheses, references = pair
+        for one, evaluation in pair:
+            texts = evaluation.texts
+            lines = [i for i, s in enumerate(texts.sources) if chosen(len(s.split()))]
+            hypotheses, references = (
+                [side[i] for i in lines] for side in (texts.hypotheses, texts.references)
+            )
+            if one.record["seed"] in seeds:
                 score = sacrebleu.corpus_bleu(hypotheses, [references]).score
-                scores.append(score if name == "attention-50" else -score)
-        return sum(scores) / 2
+                scores.append(score if one.system == "attention-50" else -score)
+        return sum(scores) / len(seeds)
 
-    short, long = gap(lambda words: words <= 20), gap(lambda words: words > 30)
-    assert [of[0] for of in found] == pytest.approx([short, long, long - short])
-    low, high = report.limits(found[2])
-    assert low < long - short < high
+    def ends(*seeds):
+        return gap(lambda words: words <= 20, seeds), gap(lambda words: words > 30, seeds)
+
+    short, long = ends(1, 2)
+    assert [samples[0] for samples in found] == pytest.approx([short, long, long - short])
+    each = seed_by_seed(systems.short_and_long(), arms, corpus_bleu)
+    assert each == pytest.approx([np.subtract(*ends(seed)[::-1]) for seed in (1, 2)])
 
 
-def test_intervals_cover_seeds(tmp_path):
-    qualities = {1: 0.95, 2: 0.6}
-    runs = [packed(tmp_path, "a", lambda w, q=q: q, seed=n)[0] for n, q in qualities.items()]
-    together = report.buckets({"a": runs})["all"].bleu("a")
-    alone = [report.buckets({"a": [one]})["all"].bleu("a")[0] for one in runs]
-    low, high = report.limits(together)
-    assert together[0] == pytest.approx(sum(alone) / 2)
-    assert low < alone[1] < alone[0] < high
+def test_compare_and_the_study_have_the_same_intervals(pair):
+    systems = Groups.of([one for one, _ in pair])
+    compared = compare_systems([each for _, each in pair], "no-attention-50", CONFIG)
+    for system in compared.systems:
+        for row in system.rows:
+            if row.sentences:
+                found = corpus_bleu(systems.rows[row.label], systems[system.name])
+                assert Interval.of(found) == Interval(row.bleu, row.bleu_low, row.bleu_high)
+    arms = systems["attention-50"], systems["no-attention-50"]
+    growth = compared.gaps[0].difference_in_differences
+    found = contrast(systems.short_and_long(), arms, corpus_bleu)
+    assert [*map(Interval.of, found)] == [growth.short, growth.long, growth.difference]
 
 
 def test_bits_and_half_length_are_those_built_in(tmp_path):
     """One system knows 4 bits of each piece up to 15 words, 3, 2 and 1 of those beyond."""
     bit = math.log(2)
     known = {5: 4, 15: 4, 25: 3, 35: 1, 45: 1}
-    groups = report.by_system(
+    systems = Groups.of(
         [
             packed(tmp_path, "none", lambda words: 0.5, lambda words: 6 * bit)[0],
             packed(tmp_path, "all", lambda words: 0.5, lambda words: bit)[0],
             packed(tmp_path, "some", lambda words: 0.5, lambda words: (6 - known[words]) * bit)[0],
         ]
     )
-    pools = report.buckets(groups)
-    assert [pools[label].bits("all", "none")[0] for label in pools] == pytest.approx([5] * 6)
-    assert pools["31-40"].bits("some", "none")[0] == pytest.approx(1)
-    assert pools["31-40"].sentence_bits("some", "none")[0] == pytest.approx(35)
-    half = report.half_length(groups, "some", report.bits_of("none"))
+    bits, pools = bits_beyond(systems["none"]), systems.rows
+    assert [bits(pool, systems["all"])[0] for pool in pools.values()] == pytest.approx([5] * 6)
+    assert bits(pools["31-40"], systems["some"])[0] == pytest.approx(1)
+    assert sentence_bits(systems["none"])(pools["31-40"], systems["some"])[0] == pytest.approx(35)
+    half = systems.half_length("some", bits)
     assert half == pytest.approx(30, abs=1e-3)  # half way from 3 bits at 25 words to 1 at 35
-    assert np.isinf(report.half_length(groups, "all", report.bits_of("none"))).all()
+    assert np.isinf(systems.half_length("all", bits)).all()
 
 
 def test_the_slope_is_the_exponent_of_a_power_law():
     widths, powers = [32.0, 64.0, 512.0], np.array([0.4, 0.2, 1.0])
-    found = report.slope(widths, [3 * width**powers for width in widths])
+    found = slope(widths, [3 * width**powers for width in widths])
     assert found == pytest.approx(powers)
     straight = np.polyfit(np.log(widths), np.log([2, 7, 9]), 1)[0]
-    assert report.slope(widths, [np.array([y]) for y in (2, 7, 9)]) == pytest.approx(straight)
+    assert slope(widths, [np.array([y]) for y in (2, 7, 9)]) == pytest.approx(straight)
 
 
 def test_bits_by_place_are_those_of_the_pieces_there(tmp_path):
@@ -183,9 +214,9 @@ def test_bits_by_place_are_those_of_the_pieces_there(tmp_path):
     blocks = np.concatenate([losses[words] for words in one.words]).astype(float)
     assert one.block_losses.shape == blocks.shape
     early = dataclasses.replace(one, block_losses=blocks)
-    pool = report.buckets({"none": [one], "early": [early]})["all"]
-    assert pool.bits("early", "none", range(10))[0] == pytest.approx(1 / math.log(2))
-    assert pool.bits("early", "none", range(10, 20))[0] == 0
+    pool = Groups.of([one]).pools["all"]
+    assert bits_beyond((one,), range(10))(pool, (early,))[0] == pytest.approx(1 / math.log(2))
+    assert bits_beyond((one,), range(10, 20))(pool, (early,))[0] == 0
     assert early.losses(range(10, 20))[one.words == 15].tolist() == [[10.0, 5.0]] * 30
 
 
@@ -203,7 +234,7 @@ def test_results_of_other_code_or_precision_are_refused(tmp_path, what, changed)
     one, _ = packed(tmp_path, "attention-50", lambda words: 0.9)
     other, _ = packed(tmp_path, "no-attention-50", lambda words: 0.9, **changed)
     with pytest.raises(UserError, match=what):
-        report.by_system([one, other])
+        Groups.of([one, other])
 
 
 def test_learning_rates_may_differ_and_are_in_the_table(tmp_path):
@@ -212,7 +243,7 @@ def test_learning_rates_may_differ_and_are_in_the_table(tmp_path):
         packed(tmp_path, name, lambda words: 0.9, budget={"optimizer": {"learning_rate": rate}})[0]
         for name, rate in rates.items()
     ]
-    table = report.provenance(report.by_system(files))
+    table = provenance(Groups.of(files))
     assert all(f" {rate} |" in table for rate in rates.values())
 
 
@@ -220,10 +251,10 @@ def test_a_change_is_level_only_within_the_margin():
     def samples(low, high):
         return np.linspace(low, high, 1001)
 
-    assert report.verdict(samples(-1.5, 1.5)) == "level"
-    assert report.verdict(samples(-2.5, -0.5)) == "falls"
-    assert report.verdict(samples(0.5, 2.5)) == "rises"
-    assert report.verdict(samples(-2.5, 1.0)) == "undecided"
+    assert verdict(samples(-1.5, 1.5)) == "level"
+    assert verdict(samples(-2.5, -0.5)) == "falls"
+    assert verdict(samples(0.5, 2.5)) == "rises"
+    assert verdict(samples(-2.5, 1.0)) == "undecided"
 
 
 def test_the_nearest_sentence_is_that_of_a_slow_search():

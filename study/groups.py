@@ -1,0 +1,193 @@
+"""Packed systems on one test set, and their scores: of each a value and its resamples."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+from packed import Packed
+
+from seq2seq.config import EvaluationConfig, flatten
+from seq2seq.errors import UserError
+from seq2seq.evaluation.lengths import ALL, ENDS, LONG, SHORT, known_bits, length_pools
+from seq2seq.evaluation.scores import bleu, brevity_ratio, chrf
+from seq2seq.evaluation.significance import Interval, Pool, Samples, half_length
+
+CONFIG = EvaluationConfig()
+"""As ``compare`` resamples and cuts by length: its intervals are these."""
+MARGIN = 2.0
+"""BLEU. A change from short to long whose interval lies within it is level; fixed in advance."""
+BUDGET = ("batch_size", "max_epochs", "max_updates", "label_smoothing", "optimizer")
+"""Settings of training that are equal in one table, but for the learning rate, which it shows."""
+Group = tuple[Packed, ...]
+"""The seeds of a system."""
+Score = Callable[[Pool, Group], Samples]
+"""A statistic of a system on a pool."""
+
+
+class Groups(dict[str, Group]):
+    """System -> its seeds."""
+
+    @classmethod
+    def of(cls, files: Sequence[Packed]) -> "Groups":
+        """Group the seeds of each system.
+
+        Raises:
+            UserError: they cannot be compared: other code, precision, training budget or text.
+        """
+        groups, found = cls(), dict[str, tuple[str, str]]()
+        for one in sorted(files, key=lambda one: (one.system, one.record["seed"] or 0)):
+            groups[one.system] = (*groups.get(one.system, ()), one)
+            for what, value in _facts(one).items():
+                first, other = found.setdefault(what, (value, one.system))
+                if value != first:
+                    raise UserError(
+                        f"The {what} must be the same in one table: it is {first} for {other} and "
+                        f"{value} for {one.system}; train one of them again, or take it out of "
+                        "results/."
+                    )
+        return groups
+
+    @cached_property
+    def first(self) -> Packed:
+        """One of them."""
+        return next(iter(self.values()))[0]
+
+    @cached_property
+    def pools(self) -> dict[str, Pool]:
+        """The pools that hold sentences."""
+        pools = length_pools(self.first.words, CONFIG)
+        return {label: pool for label, pool in pools.items() if pool.sentences}
+
+    @property
+    def rows(self) -> dict[str, Pool]:
+        """The buckets of source length, then all sentences."""
+        return {label: pool for label, pool in self.pools.items() if label not in ENDS}
+
+    @property
+    def buckets(self) -> dict[str, Pool]:
+        """The buckets of source length."""
+        return {label: pool for label, pool in self.rows.items() if label != ALL}
+
+    def mean_words(self, label: str) -> float:
+        """The mean length of the sources of a pool."""
+        return float(self.first.words[self.pools[label].members].mean())
+
+    def short_and_long(self, longest: int = sys.maxsize) -> tuple[Pool, Pool]:
+        """Short sources, and long ones of up to ``longest`` words."""
+        long = self.pools[LONG]
+        if longest < sys.maxsize:
+            long = replace(long, members=long.members & (self.first.words <= longest))
+        return self.pools[SHORT], long
+
+    def half_length(self, name: str, score: Score) -> Samples:
+        """Source words at which a score is half of that of the first bucket."""
+        lengths = [self.mean_words(label) for label in self.buckets]
+        return half_length(lengths, [score(pool, self[name]) for pool in self.buckets.values()])
+
+
+def _facts(one: Packed) -> dict[str, str]:
+    """What must be equal for all systems of one table."""
+    facts: dict[str, Any] = {key: one.record[key] for key in ("source", "reference")}
+    if training := one.record["training"]:
+        finished = one.record["checkpoint"] == "best"
+        facts |= {
+            "code": training["git_commit"],
+            "earlier code": training.get("earlier_commits"),
+            "modified code": training["git_modified"],
+            "precision": training["precision"],
+            "status": training["status"] if finished else "kept",
+        }
+        for key, value in flatten(one.config["training"]).items():
+            if key.partition(".")[0] in BUDGET and key != "optimizer.learning_rate":
+                facts[f"training.{key}"] = value
+    return {what: str(value) for what, value in facts.items()}
+
+
+@cache
+def corpus_bleu(pool: Pool, group: Group) -> Samples:
+    """BLEU."""
+    return pool.estimate(np.stack([one.bleu for one in group]), bleu)
+
+
+@cache
+def length_ratio(pool: Pool, group: Group) -> Samples:
+    """Tokens of the hypotheses for each token of the references."""
+    return pool.estimate(np.stack([one.bleu for one in group]), brevity_ratio)
+
+
+@cache
+def corpus_chrf(pool: Pool, group: Group) -> Samples:
+    """The chrF of the corpus."""
+    counts = np.stack([one.chrf for one in group])
+    return pool.estimate(counts, lambda sums: np.apply_along_axis(chrf, -1, sums))
+
+
+@cache
+def above_chance(unrelated: Group) -> Score:
+    """chrF above that of an unrelated reference, as a share of what is above it, in percent."""
+
+    def score(pool: Pool, group: Group) -> Samples:
+        chance = corpus_chrf(pool, unrelated)
+        return np.asarray(100 * (corpus_chrf(pool, group) - chance) / (100 - chance))
+
+    return score
+
+
+@cache
+def bits_beyond(blind: Group, places: range = range(10_000)) -> Score:
+    """Known bits per reference piece against a system that sees nothing of the source.
+
+    Only pieces at these places of their reference count, from 0.
+    """
+
+    @cache
+    def score(pool: Pool, group: Group) -> Samples:
+        ours, theirs = (np.stack([one.losses(places) for one in seeds]) for seeds in (group, blind))
+        return known_bits(pool, ours, theirs)
+
+    return score
+
+
+def sentence_bits(blind: Group) -> Score:
+    """Known bits per reference."""
+
+    def score(pool: Pool, group: Group) -> Samples:
+        return bits_beyond(blind)(pool, group) * float(np.mean(group[0].pieces[pool.members]))
+
+    return score
+
+
+def contrast(
+    pools: tuple[Pool, Pool], pair: tuple[Group, Group], score: Score
+) -> tuple[Samples, Samples, Samples]:
+    """The gap of the first group to the second on two pools, and the second gap minus the first."""
+    short, long = (score(pool, pair[0]) - score(pool, pair[1]) for pool in pools)
+    return short, long, long - short
+
+
+def seed_by_seed(pools: tuple[Pool, Pool], pair: tuple[Group, Group], score: Score) -> list[float]:
+    """The difference of :func:`contrast` for each seed that both have."""
+    first, second = (replace(pool, resamples=0) for pool in pools)
+    seeds = [{one.record["seed"]: (one,) for one in group} for group in pair]
+    return [
+        float(contrast((first, second), (seeds[0][seed], seeds[1][seed]), score)[2][0])
+        for seed in sorted(seeds[0].keys() & seeds[1].keys())
+    ]
+
+
+def slope(x: Sequence[float], y: Sequence[Samples]) -> Samples:
+    """The slope of log(y) on log(x), by least squares."""
+    centred = np.log(x) - np.log(x).mean()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(centred @ np.log(np.stack(y)) / (centred @ centred))
+
+
+def verdict(change: Samples) -> str:
+    """Level, a fall, a rise, or undecided."""
+    interval = Interval.of(change)
+    if interval.low > -MARGIN and interval.high < MARGIN:
+        return "level"
+    return "falls" if interval.high < 0 else "rises" if interval.low > 0 else "undecided"

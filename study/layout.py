@@ -1,0 +1,148 @@
+"""What the pages of the study share: numbers, figures and tables by source length, provenance."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from groups import CONFIG, Groups, Score
+from matplotlib.figure import Figure
+
+from seq2seq.drawing import (
+    FAINT,
+    GRID,
+    LINES,
+    Look,
+    draw_line,
+    looks,
+    name_lines,
+    new_figure,
+    render,
+)
+from seq2seq.evaluation.lengths import ScoreRow
+from seq2seq.evaluation.significance import Interval, Pool, Samples
+from seq2seq.report.length_figure import label_lengths
+from seq2seq.report.tables import interval_text, markdown_table, with_interval
+
+FLOORS = ("copying", "nearest", "unrelated")
+
+
+def scored(samples: Samples, digits: int = 1) -> str:
+    """A score with its interval."""
+    return interval_text(Interval.of(samples), digits)
+
+
+def gained(samples: Samples, digits: int = 1) -> str:
+    """A difference with its interval."""
+    return with_interval(Interval.of(samples), digits)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a figure."""
+
+    name: str
+    look: Look
+    samples: Sequence[Samples]
+    places: Sequence[float] = ()
+    """0, 1, 2 ... where they are empty."""
+    notes: Sequence[str] = ()
+    """Next to the points."""
+
+
+def draw(
+    titles: tuple[str, str],
+    axes_names: tuple[str, str],
+    lines: Sequence[Line],
+    note: str,
+    buckets: Mapping[str, Pool] | None = None,
+    log: Literal["", "x", "both"] = "",
+) -> bytes:
+    """Lines with the bands of their intervals, as SVG."""
+
+    def lay_out() -> Figure:
+        figure = new_figure(4.8, *titles, f"{note} Bands: 95% intervals.")
+        axes = figure.add_subplot()
+        for line in lines:
+            found = [Interval.of(samples) for samples in line.samples]
+            values = [one.value for one in found]
+            band = [one.low for one in found], [one.high for one in found]
+            draw_line(axes, line.look, line.name, values, band=band, places=line.places)
+            for number, (name, x, y) in enumerate(
+                zip(line.notes, line.places, values, strict=False)
+            ):
+                place: dict[str, Any] = {"textcoords": "offset points", "va": "center_baseline"}
+                side, align = ((8, 0), "left") if number % 2 else ((-8, 0), "right")
+                axes.annotate(name, (x, y), side, color=line.look[0], fontsize=8, ha=align, **place)
+        axes.set_xlabel(axes_names[0])
+        axes.set_ylabel(axes_names[1])
+        if buckets:
+            rows = [ScoreRow(label, pool.sentences) for label, pool in buckets.items()]
+            label_lengths(axes, rows, count=True)
+        if log:
+            axes.set_xscale("log", base=2)
+            places = sorted({x for line in lines for x in line.places})
+            names = (f"{x:,.0f}" if x < 10_000 else f"{x / 1000:.0f}k" for x in places)
+            axes.set_xticks(places, [*names])
+        if log == "both":
+            axes.set_yscale("log", base=2)
+            axes.yaxis.set_major_formatter("{x:,.0f}")
+        else:
+            axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+        axes.minorticks_off()
+        axes.grid(axis="y", color=GRID, linewidth=0.8)
+        name_lines(figure, axes)
+        return figure
+
+    return render(lay_out, forms=("svg",))["svg"]
+
+
+def page(title: str, groups: Groups, *parts: str) -> bytes:
+    """A page that ends with how its results were made."""
+    return "\n".join([f"# {title}\n", *parts, provenance(groups)]).encode()
+
+
+def provenance(groups: Groups) -> str:
+    """Which code made the results, on what, and how large each system is."""
+    trained = {name: group for name, group in groups.items() if group[0].config}
+    rows = []
+    for name, group in trained.items():
+        training = group[0].record["training"]
+        progress = training["progress"]
+        minutes = [one.record["training"]["progress"]["seconds"] / 60 for one in group]
+        counts = [training["parameters"]["total"], training["training_pairs"]]
+        counts += [progress["update"], progress["best_update"]]
+        rate = group[0].config["training"]["optimizer"]["learning_rate"]
+        seeds = ", ".join(str(one.record["seed"]) for one in group)
+        rows.append([name, seeds, *(f"{n:,}" for n in counts), f"{rate:g}", f"{min(minutes):.0f}"])
+    training = next(iter(trained.values()))[0].record["training"]
+    header = ["system", "seeds", "parameters", "pairs", "updates", "best at", "rate", "minutes"]
+    return (
+        f"{markdown_table(header, rows)}\n"
+        f"Brackets are 95% intervals from {CONFIG.bootstrap:,} resamples of the sentences"
+        + (", and of the seeds" if any(len(group) > 1 for group in groups.values()) else "")
+        + f". Code `{training['git_commit'][:10]}`, {training['precision']}, "
+        f"{training['hardware']['processor']}, PyTorch {training['versions']['torch']}. "
+        "Minutes are of the fastest seed on one thread, often next to another training. "
+        "Written by `python study/report.py` from results/.\n"
+    )
+
+
+def length_lines(groups: Groups, names: Sequence[str], score: Score) -> list[Line]:
+    """A line by source length for each of ``names``; floors are grey."""
+    floors = [name for name in names if name in FLOORS]
+    models = [name for name in names if name not in FLOORS]
+    drawn = dict(zip(models, looks([groups[name][0].config for name in models]), strict=True))
+    drawn |= {name: (FAINT, LINES[1 + i], "") for i, name in enumerate(floors)}
+    return [
+        Line(name, drawn[name], [score(pool, groups[name]) for pool in groups.buckets.values()])
+        for name in names
+    ]
+
+
+def length_table(groups: Groups, names: Sequence[str], cell: Callable[[Pool, str], str]) -> str:
+    """A row for each bucket of source length, a column for each of ``names``."""
+    rows = [
+        [label, f"{pool.sentences:,}", *(cell(pool, name) for name in names)]
+        for label, pool in groups.rows.items()
+    ]
+    return markdown_table(["source words", "n", *names], rows)
