@@ -31,12 +31,12 @@ from seq2seq.config import (
 )
 from seq2seq.data.batching import Batch
 from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
-from seq2seq.device import choose_device, choose_precision
+from seq2seq.device import choose_device, choose_precision, mixed_precision
 from seq2seq.model.fast import choose
 from seq2seq.model.fast.choose import choose_operations
 from seq2seq.model.translation import TranslationModel
-from seq2seq.training.optimization import TrainingStep, build_optimizer
-from seq2seq.training.processor import freed_memory_kept
+from seq2seq.training.loss import batch_loss
+from seq2seq.training.optimization import build_optimizer, clipped_step
 
 log = logging.getLogger(__name__)
 
@@ -138,19 +138,21 @@ def start(path: str, workload: Workload) -> Training:
     model = workload.model("reference" if path.startswith("plain") else "fast").to(device)
     precision = {"plain": "fp32", "plain-bf16": "bf16", "fast-fp32": "fp32"}.get(path, "auto")
     products = choose_precision(precision, device)
-    step = TrainingStep(
-        model, build_optimizer(model, settings.optimizer), settings, device, products
-    )
-    batch = workload.batch()
+    optimizer, batch = build_optimizer(model, settings.optimizer), workload.batch()
+    scale = 1 / len(batch.target_cells)
 
     def choosing() -> AbstractContextManager[object]:
         if path == "fast-torch":
             return patch.object(choose, "compiled_operations", lambda _: None)
         return nullcontext()
 
-    def update() -> None:
-        with choosing(), freed_memory_kept():
-            step.run([batch], len(batch.target_cells), len(batch.indices))
+    def update() -> None:  # as Trainer makes one
+        with choosing():
+            with mixed_precision(device, products):
+                loss = batch_loss(model, batch.to(device), settings.label_smoothing, scale)
+            loss.smoothed.backward()
+            clipped_step(optimizer, settings.clip_norm, loss.negative_log_likelihood)
+            optimizer.zero_grad(set_to_none=True)
 
     with choosing():
         kernels = choose_operations(device, torch.float32, products).name

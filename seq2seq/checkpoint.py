@@ -14,9 +14,9 @@ are refused, and so are tensors that do not fit the config.
 
 import shutil
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated
 
 import torch
 from jaxtyping import UInt8
@@ -24,7 +24,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from seq2seq.config import ExperimentConfig, Natural, between, from_json, read_json
+from seq2seq.config import ExperimentConfig, Natural, Stored, between, from_json, read_json
 from seq2seq.data.tokenization import TextCodec
 from seq2seq.errors import UserError
 from seq2seq.files import file_digest, read_object, replacing_folder, write_json
@@ -52,77 +52,80 @@ def _logged(key: str, row: list[float]) -> None:
         raise UserError(f"{key}={row} are not the numbers of an update.")
 
 
-class MetricsState(TypedDict):
+@dataclass
+class MetricsState(Stored):
     """The updates since the last log line."""
 
-    nonfinite: Natural
-    finite: list[Annotated[list[float], _logged]]
+    nonfinite: Natural = 0
+    finite: list[Annotated[list[float], _logged]] = field(default_factory=list)
+    """Likelihood, gradient norm and target tokens of each update."""
 
 
-class TrainingState(TypedDict, total=False):
-    """What ``state.json`` holds, checked as it is read; further keys are left as they are."""
+@dataclass
+class RateState(Stored):
+    """What plateaus have made of the learning rate."""
+
+    plateau_factor: Annotated[float, between(0)] = 1.0
+    stale: Natural = 0
+    """Validations since the best, or since the rate was lowered."""
+
+
+@dataclass
+class TrainingState(Stored):
+    """What ``state.json`` holds: all that resuming needs besides tensors."""
 
     progress: Progress
-    learning_rate: dict[str, Annotated[float, between(0)]]
+    learning_rate: RateState
     metrics: MetricsState
     conditions: dict[str, str]
+    """What the last bits depend on, such as the number of threads."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What :func:`load_checkpoint` found."""
+    """A model and its text codecs at one moment of its training."""
 
     config: ExperimentConfig
     model: TranslationModel
-    """On the device asked for, in training mode like any new module."""
+    """Where it was loaded: in training mode like any new module."""
     source: TextCodec
     target: TextCodec
     state: TrainingState
-    """What the trainer gave :func:`save_checkpoint`."""
-    rng: dict[str, Tensor]
+    rng: Mapping[str, Tensor] = field(default_factory=dict)
     """For :func:`restore_rng`; empty when none was saved."""
-    directory: Path
-    """The checkpoint folder itself, also when a run folder was given."""
-    sha256: str
-    """Of its manifest, which holds that of every file: names this very checkpoint."""
+    directory: Path = Path()
+    """The folder that it was loaded from, also when a run folder was given."""
+    sha256: str = ""
+    """Of the manifest there, which holds that of every file: names this very checkpoint."""
 
 
 def save_checkpoint(
-    directory: Path,
-    model: TranslationModel,
-    config: ExperimentConfig,
-    source: TextCodec,
-    target: TextCodec,
-    optimizer_state: dict[str, Any] | None,
-    state: dict[str, Any],
-    rng: Mapping[str, Tensor] | None = None,
+    directory: Path, checkpoint: Checkpoint, optimizer: torch.optim.Optimizer | None = None
 ) -> None:
     """Write a checkpoint to ``directory``, replacing the one that is there.
 
-    ``optimizer_state`` is ``optimizer.state_dict()``, without which a model can only translate; its
-    settings are in the config, and the rate is set before each update. ``state`` is the trainer's
-    progress, as JSON data, and ``rng`` what :func:`capture_rng` returned.
+    Without an optimizer, whose settings are in the config, the model can only translate.
 
     Raises:
         UserError: it cannot be written, most often because the disk is full.
     """
     try:
         with replacing_folder(directory) as folder:
-            save_file(_tensors_of(model), folder / MODEL)
-            if optimizer_state is not None:
+            save_file(_tensors_of(checkpoint.model), folder / MODEL)
+            if optimizer is not None:
                 moments = {
                     f"{index}.{name}": value.detach().contiguous()
-                    for index, values in optimizer_state["state"].items()
+                    for index, values in optimizer.state_dict()["state"].items()
                     for name, value in values.items()
                     if value is not None  # SGD's buffer where there is no momentum
                 }
                 save_file(moments, folder / OPTIMIZER)
-            if rng is not None:
-                save_file(dict(rng), folder / RNG)
-            write_json(folder / "state.json", state)
-            write_json(folder / "config.json", asdict(config))
-            source.save(folder, "source")
-            target.save(folder, "target")
+            if checkpoint.rng:
+                save_file(dict(checkpoint.rng), folder / RNG)
+            write_json(folder / "state.json", checkpoint.state)
+            write_json(folder / "config.json", checkpoint.config)
+            checkpoint.source.save(folder, "source")
+            checkpoint.target.save(folder, "target")
             files = {path.name: file_digest(path) for path in sorted(folder.iterdir())}
             write_json(folder / MANIFEST, {"format": FORMAT, "files": files})
     except (OSError, SafetensorError) as error:
@@ -221,7 +224,7 @@ def _load_model(
 
 
 def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
-    """Give a new ``optimizer`` the moments saved at ``path``; its settings stay as they are.
+    """Load the moments saved at ``path`` into a new ``optimizer``; its settings stay as they are.
 
     Raises:
         UserError: the checkpoint has no such state, or that of another kind or model.

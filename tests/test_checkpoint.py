@@ -21,12 +21,15 @@ from helpers.small_checkpoint import (
     save,
     save_whole,
     train,
+    training_state,
 )
 from safetensors.torch import load_file, save_file
 
 from seq2seq import checkpoint as checkpoint_module
 from seq2seq.checkpoint import (
-    Progress,
+    MetricsState,
+    RateState,
+    TrainingState,
     capture_rng,
     find_checkpoint,
     load_checkpoint,
@@ -37,6 +40,7 @@ from seq2seq.checkpoint import (
 from seq2seq.config import DecodingConfig
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
+from seq2seq.record import Progress
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +60,8 @@ def load_all(folder):
 def test_everything_comes_back(tmp_path, tie):
     config = experiment(tie)
     model = new_model(config)
-    state = {"update": 7, "best": -1.25, "nested": {"rate": 1e-3, "seen": [1, 2]}, "name": "é"}
+    rate, updates = RateState(1e-3, 2), MetricsState(1, [[-1.25, 1 / 3, 2]])
+    state = TrainingState(Progress(update=7, best_metric=-1.25), rate, updates, {"name": "é"})
     save(tmp_path / "a" / "last", model, config, state=state)
     before = torch.get_rng_state()
     found = load_checkpoint(tmp_path / "a" / "last", CPU)
@@ -77,7 +82,7 @@ def test_three_updates_saved_and_three_more_are_six(tmp_path, kind):
     straight = new_model(experiment())
     optimizer = OPTIMIZERS[kind](straight.parameters())
     train(straight, optimizer, 3)
-    save(tmp_path / "last", straight, optimizer_state=optimizer.state_dict(), rng=capture_rng())
+    save(tmp_path / "last", straight, optimizer=optimizer, rng=capture_rng())
     train(straight, optimizer, 3)
 
     torch.manual_seed(99)
@@ -193,7 +198,7 @@ def test_a_state_out_of_range_is_refused(whole, tmp_path, group, key, value):
     }
     (folder / "state.json").write_text(json.dumps(state))
     reseal(folder)
-    assert load_checkpoint(folder, CPU).state["progress"].update == 9
+    assert load_checkpoint(folder, CPU).state.progress.update == 9
     state[group][key] = value
     (folder / "state.json").write_text(json.dumps(state))
     reseal(folder)
@@ -229,14 +234,14 @@ def test_a_run_folder_means_its_best_checkpoint_else_its_newest(tmp_path):
     with pytest.raises(UserError, match="no checkpoint at"):
         load_checkpoint(run, CPU)
     for update in (2, 10, 9):
-        save(run / "checkpoints" / f"update-{update}", state={"update": update})
+        save(run / "checkpoints" / f"update-{update}", state=training_state(update))
     (run / "checkpoints" / "update-11.part").mkdir()
     (run / "checkpoints" / "update-12").mkdir()  # half deleted: no manifest
     assert find_checkpoint(run) == run / "checkpoints" / "update-10"
     newest = ["update-12", "update-10", "update-9", "update-2"]
     assert [path.name for path in newest_checkpoints(run)] == newest
-    save(run / "checkpoints" / "best", state={"update": 1})
-    assert load_checkpoint(run, CPU).state == {"update": 1}
+    save(run / "checkpoints" / "best", state=training_state(1))
+    assert load_checkpoint(run, CPU).state.progress.update == 1
     translator = Translator.load(run, device="cpu", precision="fp32")
     assert translator.max_pieces == 20
     assert len(translator.translate(["a dog", "", "barks"], DecodingConfig(beam=2))) == 3
@@ -281,18 +286,18 @@ class Disk:
     "error", [OSError(errno.ENOSPC, "No space left"), PowerCutError()], ids=["full", "power cut"]
 )
 def test_a_save_that_fails_at_any_step_leaves_a_whole_checkpoint(tmp_path, monkeypatch, error):
-    save(tmp_path / "last", state={"update": 1})
+    save(tmp_path / "last", state=training_state(1))
     keep = shutil.copytree(tmp_path / "last", tmp_path / "keep")
     for room in range(100):
         with monkeypatch.context() as patch:
             disk = Disk(patch, room, error)
             with contextlib.suppress(UserError, PowerCutError):
-                save(tmp_path / "last", state={"update": 2})
-        update = load_checkpoint(tmp_path / "last", CPU).state["update"]
+                save(tmp_path / "last", state=training_state(2))
+        update = load_checkpoint(tmp_path / "last", CPU).state.progress.update
         if disk.steps <= room:
             break
         assert update == 1 or not (tmp_path / "last.part").exists()
-        save(tmp_path / "last", state={"update": 3})  # whatever was left is no obstacle
+        save(tmp_path / "last", state=training_state(3))  # whatever was left is no obstacle
         assert {path.name for path in tmp_path.iterdir()} == {"last", "keep"}
         shutil.rmtree(tmp_path / "last")
         shutil.copytree(keep, tmp_path / "last")

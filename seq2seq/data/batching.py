@@ -80,21 +80,6 @@ def collate(pairs: EncodedPairs, indices: Int[np.ndarray, "B"] | Sequence[int]) 
     )
 
 
-def blank_batch() -> Batch:
-    """A batch without a real target id: what is summed over its targets is 0, and so is a gradient.
-
-    For one of several processes, where a batch has fewer pairs than there are processes.
-    """
-    return Batch(
-        source=torch.full((1, 1), EOS),
-        source_lengths=torch.ones(1, dtype=torch.int64),
-        target_input=torch.full((1, 1), BOS),
-        target_output=torch.full((1, 1), PAD),
-        target_cells=torch.zeros(0, dtype=torch.int64),
-        indices=np.zeros(1, np.int64),
-    )
-
-
 def _padded(
     ids: Integer[np.ndarray, "X"], offsets: Int64[np.ndarray, "N1"], chosen: Int[np.ndarray, "B"]
 ) -> tuple[Int64[np.ndarray, "B L"], Int64[np.ndarray, "B"]]:

@@ -163,7 +163,7 @@ class _System:
             Member(
                 checkpoint.config.system,
                 checkpoint.config.seed,
-                getattr(checkpoint.state.get("progress"), "update", None),
+                checkpoint.state.progress.update,
                 training,
             )
             for checkpoint, training in zip(self.checkpoints, trainings, strict=True)

@@ -7,6 +7,8 @@ from pathlib import Path
 import torch
 
 from seq2seq.checkpoint import (
+    Checkpoint,
+    TrainingState,
     capture_rng,
     load_checkpoint,
     load_optimizer,
@@ -14,14 +16,10 @@ from seq2seq.checkpoint import (
     restore_rng,
     save_checkpoint,
 )
-from seq2seq.config import ExperimentConfig
 from seq2seq.data.dataset import PreparedData
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
-from seq2seq.record import Progress
 from seq2seq.training.distributed import ProcessGroup
-from seq2seq.training.metrics import IntervalMetrics
-from seq2seq.training.optimization import LearningRate
 from seq2seq.training.run_folder import REMEDY, RunFolder
 
 log = logging.getLogger(__name__)
@@ -35,43 +33,25 @@ class CheckpointManager:
     """
 
     folder: RunFolder
-    config: ExperimentConfig
     data: PreparedData
     model: TranslationModel
     optimizer: torch.optim.Optimizer
-    learning_rate: LearningRate
-    conditions: dict[str, str]
-    """What the last bits depend on, such as the number of threads."""
     group: ProcessGroup
 
-    def save(self, directory: Path, progress: Progress, metrics: IntervalMetrics) -> None:
-        """Write a checkpoint, with what is not logged yet, and delete those no longer needed."""
+    def save(self, directory: Path, state: TrainingState) -> None:
+        """Write a checkpoint, and delete those no longer needed."""
         generators = {
-            _generator(rank, name): state
+            _generator(rank, name): generator
             for rank, states in enumerate(self.group.gather(capture_rng()))
-            for name, state in states.items()
+            for name, generator in states.items()
         }
-        if not self.group.is_first:
-            return
-        state = {
-            "progress": progress,
-            "learning_rate": self.learning_rate.state(),
-            "metrics": metrics.state(),
-            "conditions": self.conditions,
-        }
-        save_checkpoint(
-            directory,
-            self.model,
-            self.config,
-            self.data.source,
-            self.data.target,
-            self.optimizer.state_dict(),
-            state,
-            generators,
-        )
-        self.folder.prune(self.config.training.keep_last)
+        if self.group.is_first:
+            config, codecs = self.folder.config, (self.data.source, self.data.target)
+            checkpoint = Checkpoint(config, self.model, *codecs, state, generators)
+            save_checkpoint(directory, checkpoint, self.optimizer)
+            self.folder.prune(config.training.keep_last)
 
-    def restore(self, device: torch.device) -> tuple[Progress, IntervalMetrics] | None:
+    def restore(self) -> TrainingState | None:
         """Resume from the newest intact checkpoint of the run; None where there are none.
 
         Newer ones that are damaged are renamed to ``<name>.damaged``.
@@ -82,7 +62,7 @@ class CheckpointManager:
         errors: dict[Path, UserError | OSError] = {}
         for folder in self.folder.newest():
             try:
-                restored = self._load(folder, device)
+                state = self._load(folder)
             except (UserError, OSError) as error:
                 log.warning("%s Trying the checkpoint before it.", error)
                 errors[folder] = error
@@ -92,23 +72,13 @@ class CheckpointManager:
                 aside = damaged.with_name(f"{damaged.name}.damaged")
                 remove_checkpoint(aside)
                 damaged.rename(aside)
-            return restored
+            return state
         for refusal in errors.values():
             raise refusal
         return None
 
-    def _load(self, folder: Path, device: torch.device) -> tuple[Progress, IntervalMetrics]:
-        checkpoint = load_checkpoint(folder, device)
-        state, metrics = checkpoint.state, IntervalMetrics()
-        try:
-            progress, before = state["progress"], state["conditions"]
-            metrics.restore(state["metrics"])
-            self.learning_rate.restore(state["learning_rate"])
-        except KeyError as error:
-            raise UserError(
-                f"state.json in {folder} is not the state of a training (it lacks {error}); it was "
-                "saved by another version of seq2seq, or altered."
-            ) from None
+    def _load(self, folder: Path) -> TrainingState:
+        checkpoint = load_checkpoint(folder, torch.device("cpu"))
         # Other versions of a tokenizer may cut equal text into other pieces.
         codecs = (checkpoint.source, self.data.source), (checkpoint.target, self.data.target)
         if not all(saved.encodes_like(prepared) for saved, prepared in codecs):
@@ -120,14 +90,7 @@ class CheckpointManager:
         self.model.load_state_dict(checkpoint.model.state_dict())
         own = {_generator(self.group.rank, name): name for name in capture_rng()}
         restore_rng({own[key]: value for key, value in checkpoint.rng.items() if key in own})
-        changed = [
-            f"{name} {now} (was {before.get(name)})"
-            for name, now in self.conditions.items()
-            if before.get(name) != now
-        ]
-        if changed:
-            log.warning("Resuming with %s: results will not be bit-identical.", ", ".join(changed))
-        return progress, metrics
+        return checkpoint.state
 
 
 def _generator(rank: int, name: str) -> str:

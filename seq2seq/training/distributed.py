@@ -5,7 +5,7 @@ import functools
 import logging
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TypeVar
 
@@ -13,7 +13,8 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from seq2seq.device import choose_device
 from seq2seq.errors import UserError
@@ -67,6 +68,18 @@ class ProcessGroup:
         if self.size > 1:
             dist.all_reduce(number)
 
+    def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Replace gradients by their sums over all processes; one that is absent counts as 0."""
+        if self.size > 1:
+            gradients = []
+            for parameter in parameters:
+                if parameter.grad is None:  # a batch may have fewer pairs than there are processes
+                    parameter.grad = torch.zeros_like(parameter)
+                gradients.append(parameter.grad)
+            together = parameters_to_vector(gradients)
+            dist.all_reduce(together)
+            vector_to_parameters(together, gradients)
+
     def require_equal(self, facts: Mapping[str, object]) -> None:
         """Refuse processes that differ in one of these facts; UserError names it."""
         for rank, others in enumerate(everyone := self.gather(facts)):
@@ -78,7 +91,7 @@ class ProcessGroup:
                     )
 
     def seed(self, seed: int) -> None:
-        """Give each of several processes random numbers of its own, for its dropout."""
+        """Seed PyTorch differently in each of several processes, for their dropout."""
         if self.size > 1:
             drawn = np.random.SeedSequence([seed, self.rank]).generate_state(1, np.uint64)
             torch.manual_seed(int(drawn[0]))
@@ -137,7 +150,7 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
 
 
 def claim_report() -> bool:
-    """Be the process that reports why training failed; False where another one is already."""
+    """Claim the right to report why training failed: True in the first process that asks."""
     if process_count() == 1 or not (_by_torchrun() or _store.cache_info().currsize):
         return True
     # torchrun sends SIGTERM to all others as soon as one has ended; the report comes first.

@@ -4,14 +4,14 @@ import contextlib
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
 from numpy import ndarray
+from torch import Tensor
 
 from seq2seq.checkpoint import MetricsState
 from seq2seq.files import parse_object, write_whole
-from seq2seq.training.optimization import Update
 from seq2seq.training.tracking import Tracker
 
 
@@ -67,6 +67,19 @@ class JsonlLog:
                 self.tracker[1]()
 
 
+class Update(NamedTuple):
+    """What an update leaves to report; tensors stay on the device."""
+
+    negative_log_likelihood: Float[Tensor, ""]
+    """Summed over the target tokens, in nats."""
+    gradient_norm: Float[Tensor, ""]
+    """Before clipping."""
+    taken: Bool[Tensor, ""]
+    """False where loss or gradient was not finite, and the update was skipped."""
+    tokens: int
+    """Target tokens of all processes, ends of sentence included."""
+
+
 class IntervalMetrics:
     """Metrics of the updates since the last log line; on the device until :meth:`fetch`."""
 
@@ -75,9 +88,9 @@ class IntervalMetrics:
         self.waited = 0.0
         """Seconds in which the model had no batch to work on."""
         self.tokens = 0
-        self.nonfinite = 0
+        self.state = MetricsState()
+        """The fetched updates, for a checkpoint."""
         self._pending: list[tuple[int, Update, ndarray]] = []  # number, update, its pairs
-        self._finite: list[list[float]] = []  # likelihood, norm, target tokens
 
     def add(self, number: int, update: Update, pairs: Int[ndarray, "B"]) -> None:
         """Count update ``number``, made from these training pairs."""
@@ -89,11 +102,11 @@ class IntervalMetrics:
         skipped = []
         for number, (likelihood, norm, taken, tokens), pairs in self._pending:
             if taken:
-                self._finite.append([likelihood.item(), norm.item(), tokens])
+                self.state.finite.append([likelihood.item(), norm.item(), tokens])
             else:
                 skipped.append((number, pairs))
         self._pending = []
-        self.nonfinite += len(skipped)
+        self.state.nonfinite += len(skipped)
         return skipped
 
     def entry(self) -> dict[str, float | int | None]:
@@ -102,19 +115,12 @@ class IntervalMetrics:
         Loss and norm are None where all updates were skipped.
         """
         seconds = time.monotonic() - self.started
-        likelihoods, norms, tokens = zip(*self._finite, strict=True) if self._finite else ([],) * 3
+        finite = self.state.finite
+        likelihoods, norms, tokens = zip(*finite, strict=True) if finite else ([], [], [])
         return {
             "loss": sum(likelihoods) / sum(tokens) if tokens else None,
             "gradient_norm": sum(norms) / len(norms) if norms else None,
-            "nonfinite": self.nonfinite,
+            "nonfinite": self.state.nonfinite,
             "tokens_per_second": self.tokens / seconds,
             "waiting_for_data": self.waited / seconds,
         }
-
-    def state(self) -> dict[str, Any]:
-        """The fetched updates, as JSON data, for a checkpoint."""
-        return {"nonfinite": self.nonfinite, "finite": self._finite}
-
-    def restore(self, state: MetricsState) -> None:
-        """Resume from :meth:`state`; the clock starts at zero."""
-        self.nonfinite, self._finite = state["nonfinite"], state["finite"]

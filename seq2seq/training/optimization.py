@@ -1,93 +1,15 @@
-"""One update: forward, backward, clipping, the optimizer's step, the learning rate over time."""
+"""What turns gradients into updates: the optimizer, clipping, the learning rate over time."""
 
 import inspect
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
 
-from seq2seq.config import OptimizerConfig, TrainingConfig
-from seq2seq.data.batching import Batch, blank_batch
-from seq2seq.device import mixed_precision
-from seq2seq.model.translation import TranslationModel
-from seq2seq.training.distributed import SINGLE, ProcessGroup
-from seq2seq.training.loss import BatchLoss, batch_loss
-from seq2seq.training.processor import return_idle_memory
-
-
-class Update(NamedTuple):
-    """What an update leaves to report; tensors stay on the device."""
-
-    negative_log_likelihood: Float[Tensor, ""]
-    """Summed over the target tokens, in nats."""
-    gradient_norm: Float[Tensor, ""]
-    """Before clipping."""
-    taken: Bool[Tensor, ""]
-    """False where loss or gradient was not finite, and the update was skipped."""
-    tokens: int
-    """Target tokens of all processes, ends of sentence included."""
-
-
-@dataclass
-class TrainingStep:
-    """Updates a model from micro-batches, of which each process has its share."""
-
-    model: TranslationModel
-    optimizer: torch.optim.Optimizer
-    config: TrainingConfig
-    device: torch.device
-    precision: torch.dtype
-    group: ProcessGroup = SINGLE
-
-    def __post_init__(self) -> None:
-        self.objective: Any = _Objective(self.model)
-        if self.group.size > 1:
-            self.objective = DistributedDataParallel(self.objective, gradient_as_bucket_view=True)
-            # After its first backward pass DDP regroups the gradients that it sums together, which
-            # with three processes or more decides the last bits. That must not happen in the first
-            # update: a resumed training would end otherwise than an uninterrupted one.
-            self._loss(blank_batch(), 1.0).smoothed.backward()
-            self.optimizer.zero_grad(set_to_none=True)
-
-    def run(self, batches: list[Batch], tokens: int, sentences: int) -> Update:
-        """One update; its loss is the mean per token of all micro-batches, or per sentence.
-
-        ``batches`` are this process's shares of the micro-batches, ``tokens`` and ``sentences``
-        what all processes have together.
-        """
-        self.model.train()
-        count = tokens if self.config.loss_normalization == "token" else sentences
-        scale = self.group.size / count  # DDP's gradient is a mean over the processes, not a sum
-        likelihood = torch.zeros((), device=self.device)
-        for i, batch in enumerate(batches, start=1):
-            # Processes exchange gradients in the last pass of an update only.
-            self.objective.require_backward_grad_sync = i == len(batches)
-            loss = self._loss(batch, scale)
-            loss.smoothed.backward()
-            likelihood += loss.negative_log_likelihood
-        self.group.sum(likelihood)
-        norm, taken = clipped_step(self.optimizer, self.config.clip_norm, likelihood)
-        self.optimizer.zero_grad(set_to_none=True)
-        return_idle_memory()
-        return Update(likelihood, norm, taken, tokens)
-
-    def _loss(self, batch: Batch, scale: float) -> BatchLoss:
-        with mixed_precision(self.device, self.precision):
-            return self.objective(batch.to(self.device), self.config.label_smoothing, scale)
-
-
-class _Objective(nn.Module):
-    """The model and its loss as one module, for DDP."""
-
-    def __init__(self, model: TranslationModel) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, batch: Batch, smoothing: float, scale: float) -> BatchLoss:
-        return batch_loss(self.model, batch, smoothing, scale)
+from seq2seq.checkpoint import RateState
+from seq2seq.config import OptimizerConfig
 
 
 class _Adam(torch.optim.Adam):
@@ -125,15 +47,13 @@ def clipped_step(
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     norm = torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
     taken = norm.isfinite() & loss.isfinite()
-    if isinstance(optimizer, torch.optim.Adam) and optimizer.defaults["fused"]:
+    if isinstance(optimizer, _Adam):
         # Attributes by which torch.amp.GradScaler passes them.
         fused: Any = optimizer
         fused.grad_scale = (norm / limit if limit else torch.ones_like(norm)).clamp(min=1).float()
         fused.found_inf = (~taken).float()
-        try:
-            fused.step()
-        finally:
-            del fused.grad_scale, fused.found_inf
+        fused.step()
+        del fused.grad_scale, fused.found_inf
     elif taken:
         if limit:
             torch.nn.utils.clip_grads_with_norm_(parameters, limit, norm)
@@ -141,6 +61,7 @@ def clipped_step(
     return norm, taken
 
 
+@dataclass
 class LearningRate:
     """Linear warm-up, then constant, linear, inverse square root, or decay on a plateau.
 
@@ -151,19 +72,15 @@ class LearningRate:
     in length: updates after n keep the rate of update n.
     """
 
-    def __init__(
-        self, optimizer: torch.optim.Optimizer, config: OptimizerConfig, updates: int
-    ) -> None:
-        self.optimizer = optimizer
-        self.config = config
-        self.updates = updates
-        self.plateau_factor = 1.0
-        self.stale = 0
+    optimizer: torch.optim.Optimizer
+    config: OptimizerConfig
+    updates: int
+    state: RateState = field(default_factory=RateState)
 
     def at(self, update: int) -> float:
         """The rate of ``update``, counted from 1."""
         config = self.config
-        rate = config.learning_rate * self.plateau_factor
+        rate = config.learning_rate * self.state.plateau_factor
         if update < config.warmup_updates:
             return rate * update / config.warmup_updates
         top = max(1, config.warmup_updates)
@@ -182,17 +99,9 @@ class LearningRate:
 
     def after_validation(self, improved: bool) -> None:
         """Lower the rate after more than decay_patience validations without improvement."""
-        if self.config.schedule != "plateau":
-            return
-        self.stale = 0 if improved else self.stale + 1
-        if self.stale > self.config.decay_patience:
-            self.plateau_factor *= self.config.decay_factor
-            self.stale = 0
-
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
-        return {"plateau_factor": self.plateau_factor, "stale": self.stale}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Resume from :meth:`state`."""
-        self.plateau_factor, self.stale = state["plateau_factor"], state["stale"]
+        state = self.state
+        if self.config.schedule == "plateau":
+            state.stale = 0 if improved else state.stale + 1
+            if state.stale > self.config.decay_patience:
+                state.plateau_factor *= self.config.decay_factor
+                state.stale = 0

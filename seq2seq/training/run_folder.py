@@ -123,7 +123,7 @@ class RunFolder:
 
     @property
     def finished(self) -> bool:
-        """Whether training has ended by its own rule."""
+        """Whether training has reached its stopping rule."""
         return self.record().status == "finished"
 
     @property

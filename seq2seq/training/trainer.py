@@ -14,10 +14,11 @@ import torch
 from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
+from seq2seq.checkpoint import TrainingState
 from seq2seq.config import ExperimentConfig
-from seq2seq.data.batching import BatchPlan, blank_batch, collate
+from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.dataset import PreparedData
-from seq2seq.device import choose_device, choose_precision, deterministic
+from seq2seq.device import choose_device, choose_precision, deterministic, mixed_precision
 from seq2seq.errors import UserError
 from seq2seq.model.fast.choose import choose_operations
 from seq2seq.model.translation import TranslationModel
@@ -25,10 +26,11 @@ from seq2seq.record import Progress, TrainingRecord, earlier_commits, environmen
 from seq2seq.training.checkpoint_manager import CheckpointManager
 from seq2seq.training.distributed import SINGLE, ProcessGroup
 from seq2seq.training.interruption import Interrupted, Interruption
-from seq2seq.training.metrics import IntervalMetrics, JsonlLog
-from seq2seq.training.optimization import LearningRate, TrainingStep, build_optimizer
-from seq2seq.training.processor import Threads, freed_memory_kept
+from seq2seq.training.loss import batch_loss
+from seq2seq.training.metrics import IntervalMetrics, JsonlLog, Update
+from seq2seq.training.optimization import LearningRate, build_optimizer, clipped_step
 from seq2seq.training.run_folder import RunFolder, identity
+from seq2seq.training.threads import Threads
 from seq2seq.training.tracking import start_tracker
 from seq2seq.training.validation import Validator
 
@@ -51,9 +53,7 @@ class Trainer:
     ) -> None:
         group.require_equal({**identity(asdict(config)), **data.hashes})
         training = config.training
-        self.config = config
-        self.data = data
-        self.group = group
+        self.config, self.data, self.group = config, data, group
         self.folder = RunFolder(config)
         self.device = choose_device(training.device)
         self.precision = choose_precision(training.precision, self.device)
@@ -62,9 +62,6 @@ class Trainer:
             config.model, len(data.source.vocabulary), len(data.target.vocabulary)
         ).to(self.device)
         self.optimizer = build_optimizer(self.model, training.optimizer)
-        self.step = TrainingStep(
-            self.model, self.optimizer, training, self.device, self.precision, group
-        )
         self.plan = BatchPlan(data.train, training.batch_size, training.batch_unit, config.seed)
         self._epoch_length = len(self._updates(0))
         self._most_updates = min(
@@ -75,26 +72,38 @@ class Trainer:
         self.validator = Validator(
             self.model, data, training, buckets, self.device, self.precision, group
         )
+        self.checkpoints = CheckpointManager(self.folder, data, self.model, self.optimizer, group)
+        self.progress = Progress()
+        self.interval = IntervalMetrics()
+        self.metrics = JsonlLog(self.folder.path / "metrics.jsonl", group.is_first)
+        self.nonfinite = JsonlLog(self.folder.path / "nonfinite.jsonl", group.is_first)
+        self.interruption = Interruption()
+        self.threads = Threads(
+            training.adapt_threads and not training.deterministic and group.size == 1
+        )
         self.conditions = {
             "device": self.device.type,
             "precision": str(self.precision).removeprefix("torch."),
             "kernels": choose_operations(self.device, torch.float32, self.precision).name,
-            "threads": str(torch.get_num_threads()),
+            "threads": self.threads.used,
             "processes": str(group.size),
             "torch": torch.__version__,
         }
-        self.checkpoints = CheckpointManager(
-            self.folder,
-            config,
-            data,
-            self.model,
-            self.optimizer,
-            self.learning_rate,
-            self.conditions,
-            group,
+        self.record = TrainingRecord(
+            experiment=config.name,
+            system=config.system,
+            seed=config.seed,
+            parameters=self.model.parameter_counts(),
+            precision=self.conditions["precision"],
+            kernels=self.conditions["kernels"],
+            processes=group.size,
+            training_pairs=len(data.train),
+            skipped_pairs=data.skipped,
+            data_sha256=data.hashes,
+            progress=self.progress,
+            **environment_record(self.device),
         )
-        self.progress = Progress()
-        self.interval = IntervalMetrics()
+        self._started = self._saved = time.monotonic()
         group.seed(config.seed)
 
     def run(self) -> RunFolder:
@@ -114,47 +123,24 @@ class Trainer:
             return self.folder
         lock = self.folder.lock() if self.group.is_first else contextlib.nullcontext()
         exact = deterministic(self.config.training.deterministic)
-        with lock, Interruption() as interruption, exact:
-            self._train(interruption)
+        with lock, self.interruption, exact:
+            self._train()
         return self.folder
 
-    def _train(self, interruption: Interruption) -> None:
-        training, path, writes = self.config.training, self.folder.path, self.group.is_first
-        self.metrics = JsonlLog(path / "metrics.jsonl", writes)
-        self.nonfinite = JsonlLog(path / "nonfinite.jsonl", writes)
+    def _train(self) -> None:
         self._resume()
-        environment = environment_record(self.device)
-        before = self.folder.record() if self.progress.update else TrainingRecord()
-        self.record = TrainingRecord(
-            experiment=self.config.name,
-            system=self.config.system,
-            seed=self.config.seed,
-            parameters=self.model.parameter_counts(),
-            precision=self.conditions["precision"],
-            kernels=self.conditions["kernels"],
-            processes=self.group.size,
-            training_pairs=len(self.data.train),
-            skipped_pairs=self.data.skipped,
-            data_sha256=self.data.hashes,
-            earlier_commits=earlier_commits(before, environment["git_commit"]),
-            progress=self.progress,
-            **environment,
-        )
         self._write_record("running")
         log.info(
             "%s: %s parameters, %s training pairs (%s left out), %d updates an epoch, %s on %s, "
             "into %s",
             self.config.system,
-            f"{self.model.parameter_counts()['total']:,}",
+            f"{self.record.parameters['total']:,}",
             f"{len(self.data.train):,}",
             f"{sum(n for key, n in self.data.skipped.items() if key.startswith('train.')):,}",
             self._epoch_length,
-            self.conditions["precision"],
+            self.record.precision,
             self.device,
-            path,
-        )
-        self._threads = Threads(
-            training.adapt_threads and not training.deterministic and self.group.size == 1
+            self.folder.path,
         )
         self._started = time.monotonic() - self.progress.seconds  # as if it had never stopped
         self._saved = time.monotonic()
@@ -164,12 +150,12 @@ class Trainer:
             desc=f"training {self.config.system}, seed {self.config.seed}",
             bar_format="{desc} {percentage:.0f}% {bar} {elapsed}<{remaining}{postfix}",
             # None: no bar when the output is not a terminal; the log has plain lines then.
-            disable=None if writes else True,
+            disable=None if self.group.is_first else True,
             dynamic_ncols=True,
         )
-        with logging_redirect_tqdm(), bar, freed_memory_kept(), self._threads:
+        with logging_redirect_tqdm(), bar, self.threads:
             while not (reason := self._reason_to_end()):
-                self._train_epoch(bar, interruption)
+                self._train_epoch(bar)
         if self.progress.validated_update < self.progress.update:
             self._validate()
         limit, best = reason.partition("=")[0], self.progress.best_update
@@ -185,15 +171,20 @@ class Trainer:
             self.progress.best_update,
             self.folder.best,
         )
-        (number,) = self.group.maximum(interruption.received or 0)
+        (number,) = self.group.maximum(self.interruption.received or 0)
         if number:  # too late to stop this training, but what follows must not begin
-            raise Interrupted(number, f"The training into {path} had just finished.")
+            raise Interrupted(number, f"The training into {self.folder.path} had just finished.")
 
     def _resume(self) -> None:
         """Restore the newest checkpoint of this run, when there is one."""
-        if (restored := self.checkpoints.restore(self.device)) is not None:
-            self.progress, self.interval = restored
+        if (state := self.checkpoints.restore()) is not None:
+            self.progress = self.record.progress = state.progress
+            self.learning_rate.state, self.interval.state = state.learning_rate, state.metrics
+            self.record.earlier_commits = earlier_commits(
+                self.folder.record(), self.record.git_commit
+            )
             log.info("Resuming %s from update %d.", self.folder.path, self.progress.update)
+            self._warn_of_changes(state.conditions)
         progress = self.progress
         self.group.require_equal({"the newest checkpoint's update": progress.update})
         for entries in (self.metrics, self.nonfinite):
@@ -203,6 +194,15 @@ class Trainer:
             self.metrics.tracker = start_tracker(
                 logger, self.folder.path, settings, progress.update
             )
+
+    def _warn_of_changes(self, before: dict[str, str]) -> None:
+        changes = [
+            f"{name} {now} (was {was})"
+            for name, now in self.conditions.items()
+            if (was := before.get(name)) != now
+        ]
+        if changes:
+            log.warning("Resuming with %s: results will not be bit-identical.", ", ".join(changes))
 
     def _reason_to_end(self) -> str | None:
         """Why training is over; None while it is not."""
@@ -217,11 +217,11 @@ class Trainer:
 
     # -- one epoch, one update -------------------------------------------------------------------
 
-    def _train_epoch(self, bar: tqdm, interruption: Interruption) -> None:
+    def _train_epoch(self, bar: tqdm) -> None:
         """Make the remaining updates of the current epoch."""
         training, progress = self.config.training, self.progress
         updates = self._updates(progress.epoch)
-        progress.position %= len(updates)  # beyond the end, training would not end
+        progress.position %= len(updates)  # an altered checkpoint may point past the end
         for batches in updates[progress.position :]:
             rate = self.learning_rate.apply(progress.update + 1)
             self._update(batches)
@@ -240,7 +240,7 @@ class Trainer:
             if validates:
                 self._validate()
             number, due = self.group.maximum(
-                interruption.received or 0,
+                self.interruption.received or 0,
                 time.monotonic() - self._saved > 60 * training.save_minutes,
             )
             if number:
@@ -252,17 +252,29 @@ class Trainer:
 
     def _update(self, batches: list[np.ndarray]) -> None:
         """Make one update from these batches of pairs, of which this process takes its share."""
-        clock = time.monotonic()
-        shares = [pairs[self.group.share] for pairs in batches]
-        mine = [collate(self.data.train, own) if len(own) else blank_batch() for own in shares]
-        together = np.concatenate(batches)
-        tokens = int((self.data.train.target_lengths[together] + 1).sum())
+        training, pairs, clock = self.config.training, np.concatenate(batches), time.monotonic()
+        shares = [batch[self.group.share] for batch in batches]
+        mine = [collate(self.data.train, share) for share in shares if len(share)]
+        tokens = int((self.data.train.target_lengths[pairs] + 1).sum())
         self.interval.waited += time.monotonic() - clock
-        update = self.step.run(mine, tokens, len(together))
+        # A mean over all batches of all processes: how pairs are divided makes no difference.
+        scale = 1 / (tokens if training.loss_normalization == "token" else len(pairs))
+        likelihood = torch.zeros((), device=self.device)
+        self.model.train()
+        for batch in mine:
+            with mixed_precision(self.device, self.precision):
+                on_device = batch.to(self.device)
+                loss = batch_loss(self.model, on_device, training.label_smoothing, scale)
+            loss.smoothed.backward()
+            likelihood += loss.negative_log_likelihood
+        self.group.sum(likelihood)
+        self.group.sum_gradients(self.model.parameters())
+        norm, taken = clipped_step(self.optimizer, training.clip_norm, likelihood)
+        self.optimizer.zero_grad(set_to_none=True)
         self.progress.update += 1
         self.progress.position += 1
-        self.progress.target_tokens += update.tokens
-        self.interval.add(self.progress.update, update, together)
+        self.progress.target_tokens += tokens
+        self.interval.add(self.progress.update, Update(likelihood, norm, taken, tokens), pairs)
 
     def _updates(self, epoch: int) -> list[list[np.ndarray]]:
         """The epoch's batches, grouped into updates."""
@@ -299,8 +311,8 @@ class Trainer:
             "".join(f"\n  {line}" for line in self.validator.examples),
         )
         if improved:
-            self.checkpoints.save(self.folder.best, progress, self.interval)
-        self.checkpoints.save(self.folder.checkpoint(progress.update), progress, self.interval)
+            self.checkpoints.save(self.folder.best, self._state())
+        self.checkpoints.save(self.folder.checkpoint(progress.update), self._state())
         self._saved = time.monotonic()
         self._write_record("running")
         self.interval = IntervalMetrics()  # so that validation does not count as training time
@@ -308,7 +320,11 @@ class Trainer:
     def _save(self, folder: Path) -> None:
         self._fetch_metrics()
         self.progress.seconds = time.monotonic() - self._started
-        self.checkpoints.save(folder, self.progress, self.interval)
+        self.checkpoints.save(folder, self._state())
+
+    def _state(self) -> TrainingState:
+        rate, metrics = self.learning_rate.state, self.interval.state
+        return TrainingState(self.progress, rate, metrics, self.conditions)
 
     def _save_interim(self) -> None:
         self._save(self.folder.checkpoint(self.progress.update, interim=True))
@@ -350,8 +366,8 @@ class Trainer:
 
     def _log_updates(self, rate: float, bar: tqdm) -> None:
         if self.group.size == 1 and self.device.type == "cpu":  # else others are of this training
-            self._threads.look()
-        self.record.hardware.threads = self.conditions["threads"] = self._threads.used
+            self.threads.look()
+        self.record.hardware.threads = self.conditions["threads"] = self.threads.used
         self._fetch_metrics()
         entry, self.interval = self.interval.entry(), IntervalMetrics()
         where = {"kind": "train", "update": self.progress.update, "epoch": self._epochs_done()}

@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 import torch
-from helpers.small_checkpoint import ENGLISH, GERMAN, codec, experiment
+from helpers.small_checkpoint import ENGLISH, GERMAN, codec, experiment, training_state
 from helpers.table_model import PIECES, TableModel, pad, random_sentences
 
-from seq2seq.checkpoint import load_checkpoint, save_checkpoint
+from seq2seq.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from seq2seq.config import AttentionConfig, DecodingConfig
 from seq2seq.data.vocabulary import EOS
 from seq2seq.decoding.beam_search import beam_search
@@ -24,7 +24,8 @@ def save(folder, seed, target=GERMAN, **model):
     config.model = dataclasses.replace(config.model, **model)
     torch.manual_seed(seed)
     network = TranslationModel(config.model, len(ENGLISH.vocabulary), len(target.vocabulary))
-    save_checkpoint(folder / str(seed), network, config, ENGLISH, target, None, {})
+    checkpoint = Checkpoint(config, network, ENGLISH, target, training_state())
+    save_checkpoint(folder / str(seed), checkpoint)
     return folder / str(seed)
 
 

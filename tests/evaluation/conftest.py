@@ -37,6 +37,5 @@ def other_checkpoint(run, tmp_path_factory) -> Path:
         for parameter in trained.model.parameters():
             parameter.neg_()
     folder = tmp_path_factory.mktemp("other") / "update-4"
-    codecs = trained.source, trained.target
-    save_checkpoint(folder, trained.model, trained.config, *codecs, None, trained.state)
+    save_checkpoint(folder, trained)
     return folder

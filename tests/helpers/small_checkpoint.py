@@ -8,7 +8,15 @@ from pathlib import Path
 import torch
 
 from helpers.reversal import reversal_experiment
-from seq2seq.checkpoint import FORMAT, capture_rng, save_checkpoint
+from seq2seq.checkpoint import (
+    FORMAT,
+    Checkpoint,
+    MetricsState,
+    RateState,
+    TrainingState,
+    capture_rng,
+    save_checkpoint,
+)
 from seq2seq.config import (
     AttentionConfig,
     DecoderConfig,
@@ -20,6 +28,7 @@ from seq2seq.config import (
 from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer
 from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.model.translation import TranslationModel
+from seq2seq.record import Progress
 
 CPU = torch.device("cpu")
 
@@ -54,12 +63,15 @@ def new_model(config):
     return TranslationModel(config.model, len(ENGLISH.vocabulary), len(GERMAN.vocabulary))
 
 
-def save(directory, model=None, config=None, optimizer_state=None, state=None, rng=None):
-    config = config or experiment()
+def training_state(update=1):
+    return TrainingState(Progress(update=update), RateState(), MetricsState(), {})
+
+
+def save(directory, model=None, config=None, optimizer=None, state=None, rng=()):
+    config, state = config or experiment(), state or training_state()
     model = model or new_model(config)
-    save_checkpoint(
-        directory, model, config, ENGLISH, GERMAN, optimizer_state, state or {"update": 1}, rng
-    )
+    checkpoint = Checkpoint(config, model, ENGLISH, GERMAN, state, dict(rng))
+    save_checkpoint(directory, checkpoint, optimizer)
 
 
 def train(model, optimizer, steps):
@@ -85,7 +97,7 @@ def save_whole(directory):
     model = new_model(experiment())
     optimizer = OPTIMIZERS["adam"](model.parameters())
     train(model, optimizer, 1)
-    save(directory, model, optimizer_state=optimizer.state_dict(), rng=capture_rng())
+    save(directory, model, optimizer=optimizer, rng=capture_rng())
     return directory
 
 

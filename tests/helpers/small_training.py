@@ -12,7 +12,6 @@ import torch
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.preparation import prepare
 from seq2seq.training.distributed import SINGLE
-from seq2seq.training.optimization import TrainingStep
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
 
@@ -27,14 +26,14 @@ def train(config, group=SINGLE):
 
 def before_update(which: int, event: Callable[[], object]) -> pytest.MonkeyPatch:
     """Let something happen when update ``which`` of this process is about to be made."""
-    run, made, patch = TrainingStep.run, itertools.count(1), pytest.MonkeyPatch()
+    run, made, patch = Trainer._update, itertools.count(1), pytest.MonkeyPatch()
 
-    def disturbed(self, batches, tokens, sentences):
+    def disturbed(self, batches):
         if next(made) == which:
             event()
-        return run(self, batches, tokens, sentences)
+        return run(self, batches)
 
-    patch.setattr(TrainingStep, "run", disturbed)
+    patch.setattr(Trainer, "_update", disturbed)
     return patch
 
 

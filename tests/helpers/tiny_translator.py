@@ -5,8 +5,8 @@ from pathlib import Path
 
 import torch
 
-from helpers.small_checkpoint import CPU, experiment
-from seq2seq.checkpoint import save_checkpoint
+from helpers.small_checkpoint import CPU, experiment, training_state
+from seq2seq.checkpoint import Checkpoint, save_checkpoint
 from seq2seq.config import AttentionConfig, ExperimentConfig
 from seq2seq.data.tokenization import SentencePieceTokenizer, TextCodec
 from seq2seq.data.vocabulary import Vocabulary
@@ -54,5 +54,6 @@ def tiny_translator(kind: str = "additive") -> Translator:
 def save_tiny(folder: Path, kind: str = "additive") -> Path:
     """The model as a checkpoint."""
     config, codec = tiny_config(kind), tiny_codec()
-    save_checkpoint(folder, tiny_model(kind), config, codec, codec, None, {"update": 1})
+    checkpoint = Checkpoint(config, tiny_model(kind), codec, codec, training_state())
+    save_checkpoint(folder, checkpoint)
     return folder

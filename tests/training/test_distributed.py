@@ -18,7 +18,7 @@ from helpers.small_training import before_update, metrics, outcome, train, weigh
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import ExperimentConfig
 from seq2seq.errors import UserError
-from seq2seq.training import distributed, optimization
+from seq2seq.training import distributed, trainer
 from seq2seq.training.distributed import ProcessGroup, process_group
 from seq2seq.training.interruption import Interrupted
 from seq2seq.training.loss import batch_loss
@@ -80,7 +80,7 @@ def spoiled() -> None:
         worse = math.nan if next(passes) == 5 else 1.0
         return loss._replace(negative_log_likelihood=loss.negative_log_likelihood * worse)
 
-    optimization.batch_loss = spoiling
+    trainer.batch_loss = spoiling
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
 from seq2seq.config.model import ATTENTION_KINDS
-from seq2seq.data.batching import Batch, blank_batch
+from seq2seq.data.batching import Batch
 from seq2seq.data.vocabulary import PAD
 from seq2seq.model.fast.loss import output_loss
 from seq2seq.model.translation import TranslationModel
@@ -52,16 +52,6 @@ def test_equals_pytorchs_cross_entropy_over_real_tokens(model, smoothing):
     torch.testing.assert_close(found.smoothed, smoothed)
     torch.testing.assert_close(found.negative_log_likelihood, likelihood)
     assert not found.negative_log_likelihood.requires_grad
-
-
-def test_a_blank_batch_has_neither_loss_nor_gradient(model):
-    """Yet every parameter has one: processes that exchange gradients wait for each."""
-    loss = batch_loss(model.train(), blank_batch(), 0.1)
-    loss.smoothed.backward()
-    assert loss.smoothed == loss.negative_log_likelihood == 0
-    for parameter in model.parameters():
-        assert parameter.grad is not None
-        assert not parameter.grad.any()
 
 
 @pytest.mark.parametrize("order", ["bahdanau", "luong"])

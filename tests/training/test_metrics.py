@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq.training.metrics import IntervalMetrics, JsonlLog
-from seq2seq.training.optimization import Update
+from seq2seq.training.metrics import IntervalMetrics, JsonlLog, Update
 
 PAIRS = np.array([3, 1])
 

@@ -27,7 +27,6 @@ from seq2seq.errors import UserError
 from seq2seq.training import trainer as trainer_module
 from seq2seq.training.checkpoint_manager import CheckpointManager
 from seq2seq.training.interruption import Interrupted
-from seq2seq.training.optimization import TrainingStep
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
 
@@ -135,10 +134,10 @@ def test_a_last_validation_that_is_cut_off_is_not_counted_twice(folder, monkeypa
     whole = train(config)
     save = CheckpointManager.save
 
-    def cut_off(self, directory, progress, interval):
-        if progress.validated_update == 6:
+    def cut_off(self, directory, state):
+        if state.progress.validated_update == 6:
             raise KeyboardInterrupt
-        save(self, directory, progress, interval)
+        save(self, directory, state)
 
     monkeypatch.setattr(CheckpointManager, "save", cut_off)
     with pytest.raises(KeyboardInterrupt):
@@ -149,19 +148,19 @@ def test_a_last_validation_that_is_cut_off_is_not_counted_twice(folder, monkeypa
 
 def test_the_state_is_saved_once_so_many_minutes_have_passed(folder, monkeypatch):
     """Updates take 20 seconds, and nothing else takes any time; all processes' time is counted."""
-    run, now = TrainingStep.run, [1000.0]
+    update, now = Trainer._update, [1000.0]
 
-    def slow(self, batches, tokens, sentences):
+    def slow(self, batches):
         now[0] += 20
-        return run(self, batches, tokens, sentences)
+        update(self, batches)
 
     save, saved = CheckpointManager.save, []
 
-    def noting(self, directory, progress, interval):
+    def noting(self, directory, state):
         saved.append(directory.name)
-        save(self, directory, progress, interval)
+        save(self, directory, state)
 
-    monkeypatch.setattr(TrainingStep, "run", slow)
+    monkeypatch.setattr(Trainer, "_update", slow)
     monkeypatch.setattr(trainer_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(CheckpointManager, "save", noting)
     config = reversal_experiment(folder, save_minutes=1.0)

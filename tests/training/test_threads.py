@@ -5,8 +5,8 @@ import os
 import pytest
 import torch
 
-from seq2seq.training import processor
-from seq2seq.training.processor import Threads
+from seq2seq.training import threads as threads_module
+from seq2seq.training.threads import Threads
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -18,9 +18,9 @@ class Machine:
         self.file = tmp_path / "stat"
         self.wall = self.own = 0.0
         self.busy = [0.0] * 6
-        monkeypatch.setattr(processor.time, "monotonic", lambda: self.wall)
-        monkeypatch.setattr(processor.time, "process_time", lambda: self.own)
-        monkeypatch.setattr(processor.os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+        monkeypatch.setattr(threads_module.time, "monotonic", lambda: self.wall)
+        monkeypatch.setattr(threads_module.time, "process_time", lambda: self.own)
+        monkeypatch.setattr(threads_module.os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
         self.pass_time(0, own=0, others=[])
 
     def pass_time(self, seconds: float, own: float, others: list[float]) -> None:

@@ -18,7 +18,6 @@ from seq2seq.errors import UserError
 from seq2seq.model.fast import choose
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.loss import batch_loss
-from seq2seq.training.optimization import TrainingStep
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
 from seq2seq.training.validation import Validator
@@ -58,13 +57,14 @@ def test_the_seed_decides_weights_order_and_dropout(folder):
 def test_an_epoch_is_every_pair_once_in_batches_of_the_unit(folder, monkeypatch, unit, size):
     settings = {"batch_unit": unit, "batch_size": size, "gradient_accumulation": 3}
     config = reversal_experiment(folder, max_epochs=1, **settings)
-    run, updates = TrainingStep.run, []
+    update, updates = Trainer._update, []
 
-    def noting(self, batches, tokens, sentences):
-        updates.append([(batch.indices.tolist(), batch.target_output.numel()) for batch in batches])
-        return run(self, batches, tokens, sentences)
+    def noting(self, batches):
+        cells = [collate(self.data.train, pairs).target_output.numel() for pairs in batches]
+        updates.append([(p.tolist(), n) for p, n in zip(batches, cells, strict=True)])
+        update(self, batches)
 
-    monkeypatch.setattr(TrainingStep, "run", noting)
+    monkeypatch.setattr(Trainer, "_update", noting)
     progress = train(config).record().progress
     assert progress.update == len(updates)
     assert {len(batches) for batches in updates[:-1]} == {3}
@@ -164,7 +164,7 @@ def test_no_update_is_missing_in_the_log(folder, cut, logged, caplog):
     assert [entry["update"] for entry in trained(run)] == logged
     assert [entry["epoch"] for entry in metrics(run)] == [e["update"] / 10 for e in metrics(run)]
     assert validated(run)[-1]["update"] == logged[-1]  # the last updates are validated and saved
-    assert load_checkpoint(run.newest()[0], CPU).state["progress"].update == logged[-1]
+    assert load_checkpoint(run.newest()[0], CPU).state.progress.update == logged[-1]
 
 
 @pytest.mark.parametrize(("metric", "update", "value"), [("loss", 10, 1.0), ("bleu", 20, 7.0)])
@@ -181,7 +181,7 @@ def test_the_best_checkpoint_is_the_best_by_the_metric(folder, monkeypatch, metr
     assert run.best_metric == value
     assert ("best near the end" in run.record().reason) == (update == 20)
     best, then = (load_checkpoint(path, CPU) for path in (run.best, run.checkpoint(update)))
-    assert best.state["progress"].update == update
+    assert best.state.progress.update == update
     kept = then.model.state_dict()
     assert all(torch.equal(kept[name], t) for name, t in best.model.state_dict().items())
 
@@ -189,7 +189,7 @@ def test_the_best_checkpoint_is_the_best_by_the_metric(folder, monkeypatch, metr
 def test_the_states_after_the_epochs_asked_for_are_kept(folder):
     run = train(reversal_experiment(folder, max_epochs=4, validate_every=7, keep_epochs=[1, 3]))
     kept = list(run.path.glob("checkpoints/epoch-*"))
-    progress = [load_checkpoint(path, CPU).state["progress"] for path in sorted(kept)]
+    progress = [load_checkpoint(path, CPU).state.progress for path in sorted(kept)]
     assert [(at.epoch, at.update) for at in progress] == [(1, 10), (3, 30)]
     assert run.epoch(3) in kept
 
@@ -223,7 +223,7 @@ def test_a_diverged_dev_loss_reaches_no_checkpoint(folder, monkeypatch):
     )
     with pytest.raises(UserError, match="nan"):
         train(config)
-    assert load_checkpoint(RunFolder(config).newest()[0], CPU).state["progress"].update == 5
+    assert load_checkpoint(RunFolder(config).newest()[0], CPU).state.progress.update == 5
 
 
 def test_updates_that_are_not_finite_are_skipped_and_too_many_end_training(folder, monkeypatch):
@@ -235,7 +235,7 @@ def test_updates_that_are_not_finite_are_skipped_and_too_many_end_training(folde
             negative_log_likelihood=loss.negative_log_likelihood * worse,
         )
 
-    monkeypatch.setattr("seq2seq.training.optimization.batch_loss", spoiled)
+    monkeypatch.setattr("seq2seq.training.trainer.batch_loss", spoiled)
     config = reversal_experiment(folder)
     run = train(config)
     assert run.record().progress.nonfinite == 2  # once an epoch

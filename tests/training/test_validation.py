@@ -20,10 +20,8 @@ from seq2seq.training.trainer import Trainer
 def trainer(folder: Path) -> Trainer:
     config = reversal_experiment(folder, dev_bleu_sentences=20)
     trainer = Trainer(config, prepare(config.corpus, config.tokenization, Path(config.data)))
-    for group in trainer._updates(0):
-        batches = [collate(trainer.data.train, indices) for indices in group]
-        tokens = sum(len(batch.target_cells) for batch in batches)
-        trainer.step.run(batches, tokens, sum(map(len, group)))
+    for batches in trainer._updates(0):
+        trainer._update(batches)
     return trainer
 
 

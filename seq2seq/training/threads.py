@@ -1,37 +1,18 @@
-"""The processor's threads and memory, as training uses them.
+"""The threads of PyTorch in a training, by the load of the machine.
 
-Threads: PyTorch divides each operation among its threads, and each waits for the last one. Where
-another program takes a core from one of them, all wait, operation by operation: two threads on two
-cores, one of them busy, are many times slower than one thread.
-
-Memory: glibc's allocator is set to keep what tensors give back. A training step frees hundreds of
-megabytes and asks for as many in the next one. By default glibc hands much of that back to the
-system and fetches it again page by page, each zeroed at its first touch; keeping it saves 5 % of an
-update. Other C libraries are left as they are.
+PyTorch divides each operation among its threads, and each waits for the last one. Where another
+program takes a core from one of them, all wait, operation by operation: two threads on two cores,
+one of them busy, are many times slower than one thread.
 """
 
-import ctypes
 import logging
 import os
-import platform
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 
 log = logging.getLogger(__name__)
-
-TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # of mallopt(3)
-MEGABYTE = 1 << 20
-IDLE = 400 * 1000 * 1000
-"""Bytes of idle memory kept; more are returned, since gaps between long-lived arrays would grow."""
-TRIM_INTERVAL = 3.0
-"""Least seconds between two returns, so that fetching the memory again hardly counts."""
-
-_glibc = ctypes.CDLL(None) if platform.libc_ver()[0] == "glibc" else None
-_returned = -TRIM_INTERVAL
 
 
 class Threads:
@@ -95,38 +76,3 @@ class Threads:
         # User, nice, system; then idle, waiting for a disk, interrupts, ...
         ticks = sum(sum(map(int, counts[:3])) for name, *counts in rows if name in usable)
         return time.monotonic(), ticks / os.sysconf("SC_CLK_TCK"), time.process_time()
-
-
-@contextmanager
-def freed_memory_kept() -> Iterator[None]:
-    """A context in which the heap grows by 64 MB and gives nothing back by itself.
-
-    Afterwards it gives back what is free beyond 64 MB.
-    """
-    _set({MMAP_THRESHOLD: 32 * MEGABYTE, TRIM_THRESHOLD: (1 << 31) - 1, TOP_PAD: 64 * MEGABYTE})
-    try:
-        yield
-    finally:
-        _set({TRIM_THRESHOLD: 64 * MEGABYTE, TOP_PAD: 128 * 1024})
-
-
-def return_idle_memory() -> None:
-    """Give idle memory back to the system if it is more than :data:`IDLE`; needs glibc 2.33."""
-    global _returned
-    if _glibc is None or not hasattr(_glibc, "mallinfo2"):
-        return
-    if time.monotonic() >= _returned + TRIM_INTERVAL:
-        _glibc.mallinfo2.restype = _MallocInfo
-        if _glibc.mallinfo2().sizes[8] > IDLE:  # fordblks
-            _glibc.malloc_trim(ctypes.c_size_t(0))
-            _returned = time.monotonic()
-
-
-class _MallocInfo(ctypes.Structure):
-    _fields_ = [("sizes", ctypes.c_size_t * 10)]
-
-
-def _set(parameters: dict[int, int]) -> None:
-    if _glibc is not None:
-        for parameter, value in parameters.items():
-            _glibc.mallopt(parameter, value)
