@@ -11,7 +11,7 @@ DOCS := $(VENV)/installed-docs
 export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt --config-settings editable_mode=compat
 # On Linux, PyPI has PyTorch with gigabytes of CUDA; without an NVIDIA GPU, the index of PyTorch is
-# asked first for the one without. TORCH_INDEX= takes that of PyPI, or gives another index.
+# asked first for the one without. TORCH_INDEX= takes that of PyPI, or another index.
 TORCH_INDEX ?= $(shell test "$$(uname)" = Linux && ! command -v nvidia-smi > /dev/null && echo https://download.pytorch.org/whl/cpu)
 PYTEST := $(BIN)/python -m pytest -n auto --maxschedchunk 1
 
@@ -26,10 +26,10 @@ install: $(STAMP) ## Make the environment in .venv: source .venv/bin/activate
 
 dev: $(DEV) ## Add what tests and style checks need
 
-reproduce: $(STAMP) ## Train both systems on the embedded corpus; print BLEU by length, draw the figure
+reproduce: $(STAMP) ## Train both translators (5 minutes) and compare them by sentence length
 	$(BIN)/python scripts/reproduce.py
 
-study: $(STAMP) ## Train what docs/study.md reports, a day of one core, and write its pages; TEXT=corpus.directory=FOLDER reads Europarl there
+study: $(STAMP) ## Train the study again (a day of one core) and write its pages; TEXT=corpus.directory=DIR for a local Europarl
 	$(BIN)/python scripts/reproduce.py experiment=figure2 scale=cpu $(TEXT) system=attention-50 baseline=no-attention-50 same_content=true
 	$(BIN)/python scripts/reproduce.py experiment=opponent scale=cpu $(TEXT)
 	$(BIN)/python scripts/reproduce.py experiment=width

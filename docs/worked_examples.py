@@ -48,7 +48,7 @@ def numbered(count: int) -> list[str]:
 # *Bahdanau, Cho & Bengio 2014, sections 3.1 and A.1.2 (arXiv 1409.0473)*
 #
 # Before the decoder writes a word, a small network compares its state *s* with the annotation
-# *h_j* of each source position and gives a score. The softmax turns the scores into weights, and
+# *h_j* of each source position and computes a score. The softmax turns the scores into weights, and
 # the weighted annotations add up to the context *c*. Here "the" is written, and "blue" comes next.
 
 # %%
@@ -91,7 +91,7 @@ show("additive: context", c, ["c"], numbered(2))
 #
 # *Bahdanau, Cho & Bengio 2014, section A.2.2 (arXiv 1409.0473)*
 #
-# The context is not a word yet. The readout mixes it with the decoder's state. The last layer gives
+# The context is not a word yet. The readout mixes it with the decoder's state. The last layer assigns
 # each word of the vocabulary a logit, and the softmax turns the logits into probabilities. Greedy
 # search writes the most probable word. Here the vocabulary has five words: `<s>` is the start of a
 # sentence and `</s>` its end.
@@ -99,7 +99,7 @@ show("additive: context", c, ["c"], numbered(2))
 # %%
 VOCABULARY = ["<s>", "the", "blue", "house", "</s>"]
 s = np.array([[0.4, 0.6]])
-c = np.array([[0.5, 0.8]])  # what attention gave
+c = np.array([[0.5, 0.8]])  # the result of attention
 W_t = np.array([[1.0, 0.0], [0.0, 0.5], [0.5, 1.0], [1.0, -0.5]])  # the upper half meets s
 t = np.tanh(np.hstack([s, c]) @ W_t)  # the readout
 show("output_word: state", s, ["s"], numbered(2), 1)
