@@ -91,10 +91,10 @@ show("additive: context", c, ["c"], numbered(2))
 #
 # *Bahdanau, Cho & Bengio 2014, section A.2.2 (arXiv 1409.0473)*
 #
-# The context is not a word yet. The readout mixes it with the decoder's state. The last layer assigns
-# each word of the vocabulary a logit, and the softmax turns the logits into probabilities. Greedy
-# search writes the most probable word. Here the vocabulary has five words: `<s>` is the start of a
-# sentence and `</s>` its end.
+# The context is not a word yet. The readout mixes it with the decoder's state. The last layer
+# assigns each word of the vocabulary a logit, and the softmax turns logits into probabilities.
+# Greedy search writes the most probable word. Here the vocabulary has five words: `<s>` is the
+# start of a sentence and `</s>` its end.
 
 # %%
 VOCABULARY = ["<s>", "the", "blue", "house", "</s>"]
