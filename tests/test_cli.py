@@ -76,6 +76,7 @@ def test_a_name_from_elsewhere_leads_to_the_setting(given, meant):
             compose_config(script, [given if "=" in given else f"{given}=1"])
 
 
+@pytest.mark.slow
 def test_reproduce_runs_each_system_with_each_seed_and_a_chosen_one_alone():
     chosen = "experiment=figure2"
 
@@ -176,14 +177,14 @@ def handler_of_sigterm():
     signal.signal(signal.SIGTERM, before)
 
 
-TIMED = """
-import resource, runpy, sys
+RUN = """
+import runpy, sys
 sys.argv = sys.argv[1:]
 try:
     runpy.run_path(sys.argv[0], run_name="__main__")
 except SystemExit as stop:
     print(stop.code)
-print("torch" in sys.modules, resource.getrusage(resource.RUSAGE_SELF).ru_utime)
+print("torch" in sys.modules)
 """
 
 
@@ -191,17 +192,15 @@ print("torch" in sys.modules, resource.getrusage(resource.RUSAGE_SELF).ru_utime)
 def test_help_and_a_refusal_come_without_importing_torch(tmp_path, argument):
     train = str(ROOT / "scripts" / "train.py")
     done = subprocess.run(
-        [sys.executable, "-c", TIMED, train, argument, *(["corpus=files"] * (argument[0] == "-"))],
+        [sys.executable, "-c", RUN, train, argument, *(["corpus=files"] * (argument[0] == "-"))],
         cwd=tmp_path,
         capture_output=True,
         encoding="utf-8",
         env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'scripts'}"},
     )
     assert done.stderr == ""
-    said, _, last = done.stdout.rstrip().rpartition("\n")
-    imported, seconds = last.split()
+    said, _, imported = done.stdout.rstrip().rpartition("\n")
     assert imported == "False"
-    assert float(seconds) < 2  # about 0.6 on a machine with nothing else to do
     if argument == "--help":
         assert said.startswith("Train one system of an experiment")
         for group in (path for path in cli.CONFIGS.iterdir() if path.is_dir()):
@@ -269,6 +268,7 @@ def test_what_a_job_script_leaves_behind_is_not_taken_for_torchrun(monkeypatch):
     assert process_count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "lacking"), [("translate", None), ("prepare", None), ("train", "MASTER_ADDR")]
 )

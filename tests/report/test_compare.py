@@ -58,6 +58,7 @@ def test_a_pattern_names_many_folders_and_their_order_changes_no_byte(tmp_path, 
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_what_models_said_is_drawn_and_files_of_an_earlier_comparison_go(tmp_path, folders):
     folder = tmp_path / "a"
     maps = [AttentionMap(0, ["a", "b"], ["A"], [[0.25, 0.75]])]
@@ -76,6 +77,7 @@ def test_what_models_said_is_drawn_and_files_of_an_earlier_comparison_go(tmp_pat
     assert left == ["attention-mine.png", *FILES]
 
 
+@pytest.mark.slow
 def test_models_that_were_asked_have_all_figures(tmp_path):
     evaluations = material(tmp_path / "material")
     run([str(one.directory) for one in evaluations], tmp_path / "report")
