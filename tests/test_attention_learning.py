@@ -59,7 +59,7 @@ class ShuffledAttention(AdditiveAttention):
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         _, weights = super().forward(query, source, state)
         weights = weights[:, torch.randperm(weights.shape[1])]
-        return source.weigh(source.by_sentence(weights))
+        return source.weighted_sum(source.by_sentence(weights))
 
 
 class Learned(NamedTuple):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from seq2seq.config import AttentionConfig, EncoderConfig
-from seq2seq.model.attention import additive
+from seq2seq.model.attention import dot_product
 from seq2seq.model.encoder import Encoder
 
 PAGE = (Path(__file__).resolve().parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -17,9 +17,9 @@ CLASS, LINE = map(textwrap.dedent, re.findall(r"```python\n(.*?)```", PAGE, re.D
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
 def test_the_kind_of_attention_on_the_page_attends(precision):
-    names = dict(vars(additive))  # of the file that the page names
+    names = dict(vars(dot_product))  # of the file that the page names
     exec(CLASS, names)
-    (kind,) = re.findall(r'"\w+": "additive\.(\w+)"', LINE)
+    (kind,) = re.findall(r'"\w+": "dot_product\.(\w+)"', LINE)
     torch.manual_seed(0)
     encoder = Encoder(5, EncoderConfig(hidden_size=4), 0.0)
     attention = names[kind](6, 8, AttentionConfig())

@@ -1,7 +1,9 @@
 """The LSTM that writes the target sentence, in the order of Bahdanau or of Luong.
 
 :meth:`Decoder.step` reads one word and makes the readout for the next. :meth:`Decoder.forward`
-loops over the steps of a whole known target.
+loops over the steps of a whole known target. These define the model. Where it can,
+:class:`seq2seq.model.translation.TranslationModel` computes the same numbers by a faster way
+(:mod:`seq2seq.model.fast`).
 """
 
 from abc import ABC, abstractmethod
@@ -18,21 +20,21 @@ from seq2seq.model.encoder import Source
 from seq2seq.model.layers import Dropout, Projection, concatenate, lstm_cell
 
 Attend = Callable[[Tensor, Source, Tensor], tuple[Tensor, Tensor]]
-"""Computes context and weights of a step, as :meth:`Attention.forward` does."""
+"""Computes context and weights of a step: the attention, or a faster function of the same value."""
 Cell = Callable[[Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor]]
-"""Computes hidden and cell state, as :func:`lstm_cell` does."""
+"""Computes hidden and cell state: :func:`lstm_cell`, or a faster function of the same value."""
 
 
 class DecoderState(NamedTuple):
     """The decoder's memory between two steps."""
 
     hidden: Float[Tensor, "L R H"]
-    """May have the type of the matrix products in search with one layer: only they read it."""
+    """float32; bfloat16 in mixed-precision search with one layer, where only products read it."""
     cell: Float[Tensor, "L R H"]
     attention: Float[Tensor, "R P"]
     """The attention's own state; empty for most kinds."""
-    input_feed: Float[Tensor, "R F"]
-    """The readout that the next step reads; empty without input feeding."""
+    input_feed: Float[Tensor, "R E"]
+    """The last readout, which the next step reads; empty without input feeding."""
 
     def select(self, rows: Int[Tensor, "K"]) -> "DecoderState":
         """The hypotheses at ``rows``, in that order; a row may be named more than once."""
@@ -45,13 +47,13 @@ class DecoderState(NamedTuple):
 
 
 class TargetInputs(NamedTuple):
-    """Target words, and their shares of gates and query: all that needs no state."""
+    """Target words with all that needs no state, computed for many steps at once."""
 
     embedded: Float[Tensor, "*N E"]
     gates: Float[Tensor, "*N G"]
-    """The word's share of the lowest layer's gates."""
+    """W_x E y + b, the word's share of the lowest layer's gates."""
     query: Float[Tensor, "*N H"] | None
-    """The word's share of the query; None where the query is the state alone."""
+    """W_y E y, the word's share of the query; None where the query is the state alone."""
 
     def steps(self) -> "list[TargetInputs]":
         """The inputs of each step of a batch of targets (B T ...)."""
@@ -111,7 +113,7 @@ class Decoder(nn.Module, ABC):
     ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]:
         """Readouts and attention weights of all steps of a known target (teacher forcing).
 
-        ``attend`` and ``cell`` take the place of the attention and of the LSTM cell.
+        Only :mod:`seq2seq.model.fast` passes ``attend`` and ``cell``, here and to :meth:`step`.
         """
         state, steps = self.init_state(source), []
         for word in self.prepare(embedded).steps():
@@ -137,7 +139,7 @@ class Decoder(nn.Module, ABC):
         """
         word = self.prepare(embedded)
         state, context, weights = self.advance(word, state, source, attend or self.attention, cell)
-        if self.feed_size:
+        if self.feed_size:  # then advance has computed the readout
             return state.input_feed, state, weights
         return self.readout(state.hidden[-1], context, embedded), state, weights
 

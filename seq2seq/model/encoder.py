@@ -4,7 +4,8 @@ Shape letters, here and in the whole package: B batch, S source length, T target
 E embedding and readout width, H decoder hidden size, M annotation width (encoder hidden size x
 directions), F width of the summary (M, or M x encoder layers), A attention width, V vocabulary,
 L decoder layers, G the four gates (4 x hidden size), P width of an attention's state.
-In search there are R = N x W rows: W hypotheses of each of N sentences, sentence by sentence.
+The decoder has R = N x W rows, W hypotheses of each of N sentences, sentence by sentence; in
+training W = 1 and R = N = B.
 """
 
 from contextlib import nullcontext
@@ -30,7 +31,8 @@ class Source(NamedTuple):
     """The final state of each direction, of the top layer or of all: the sentence squeezed through
     one fixed vector."""
     keys: Float[Tensor, "N S A"]
-    """Compared with the query by an attention."""
+    """Compared with queries; empty until :meth:`Attention.read
+    <seq2seq.model.attention.Attention.read>` computes them."""
 
     def select(self, rows: Int[Tensor, "K"]) -> "Source":
         """The sentences at ``rows``, in that order."""
@@ -40,16 +42,16 @@ class Source(NamedTuple):
         """Rows of hypotheses, those of each sentence together, in float32."""
         return to_float32(rows).unflatten(0, (len(self.mask), -1))
 
-    def attend(
+    def softmax_sum(
         self, scores: Float[Tensor, "N W S"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         r"""Context and weights: :math:`\alpha_{ij} = softmax_j(e_{ij}), c_i = \sum_j \alpha_{ij}
         h_j`, the softmax over real positions.
         """
         scores = scores.masked_fill(~self.mask[:, None], float("-inf"))
-        return self.weigh(scores.softmax(dim=2))
+        return self.weighted_sum(scores.softmax(dim=2))
 
-    def weigh(
+    def weighted_sum(
         self, weights: Float[Tensor, "N W S"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """The weighted sum of the annotations, and the weights, one row per hypothesis."""
@@ -105,7 +107,7 @@ class Encoder(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, embedded: Float[Tensor, "B S E"], lengths: Int[Tensor, "B"]) -> Source:
-        """Annotate each position; ``lengths`` counts real tokens, at least 1. Keys are empty."""
+        """Annotate each position; ``lengths`` counts real tokens, at least 1."""
         batch, width, _ = embedded.shape
         flip = flip_index(lengths, width)[:, :, None]
         mask = length_mask(lengths, width)
@@ -129,7 +131,8 @@ class Encoder(nn.Module):
             layer_input = torch.cat(directions, dim=2)
             ends = ends + layer_ends if self.all_layers else layer_ends
         annotations = layer_input * mask[:, :, None]
-        return Source(annotations, mask, torch.cat(ends, dim=1), annotations[:, :, :0])
+        no_keys = annotations[:, :, :0]
+        return Source(annotations, mask, torch.cat(ends, dim=1), no_keys)
 
 
 def _read(lstm: nn.Module, embedded: Float[Tensor, "B S E"]) -> Float[Tensor, "B S H"]:

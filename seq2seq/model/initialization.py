@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq.model.attention import Attention
-from seq2seq.model.attention.additive import AdditiveAttention, ConcatAttention
 from seq2seq.model.decoder import Decoder
+from seq2seq.model.layers import spread
 
 READOUT_GAIN = 3.0
 """State and context enter the readout at a deviation of about 0.1, the word at 1: without a gain,
@@ -28,10 +28,10 @@ def _attention_last(model: nn.Module) -> tuple[list[nn.Module], list[nn.Module]]
 def initialize_uniform(model: nn.Module) -> None:
     """Uniform weights, by the width of what they make; docs/performance.md says what each gains.
 
-    LSTMs, and the word's share of the query, start from U(-1/sqrt(H), 1/sqrt(H)); the vector of an
-    additive score from U(-1/sqrt(A), 1/sqrt(A)); other products from Xavier's bound, times
-    :data:`READOUT_GAIN` where the readout meets state and context. Embeddings have deviation
-    1/sqrt(E). Biases are 0, but the decoder's forget gates are open (bias 1).
+    LSTMs, and the word's share of the query, start from U(-1/sqrt(H), 1/sqrt(H)); other products
+    from Xavier's bound, times :data:`READOUT_GAIN` where the readout meets state and context; what
+    an attention has besides them from its own :meth:`Attention.initialize`. Embeddings have
+    deviation 1/sqrt(E). Biases are 0, but the decoder's forget gates are open (bias 1).
     """
     for modules in _attention_last(model):
         for module in modules:
@@ -41,29 +41,24 @@ def initialize_uniform(model: nn.Module) -> None:
                 nn.init.xavier_uniform_(module.weight)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
-            elif isinstance(module, AdditiveAttention | ConcatAttention):
-                _spread(module.vector, len(module.vector))
+            elif isinstance(module, Attention):
+                module.initialize()
         for module in modules:
             if isinstance(module, nn.LSTM):
                 for name, parameter in module.named_parameters():
                     if "weight" in name:
-                        _spread(parameter, module.hidden_size)
+                        spread(parameter, module.hidden_size)
                     else:
                         nn.init.zeros_(parameter)
             elif isinstance(module, Attention) and module.word_query is not None:
-                _spread(module.word_query.weight, module.word_query.out_features)
+                spread(module.word_query.weight, module.word_query.out_features)
             elif isinstance(module, Decoder):
                 for linear in [module.input_gates, module.state_gates, *module.upper_gates]:
                     weight, bias = linear.get_parameter("weight"), linear.bias
-                    _spread(weight, len(weight) // 4)
+                    spread(weight, len(weight) // 4)
                     if isinstance(bias, Tensor):  # gates are ordered i, f, g, o
                         bias.chunk(4)[1].fill_(1.0)
                 module.readout_layer.weight[:, : module.state_and_context_size] *= READOUT_GAIN
-
-
-def _spread(parameter: Tensor, width: int) -> None:
-    """Draw from U(-1/sqrt(width), 1/sqrt(width))."""
-    nn.init.uniform_(parameter, -(width**-0.5), width**-0.5)
 
 
 @torch.no_grad()
@@ -77,7 +72,7 @@ def initialize_paper(model: nn.Module) -> None:
     for modules, deviation in ((shared, 0.01), (attention, 0.001)):
         for module in modules:
             for parameter in module.parameters(recurse=False):
-                if parameter.dim() == 1:
+                if parameter.dim() < 2:
                     nn.init.zeros_(parameter)
                 else:
                     nn.init.normal_(parameter, std=deviation)

@@ -14,6 +14,11 @@ from seq2seq.data.vocabulary import PAD
 _LEVELS = 1 << 16
 
 
+def spread(parameter: Tensor, width: int) -> None:
+    """Draw a parameter from U(-1/sqrt(width), 1/sqrt(width)), in place."""
+    nn.init.uniform_(parameter, -(width**-0.5), width**-0.5)
+
+
 def to_float32(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """bfloat16 as float32, for what must not lose digits; float32 and float64 as they are."""
     return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x

@@ -28,9 +28,9 @@ class WatchedSource(Source):
 
     scores: Float[Tensor, "1 1 S"] | None = None
 
-    def attend(self, scores: Float[Tensor, "1 1 S"]) -> tuple[Tensor, Tensor]:
+    def softmax_sum(self, scores: Float[Tensor, "1 1 S"]) -> tuple[Tensor, Tensor]:
         self.scores = scores
-        return super().attend(scores)
+        return super().softmax_sum(scores)
 
 
 class WordStep(NamedTuple):

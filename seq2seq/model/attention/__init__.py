@@ -4,8 +4,9 @@ A kind keeps nothing of a sentence: what it reads of the source lies in :class:`
 must know of earlier steps in a state (``init_state``, ``update_state``) that the decoder carries.
 ``read`` runs once per sentence, ``forward`` once per target step.
 
-The equations of the kinds call the query :math:`s_{i-1}`, the state before the step, as Bahdanau et
-al. 2014 do. Where the decoder attends after its step it is :math:`s_i`.
+In the equations of the kinds :math:`s_{i-1}` stands for the query, as in Bahdanau et al. 2014: the
+state before the step. By default the query is that state plus :math:`W_y E y_{i-1}`; where the
+decoder attends after its step, it is :math:`s_i` (:mod:`seq2seq.model.decoder`).
 """
 
 from abc import ABC, abstractmethod
@@ -33,7 +34,12 @@ class Attention(nn.Module, ABC):
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__()
-        self.word_query: nn.Linear | None = None  # W_y; set by build_attention
+        # W_y, by which the decoder adds the word to the query; set by build_attention.
+        self.word_query: nn.Linear | None = None
+
+    def initialize(self) -> None:
+        """Draw the initial values of parameters outside of ``nn.Linear``, if the kind has any."""
+        return
 
     def read(self, source: Source) -> Source:
         """The source as the decoder sees it: with keys, unless a kind hides or pools more."""

@@ -8,7 +8,7 @@ from torch.nn import functional
 from seq2seq.config import AttentionConfig
 from seq2seq.model.attention import Attention
 from seq2seq.model.encoder import Source
-from seq2seq.model.layers import Projection, exact_product, to_float32
+from seq2seq.model.layers import Projection, exact_product, spread, to_float32
 
 
 class AdditiveAttention(Attention):
@@ -30,18 +30,21 @@ class AdditiveAttention(Attention):
         self.key = Projection(annotation_size, size, bias=False)  # U_a
         self.vector = nn.Parameter(torch.empty(size))  # v_a
 
+    def initialize(self) -> None:
+        """Draw v_a from U(-1/sqrt(A), 1/sqrt(A))."""
+        spread(self.vector, len(self.vector))
+
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
         """U_a h_j of every position: the part of the score that no query changes."""
-        keys: Tensor = self.key(annotations)
-        return keys
+        return self.key(annotations)
 
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R P"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """Context and weights of one target step; weights are 0 at padding and sum to 1."""
-        query = source.by_sentence(self.query(query))
-        hidden = torch.tanh(source.keys[:, None] + query[:, :, None])
-        return source.attend(exact_product(hidden, self.vector))
+        projected = source.by_sentence(self.query(query))
+        hidden = torch.tanh(source.keys[:, None] + projected[:, :, None])  # N W S A
+        return source.softmax_sum(exact_product(hidden, self.vector))
 
 
 class ConcatAttention(Attention):
@@ -58,6 +61,10 @@ class ConcatAttention(Attention):
         self.joint = nn.Linear(query_size + annotation_size, size, bias=False)  # W_a
         self.vector = nn.Parameter(torch.empty(size))  # v_a
 
+    def initialize(self) -> None:
+        """Draw v_a from U(-1/sqrt(A), 1/sqrt(A))."""
+        spread(self.vector, len(self.vector))
+
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
         """The part of W_a that meets h_j, times h_j."""
         return to_float32(functional.linear(annotations, self.joint.weight[:, self.query_size :]))
@@ -66,10 +73,9 @@ class ConcatAttention(Attention):
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R P"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """Context and weights of one target step; weights are 0 at padding and sum to 1."""
-        query = functional.linear(query, self.joint.weight[:, : self.query_size])
-        query = source.by_sentence(query)
-        hidden = torch.tanh(source.keys[:, None] + query[:, :, None])
-        return source.attend(exact_product(hidden, self.vector))
+        projected = functional.linear(query, self.joint.weight[:, : self.query_size])
+        hidden = source.keys[:, None] + source.by_sentence(projected)[:, :, None]
+        return source.softmax_sum(exact_product(torch.tanh(hidden), self.vector))
 
 
 class CoverageAttention(AdditiveAttention):
@@ -101,7 +107,8 @@ class CoverageAttention(AdditiveAttention):
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R S"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """Context and weights of one target step; weights are 0 at padding and sum to 1."""
-        query = source.by_sentence(self.query(query))
+        projected = source.by_sentence(self.query(query))
+        # V_a C, the product of nn.Linear but exact.
         covered = exact_product(source.by_sentence(state)[..., None], self.covered.weight.t())
-        hidden = torch.tanh(source.keys[:, None] + query[:, :, None] + covered)
-        return source.attend(exact_product(hidden, self.vector))
+        hidden = torch.tanh(source.keys[:, None] + projected[:, :, None] + covered)
+        return source.softmax_sum(exact_product(hidden, self.vector))

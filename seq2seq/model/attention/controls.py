@@ -86,4 +86,4 @@ class UniformAttention(ConstantContext):
         """The mean of the annotations of real positions."""
         weights = source.mask.to(source.annotations.dtype)
         weights = weights / weights.sum(dim=1, keepdim=True)
-        return source.weigh(weights[:, None])
+        return source.weighted_sum(weights[:, None])

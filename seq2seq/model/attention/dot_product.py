@@ -25,7 +25,9 @@ class DotAttention(Attention):
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """Context and weights of one target step; weights are 0 at padding and sum to 1."""
         query = query if self.query is None else self.query(query)
-        return source.attend(exact_product(source.by_sentence(query), source.keys.transpose(1, 2)))
+        return source.softmax_sum(
+            exact_product(source.by_sentence(query), source.keys.transpose(1, 2))
+        )
 
 
 class GeneralAttention(DotAttention):
@@ -50,7 +52,7 @@ class ScaledDotAttention(DotAttention):
 
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
         """W_k h_j, scaled once rather than in each step."""
-        keys: Tensor = self.key(annotations)
+        keys = self.key(annotations)
         return keys * keys.shape[2] ** -0.5
 
 

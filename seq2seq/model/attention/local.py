@@ -29,7 +29,7 @@ class LocationAttention(Attention):
         of_positions = source.by_sentence(self.query(query))
         beyond = max(0, source.mask.shape[1] - of_positions.shape[2])
         scores = functional.pad(of_positions, (0, beyond), value=float("-inf"))
-        return source.attend(scores[:, :, : source.mask.shape[1]])
+        return source.softmax_sum(scores[:, :, : source.mask.shape[1]])
 
 
 class LocalAttention(Attention):
@@ -83,7 +83,7 @@ class MonotonicLocalAttention(LocalAttention):
         last = source.mask.sum(dim=1)[:, None] - 1
         centre = torch.minimum(source.by_sentence(state)[:, :, 0], last)
         distance = self.distance(centre, source)
-        return source.weigh(self.window_weights(query, source, distance))
+        return source.weighted_sum(self.window_weights(query, source, distance))
 
 
 class PredictiveLocalAttention(LocalAttention):
@@ -110,4 +110,4 @@ class PredictiveLocalAttention(LocalAttention):
         last = source.mask.sum(dim=1)[:, None] - 1
         distance = self.distance(share[:, :, 0] * last, source)
         gaussian = torch.exp(-distance.square() / (2 * (self.window / 2) ** 2))
-        return source.weigh(self.window_weights(query, source, distance) * gaussian)
+        return source.weighted_sum(self.window_weights(query, source, distance) * gaussian)

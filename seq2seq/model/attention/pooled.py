@@ -22,7 +22,7 @@ def pool(source: Source, queries: Projection) -> Source:
     ``queries`` holds the k learned :math:`p_i`. The keys are left to the kind.
     """
     scores = queries(source.annotations).transpose(1, 2)  # N k S
-    memory = source.attend(scores)[0].unflatten(0, (len(scores), -1))
+    memory = source.softmax_sum(scores)[0].unflatten(0, (len(scores), -1))
     mask = source.mask.new_ones(memory.shape[:2])
     return Source(memory, mask, memory.mean(dim=1), memory[:, :, :0])
 
