@@ -1,4 +1,4 @@
-"""Text in, text out: a model with its codecs, and how sentences go through them."""
+"""Text in, text out: a model with its codecs."""
 
 import contextlib
 import logging
@@ -31,39 +31,37 @@ log = logging.getLogger(__name__)
 
 
 class ForcedPair(NamedTuple):
-    """A given translation with what the model says of its pieces."""
+    """A translation with the model's prediction of each of its pieces."""
 
     line: int
-    """Which of the pairs, from 0."""
+    """Number of the pair, from 0."""
     target: list[int]
-    """Ids of the translation, the end of the sentence included."""
+    """Ids of the translation, with the end of the sentence."""
     log_probabilities: Float[Tensor, "T"]
-    """Of each of them, in nats."""
+    """Log-probability of each id, in nats."""
     weights: Float[Tensor, "T S"]
-    """Attention of each of them; the last position is the end of the source."""
+    """Attention at each id; the last position is the end of the source."""
 
 
 @dataclass(eq=False)
 class Translator:
     """A trained model that translates text.
 
-    Any text is a line to translate: blank lines give empty hypotheses, and lines of more than
-    ``max_pieces`` pieces are cut there, with a warning.
+    A blank line has an empty hypothesis; a line of more than ``max_pieces`` pieces is cut there,
+    with a warning.
     """
 
     model: TranslationModel | Ensemble
     source: TextCodec
     target: TextCodec
     device: torch.device
-    """Where ``model`` is."""
     precision: torch.dtype
-    """Of matrix products."""
+    """Precision of matrix products."""
     max_pieces: int
     checkpoints: tuple[Path, ...] = ()
-    """The folders that it was loaded from."""
+    """Folders that the model was loaded from."""
 
     def __repr__(self) -> str:
-        """The models, languages, sizes and device, and the checkpoints."""
         models = self.model.models if isinstance(self.model, Ensemble) else [self.model]
         kinds = ", ".join(type(model.decoder.attention).__name__ for model in models)
         sides = [f"{c.language} ({len(c.vocabulary):,} pieces)" for c in (self.source, self.target)]
@@ -82,13 +80,14 @@ class Translator:
         """Load a checkpoint folder, or the best checkpoint of a run folder.
 
         Args:
-            checkpoint: one, or several that become one translator, see :func:`combine`.
+            checkpoint: one folder, or several that become one model, see :func:`combine`.
             device: auto | cpu | cuda.
             precision: auto | fp32 | bf16.
-            average: of several, average the weights, not the probabilities.
+            average: average the weights of several checkpoints, not their probabilities.
 
         Raises:
-            UserError: there is no whole checkpoint, or no such device; or they do not go together.
+            UserError: a checkpoint is missing or damaged, or there is no such device, or the
+                checkpoints do not go together.
         """
         paths = [checkpoint] if isinstance(checkpoint, str | Path) else checkpoint
         chosen = choose_device(device)
@@ -98,7 +97,7 @@ class Translator:
     def of(
         cls, checkpoints: Sequence[Checkpoint], precision: str = "auto", average: bool = False
     ) -> "Translator":
-        """Use loaded checkpoints, all on one device; see :meth:`load`."""
+        """A translator of loaded checkpoints, all on one device; see :meth:`load`."""
         first = checkpoints[0]
         device = next(first.model.parameters()).device
         return cls(
@@ -113,26 +112,12 @@ class Translator:
 
     @overload
     def translate(
-        self,
-        text: str,
-        config: DecodingConfig | None = None,
-        *,
-        attention: bool = False,
-        progress: str = "",
-        first_line: int = 1,
-        **settings: Any,
+        self, text: str, config: DecodingConfig | None = None, **settings: Any
     ) -> Hypothesis: ...
 
     @overload
     def translate(
-        self,
-        text: Iterable[str],
-        config: DecodingConfig | None = None,
-        *,
-        attention: bool = False,
-        progress: str = "",
-        first_line: int = 1,
-        **settings: Any,
+        self, text: Iterable[str], config: DecodingConfig | None = None, **settings: Any
     ) -> list[Hypothesis]: ...
 
     def translate(
@@ -145,23 +130,24 @@ class Translator:
         first_line: int = 1,
         **settings: Any,
     ) -> Hypothesis | list[Hypothesis]:
-        """Translate one sentence, or several: one hypothesis for each, in their order.
+        """Translate one sentence, or several, each by itself.
 
         Args:
-            text: a string gives a hypothesis, an iterable of strings a list; the model reads each
-                sentence by itself.
-            config: how to search; None for ``DecodingConfig()``, a beam of 5.
+            text: a string, or an iterable of strings.
+            config: settings of the search; None for ``DecodingConfig()``, a beam of 5.
             attention: add the attention weights, by one more pass over the results.
-            progress: what a bar on a terminal says of the work; empty for no bar.
-            first_line: the line number of the first sentence, for warnings and for sampling.
+            progress: text before the progress bar on a terminal; empty for no bar.
+            first_line: line number of the first sentence, for warnings and for sampling.
             settings: fields of DecodingConfig, in place of ``config``: ``beam=3``.
+
+        Returns:
+            The hypothesis of a string, or a list with one hypothesis for each sentence.
 
         Raises:
             UserError: ``text`` is something else, or a setting is unknown or not valid.
         """
         search = _search(config, settings)
-        usual = 'translate("a dog") or translate(["a dog", "a cat"])'
-        sentences = _sentences(text, usual)
+        sentences = _sentences(text, 'translate("a dog") or translate(["a dog", "a cat"])')
         with _bar(len(sentences), progress) as bar:
             found = self._translate(sentences, search, attention, first_line, bar)
         return found[0] if isinstance(text, str) else found
@@ -177,16 +163,16 @@ class Translator:
         total: int | None = None,
         **settings: Any,
     ) -> Iterator[Hypothesis]:
-        """Translate a text of any length: one hypothesis for each line, in order, as they come.
+        """Translate a text of any length: yield one hypothesis for each line, in order.
 
         Memory holds one chunk of the text at a time.
 
         Args:
-            lines, config, attention, settings: as for :meth:`translate`.
-            chunk: lines that are read before they are translated. In a large one more sentences of
-                like length meet in a batch; 1 answers each line before the next one is read.
-            progress: what a bar on a terminal says of the work; empty for no bar.
-            total: how many lines there are, for the bar; None where it is not known.
+            lines: the text.
+            config, attention, progress, settings: as for :meth:`translate`.
+            chunk: lines that are read before they are translated. In a large chunk, more sentences
+                of similar length share a batch; 1 answers each line before the next one is read.
+            total: number of lines, for the bar; None if it is not known.
 
         Raises:
             UserError: ``lines`` is one string; otherwise as for :meth:`translate`.
@@ -207,18 +193,13 @@ class Translator:
     ) -> list[Hypothesis]:
         read = [self.read(sentence, line) for line, sentence in enumerate(text, first_line)]
         hypotheses = [Hypothesis("", 0.0, 0.0, [], False, source=sentence) for sentence in text]
-        # Sentences of similar length share a batch; the longest first: memory runs out early.
-        order = sorted((i for i, pieces in enumerate(read) if pieces), key=lambda i: -len(read[i]))
-        bar.update(len(text) - len(order))  # blank lines are done
         with self._evaluating():
-            for start in range(0, len(order), config.batch_size):
-                batch = order[start : start + config.batch_size]
+            for batch in _batches([(len(pieces),) for pieces in read], config.batch_size, bar):
                 lines = [first_line + i for i in batch]
                 texts, pieces = [text[i] for i in batch], [read[i] for i in batch]
-                of_batch = self._translate_batch(texts, pieces, lines, config, attention)
-                for i, hypothesis in zip(batch, of_batch, strict=True):
+                found = self._translate_batch(texts, pieces, lines, config, attention)
+                for i, hypothesis in zip(batch, found, strict=True):
                     hypotheses[i] = hypothesis
-                bar.update(len(batch))
         return hypotheses
 
     @overload  # a str is an iterable of strings, too
@@ -228,18 +209,18 @@ class Translator:
     def score(self, source: Iterable[str], target: Iterable[str]) -> list[float]: ...
 
     def score(self, source: Any, target: Any) -> float | list[float]:
-        """The log-probability of given translations, in nats: of all pieces and the end.
+        """Log-probability of translations, with the end of the sentence, in nats.
 
-        Two strings give a number, iterables of strings a list. It is NaN where a side is blank;
-        an unknown word counts as ``<unk>``.
+        A number for two strings, a list for two iterables of strings; NaN where a side is blank. An
+        unknown word counts as ``<unk>``.
 
         Raises:
-            UserError: the sides are something else, or not of one length.
+            UserError: the sides are something else, or differ in length.
         """
         usual = 'score("a dog", "ein Hund") or score(["a dog"], ["ein Hund"])'
         sources, targets = _sentences(source, usual), _sentences(target, usual)
         if len(sources) != len(targets):
-            raise UserError(f"{len(sources)} sources and {len(targets)} translations; give pairs.")
+            raise UserError(f"{len(sources)} sources and {len(targets)} translations; pass pairs.")
         scores = [math.nan] * len(sources)
         for forced in self.force(sources, targets, DecodingConfig.batch_size):
             scores[forced.line] = float(forced.log_probabilities.double().sum())
@@ -248,35 +229,32 @@ class Translator:
     def force(
         self, sources: Sequence[str], targets: Sequence[str], batch_size: int, progress: str = ""
     ) -> Iterator[ForcedPair]:
-        """Force each translation given its source, by length, without pairs with a blank side.
+        """Yield the model's predictions of each translation, the longest first.
 
-        A source is cut at ``max_pieces``, as in translation; its translation is never cut.
-        ``batch_size`` changes the speed only.
+        Pairs with a blank side are left out. A source is cut at ``max_pieces``, as in translation;
+        its translation is never cut. ``batch_size`` changes the speed only.
         """
         source_ids = [self.source.encode(_valid(source)) for source in sources]
         target_ids = [self.target.encode(_valid(target)) for target in targets]
-        scored = [i for i in range(len(source_ids)) if source_ids[i] and target_ids[i]]
-        # Translations of similar length share a batch; the longest first: memory runs out early.
-        scored.sort(key=lambda i: (-len(target_ids[i]), -len(source_ids[i])))
-        with _bar(len(scored), progress if scored else "") as bar:
-            for start in range(0, len(scored), batch_size):
-                batch = scored[start : start + batch_size]
+        lengths = [(len(t), len(s)) for t, s in zip(target_ids, source_ids, strict=True)]
+        with _bar(len(lengths), progress if lengths else "") as bar:
+            for batch in _batches(lengths, batch_size, bar):
                 source = [[*source_ids[i][: self.max_pieces], EOS] for i in batch]
                 target = [[*target_ids[i], EOS] for i in batch]
-                lengths = torch.tensor([len(ids) for ids in source], device=self.device)
-                read, given = (padded(side).to(self.device) for side in (source, target))
+                read = torch.tensor([len(ids) for ids in source], device=self.device)
                 with self._evaluating():
-                    forced = forced_decode(self.model, read, lengths, given)
+                    forced = forced_decode(
+                        self.model, self._padded(source), read, self._padded(target)
+                    )
                 gained, weights = forced.log_probabilities.cpu(), to_float32(forced.weights).cpu()
                 for row, line in enumerate(batch):
                     end, last = len(target[row]), len(source[row])
                     yield ForcedPair(
                         line, target[row], gained[row, :end], weights[row, :end, :last]
                     )
-                bar.update(len(batch))
 
     def read(self, sentence: str, line: int = 1) -> list[str]:
-        """The pieces that the model reads of a sentence, cut at ``max_pieces`` with a warning."""
+        """Cut a sentence into pieces, at most ``max_pieces``; warn if it has more."""
         pieces = self.source.tokenizer.tokenize(_valid(sentence))
         if len(pieces) > self.max_pieces:
             log.warning(
@@ -298,18 +276,16 @@ class Translator:
     ) -> list[Hypothesis]:
         lengths = torch.tensor([len(pieces) + 1 for pieces in read], device=self.device)
         ids = [[*self.source.vocabulary.encode(pieces), EOS] for pieces in read]
-        source = padded(ids).to(self.device)
+        source = self._padded(ids)
         if config.sample:
             from seq2seq.decoding.sampling import sample
 
             results = sample(self.model, source, lengths, config, lines)
         else:
             results = beam_search(self.model, source, lengths, config)
-        unknown = config.replace_unknown and any(
-            UNK in result.ids for of_sentence in results for result in of_sentence
-        )
-        weights: Sequence[Sequence[Tensor | None]] = [[None] * len(r) for r in results]
-        if self.model.attends and (attention or unknown):
+        unknown = any(UNK in result.ids for n_best in results for result in n_best)
+        weights: Sequence[Sequence[Tensor | None]] = [[None] * len(n_best) for n_best in results]
+        if self.model.attends and (attention or (config.replace_unknown and unknown)):
             weights = self._weights(source, lengths, results)
         hypotheses, tokenizers = [], (self.source.tokenizer, self.target.tokenizer)
         for place, pieces in enumerate(read):
@@ -335,19 +311,23 @@ class Translator:
         lengths: Int[Tensor, "N"],
         results: list[list[SearchResult]],
     ) -> list[list[Tensor]]:
-        """The attention weights of each result, T x S, by a forced pass."""
+        """Attention weights of each result, by a forced pass."""
         most = max(map(len, results))
         rows = [r.ids for n_best in results for r in [*n_best, *n_best[:1] * (most - len(n_best))]]
-        forced = forced_decode(self.model, source, lengths, padded(rows).to(self.device))
+        forced = forced_decode(self.model, source, lengths, self._padded(rows))
         weights = forced.weights.cpu().unflatten(0, (len(results), most))
         return [
             [of_sentence[n, : len(result.ids), :length].clone() for n, result in enumerate(n_best)]
             for n_best, of_sentence, length in zip(results, weights, lengths.tolist(), strict=True)
         ]
 
+    def _padded(self, rows: list[list[int]]) -> Int[Tensor, "N T"]:
+        width = max(1, *map(len, rows))
+        return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows]).to(self.device)
+
     @contextlib.contextmanager
     def _evaluating(self) -> Iterator[None]:
-        """No dropout, and products in the chosen precision; then the former mode."""
+        """Evaluation mode and the chosen precision, for a while."""
         was_training = self.model.training
         self.model.eval()
         try:
@@ -358,16 +338,15 @@ class Translator:
 
 
 def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationModel | Ensemble:
-    """The model of one checkpoint, or several as one.
+    """The model of one checkpoint, or one model of several that share both vocabularies.
 
     Args:
-        checkpoints: at least one; they share both vocabularies and both tokenizers.
-        average: one model with the mean of all weights, which must be of one architecture: as fast
-            as one, and good for checkpoints of one training. Else an ensemble, which averages the
-            models' probabilities at each step.
+        checkpoints: at least one.
+        average: use the mean of all weights, for checkpoints of one training. Otherwise several
+            become an ensemble, which averages the models' probabilities at each step.
 
     Raises:
-        UserError: the checkpoints do not go together.
+        UserError: their vocabularies, tokenizers or, with ``average``, architectures differ.
     """
     first, *others = checkpoints
     for other in others:
@@ -377,7 +356,7 @@ def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationMode
             if not same_pieces or ours.tokenizer.kind != theirs.tokenizer.kind:
                 raise UserError(
                     f"{first.directory} and {other.directory} cut the {side} text into different "
-                    "pieces; give checkpoints trained on one corpus with one tokenization."
+                    "pieces; use checkpoints trained on one corpus with one tokenization."
                 )
         if average and first.config.model.shape != other.config.model.shape:
             raise UserError(
@@ -397,10 +376,10 @@ def make_hypothesis(
     weights: Float[Tensor, "T S"] | None,
     replace_unknown: bool,
 ) -> Hypothesis:
-    """The text of a search's result.
+    """Turn a search's result into text.
 
-    ``source_pieces`` is what was read, ``</s>`` at its end; ``weights`` are None where they are not
-    known. With ``replace_unknown``, the source piece of the largest weight replaces each ``<unk>``.
+    ``source_pieces`` end with ``</s>``. With ``replace_unknown`` and ``weights``, the source piece
+    of the largest weight replaces each ``<unk>``.
     """
     pieces = target.pieces(result.ids)
     if weights is not None and replace_unknown:
@@ -416,35 +395,43 @@ def make_hypothesis(
     )
 
 
-def padded(rows: list[list[int]]) -> Int[Tensor, "N S"]:
-    """Rows of ids as one array, at least one column wide."""
-    width = max(1, *map(len, rows))
-    return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows])
+def _batches(lengths: Sequence[tuple[int, ...]], size: int, bar: tqdm) -> Iterator[list[int]]:
+    """Places of sentences of similar length, the longest first: memory runs out early.
+
+    Sentences with a length of 0 are left out; ``bar`` counts them as done.
+    """
+    order = sorted(
+        (i for i, of in enumerate(lengths) if all(of)), key=lambda i: [-n for n in lengths[i]]
+    )
+    bar.update(len(lengths) - len(order))
+    for start in range(0, len(order), size):
+        batch = order[start : start + size]
+        yield batch
+        bar.update(len(batch))
 
 
 def _bar(total: int | None, progress: str) -> tqdm:
-    """How much is done, with sentences/s; on a terminal only."""
+    """A progress bar with sentences/s; on a terminal only."""
     return tqdm(total=total, unit=" sentences", desc=progress, disable=None if progress else True)
 
 
 def _search(config: DecodingConfig | None, settings: dict[str, Any]) -> DecodingConfig:
-    """``config``, or one of ``settings``."""
     names = [one.name for one in fields(DecodingConfig)]
     for key in settings.keys() - names:
         near = nearest(key, [*names, "attention"])
         raise UserError(f"{key} is not a setting of the search; nearest valid: {near}.")
     if config and settings:
-        raise UserError(f"Give a DecodingConfig or {min(settings)}=..., and not both.")
+        raise UserError(f"Pass a DecodingConfig or {min(settings)}=..., and not both.")
     return config or DecodingConfig(**settings)
 
 
 def _valid(text: str) -> str:
-    """Without half of a surrogate pair, which a Python string may hold, but is no text."""
+    """Replace half surrogate pairs, which a Python string may hold, but which are no text."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _sentences(text: Any, usual: str, first: int = 0) -> list[str]:
-    """The strings given, or the one; for anything else UserError, which names the usual call."""
+    """The text as a list; UserError with the usual call if it is no text."""
     if isinstance(text, bytes) or not isinstance(text, Iterable):
         raise UserError(f"{shortened(text)} is of type {type(text).__name__}; call {usual}.")
     sentences = [text] if isinstance(text, str) else list(text)
@@ -454,7 +441,7 @@ def _sentences(text: Any, usual: str, first: int = 0) -> list[str]:
             raise UserError(f"text[{place}]={shortened(each)} is of type {kind}; call {usual}.")
         if "\n" in each.rstrip("\n"):
             raise UserError(
-                f"text[{place}]={shortened(each)} has several lines, and each is a sentence; give "
+                f"text[{place}]={shortened(each)} has several lines, and each is a sentence; pass "
                 r"a list: text.split('\n')."
             )
     return sentences
