@@ -1,4 +1,4 @@
-"""What every benchmark shares: its settings from the command line, its results on disk."""
+"""Settings from the command line and results on disk, for every benchmark."""
 
 import logging
 import sys
@@ -24,7 +24,7 @@ CONFIGS = Path(__file__).resolve().parent / "configs"
 
 
 def compose_config(name: str, overrides: Sequence[str]) -> DictConfig:
-    """The settings of benchmark ``name``: ``configs/<name>.yaml`` and Hydra overrides.
+    """Settings of benchmark ``name``: ``configs/<name>.yaml`` and Hydra overrides.
 
     Raises:
         UserError: Hydra, or the schema of a corpus, refuses an override.
@@ -68,7 +68,7 @@ def write_results(
 ) -> Path:
     """Write a page as ``<path>.md`` and raw timings as ``<path>.json``; return the page's path.
 
-    A row of the page's table gives each column a cell; the notes come below. The command, the
+    A row of the page's table has a cell for each column; the notes come below. The command, the
     hardware and the versions are in both files.
     """
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,8 +2,8 @@
 
 python benchmarks/large_corpus.py pairs=[1000000,2000000] corpus=europarl
 
-The text is a real corpus, read over and over. Repeated lines cost what new ones do, except that
-they bring no new words.
+The text is a real corpus, repeated. A repeated line costs the same as a new one, except that it
+brings no new words.
 """
 
 from functools import partial
@@ -26,7 +26,7 @@ from seq2seq.data.text import SIDES, Corpus, read_lines, write_lines
 
 
 def benchmark_large_corpus(config: DictConfig) -> Path:
-    """Prepare and read a corpus as ``configs/large_corpus.yaml`` says; the path of the table.
+    """Prepare and read a corpus by ``configs/large_corpus.yaml``; return the path of the table.
 
     Raises:
         UserError: there is no such corpus, or the vocabulary size does not fit.
@@ -76,7 +76,7 @@ def benchmark_large_corpus(config: DictConfig) -> Path:
 
 
 def repeat_text(text: Corpus, pairs: int, folder: Path) -> None:
-    """Write ``pairs`` training pairs, those of ``text`` over and over."""
+    """Write ``pairs`` training pairs by repeating those of ``text``."""
     folder.mkdir(parents=True)
     for side in SIDES:
         copies = chain.from_iterable(map(read_lines, repeat(getattr(text.train, side))))
@@ -86,12 +86,12 @@ def repeat_text(text: Corpus, pairs: int, folder: Path) -> None:
 
 
 def prepare_text(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) -> Path:
-    """Prepare a corpus; the folder of its ids."""
+    """Prepare a corpus; return the folder of its ids."""
     return prepare(corpus, tokenization, data).directory
 
 
 def read_epoch(folder: Path, batch_size: int, seed: int) -> int:
-    """Plan an epoch and pad each of its batches, as training does; the number of pairs."""
+    """Plan an epoch and pad each of its batches, as training does; return the number of pairs."""
     train = EncodedPairs.load(folder, "train")
     batches = BatchPlan(train, batch_size, "sentences", seed).epoch(0)
     for batch in batches:

@@ -1,7 +1,7 @@
 """Time and memory: cases that take turns, ratios within a round, peaks of fresh processes.
 
 A machine drifts: another program starts, a processor warms up and slows down. Cases that take turns
-within one run meet the same conditions, so that their ratio holds where a time does not.
+within one run meet the same conditions, so their ratio is more reliable than their times.
 """
 
 import contextlib
@@ -31,9 +31,9 @@ def time_in_turns(
     device: torch.device,
     warm_up: int = 2,
 ) -> dict[Case, list[list[float]]]:
-    """Seconds of each call: for each case one list per round.
+    """Seconds of each call: a list per round for each case.
 
-    In each round every case has its turn of so many ``calls``, in the order of ``cases``. Calls to
+    In each round every case has its turn of ``calls`` calls, in the order of ``cases``. Calls to
     ``warm_up`` come first: they allocate and choose algorithms.
     """
     for call in cases.values():
@@ -63,15 +63,15 @@ def ratio_by_round(first: Sequence[float], second: Sequence[float]) -> str:
 
 
 def _fresh_process() -> ProcessPoolExecutor:
-    """One process that has done nothing yet; what it is given travels by pickling."""
+    """A process that has done nothing yet; its arguments travel by pickling."""
     return ProcessPoolExecutor(max_workers=1, mp_context=multiprocessing.get_context("spawn"))
 
 
 def peak_memory(work: Callable[[], object], device: torch.device) -> float:
     """Peak memory of ``work`` in a fresh process, in MB of a million bytes.
 
-    It is the process's largest resident size (on Linux alone), Python and PyTorch included; on CUDA
-    the largest sum of PyTorch's tensors.
+    The largest resident size of the process (on Linux alone), with Python and PyTorch; on CUDA the
+    largest sum of PyTorch's tensors.
     """
     with _fresh_process() as pool:
         return pool.submit(_peak_here, work, device, torch.get_num_threads()).result()
@@ -89,7 +89,7 @@ def _peak_here(work: Callable[[], object], device: torch.device, threads: int) -
 
 
 class Watched(NamedTuple):
-    """Work done in a process of its own: its result, and the most memory of its process tree.
+    """Result of work in a fresh process, its seconds, and the most memory of its process tree.
 
     In MB of a million bytes: ``peak MB`` is all memory, pages that several processes share counted
     in each; ``own MB`` is without shared pages, such as those of mapped files.

@@ -45,7 +45,7 @@ OVER = f"{OURS} over it: how many times as fast within a round, median and range
 
 
 def benchmark_peers(config: DictConfig) -> Path:
-    """Compare this project with its peers as ``configs/peers.yaml`` says; the path of the table.
+    """Compare this project with its peers by ``configs/peers.yaml``; return the path of the table.
 
     Raises:
         UserError: no such peer, Python or text, or a program failed.
@@ -96,7 +96,7 @@ def benchmark_peers(config: DictConfig) -> Path:
 
 
 class Comparison(NamedTuple):
-    """The programs that take turns, and the settings of all of them."""
+    """Programs that take turns, and the settings of all."""
 
     config: DictConfig
     toolkits: dict[str, Toolkit]
@@ -106,7 +106,7 @@ class Comparison(NamedTuple):
     """Folder for logs, models and translations."""
 
     def variables(self, precision: str, updates: int, **more: Any) -> Record:
-        """What the descriptions of the toolkits refer to."""
+        """Values that the descriptions of the toolkits refer to."""
         setting: Any = OmegaConf.to_container(self.config.setting)
         epochs = math.ceil(updates * setting["batch_size"] / self.text.pairs)
         run = {"precision": precision, "updates": updates, "epochs": epochs, **more}
@@ -114,7 +114,7 @@ class Comparison(NamedTuple):
         return {**setting, **self.text._asdict(), **fixed, **run}
 
     def run(self, task: str, name: str, run: str, variables: Record) -> tuple[Path, list[Any]]:
-        """Run ``task`` of toolkit ``name`` in a new folder; it, and :meth:`Toolkit.run`'s lines."""
+        """Run ``task`` of toolkit ``name``; return its folder, and :meth:`Toolkit.run`'s lines."""
         folder = self.work / f"{name}-{run}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -124,8 +124,8 @@ class Comparison(NamedTuple):
 def time_training(comparison: Comparison) -> Measured:
     """Train with each program and precision in turns.
 
-    The speed is sentences over wall time, from the report after the warm-up to the last one. What a
-    program says of its own speed is not used: each counts in a way of its own.
+    The speed is sentences over wall time, from the report after the warm-up to the last one. The
+    programs' own speeds are not used: each counts in another way.
     """
     text, config, runs = comparison.text, comparison.config, []
     total, batch = REPORT_EVERY + config.updates, config.setting.batch_size
@@ -191,7 +191,7 @@ def time_translation(comparison: Comparison) -> Measured:
 
 
 def train_once(comparison: Comparison, name: str) -> Path:
-    """The folder in which a toolkit has trained: an earlier one of equal setting, or a new one."""
+    """Folder in which a toolkit has trained: an earlier one with equal settings, or a new one."""
     variables = comparison.variables(comparison.precisions[-1], comparison.config.train_updates)
     record = {key: str(value) for key, value in variables.items()}
     record["version"] = comparison.toolkits[name].version()
@@ -204,7 +204,7 @@ def train_once(comparison: Comparison, name: str) -> Path:
 
 
 def time_quality(comparison: Comparison) -> Measured:
-    """Train with each program once, and note the dev perplexities and when they came."""
+    """Train with each program once; record the dev perplexities and their times."""
     runs: list[Record] = []
     config, precision = comparison.config, comparison.precisions[-1]
     updates, every = config.train_updates, config.validate_every
@@ -250,7 +250,7 @@ def time_quality(comparison: Comparison) -> Measured:
 def speed_rows(runs: list[Record], unit: str, extras: dict[str, str]) -> list[dict[str, str]]:
     """A row for each program and case: medians of speed and ``extras``, ratios within a round.
 
-    ``unit`` is that of the speed, and ``extras`` gives further columns their format.
+    ``unit`` is that of the speed; ``extras`` maps further columns to their format.
     """
     cases: dict[tuple[str, ...], list[Record]] = {}
     for run in runs:

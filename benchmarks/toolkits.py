@@ -1,7 +1,7 @@
-"""Other toolkits as programs: the settings of each, how it is run, and what its log says.
+"""Other toolkits as programs: settings, command lines, and patterns of their logs.
 
-Each toolkit runs as a user would run it, by its own command line in a process of its own, on the
-same text, with the same vocabulary and the same sizes. ``configs/toolkits/<name>.yaml`` has its
+Each toolkit runs as a user would run it, by its own command line in its own process, on the same
+text, with the same vocabulary and the same sizes. ``configs/toolkits/<name>.yaml`` has its
 commands, its config and the patterns of its log lines; this project is described like any other.
 """
 
@@ -27,25 +27,23 @@ CONFIGS = ROOT / "benchmarks" / "configs" / "toolkits"
 OURS = "seq2seq"
 PEERS = ("joeynmt", "opennmt", "eole")
 REPORT_EVERY = 20
-"""Updates after which each program writes a line; the first so many are its warm-up."""
+"""Updates after which each program writes a line; the same number of updates is its warm-up."""
 NEVER = 10**9
-"""Updates between two validations where none is wanted."""
+"""Updates between two validations, for no validation at all."""
 
 
 class PeerText(NamedTuple):
     """A folder with ``<split>.<language>`` for train, valid and test, and ``words.<language>``."""
 
     text: Path
-    """The folder."""
     source: str
     target: str
-    """Languages of the sides."""
     pairs: int
-    """Training pairs."""
+    """Number of training pairs."""
     target_tokens: int
-    """Of the training pairs, an end of sentence for each included."""
+    """Target tokens of the training pairs, with an end of sentence for each."""
     words: tuple[int, int]
-    """Entries of the two word lists, specials not counted."""
+    """Number of entries of the two word lists, without specials."""
 
 
 def write_text(corpus: Corpus, folder: Path, min_frequency: int) -> PeerText:
@@ -85,7 +83,7 @@ class Toolkit:
         self._spec = OmegaConf.load(CONFIGS / f"{name}.yaml")
 
     def version(self) -> str:
-        """The versions of its package and of PyTorch.
+        """Versions of the toolkit's package and of PyTorch.
 
         Raises:
             UserError: this Python cannot be started, or cannot import the toolkit.
@@ -123,7 +121,7 @@ class Toolkit:
         """Run :meth:`command` in ``folder``, with a copy of its output in ``<folder>.log``.
 
         Returns:
-            Each line, and the second of this process's monotonic clock at which it came.
+            Each line, and its second on this process's monotonic clock.
 
         Raises:
             UserError: the program ended with an error.
@@ -161,12 +159,12 @@ class Toolkit:
         return float(found[1].replace(",", "")) if found else None
 
     def hypotheses(self, folder: Path) -> list[str]:
-        """The translations that task ``translate`` has left in its ``folder``."""
+        """Translations that task ``translate`` left in its ``folder``."""
         return list(read_lines(folder / self._spec.hypotheses))
 
 
 def _environment() -> dict[str, str]:
-    """This process's, with its number of threads, no GPU, and log lines that come at once."""
+    """Environment of this process, with its number of threads, no GPU, and unbuffered logs."""
     threads = str(torch.get_num_threads())
     return {
         **os.environ,

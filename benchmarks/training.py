@@ -1,4 +1,4 @@
-"""How fast training is, and how much memory it takes, by several paths to the same update.
+"""Speed and memory of training, by several paths to the same update.
 
 python benchmarks/training.py sizes=[m,l] paths=[plain,fast] attention=[additive,local_p]
 """
@@ -51,10 +51,10 @@ PATHS = {
 
 
 class Size(NamedTuple):
-    """The widths of a model of one layer, and the shape of its batches.
+    """Widths of a model of one layer, and shape of its batches.
 
-    The encoder's width is that of each direction, the vocabulary that of each side. A batch has so
-    many sentences of ``source`` and ``target`` positions, ends included; none is padding.
+    The encoder's width is that of each direction, the vocabulary that of each side. ``batch``
+    sentences have ``source`` and ``target`` positions, with their ends; none is padding.
     """
 
     embedding: int
@@ -79,16 +79,15 @@ the widths of Bahdanau et al. 2014, and ``tiny`` only shows that everything runs
 
 
 class Workload(NamedTuple):
-    """What every path trains: equal workloads give equal weights, ids and dropout."""
+    """A model and its batch; equal workloads have equal weights, ids and dropout."""
 
     size: Size
     attention: str
-    """A kind."""
     seed: int
     device: torch.device
 
     def config(self, recurrence: str) -> ModelConfig:
-        """The model's config; all that is not named here is the default, dropout included."""
+        """Config of the model, with the default dropout."""
         return ModelConfig(
             embedding_dim=self.size.embedding,
             encoder=EncoderConfig(hidden_size=self.size.encoder),
@@ -97,7 +96,7 @@ class Workload(NamedTuple):
         )
 
     def model(self, recurrence: str) -> TranslationModel:
-        """The project's model at its start, on the host."""
+        """The model with its initial weights, on the host."""
         torch.manual_seed(self.seed)
         vocabulary = self.size.vocabulary
         return TranslationModel(self.config(recurrence), vocabulary, vocabulary)
@@ -122,7 +121,7 @@ class Workload(NamedTuple):
 
 
 class Training(NamedTuple):
-    """A model, and what makes one update of it."""
+    """A model, and a function that makes one update of it."""
 
     model: TranslationModel
     update: Callable[[], None]
@@ -133,7 +132,7 @@ class Training(NamedTuple):
 
 
 def start(path: str, workload: Workload) -> Training:
-    """The training by ``path``, one of :data:`PATHS`, ready for its first update."""
+    """A training by ``path``, one of :data:`PATHS`, ready for its first update."""
     settings, device = TrainingConfig(), workload.device
     model = workload.model("reference" if path.startswith("plain") else "fast").to(device)
     precision = {"plain": "fp32", "plain-bf16": "bf16", "fast-fp32": "fp32"}.get(path, "auto")
@@ -160,14 +159,14 @@ def start(path: str, workload: Workload) -> Training:
 
 
 def train(path: str, workload: Workload) -> None:
-    """Train for three updates: what memory is measured of."""
+    """Train for three updates, to measure memory."""
     training = start(path, workload)
     for _ in range(3):  # the optimizer's state is there from the second on
         training.update()
 
 
 def benchmark_training(config: DictConfig) -> Path:
-    """Measure as ``configs/training.yaml`` says; the path of the table, such as training-m-l.md.
+    """Measure by ``configs/training.yaml``; return the path of the table.
 
     Raises:
         UserError: a size, a path, a kind of attention or the device does not exist.
@@ -192,11 +191,11 @@ def benchmark_training(config: DictConfig) -> Path:
 
 
 def _measure(workloads: list[Workload], config: DictConfig) -> list[dict[str, Any]]:
-    """One record for each kind and path. Memory comes first, while this process holds little."""
-    given = {(load.attention, path): (path, load) for load in workloads for path in config.paths}
+    """A record for each kind and path. Memory comes first, while this process holds little."""
+    rows = {(load.attention, path): (path, load) for load in workloads for path in config.paths}
     device = workloads[0].device
-    peaks = {case: peak_memory(partial(train, *made), device) for case, made in given.items()}
-    trainings = {case: start(*made) for case, made in given.items()}
+    peaks = {case: peak_memory(partial(train, *row), device) for case, row in rows.items()}
+    trainings = {case: start(*row) for case, row in rows.items()}
     cases = {case: training.update for case, training in trainings.items()}
     timed = time_in_turns(cases, config.updates, config.rounds, device)
     return [

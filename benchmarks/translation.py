@@ -1,4 +1,4 @@
-"""How fast a trained model translates, and how much memory that takes, by beam and batch size.
+"""Speed and memory of translation by a trained model, by beam and batch size.
 
 python benchmarks/translation.py checkpoint=outputs/multi30k/attention/seed-1
 """
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def benchmark_translation(config: DictConfig) -> Path:
-    """Time a checkpoint as ``configs/translation.yaml`` says; the path of the table.
+    """Time a checkpoint by ``configs/translation.yaml``; return the path of the table.
 
     Raises:
         UserError: the checkpoint, the device, the corpus or the test set does not exist.
@@ -90,7 +90,7 @@ def benchmark_translation(config: DictConfig) -> Path:
 def every_nth(sentences: list[str], most: int) -> list[str]:
     """At most ``most`` sentences: all of them, or every second, or every third, and so on.
 
-    A test set may be sorted or cut from few documents, so that its start would not do for it.
+    A test set may be sorted, or cut from few documents, so its start may not represent it.
     """
     return sentences[:: max(1, -(-len(sentences) // most))]
 
@@ -98,7 +98,7 @@ def every_nth(sentences: list[str], most: int) -> list[str]:
 def translate(
     checkpoint: str, device: str, precision: str, sentences: list[str], decoding: DecodingConfig
 ) -> None:
-    """Load a model and translate with it: what memory is measured of."""
+    """Load a model and translate with it, to measure memory."""
     Translator.load(Path(checkpoint), device, precision).translate(sentences, decoding)
 
 

@@ -1,7 +1,7 @@
 """Train, compare and understand recurrent translation models.
 
 ``seq2seq.Translator`` translates with what was trained and returns a ``seq2seq.Hypothesis`` for
-each sentence; ``seq2seq.DecodingConfig`` says how to search. Wrong input raises
+each sentence; ``seq2seq.DecodingConfig`` holds the settings of the search. Wrong input raises
 ``seq2seq.UserError``.
 """
 
@@ -25,7 +25,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for: PyTorch only with the Translator and its hypotheses."""
+    """Import a name when it is used: PyTorch only with the Translator and its hypotheses."""
     if name in ("Hypothesis", "Translator"):
         return getattr(import_module("seq2seq.decoding.translator"), name)
     if name != "__version__":

@@ -1,7 +1,7 @@
-"""What all figures share: colours, type, width, and how they become bytes.
+"""Colours, type and width of all figures, and how they become bytes.
 
-They are drawn on Figure objects, without pyplot and its global state; the same results give the
-same bytes. A PNG is light; an SVG has the colour scheme of its reader, or of the page around it.
+Figures are Figure objects, without pyplot and its global state; the same results make the same
+bytes. A PNG is light; an SVG has the colour scheme of its reader, or of the page around it.
 """
 
 import contextlib
@@ -30,12 +30,12 @@ DOES_NOT = {"#D55E00": "#F58A3C", "#B8558F": "#E39AC4", "#8A6A00": "#E6B800", "#
 """Colours of systems with attention and without, in a light scheme -> in a dark one: a cold and a
 warm family, whose first are of Okabe & Ito's palette, safe for colour-blind readers."""
 DARK = {GROUND: "#14161A", INK: "#ECECEC", FAINT: "#A3A8AF", GRID: "#33373E", **ATTENDS, **DOES_NOT}
-"""Light -> what an SVG has in its place in a dark scheme."""
+"""Colour in a light scheme -> the colour that an SVG has in a dark one."""
 WITHOUT_ATTENTION = ("fixed", "init_only", "none", "uniform")
 """Values of model.attention.kind."""
 
 LETTERS = 16
-"""Of a word on an axis; the rest of it is left out."""
+"""Number of letters of a word on an axis; the rest is left out."""
 MAP_NOTE = "Across: the source; down: the translation. Black: a weight of 0, white: of 1."
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES: tuple[LineStyleType, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)))
@@ -65,15 +65,15 @@ WIDTH, NARROW = 9.6, 4.2
 """Inches; the narrow one is for a phone."""
 DPI = 200
 ZONE = "length-"
-"""Of the id of the area of each bucket in an SVG, which is invisible; then its number from 0."""
+"""Start of the id of the invisible area of each bucket in an SVG; its number from 0 follows."""
 
 
 def looks(configs: Sequence[Mapping[str, Any] | None]) -> list[Look]:
-    """How the system of each config is drawn; markers differ too, for grey print.
+    """Choose colour, line and marker of the system of each config; markers differ for grey print.
 
-    The hue says whether a system attends; of those without a config, every second one is drawn as
-    if it did. Where systems differ in the most words of a training sentence, the dash says it, and
-    those that differ in nothing else have the same hue.
+    The hue shows whether a system attends; of systems without a config, every second one is drawn
+    as if it did. If systems differ in the most words of a training sentence, the dash shows it,
+    and those that differ in nothing else have the same hue.
     """
     settings = [flatten(dict(config or {})) for config in configs]
     limits_found = [one.get("corpus.train_max_words") for one in settings]
@@ -93,7 +93,7 @@ def looks(configs: Sequence[Mapping[str, Any] | None]) -> list[Look]:
 
 
 def ink_on(image: ScalarMappable, value: float) -> str:
-    """Nearly white or black: what stands out more from a value's colour; 4.5 to 1 (WCAG 2)."""
+    """Nearly white or black, whichever contrasts more with a value's colour: 4.5 to 1 (WCAG 2)."""
     red, green, blue = (
         c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
         for c in image.to_rgba(np.array([value]))[0, :3]
@@ -108,8 +108,8 @@ def new_figure(
 ) -> Figure:
     """A figure with its heading; matplotlib lays out what is drawn on it.
 
-    It is as many inches high, and more where title, subtitle or note need more than a line;
-    0.8 inches less without a title.
+    Its height is ``height`` inches, more if title, subtitle or note need several lines, and 0.8
+    inches less without a title.
     """
     width, sizes = (NARROW, (13, 10, 9)) if narrow else (WIDTH, (16, 11, 9))
     letters = [
@@ -139,9 +139,9 @@ def draw_line(
     band: tuple[Sequence[float | None], Sequence[float | None]] | None = None,
     places: Sequence[float] = (),
 ) -> None:
-    """A line through the known of ``values``; the points that are ``few`` hollow.
+    """Draw a line through the known ``values``; the points that are ``few`` are hollow.
 
-    ``band`` has the lower and upper ends of intervals; ``places`` are 0, 1, 2 ... unless given.
+    ``band`` has the lower and upper ends of intervals; ``places`` are 0, 1, 2, ... by default.
     """
     colour, line, marker = look
     known = [number for number, value in enumerate(values) if value is not None]
@@ -164,7 +164,7 @@ def draw_line(
 def map_figure(
     source: Sequence[str], target: Sequence[str], weights: Sequence[Sequence[float]], subtitle: str
 ) -> Figure:
-    """One attention map with its heading."""
+    """An attention map with its heading."""
     cell = min(0.5, 7 / len(source))
     figure = new_figure(cell * len(target) + 2.6, "Attention", subtitle, MAP_NOTE)
     draw_map(figure.subplots(), source, target, weights, cell)
@@ -178,7 +178,7 @@ def draw_map(
     weights: Sequence[Sequence[float]],
     cell: float,
 ) -> None:
-    """A square for each weight, and the words; a cell is about ``cell`` inches wide."""
+    """Draw a square for each weight, about ``cell`` inches wide, and the words."""
     axes.imshow(np.array(weights), cmap="gray", vmin=0, vmax=1)
     axes.set_xticks(range(len(source)), [short(word) for word in source], rotation=90)
     axes.set_yticks(range(len(target)), [short(word) for word in target])
@@ -189,12 +189,12 @@ def draw_map(
 
 
 def short(word: str) -> str:
-    """Its first letters, as many as an axis or a column has room for."""
+    """The word, cut to the room of an axis or a column."""
     return word if len(word) <= LETTERS else word[: LETTERS - 1] + "…"
 
 
 def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
-    """Name the lines of ``axes``, from above in the order of their right ends; then ``more``.
+    """Name the lines of ``axes`` in the order of their right ends, from above; then ``more``.
 
     The names are next to the axes; in a narrow figure above them.
     """
@@ -212,7 +212,7 @@ def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
 
 @contextlib.contextmanager
 def styled() -> Iterator[None]:
-    """In this style; a user's own must not change what a report looks like."""
+    """Draw in this style; a user's own must not change a report."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(STYLE)
@@ -222,7 +222,7 @@ def styled() -> Iterator[None]:
 def render(
     lay_out: Callable[[], Figure | None], prefix: str = "", forms: Sequence[str] = ("png", "svg")
 ) -> dict[str, bytes]:
-    """The figure of ``lay_out`` in this style: {"png": ..., "svg": ...}; {} where there is none.
+    """Draw the figure of ``lay_out`` in this style: {"png": ..., "svg": ...}; {} if it is None.
 
     ``prefix`` begins the ids in the SVG, for a page that has two of them in it.
     """

@@ -1,7 +1,7 @@
 """Greedy and beam search, many sentences at once.
 
 Shape letters besides those of the model: N sentences still searched, W hypotheses of each (1 at the
-first step, then K, the beam), R = N x W rows given to the model, sentence by sentence.
+first step, then K, the beam), R = N x W rows that the model reads, sentence by sentence.
 """
 
 import torch
@@ -30,24 +30,25 @@ def beam_search(
     lengths: Int[Tensor, "B"],
     config: DecodingConfig,
 ) -> list[list[SearchResult]]:
-    """The ``n_best`` hypotheses of each sentence, best first; beam 1 is greedy search.
+    """Search for the ``n_best`` hypotheses of each sentence; a beam of 1 is greedy search.
 
-    At each step a sentence keeps its best one-piece extensions: as many as the beam, less its
-    hypotheses already finished (as in GroundHog, the program of Bahdanau et al. 2014).
-    Finished ones rank by score; where none finishes within the cap, the unfinished ones do.
+    At each step a sentence keeps its best one-piece extensions: the beam minus its hypotheses
+    already finished (as in GroundHog, the program of Bahdanau et al. 2014). Finished ones rank by
+    score; if none finishes within the cap, the unfinished ones do.
 
-    The search of a sentence ends before its cap only when to go on cannot change its result: as
-    log-probabilities only fall, a hypothesis ends at best with what it has now, divided by the
+    The search of a sentence ends before its cap only if more steps cannot change its result: as
+    log-probabilities only fall, a hypothesis ends at best with its present one, divided by the
     divisor of the cap. A result does not depend on the other sentences.
 
     Args:
         model: in evaluation mode; the caller sets autocast.
         source: ids that end with EOS, padded on the right, on the device of ``model``.
-        lengths: real ids of each sentence, EOS included.
+        lengths: number of real ids of each sentence, with EOS.
         config: beam, ranking, constraints and cap.
 
     Returns:
-        For each sentence at least one hypothesis, and fewer than ``n_best`` where fewer finish.
+        Hypotheses of each sentence, best first: at least one, and fewer than ``n_best`` if fewer
+        finish.
     """
     batch, device = len(source), source.device
     caps = length_caps(lengths, config)
@@ -100,7 +101,7 @@ def beam_search(
 def _extend(
     total: Float[Tensor, "N W"], logits: Float[Tensor, "R V"], config: DecodingConfig
 ) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"], Int[Tensor, "N K"]]:
-    """The best extensions by one piece: log-probability (falling), hypothesis extended, piece."""
+    """Best extensions by one piece: log-probability (falling), hypothesis extended, piece."""
     sentences, width = total.shape
     log_sum = fast.logsumexp(logits)
     ban_pieces(logits, config)
@@ -115,8 +116,8 @@ def _extend(
 class FinishedHypotheses:
     """Up to K finished hypotheses of each of B sentences, in the order in which they came.
 
-    There are K + 1 columns, K being the beam: the last one takes what is not kept. To select by a
-    boolean index instead would wait for a GPU's answer.
+    There are K + 1 columns, where K is the beam; the last one takes what is not kept. A boolean
+    index instead would wait for a GPU's answer.
     """
 
     def __init__(self, batch: int, beam: int, longest: int, device: torch.device) -> None:
@@ -127,7 +128,7 @@ class FinishedHypotheses:
         """-inf where there is no hypothesis."""
         self.count = torch.zeros(batch, dtype=torch.long, device=device)
         self.capped = torch.zeros(batch, dtype=torch.bool, device=device)
-        """The hypotheses were cut at the cap, since none had come to EOS."""
+        """The hypotheses were cut at the cap, since none had reached EOS."""
 
     def add(
         self,
@@ -148,11 +149,11 @@ class FinishedHypotheses:
         self.count[alive] += chosen.sum(dim=1)
 
     def threshold(self, wanted: int) -> Float[Tensor, "B"]:
-        """The score to beat to be among the ``wanted`` best; -inf while there are fewer."""
+        """Score of the last of the ``wanted`` best hypotheses; -inf while there are fewer."""
         return self.score.topk(wanted, dim=1).values[:, -1]
 
     def best(self, wanted: int) -> list[list[SearchResult]]:
-        """Up to ``wanted`` of each sentence, best first; of equals, the first to come."""
+        """Up to ``wanted`` hypotheses of each sentence, best first; of equals, the earlier one."""
         scores, order = self.score.sort(dim=1, descending=True, stable=True)
         order = order[:, :wanted]
         totals = self.log_probability.gather(1, order)

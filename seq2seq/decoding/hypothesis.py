@@ -1,4 +1,4 @@
-"""A translation with what the model said of it, and its pictures."""
+"""A translation with its scores, its attention and its pictures."""
 
 from base64 import b64encode
 from dataclasses import dataclass, field
@@ -18,38 +18,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A translation of one sentence; of the best one, ``alternatives`` names the others."""
+    """A translation of one sentence; ``alternatives`` of the best one are the others."""
 
     text: str
-    """Running text on one line; empty for a blank source."""
+    """One line of text; empty for a blank source."""
     score: float
     """Log-probability / length ** length_penalty; hypotheses rank by it."""
     log_probability: float
-    """Of all pieces and the end, in nats."""
+    """Log-probability of all pieces and the end of the sentence, in nats."""
     pieces: list[str]
-    """What the text was made of, without EOS."""
+    """Pieces of the text, without EOS."""
     capped: bool
-    """The search came to its longest allowed hypothesis before the model ended one."""
+    """The search reached its length limit before the model ended a hypothesis."""
     source_pieces: list[str] = field(default_factory=list)
-    """What was read, ``</s>`` at its end; empty where ``attention`` is None."""
+    """Pieces of the source, with ``</s>``; empty where ``attention`` is None."""
     attention: Float[Tensor, "T S"] | None = field(default=None, compare=False)
     """Weights, a row for each of ``pieces``, a column for each of ``source_pieces``; a row sums to
-    1, but with ``local_p``. None where not asked for, for a blank source, and for a model without
-    attention."""
+    1, except with ``local_p``. None if it was not asked for, for a blank source, and for a model
+    without attention."""
     alternatives: list["Hypothesis"] = field(default_factory=list)
-    """The others of the ``n_best``, best first (samples: in the order drawn)."""
+    """The rest of the ``n_best``, best first; samples are in the order drawn."""
     unknown: list[str] = field(default_factory=list)
-    """Source words that the model reads as ``<unk>``, each once; of a vocabulary of subwords the
-    parts of words that it cannot make."""
+    """Source words that the model reads as ``<unk>``, each once; with subwords, the parts of words
+    that the vocabulary cannot make."""
     source: str = ""
     """The sentence that was translated."""
     tokenizers: tuple[Tokenizer, Tokenizer] | None = field(default=None, repr=False, compare=False)
-    """Of source and target, to merge pieces to words; None where ``attention`` is None."""
+    """Tokenizers of source and target, to join pieces to words; None if ``attention`` is None."""
 
     def links(self) -> list[Link] | None:
-        """The links between the words, cut at spaces, of ``source`` and ``text``.
+        """Links between the words of ``source`` and of ``text``, which are cut at spaces.
 
-        None where a tokenizer counts other words: SentencePiece turns some characters, such as an
+        None if a tokenizer counts other words: SentencePiece turns some characters, such as an
         acute accent that stands alone, into a space and another, and all later words would be off.
         """
         if self.attention is None or not self.tokenizers or not self.text.strip():
@@ -65,7 +65,7 @@ class Hypothesis:
         return links
 
     def plot(self) -> "matplotlib.figure.Figure":
-        """The attention map, word by word; ``plot().savefig("map.png")`` writes it.
+        """Draw the attention map, word by word; ``plot().savefig("map.png")`` writes it.
 
         Raises:
             UserError: there are no weights to draw.
@@ -73,7 +73,9 @@ class Hypothesis:
         from seq2seq.drawing import map_figure, styled  # needs matplotlib
 
         if self.attention is None or not self.tokenizers or not self.pieces:
-            raise UserError("No weights to draw; give attention=True, and a model with attention.")
+            raise UserError(
+                "No weights to draw; it takes attention=True and a model with attention."
+            )
         pieces = self.source_pieces[:-1], self.pieces
         words = attention_by_word(self.attention, pieces, self.tokenizers)
         weights = words.weights.tolist()
@@ -81,7 +83,7 @@ class Hypothesis:
             return map_figure(words.source, words.target, weights, f"Score {self.score:.3f}")
 
     def _repr_html_(self) -> str:
-        """For a notebook: source, translation, score and, where there is one, the map."""
+        """Source, translation, score and map as HTML for a notebook."""
         score = f"score {self.score:.3f}"
         shown = f"<p>{escape(self.source)}<br><b>{escape(self.text)}</b><br>{score}</p>"
         from seq2seq.drawing import render

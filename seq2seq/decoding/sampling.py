@@ -32,21 +32,21 @@ def sample(
 ) -> list[list[SearchResult]]:
     """Draw ``n_best`` hypotheses for each sentence, piece by piece.
 
-    Logits are divided by ``temperature``; each piece is drawn from the ``top_k`` likeliest, of
-    these from the fewest that together have ``top_p`` of the probability (Holtzman et al. 2020).
-    What :func:`ban_pieces` bans is never drawn.
+    Logits are divided by ``temperature``. Each piece is drawn from the ``top_k`` likeliest, and
+    among these from the fewest that together have ``top_p`` of the probability (Holtzman et al.
+    2020). Pieces that :func:`ban_pieces` bans are never drawn.
 
-    The random numbers depend on ``config.seed``, the sentence's number, and which of its samples it
-    is: not on the other sentences of the batch, nor on how many samples are drawn.
+    The random numbers depend on ``config.seed``, the sentence's number and the number of the
+    sample, and on nothing else in the batch.
 
     Args:
         model, source, lengths: as for :func:`~seq2seq.decoding.beam_search.beam_search`.
         config: how to sample; constraints and cap.
-        numbers: of the sentences; equal numbers have equal random numbers.
+        numbers: line numbers of the sentences; equal ones have equal random numbers.
 
     Returns:
-        For each sentence its samples in the order drawn. Their log-probabilities are the model's
-        own, whatever the temperature.
+        Samples of each sentence in the order drawn. Their log-probabilities are the model's own,
+        whatever the temperature.
     """
     batch, device, samples = len(source), source.device, config.n_best
     caps = length_caps(lengths, config)
@@ -94,7 +94,7 @@ def sample(
 def _uniform_numbers(
     config: DecodingConfig, numbers: Sequence[int], longest: int
 ) -> Float[Tensor, "B W T"]:
-    """Numbers in [0, 1), a stream for each sample of each sentence."""
+    """Random numbers in [0, 1), a stream for each sample of each sentence."""
     streams = [
         np.random.default_rng([config.seed, number, sample]).random(longest)
         for number in numbers

@@ -26,14 +26,13 @@ log = logging.getLogger(__name__)
 def translate_text(translator: Translator, config: TranslateConfig) -> int:
     """Translate ``config.input`` in order, in constant memory, and return the number of lines.
 
-    A file appears whole or not at all, but what was written before a Ctrl-C, or before the chunk of
-    a line that cannot be read, stays in ``<file>.part``. Standard output gets the lines chunk by
-    chunk.
+    An output file appears whole or not at all; after a Ctrl-C, or an error in the text, the
+    finished lines stay in ``<file>.part``. Standard output receives the lines chunk by chunk.
 
     Raises:
-        UserError: the text cannot be read, or is not UTF-8; an output cannot be written, or two
-            would share one place, or one the input's; nothing takes the other hypotheses of
-            ``n_best``; the model has no attention to make alignments of, or other words.
+        UserError: the text cannot be read, or is not UTF-8; an output cannot be written, or shares
+            its place with another one or with the input; ``n_best`` has no output; ``alignments``
+            are not possible with this model.
     """
     _check_outputs(config)
     _check_attention(translator, config)
@@ -76,7 +75,7 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
             raise
     if unlinked:
         log.warning(
-            "Lines of alignments left empty: %d, whose texts the model cuts into other words than "
+            "Lines of alignments left empty: %d. The model cuts their texts into other words than "
             "those between spaces.",
             unlinked,
         )
@@ -88,20 +87,20 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
 
 
 def is_typed(config: TranslateConfig) -> bool:
-    """Whether the text is typed at a terminal and all answers are to be read there."""
+    """Whether the text is typed at a terminal and all answers are shown there."""
     here = config.input == "-" and set(config.outputs.values()) == {"-"}
     # A stream is None where the shell has closed it.
     return here and all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
 def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
-    """Answer each line with its hypotheses and their scores, and links where alignments are asked.
+    """Answer each line with its hypotheses, their scores and, with ``alignments``, word links.
 
     A Ctrl-C drops the line being typed or translated. Ctrl-D ends, and so does a Ctrl-C on an empty
-    line. Lines have a history and can be edited where Python has ``readline``.
+    line. Where Python has ``readline``, lines have a history and can be edited.
 
     Raises:
-        UserError: alignments are asked of a model without attention, or of Moses' words.
+        UserError: ``alignments`` are not possible with this model.
     """
     _check_attention(translator, config)
     for stream in (sys.stdin, sys.stdout):  # what a terminal may send or cannot show
@@ -111,7 +110,7 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
         editor = importlib.import_module("readline")  # from now on, it serves ``input``
     except ImportError:  # on Windows
         editor = None
-    print("Each line is translated as it is entered; Ctrl-D ends.", file=sys.stderr)
+    print("Type a sentence and press Enter; Ctrl-D ends.", file=sys.stderr)
     links = config.alignments is not None
     for number in count(1):
         typing = True
@@ -141,14 +140,13 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
 
 
 def _known_form(word: str, vocabulary: Vocabulary) -> str | None:
-    """An unknown word without its punctuation, or with other capitals, if that one is known."""
+    """The word without its punctuation, or with other capitals, if that form is known."""
     bare = word.strip(string.punctuation)
     forms = (bare, bare.lower(), bare.capitalize())
     return next((form for form in forms if vocabulary.encode([form]) != [UNK]), None)
 
 
 def _check_attention(translator: Translator, config: TranslateConfig) -> None:
-    """Refuse what a model without attention, or with other words, cannot give."""
     links = config.alignments is not None
     if not translator.model.attends and (links or config.decoding.replace_unknown):
         key = "alignments" if links else "decoding.replace_unknown"
@@ -156,34 +154,33 @@ def _check_attention(translator: Translator, config: TranslateConfig) -> None:
     tokenizers = translator.source.tokenizer, translator.target.tokenizer
     if links and MosesWordTokenizer.kind in {each.kind for each in tokenizers}:
         raise UserError(
-            "alignments count the words between spaces, and this model reads the words of "
-            "tokenization=moses; leave alignments out, or take a model of other words."
+            "alignments= needs words between spaces; this model reads those of tokenization=moses. "
+            "Leave alignments= out."
         )
 
 
 def _check_outputs(config: TranslateConfig) -> None:
-    """Refuse two names of one place, and hypotheses that no output takes."""
     if config.decoding.n_best > 1 and config.n_best_list is None:
         raise UserError(
             f"decoding.n_best={config.decoding.n_best} needs n_best_list=FILE to write them to."
         )
     taken: dict[str | Path, str] = {}
-    given = config.outputs if config.input == "-" else {"input": config.input, **config.outputs}
-    for key, file in given.items():
+    files = config.outputs if config.input == "-" else {"input": config.input, **config.outputs}
+    for key, file in files.items():
         place: str | Path = "standard output" if file == "-" else Path(file).resolve()
         if place in taken:
             raise UserError(
-                f"{taken[place]} and {key} share {place}; give a file of its own to each of them."
+                f"{taken[place]} and {key} share {place}; name a different file for each."
             )
         if isinstance(place, str) or place.is_file() or not place.exists():
             taken[place] = key  # a pipe or a device, such as a terminal, may take more than one
 
 
 def _open_input(source: str) -> tuple[Iterator[str], int | None]:
-    """The lines, and how many there are, where that can be known beforehand."""
+    """The lines, and their number; None if it cannot be known beforehand."""
     if source == "-":
         if sys.stdin is None:
-            raise UserError("input=- is standard input, which is closed; give input=FILE.")
+            raise UserError("input=- is standard input, which is closed; set input=FILE.")
         return decode_lines(bounded_lines(sys.stdin.buffer), "Standard input"), None
     path = Path(source)
     # Counting also finds a bad byte now, not after hours. A named pipe can be read only once.
@@ -192,13 +189,13 @@ def _open_input(source: str) -> tuple[Iterator[str], int | None]:
 
 @contextlib.contextmanager
 def _open_output(file: str) -> Iterator[Callable[[str], object]]:
-    """What writes a line to it."""
+    """A function that writes a line."""
     if file != "-":
         with LineWriter(Path(file), keep_unfinished=True) as writer:
             yield writer.write
         return
     if sys.stdout is None:
-        raise UserError("Standard output is closed; give hypotheses=FILE.")
+        raise UserError("Standard output is closed; set hypotheses=FILE.")
     output = sys.stdout.buffer  # bytes: on Windows, the text layer would change encoding and ends
     yield lambda line: output.write(line.encode("utf-8") + b"\n")
     output.flush()

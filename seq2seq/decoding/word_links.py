@@ -21,16 +21,16 @@ Link = tuple[int, int]
 def word_weights(
     weights: Float[Tensor, "T S"], source_words: Sequence[int], target_words: Sequence[int]
 ) -> Float[Tensor, "J I"]:
-    """The soft alignment: how much of its attention each target word gave to each source word.
+    """Soft alignment: attention of each target word to each source word.
 
-    The mean over a target word's pieces, and the sum over a source word's: a row sums to 1 less
-    what went to the end of the sentence.
+    The mean over the pieces of a target word, and the sum over those of a source word. A row sums
+    to 1 minus the weight of the end of the sentence.
 
     Args:
-        weights: a row for each target piece, a column for each source piece; the columns beyond
+        weights: a row for each target piece, a column for each source piece; columns beyond
             ``source_words``, such as that of the end of the sentence, are left out.
-        source_words: the word of each source piece, see :meth:`Tokenizer.words`.
-        target_words: the word of each target piece; without gaps, as the other.
+        source_words: number of the word of each source piece, see :meth:`Tokenizer.words`.
+        target_words: number of the word of each target piece.
     """
     to_source, to_target = _membership(source_words), _membership(target_words)
     merged = to_target.T @ weights[:, : len(source_words)] @ to_source
@@ -38,7 +38,7 @@ def word_weights(
 
 
 def _membership(words: Sequence[int]) -> Float[Tensor, "P W"]:
-    """1 where a piece is a part of a word, else 0."""
+    """Matrix with 1 if a piece is a part of a word, else 0."""
     return torch.eye(max(words, default=-1) + 1)[torch.tensor(words, dtype=torch.long)]
 
 
@@ -46,18 +46,18 @@ class WordAttention(NamedTuple):
     """Attention merged to words, without the ends of the sentences."""
 
     source: list[str]
-    """As the model counts words: those between spaces, or Moses's."""
+    """Words as the model counts them: between spaces, or those of Moses."""
     target: list[str]
     weights: Float[Tensor, "J I"]
-    """Without the words of the source that were cut off."""
+    """Weights of the words that the model read; the rest of a long source is missing."""
 
 
 def attention_by_word(
     weights: Float[Tensor, "T S"], pieces: Sequence[Sequence[str]], tokenizers: Sequence[Tokenizer]
 ) -> WordAttention:
-    """Merge the weights between ``pieces``, those of the source and those of the target.
+    """Merge the weights between source and target ``pieces`` into weights between words.
 
-    The last column is the end of the source; there may be more source pieces than the model read.
+    The last column is the end of the source. There may be more source pieces than the model read.
     """
     numbers, words = [], []
     for tokenizer, side in zip(tokenizers, pieces, strict=True):
@@ -69,9 +69,10 @@ def attention_by_word(
 
 
 def strongest_links(weights: Float[Tensor, "J I"]) -> list[Link]:
-    """The hard alignment: the source word of the largest weight of each target word.
+    """Hard alignment: the source word of the largest weight of each target word.
 
-    In the order of the target; of equal weights the first; none where the source has no words.
+    Links are in the order of the target. Of equal weights the first counts. A source without words
+    has no links.
     """
     if not weights.numel():
         return []
@@ -79,5 +80,5 @@ def strongest_links(weights: Float[Tensor, "J I"]) -> list[Link]:
 
 
 def pharaoh(links: Sequence[Link]) -> str:
-    """Links as alignment tools write them, source word - target word: ``0-0 2-1 1-2``."""
+    """Format links as alignment tools do, source word - target word: ``0-0 2-1 1-2``."""
     return " ".join(f"{source}-{target}" for source, target in links)
