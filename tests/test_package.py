@@ -110,6 +110,7 @@ def test_the_wheel_holds_every_file(installed):
             assert packed.exists() or path.suffix == ".pyc"
 
 
+@pytest.mark.slow
 def test_the_installed_command_runs_each_script(installed, tmp_path):
     def seq2seq(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", "from seq2seq.command import main; main()", *arguments]

@@ -65,6 +65,7 @@ def test_every_command_composes(command):
         assert command.startswith(ELSEWHERE)
 
 
+@pytest.mark.slow
 def test_the_study_is_made_by_commands_that_compose():
     command = ["make", "-n", "study", "TEXT=corpus.directory=europarl"]
     made = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8").stdout

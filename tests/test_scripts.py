@@ -75,6 +75,7 @@ def test_prepare_is_found_by_train(tmp_path):
     assert (tmp_path / "outputs/mine/b/seed-1/checkpoints/best").is_dir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "arguments", "message"),
     [
