@@ -30,8 +30,8 @@ reproduce: $(STAMP) ## Train both translators (5 minutes) and compare them by se
 	$(BIN)/python scripts/reproduce.py
 
 study: $(STAMP) ## Train the study again (a day of one core) and write its pages; TEXT=corpus.directory=DIR for a local Europarl
-	$(BIN)/python scripts/reproduce.py experiment=figure2 scale=cpu $(TEXT) system=attention-50 baseline=no-attention-50 same_content=true
-	$(BIN)/python scripts/reproduce.py experiment=opponent scale=cpu $(TEXT)
+	$(BIN)/python scripts/reproduce.py experiment=figure2 $(TEXT) system=attention-50 baseline=no-attention-50 same_content=true
+	$(BIN)/python scripts/reproduce.py experiment=opponent $(TEXT)
 	$(BIN)/python scripts/reproduce.py experiment=width
 	for text in test newstest2014; do \
 	  folder=$(EUROPARL)/attention-50/seed-1/evaluations/$$text-beam5; \

@@ -14,11 +14,13 @@ PAGE = Path(__file__).with_name("settings.md")
 HEAD = """\
 # Settings
 
-Change one on the command line: `model.dropout=0.3`. The default values are in `configs/`.
+Change one on the command line: `model.dropout=0.3`. After = stands what it is by default; files in
+`configs/` change some of these values, an experiment's above all.
 This page is written by `python docs/make_settings.py` from `seq2seq/config/`.
 """
 SCRIPTS = {
-    "prepare, train, reproduce": schema.ExperimentConfig,
+    "prepare, train, reproduce": schema.TrainConfig,
+    "reproduce": schema.ReproduceConfig,
     "translate": schema.TranslateConfig,
     "evaluate": schema.EvaluateConfig,
     "compare": schema.CompareConfig,
@@ -29,7 +31,7 @@ SCRIPTS = {
 def settings_page() -> str:
     """Markdown: the settings of each script and group with defaults and meanings."""
     parts = [_section(script, owner, "") for script, owner in SCRIPTS.items()]
-    for title, group in _groups(schema.ExperimentConfig, ""):
+    for title, group in _groups(schema.ReproduceConfig, ""):
         parts.append(_section(title, group, title.partition("=")[0] + "."))
     return "\n".join([HEAD, *parts])
 
@@ -45,7 +47,8 @@ def _groups(owner: type, prefix: str) -> Iterator[tuple[str, type]]:
 
 def _section(title: str, owner: type, prefix: str) -> str:
     lines, hints, meanings = [], typing.get_type_hints(owner), _docstrings(owner)
-    for field in dataclasses.fields(owner):
+    above = dataclasses.fields(schema.TrainConfig) if owner is schema.ReproduceConfig else ()
+    for field in (field for field in dataclasses.fields(owner) if field not in above):
         if not dataclasses.is_dataclass(hints[field.name]):
             default = field.default_factory() if callable(field.default_factory) else field.default
             shown = default if isinstance(default, str) else json.dumps(default, default=str)

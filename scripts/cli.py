@@ -1,7 +1,6 @@
 """What every script shares: it composes the config, makes bad input one sentence, and exits."""
 
 import contextlib
-import dataclasses
 import errno
 import logging
 import os
@@ -11,6 +10,7 @@ import signal
 import sys
 import typing
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -50,25 +50,25 @@ log = logging.getLogger(__name__)
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 SCHEMAS: dict[str, type] = {
-    **dict.fromkeys(("prepare", "train", "reproduce"), schema.ExperimentConfig),
+    **dict.fromkeys(("prepare", "train", "reproduce"), schema.ReproduceConfig),
     "translate": schema.TranslateConfig,
     "evaluate": schema.EvaluateConfig,
     "compare": schema.CompareConfig,
     "explain": schema.ExplainConfig,
 }
-INSTEAD = {
-    ("train", "seeds"): "seed",
-    ("reproduce", "seed"): "seeds",
-    ("reproduce", "decoding.beam"): "beams",
-}
-"""(Script, key that it does not read) -> the key to give instead."""
+"""What a config is composed of. An experiment's file sets what ``reproduce`` reads; ``prepare`` and
+``train`` take the part that is :class:`~seq2seq.config.TrainConfig`."""
+OF_REPRODUCE = set(vars(schema.ReproduceConfig)["__annotations__"]) - {"systems"}
+"""What ``reproduce`` alone reads."""
+SEVERAL = {"seed": "seeds", "decoding.beam": "beams"}
+"""What ``reproduce`` takes several of: key of the other scripts -> its own."""
 
 
-def launch(name: str, stage: Callable[[Any], float | None]) -> None:
+def launch(name: str, stage: Callable[..., float | None]) -> None:
     """Run ``stage`` with the config that Hydra composes for script ``name``, and exit.
 
-    ``stage`` gets the script's dataclass; that of ``reproduce`` gets a list of them, one for each
-    system and seed. Hydra's sweepers get the number that it returns, if any.
+    ``stage`` gets what :func:`build_config` makes of it. Hydra's sweepers get the number that it
+    returns, if any.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) < 3:
         pass  # a stream that the shell has closed: what is opened next must not take its number
@@ -92,7 +92,7 @@ def launch(name: str, stage: Callable[[Any], float | None]) -> None:
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
         with exit_status():  # here, too, or Hydra prints a line of its own first
             overrides: Any = OmegaConf.to_container(HydraConfig.get().overrides.task)
-            return stage(build_config(name, config, overrides))
+            return stage(*build_config(name, config, overrides))
 
     with exit_status():
         if name != "train" and process_count() > 1:
@@ -101,7 +101,7 @@ def launch(name: str, stage: Callable[[Any], float | None]) -> None:
                 "process; unset both, and start it with python."
             )
         try:
-            sys.argv = [typed[0], *quoted(name, typed[1:])]
+            sys.argv = [typed[0], *quoted(typed[1:])]
             run()
         except Exception as error:
             if stage_reached or isinstance(error, BrokenPipeError):
@@ -118,139 +118,114 @@ def register_schema(name: str) -> None:
             OmegaConf.set_struct(node[key], False)  # the user chooses these keys
     store.store(name=f"{name}_schema", node=node)
     for kind, corpus in schema.CORPORA.items():
-        store.store(name=f"{kind}_corpus", node=corpus)
+        store.store(name=kind, node=corpus, group="corpus")
     Plugins.instance()  # registers Hydra's own
     SourcesRegistry.instance().types["file"] = FileConfigSource
 
 
 class FileConfigSource(file_config_source.FileConfigSource):
-    """YAML as Hydra reads it, but text stays as it is written, and a byte order mark is no text.
+    """YAML as Hydra reads it, but values stay the text that is written, without a byte order mark.
 
-    YAML takes 2024_11_25 for a number, and `no` (Norwegian) for false. Here they stay text, as does
-    any value that is not written as Python would write it; where the schema wants a number, it
-    becomes one. Hydra knows a source by the name of its class.
+    YAML takes 2024_11_25 for a number, and `no` (Norwegian) for false; here the schema decides what
+    is a number. Hydra knows a source by the name of its class.
     """
 
     def load_config(self, config_path: str) -> ConfigResult:
         path = Path(self.path, self._normalize_file_name(config_path))
         text = path.read_text(encoding="utf-8-sig")
-        config, plain = (yaml.load(text, Loader=of) for of in (_AsWritten, get_yaml_loader()))
-        if config_path.startswith("hydra/"):  # whose schemas do not say all types
-            config = plain
-        elif isinstance(config, dict) and "hydra" in config:
-            config["hydra"] = plain["hydra"]
+        own = config_path.startswith("hydra/")  # whose schemas do not say all types
+        config = yaml.load(text, Loader=get_yaml_loader() if own else _AsWritten)
         where, header = f"file://{self.path}", self._get_header_dict(text)
         return ConfigResult(self.provider, where, OmegaConf.create(config or {}), header)
 
 
 class _AsWritten(get_yaml_loader()):  # type: ignore[misc]
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        value = super().construct_object(node, deep)
-        unlike = isinstance(value, bool | int | float) and str(value) != node.value
-        # The schema could not read 0x10 and .inf.
-        return node.value if unlike and not re.match(r"[-+]?(0[xob]|\.)", node.value) else value
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
-        for key, _ in node.value:
-            if key.tag.endswith((":int", ":float", ":bool")):
-                key.tag = self.DEFAULT_SCALAR_TAG
-        return super().construct_mapping(node, deep)
+        is_text = isinstance(node, yaml.ScalarNode) and not node.tag.endswith(":null")
+        return node.value if is_text else super().construct_object(node, deep)
 
 
-def text_settings(schema: type, prefix: str = "") -> Iterator[tuple[str, bool]]:
-    """Keys of the settings that are text (of a group, with a dot), and whether they are lists."""
-    for key, hint in typing.get_type_hints(schema).items():
-        if dataclasses.is_dataclass(hint):
-            for kind in vars(hint).get("kinds", {"": hint}).values():
-                yield from text_settings(kind, f"{prefix}{key}.")
-        elif hint in (str, str | None, list[str], list[str] | None):
-            yield f"{prefix}{key}", hint not in (str, str | None)
-        elif hint == dict[str, str]:
-            yield f"{prefix}{key}.", False
+def quoted(arguments: list[str]) -> list[str]:
+    """A command line with Hydra's quotes around its values; the schema decides what is a number.
 
-
-def quoted(name: str, arguments: list[str]) -> list[str]:
-    """Arguments of script ``name``, with Hydra's quotes around texts, which it takes as they are.
-
-    Without, 2024_11_25 is a number to it, and ~/file an error. Texts that have quotes keep theirs.
-    Commas separate the texts of a list, and those that a multirun takes one after the other.
+    Without quotes, 2024_11_25 is a number to Hydra, and ~/file an error. Commas separate the values
+    of a list, and those that a multirun takes one after the other.
     """
-    texts = dict(text_settings(SCHEMAS[name]))
-    texts |= {path.name: False for path in CONFIGS.iterdir() if path.is_dir()}
     several = bool({"--multirun", "-m"} & {*arguments})
 
     def quote(argument: str) -> str:
-        key, equals, text = argument.partition("=")
-        bare = re.sub(r"^\+*(systems\.[^.]+\.)?", "", key)
-        listed = texts.get(bare, texts.get(bare.rpartition(".")[0] + "."))
-        if not equals or listed is None or (several and "(" in text):
+        key, equals, value = argument.partition("=")
+        if not equals or re.match(r"[-~]|\+*hydra[./]|$", key) or (several and "(" in value):
             return argument
-        if listed:
-            inside = re.fullmatch(r"\[([^\[\]{}'\"]*)\]", text)
-            return f"{key}=[{_in_quotes(inside[1].split(','))}]" if inside else argument
-        return f"{key}={_in_quotes(text.split(',') if several else [text])}"
+        if re.fullmatch(r"\[.*\]|\{.*\}", value, re.DOTALL):
+            plain = re.fullmatch(r"\[([^\[\]{}'\"]+)\]", value)
+            return f"{key}=[{_in_quotes(plain[1].split(','))}]" if plain else argument
+        return f"{key}={_in_quotes(value.split(',') if several else [value])}"
 
     return [quote(argument) for argument in arguments]
 
 
-def _in_quotes(texts: list[str]) -> str:
-    """The texts with quotes around those that have none."""
+def _in_quotes(values: list[str]) -> str:
+    """The values, each in quotes unless it is so already, or is null."""
     left = r"null|'([^'\\]|\\.)*'|\"([^\"\\]|\\.)*\""
     return ",".join(
         text if re.fullmatch(left, text) else QuotedString(text.strip(), Quote.single).with_quotes()
-        for text in texts
+        for text in values
     )
 
 
-def build_config(name: str, composed: DictConfig, overrides: list[str]) -> Any:
-    """The dataclass of script ``name`` from its composed config; for ``reproduce`` a list."""
+def build_config(name: str, composed: DictConfig, overrides: list[str]) -> tuple[Any, ...]:
+    """What the stage of script ``name`` takes: its config; ``reproduce`` also those of its runs."""
     try:
-        if SCHEMAS[name] is schema.ExperimentConfig:
-            return _experiment_config(name, composed, overrides)
-        return _to_dataclass(name, composed)
+        if SCHEMAS[name] is not schema.ReproduceConfig:
+            return (_to_dataclass(SCHEMAS[name], composed),)
+        return _experiment(name, composed, overrides)
     except OmegaConfBaseException as error:
         raise UserError(composition_error(error, name)) from None
 
 
-def _experiment_config(name: str, composed: DictConfig, overrides: list[str]) -> Any:
-    """The chosen system's config; for ``reproduce`` those of all systems and seeds."""
+def _experiment(name: str, composed: DictConfig, overrides: list[str]) -> tuple[Any, ...]:
+    """The chosen system's config; for ``reproduce`` its own, and those of all systems and seeds."""
     parsed = OverridesParser.create().parse_overrides(overrides)
     given = schema.flatten({str(one.key_or_group): one.value() for one in parsed})
     for key in given:
-        if instead := INSTEAD.get((name, key)):
-            raise UserError(f"{name} does not read {key}; give {instead}=... instead.")
+        if name == "reproduce" and key in SEVERAL:
+            raise UserError(f"{name} does not read {key}; give {SEVERAL[key]}=... instead.")
+        if name != "reproduce" and key.partition(".")[0] in OF_REPRODUCE:
+            raise UserError(f"{key} is a setting of reproduce, not of {name}; leave it out.")
     chosen, systems = composed.system, composed.systems
     if chosen in schema.ATTENTION_KINDS and chosen not in systems:
         part = {"model": {"attention": {"kind": chosen}}}
         OmegaConf.update(systems, chosen, part, force_add=True)
-    _to_dataclass(name, composed)  # before the merge, which could hide what is not valid
+    # Before a system is merged, which could hide what is not valid.
+    config = _to_dataclass(schema.ReproduceConfig, composed)
     if name != "reproduce":
-        return _with_system(name, composed, chosen, {"seed": composed.seed}, given)
+        return (_to_dataclass(schema.TrainConfig, _with_system(composed, chosen, given)),)
     names = list(systems)
     if "system" in given:
-        composed.baseline = given.get("baseline", chosen)
-        composed.baselines = {}
-        names = list(dict.fromkeys([chosen, composed.baseline]))
-    seeds = {system: systems[system].get("seeds", composed.seeds) for system in names}
-    if "seeds" in given:
-        seeds = dict.fromkeys(names, composed.seeds)
-    return [
-        _with_system(name, composed, system, {"seed": seed, "seeds": seeds[system]}, given)
+        config.baseline, config.baselines = given.get("baseline", chosen), {}
+        names = list(dict.fromkeys([chosen, config.baseline]))
+    merged = {system: _with_system(composed, system, given) for system in names}
+    seeds = {
+        system: _to_dataclass(schema.ReproduceConfig, composed if "seeds" in given else own).seeds
+        for system, own in merged.items()
+    }
+    runs = [
+        _to_dataclass(schema.TrainConfig, OmegaConf.merge(merged[system], {"seed": seed}))
         for seed in dict.fromkeys(seed for own in seeds.values() for seed in own)
         for system in names
         if seed in seeds[system]
     ]
+    return config, runs
 
 
-def _with_system(
-    name: str, composed: DictConfig, system: str, seeds: dict[str, Any], given: dict[str, Any]
-) -> Any:
+def _with_system(composed: DictConfig, system: str, given: dict[str, Any]) -> DictConfig:
     """The composed config with the settings of one system merged into it.
 
     Refused where they would override a setting ``given`` on the command line.
     """
     part: Any = OmegaConf.to_container(composed.systems[system], resolve=True)
-    merged: Any = OmegaConf.merge(composed, part, seeds | {"system": system})
+    merged: Any = OmegaConf.merge(composed, part, {"system": system})
     for key, value in schema.flatten(part).items():
         kept, asked = (OmegaConf.select(config, key) for config in (merged, composed))
         if key != "seeds" and key in given and kept != asked:
@@ -258,12 +233,20 @@ def _with_system(
                 f"{key}={given[key]} would have no effect: system={system} sets it to {value}; "
                 f"leave it out, or give systems.{system}.{key}=... instead."
             )
-    return _to_dataclass(name, merged)
+    return merged
 
 
-def _to_dataclass(name: str, composed: DictConfig) -> Any:
-    plain = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
-    return schema.from_json(SCHEMAS[name], plain)
+def _to_dataclass(kind: type, composed: Any) -> Any:
+    plain: Any = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
+    return schema.from_json(kind, {field.name: plain[field.name] for field in fields(kind)})
+
+
+def _keys(name: str, composed: DictConfig) -> list[str]:
+    """The settings that script ``name`` reads, with dots within groups."""
+    read = schema.TrainConfig if name in ("prepare", "train") else SCHEMAS[name]
+    groups: Any = OmegaConf.to_container(composed)
+    keys = schema.flatten({f.name: groups[f.name] for f in fields(read) if f.name != "systems"})
+    return [key for key in keys if name != "reproduce" or key not in SEVERAL]
 
 
 def composition_error(error: Exception, name: str) -> str:
@@ -300,9 +283,7 @@ def _unknown_key(key: str, group: Any, name: str) -> str:
         return "The first line of an experiment's file must be # @package _global_; add it."
     while (above := group._get_parent()) is not None:
         group = above
-    settings: Any = OmegaConf.to_container(group)
-    valid = schema.flatten({k: v for k, v in settings.items() if k not in ("hydra", "systems")})
-    near = schema.nearest_keys(key, [one for one in valid if (name, one) not in INSTEAD])
+    near = schema.nearest_keys(key, _keys(name, group))
     return f"{key} is not a config key of {name}; nearest valid: {near}."
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from cli import launch
 
-from seq2seq.config import ExperimentConfig
+from seq2seq.config import TrainConfig
 
 
-def main(config: ExperimentConfig) -> None:
+def main(config: TrainConfig) -> None:
     """Run the first stage and print what it found; later ones find its result cached."""
     from seq2seq.data.preparation import prepare, summary
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from cli import launch
 
-from seq2seq.config import CompareConfig, EvaluateConfig, ExperimentConfig
+from seq2seq.config import CompareConfig, EvaluateConfig, ReproduceConfig, TrainConfig
 
 log = logging.getLogger(__name__)
 
 
-def main(runs: list[ExperimentConfig]) -> None:
+def main(config: ReproduceConfig, runs: list[TrainConfig]) -> None:
     """Each stage finds what an earlier call has finished and does not do it again."""
     from seq2seq.data.preparation import prepare
     from seq2seq.evaluation.evaluate import evaluate
@@ -22,7 +22,7 @@ def main(runs: list[ExperimentConfig]) -> None:
     from seq2seq.training.trainer import Trainer
 
     # Check what every run needs before the first one trains for hours.
-    evaluate_configs = [_evaluate_config(run) for run in runs]
+    evaluate_configs = [_evaluate_config(config, run) for run in runs]
     prepared = [prepare(run.corpus, run.tokenization, Path(run.data)) for run in runs]
     tests = [*find_test_sets(evaluate_configs[0], runs[0].corpus)]
     for run in runs:
@@ -39,10 +39,10 @@ def main(runs: list[ExperimentConfig]) -> None:
                 name = f"{state}{evaluation.record.test_set}-{evaluation.record.search}"
                 evaluations.setdefault(name, []).append(str(evaluation.directory))
     # Not every training may have reached every epoch.
-    _compare(runs, {name: of for name, of in evaluations.items() if len(of) == len(runs)})
+    _compare(config, runs, {name: of for name, of in evaluations.items() if len(of) == len(runs)})
 
 
-def _kept(run: ExperimentConfig, best: EvaluateConfig) -> Iterator[tuple[str, EvaluateConfig]]:
+def _kept(run: TrainConfig, best: EvaluateConfig) -> Iterator[tuple[str, EvaluateConfig]]:
     """What ``training.keep_epochs`` kept, to be evaluated next to the best state."""
     from seq2seq.training.run_folder import RunFolder
 
@@ -56,7 +56,7 @@ def _kept(run: ExperimentConfig, best: EvaluateConfig) -> Iterator[tuple[str, Ev
             )
 
 
-def _evaluate_config(run: ExperimentConfig) -> EvaluateConfig:
+def _evaluate_config(config: ReproduceConfig, run: TrainConfig) -> EvaluateConfig:
     """How ``run`` is evaluated; refuses a missing device or test text."""
     from seq2seq.data.text import read_aligned
     from seq2seq.device import choose_device
@@ -64,39 +64,41 @@ def _evaluate_config(run: ExperimentConfig) -> EvaluateConfig:
     from seq2seq.training.run_folder import RunFolder
 
     choose_device(run.training.device)
-    for text in find_test_texts(run.test_texts, run.corpus).values():
+    for text in find_test_texts(config.test_texts, run.corpus).values():
         read_aligned(text.source, text.target)  # only to check the files
     return EvaluateConfig(
         checkpoint=str(RunFolder(run).best),
-        decoding=run.decoding,
+        decoding=config.decoding,
         evaluation=run.evaluation,
-        beams=run.beams,
+        beams=config.beams,
         data=run.data,
         directory=run.corpus.directory,
-        test_sets=run.test_sets,
-        test_texts=run.test_texts,
-        same_content=run.same_content,
+        test_sets=config.test_sets,
+        test_texts=config.test_texts,
+        same_content=config.same_content,
         device=run.training.device,
         precision=run.training.precision,
     )
 
 
-def _compare(runs: list[ExperimentConfig], evaluations: dict[str, list[str]]) -> None:
+def _compare(
+    config: ReproduceConfig, runs: list[TrainConfig], evaluations: dict[str, list[str]]
+) -> None:
     """Write the comparison of each test set and search, and show them."""
     from seq2seq.report.compare import compare  # imports matplotlib
     from seq2seq.report.terminal import show
 
-    compared, run = {}, runs[0]
-    alone = f"{run.system}-" if len({one.system for one in runs}) == 1 else ""
+    compared = {}
+    alone = f"{runs[0].system}-" if len({one.system for one in runs}) == 1 else ""
     for name, directories in evaluations.items():
-        output = f"{run.output}/{run.name}/comparison/{alone}{name}"
+        output = f"{config.output}/{config.name}/comparison/{alone}{name}"
         compared[output] = compare(
             CompareConfig(
                 evaluations=directories,
                 output=output,
-                evaluation=run.evaluation,
-                baseline=run.baseline,
-                baselines=run.baselines,
+                evaluation=config.evaluation,
+                baseline=config.baseline,
+                baselines=config.baselines,
             )
         )
     show(compared)

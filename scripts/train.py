@@ -4,10 +4,10 @@ from pathlib import Path
 
 from cli import launch
 
-from seq2seq.config import ExperimentConfig
+from seq2seq.config import TrainConfig
 
 
-def main(config: ExperimentConfig) -> float | None:
+def main(config: TrainConfig) -> float | None:
     """Train into <output>/<name>/<system>/seed-<n>; return the best dev loss or BLEU.
 
     The same command resumes a run cut short.

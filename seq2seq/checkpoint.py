@@ -4,7 +4,7 @@
 - ``optimizer.safetensors``: moments and step counters (optional)
 - ``rng.safetensors``: states of PyTorch's random generators (optional)
 - ``state.json``: the trainer's progress, such as update, epoch, best metric
-- ``config.json``: the whole :class:`~seq2seq.config.ExperimentConfig`
+- ``config.json``: the :class:`~seq2seq.config.TrainConfig` of the training
 - ``tokenizer.*``, ``vocabulary.*``: the text codecs of both sides
 - ``manifest.json``: SHA-256 of each file above
 
@@ -24,14 +24,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from seq2seq.config import ExperimentConfig, Natural, Stored, between, from_json, read_json
+from seq2seq.config import Natural, Stored, TrainConfig, between, from_json, read_json
 from seq2seq.data.tokenization import TextCodec
 from seq2seq.errors import UserError
 from seq2seq.files import file_digest, read_object, replacing_folder, write_json
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import Progress
 
-FORMAT = 3
+FORMAT = 4
 MANIFEST = "manifest.json"
 MODEL, OPTIMIZER, RNG = "model.safetensors", "optimizer.safetensors", "rng.safetensors"
 REQUIRED = {MODEL, "config.json", "state.json", "tokenizer.source.json", "tokenizer.target.json"}
@@ -85,7 +85,7 @@ class TrainingState(Stored):
 class Checkpoint:
     """A model and its text codecs at one moment of its training."""
 
-    config: ExperimentConfig
+    config: TrainConfig
     model: TranslationModel
     """Where it was loaded: in training mode like any new module."""
     source: TextCodec
@@ -190,7 +190,7 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     if missing := REQUIRED - names:
         raise UserError(f"{min(missing)} is missing in {folder}; {REMEDY}.")
     where = folder / "config.json"
-    config = from_json(ExperimentConfig, read_object(where, REMEDY), str(where))
+    config = from_json(TrainConfig, read_object(where, REMEDY), str(where))
     source, target = TextCodec.load(folder, "source"), TextCodec.load(folder, "target")
     for codec in (source, target):
         if not codec.language.isprintable():  # it reaches the terminal
@@ -208,7 +208,7 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
 
 
 def _load_model(
-    config: ExperimentConfig, source: TextCodec, target: TextCodec, folder: Path
+    config: TrainConfig, source: TextCodec, target: TextCodec, folder: Path
 ) -> TranslationModel:
     sizes = len(source.vocabulary), len(target.vocabulary)
     tensors = _read_tensors(folder / MODEL)

@@ -14,7 +14,7 @@ import psutil
 import pytest
 import torch
 from cli import exit_status
-from helpers.composing import compose_config
+from helpers.composing import compose, compose_config, compose_runs
 
 from seq2seq.errors import UserError
 from seq2seq.training.interruption import Interrupted, process_count
@@ -31,12 +31,12 @@ REFUSED = [
     ("reproduce", "system=atention", "system=atention .* attention"),
     # a value of the wrong type or out of range, by itself or by interpolation
     ("train", "training.max_epochs=many", "training.max_epochs"),
-    ("train", "corpus=[1,[2]]", "corpus=.*grammar"),
+    ("train", "corpus=[1,[2]]", "composed"),
     ("train", "seed=${oc.env:NO_SUCH_VARIABLE}", "NO_SUCH_VARIABLE"),
     ("reproduce", "beams=5", r"beams=\[\.\.\.\]"),
-    ("reproduce", "beam_size=5", "valid: beams"),
     # what the script, or the system, would not read
-    ("train", "seeds=[1,2]", "seed="),
+    ("train", "seeds=[1,2]", "seeds"),
+    ("prepare", "decoding.beam=3", "decoding.beam"),
     ("reproduce", "seed=2", "seeds="),
     ("train", "model.attention={kind: fixed}", "model.attention.kind=fixed .* system=attention"),
     # a system that is no folder, or that could not be compared
@@ -59,7 +59,6 @@ ELSEWHERE = {
     "learning_rate": r"training.optimizer.learning_rate",
     "hidden_size": r"model.encoder.hidden_size, model.decoder.hidden_size\.",
     "vocab": "tokenization.vocabulary_size",
-    "beam": "decoding.beam",
     "dropuot": "model.dropout",
     "attention": "model.attention.kind",
     # values: the first that is named is the one meant, and the others follow
@@ -74,29 +73,35 @@ def test_a_name_from_elsewhere_leads_to_the_setting(given, meant):
         compose_config("train", [given if "=" in given else f"{given}=1"])
 
 
+def test_the_name_of_a_setting_elsewhere_is_that_of_the_script():
+    for script, key in (("reproduce", "beams"), ("translate", "decoding.beam")):
+        with pytest.raises(UserError, match=f"valid: {key}"):
+            compose_config(script, ["beam_size=1"])
+
+
 @pytest.mark.slow
 def test_reproduce_runs_each_system_with_each_seed_and_a_chosen_one_alone():
     chosen = "experiment=figure2"
 
     def runs(*more: str) -> list[tuple[int, str]]:
-        return [(run.seed, run.system) for run in compose_config("reproduce", [chosen, *more])]
+        return [(run.seed, run.system) for run in compose_runs([chosen, *more])]
 
     first, second = ([system for seed, system in runs() if seed == n] for n in (1, 2))
     assert runs() == [(1, system) for system in first] + [(2, system) for system in second]
-    systems = compose_config("reproduce", [chosen])[0].systems
-    twice = {system for system, settings in systems.items() if settings.get("seeds") == [1, 2]}
+    systems = compose_config("reproduce", [chosen]).systems
+    twice = {system for system, settings in systems.items() if settings.get("seeds") == ["1", "2"]}
     assert {*second} == twice  # of two seeds of their own; the others have one
     assert 0 < len(twice) < len({*first})
     assert {seed for seed, _ in runs("seeds=[7]")} == {7}
     wide = ["experiment=width", "system=width-512", "seeds=[4]"]
-    (alone,) = compose_config("reproduce", wide)
-    assert alone.system == alone.baseline == "width-512"
-    pair = compose_config("reproduce", [*wide, "baseline=width-128"])
-    assert [run.system for run in pair] == ["width-512", "width-128"]
-    assert {run.baseline for run in pair} == {"width-128"}
-    (kind,) = compose_config("reproduce", ["system=general"])
+    alone, runs_alone = compose("reproduce", wide)
+    assert [alone.baseline] == [run.system for run in runs_alone] == ["width-512"]
+    pair, runs_of_pair = compose("reproduce", [*wide, "baseline=width-128"])
+    assert [run.system for run in runs_of_pair] == ["width-512", "width-128"]
+    assert (pair.baseline, pair.baselines) == ("width-128", {})
+    (kind,) = compose_runs(["system=general"])
     assert kind.model.attention.kind == "general"
-    followed = compose_config("reproduce", ["corpus.seed=${seed}", "seeds=[5]"])
+    followed = compose_runs(["corpus.seed=${seed}", "seeds=[5]"])
     assert [run.corpus.seed for run in followed] == [5, 5]
 
 
@@ -129,11 +134,17 @@ def test_texts_in_lists_and_groups_are_taken_as_they_are_written(monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
     texts = compose_config("compare", ["evaluations=[2024_11, ~/b ,c d]", "output=1.0"])
     assert (texts.evaluations, texts.output) == (["2024_11", "/home/me/b", "c d"], "1.0")
-    config = compose_config("evaluate", ["checkpoint=c", "+test_texts.news=~/n", "directory=null"])
-    assert (config.directory, config.test_texts) == (None, {"news": "/home/me/n"})
+    config = compose_config(
+        "evaluate", ["checkpoint=c", "+test_texts.news=~/n", "directory=null", "test_sets=[]"]
+    )
+    assert (config.directory, config.test_sets, config.test_texts) == (
+        None,
+        [],
+        {"news": "/home/me/n"},
+    )
     config = compose_config("train", ["experiment=own_text", "corpus.directory=~/t"])
     assert config.corpus.directory == "/home/me/t"
-    assert cli.quoted("train", ["name=1_0,2_0", "--multirun"])[0] == "name='1_0','2_0'"
+    assert cli.quoted(["name=1_0,2_0", "--multirun"])[0] == "name='1_0','2_0'"
     said = compose_config("explain", ["checkpoint=c", "text='tis [late], he said"])
     assert said.text == "'tis [late], he said"
 
@@ -145,7 +156,7 @@ system: a
 baseline: no
 defaults: [override /corpus: files]
 corpus: {source: no, target: en, directory: ., train_pairs: 1_000}
-training: {deterministic: yes, clip_norm: 0x10}
+training: {deterministic: yes, clip_norm: 1_6}
 baselines: {2014: no}
 """
 
@@ -159,10 +170,11 @@ def test_a_file_of_settings_may_begin_with_a_mark_and_keeps_its_texts(tmp_path):
         compose_config("train", chosen)
     mine.write_text(YAML, encoding="utf-8-sig")
     config = compose_config("train", [*chosen, "training.optimizer.learning_rate=0.001"])
-    assert (config.name, config.baseline, config.corpus.source) == ("2024_11_25", "no", "no")
+    experiment = compose_config("reproduce", chosen)
+    assert (config.name, experiment.baseline, config.corpus.source) == ("2024_11_25", "no", "no")
     assert (config.corpus.train_pairs, config.training.deterministic) == (1_000, True)
     assert config.training.optimizer.learning_rate == 1e-3
-    assert (config.training.clip_norm, config.baselines) == (16, {"2014": "no"})
+    assert (config.training.clip_norm, experiment.baselines) == (16, {"2014": "no"})
     with pytest.raises(UserError, match=r"learning_rate=0\.002 would have no effect"):
         compose_config("train", [*chosen, "training.optimizer.learning_rate=0.002"])
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import report
 from helpers.commands import SMALL, command, run
-from helpers.composing import compose_config, runs
+from helpers.composing import compose_runs, runs
 from packed import Packed
 
 from seq2seq.config import ATTENTION_KINDS
@@ -116,10 +116,8 @@ def test_every_kind_of_attention_trains_and_translates(europarl, tmp_path):
     settings += ["decoding.max_ratio=0.5", "test_sets=[test]"]
     printed = run(tmp_path, "reproduce", "experiment=attention_kinds", *settings).stdout
     drawn = tmp_path / "outputs" / "attention_kinds" / "comparison" / "test-beam2-ratio0.5"
-    composed = compose_config("reproduce", ["experiment=attention_kinds"])
-    kinds = {
-        one.model.attention.kind for one in [*composed, *compose_config("reproduce", MEMORIES)]
-    }
+    composed = compose_runs(["experiment=attention_kinds"])
+    kinds = {one.model.attention.kind for one in [*composed, *compose_runs(MEMORIES)]}
     assert kinds == set(ATTENTION_KINDS)
     for system in (one.system for one in composed):
         assert f" {system} |" in printed
@@ -133,7 +131,7 @@ def test_memories_of_every_size_train_and_translate(tmp_path):
     settings += ["corpus.train=200", "corpus.test_per_bucket=1", "training.max_updates=3"]
     settings += ["seeds=[1]"]
     printed = run(tmp_path, "reproduce", *MEMORIES, "beams=[2]", *settings).stdout
-    for one in compose_config("reproduce", MEMORIES):
+    for one in compose_runs(MEMORIES):
         assert f"{one.system}" in printed
         assert (tmp_path / "outputs/slots" / one.system / "seed-1/checkpoints/best").is_dir()
     assert published(tmp_path) == {"memory", "bits-grammar", "width"}

@@ -92,6 +92,8 @@ class MtdataCorpus(CleanedCorpus):
     """Public datasets of Statmt, OPUS, TED and others, by their ids in the package mtdata."""
 
     kind: str = "mtdata"
+    source: FileName = "de"
+    target: FileName = "en"
     train: list[FileName] = field(default_factory=list)
     """Ids such as Statmt-europarl-10-deu-eng; ``mtdata list -id -l de-en`` prints all of a pair."""
     valid: list[FileName] = field(default_factory=list)
@@ -106,6 +108,8 @@ class FilesCorpus(CorpusConfig):
     is one file with a sentence, a tab and its translation on each line."""
 
     kind: str = "files"
+    source: FileName = "en"
+    target: FileName = "de"
     valid_pairs: Count | None = None
     """Validation pairs to take from the training text, for text without a valid file."""
     test_pairs: Count | None = None

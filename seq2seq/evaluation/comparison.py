@@ -47,10 +47,7 @@ from seq2seq.evaluation.significance import (
 from seq2seq.evaluation.translations import ReferenceScores
 from seq2seq.record import WHEREABOUTS, EvaluationRecord
 
-NOT_COMPARED = (
-    "name", "system", "systems", "baseline", "baselines", "seed", "seeds", "beams", "test_sets",
-    "test_texts", "same_content", "data", "output", "evaluation",
-)  # fmt: skip
+NOT_COMPARED = ("name", "system", "seed", "data", "output", "evaluation")
 """Config keys that name a run, or say how it is judged, rather than shape it."""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from seq2seq.config import ExperimentConfig
+from seq2seq.config import TrainConfig
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.report.findings import conclusion, headline
@@ -25,7 +25,7 @@ HUES = (33, 36, 35, 32)
 """ANSI colours: yellow, cyan, magenta, green."""
 
 
-def plan(runs: Sequence[ExperimentConfig], searches: list[str], tests: list[str]) -> str:
+def plan(runs: Sequence[TrainConfig], searches: list[str], tests: list[str]) -> str:
     """What is trained and tested, what of it is finished, and how long the rest takes."""
     folders = {f"{run.system}, seed {run.seed}": RunFolder(run) for run in runs}
     done = {name: folder.record() for name, folder in folders.items() if folder.finished}

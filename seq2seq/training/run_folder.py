@@ -10,7 +10,7 @@ from typing import Any
 from filelock import Timeout
 
 from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoint
-from seq2seq.config import ExperimentConfig, flatten
+from seq2seq.config import TrainConfig, flatten
 from seq2seq.errors import UserError
 from seq2seq.files import locked, read_object, write_json
 from seq2seq.record import TrainingRecord, read_record
@@ -18,15 +18,6 @@ from seq2seq.record import TrainingRecord, read_record
 NOT_PART_OF_A_RUN = (
     "data",
     "output",
-    "systems",
-    "baseline",
-    "baselines",
-    "seeds",
-    "beams",
-    "test_sets",
-    "test_texts",
-    "same_content",
-    "decoding",
     "evaluation",
     "tokenization.workers",
     "corpus.mirror",
@@ -42,7 +33,7 @@ NOT_PART_OF_A_RUN = (
     "training.save_minutes",
 )
 """Settings that may change when a run is resumed: where files are (text is compared by its hashes),
-what is saved and logged, the device, and what only other stages read."""
+what is saved and logged, and the device."""
 REMEDY = "choose another name=, seed= or output=, or move that folder away"
 
 
@@ -55,7 +46,7 @@ def identity(config: dict[str, Any]) -> dict[str, Any]:
 class RunFolder:
     """``<output>/<name>/<system>/seed-<n>``: of one config, and resumed by it alone."""
 
-    def __init__(self, config: ExperimentConfig) -> None:
+    def __init__(self, config: TrainConfig) -> None:
         self.config = config
         self.path = Path(config.output) / config.name / config.system / f"seed-{config.seed}"
 

@@ -15,7 +15,7 @@ from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from seq2seq.checkpoint import TrainingState
-from seq2seq.config import ExperimentConfig
+from seq2seq.config import TrainConfig
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.dataset import PreparedData
 from seq2seq.device import choose_device, choose_precision, deterministic, mixed_precision
@@ -49,7 +49,7 @@ class Trainer:
     """
 
     def __init__(
-        self, config: ExperimentConfig, data: PreparedData, group: ProcessGroup = SINGLE
+        self, config: TrainConfig, data: PreparedData, group: ProcessGroup = SINGLE
     ) -> None:
         group.require_equal({**identity(asdict(config)), **data.hashes})
         training = config.training

@@ -6,14 +6,14 @@ import torch
 from helpers.reversal import reversal_experiment, write_reversal_corpus
 
 from seq2seq.checkpoint import load_checkpoint, save_checkpoint
-from seq2seq.config import ExperimentConfig
+from seq2seq.config import TrainConfig
 from seq2seq.data.dataset import PreparedData
 from seq2seq.data.preparation import prepare
 from seq2seq.training.trainer import Trainer
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory) -> tuple[ExperimentConfig, PreparedData, list[Path]]:
+def trained(tmp_path_factory) -> tuple[TrainConfig, PreparedData, list[Path]]:
     """A toy experiment, its data, and the run folders of two seeds."""
     folder = tmp_path_factory.mktemp("evaluate")
     write_reversal_corpus(folder / "corpus")

@@ -7,14 +7,13 @@ from pathlib import Path
 from seq2seq.config import (
     AttentionConfig,
     DecoderConfig,
-    DecodingConfig,
     EncoderConfig,
     EvaluationConfig,
-    ExperimentConfig,
     FilesCorpus,
     ModelConfig,
     OptimizerConfig,
     TokenizationConfig,
+    TrainConfig,
     TrainingConfig,
 )
 
@@ -36,15 +35,13 @@ def write_reversal_corpus(directory: Path, train: int = 200, longest: int = 6) -
 
 def reversal_experiment(
     folder: Path, kind: str = "additive", learning_rate: float = 0.005, **training: object
-) -> ExperimentConfig:
+) -> TrainConfig:
     """A tiny experiment on the reversal corpus, on one CPU core, in float32."""
     settings = {"batch_size": 20, "max_epochs": 2, "patience": 10, "log_every": 5}
     settings |= {"precision": "fp32", "device": "cpu", "dev_bleu_sentences": 10}
-    return ExperimentConfig(
+    return TrainConfig(
         name="reversal",
-        systems={"attention": {}, "no-attention": {}},
         system="attention" if kind == "additive" else "no-attention",
-        baseline="no-attention",
         corpus=FilesCorpus(source="en", target="de", directory=str(folder / "corpus")),
         tokenization=TokenizationConfig(kind="whitespace", workers=1),
         model=ModelConfig(
@@ -57,19 +54,18 @@ def reversal_experiment(
         training=TrainingConfig(
             **{**settings, **training}, optimizer=OptimizerConfig(learning_rate=learning_rate)
         ),
-        decoding=DecodingConfig(beam=2),
         evaluation=EvaluationConfig(length_buckets=[2, 4], bootstrap=100),
         data=str(folder / "data"),
         output=str(folder / "outputs"),
     )
 
 
-def with_optimizer(config: ExperimentConfig, **settings: object) -> ExperimentConfig:
+def with_optimizer(config: TrainConfig, **settings: object) -> TrainConfig:
     """The same with other settings of the optimizer."""
     optimizer = replace(config.training.optimizer, **settings)
     return replace(config, training=replace(config.training, optimizer=optimizer))
 
 
-def without_dropout(config: ExperimentConfig) -> ExperimentConfig:
+def without_dropout(config: TrainConfig) -> TrainConfig:
     """The same without random numbers: what different devices or processes draw differs."""
     return replace(config, model=replace(config.model, dropout=0.0))

@@ -36,8 +36,6 @@ CPU = torch.device("cpu")
 def experiment(tie=True):
     return replace(
         reversal_experiment(Path("text")),
-        systems={"attention": {}, "fixed": {"model": {"attention": {"kind": "fixed"}}}},
-        baseline="fixed",
         corpus=GrammarCorpus(),
         tokenization=TokenizationConfig(kind="whitespace", max_pieces=20),
         model=ModelConfig(

@@ -7,7 +7,7 @@ import torch
 
 from helpers.small_checkpoint import CPU, experiment, training_state
 from seq2seq.checkpoint import Checkpoint, save_checkpoint
-from seq2seq.config import AttentionConfig, ExperimentConfig
+from seq2seq.config import AttentionConfig, TrainConfig
 from seq2seq.data.tokenization import SentencePieceTokenizer, TextCodec
 from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.decoding.translator import Translator
@@ -27,7 +27,7 @@ def tiny_codec() -> TextCodec:
     return TextCodec(tokenizer, Vocabulary(pieces, [1] * len(pieces)))
 
 
-def tiny_config(kind: str) -> ExperimentConfig:
+def tiny_config(kind: str) -> TrainConfig:
     """Lines are cut after 20 pieces."""
     config = experiment()
     config.model.attention = AttentionConfig(kind=kind, size=5)

@@ -16,7 +16,7 @@ from helpers.reversal import reversal_experiment, with_optimizer, without_dropou
 from helpers.small_training import before_update, metrics, outcome, train, weights
 
 from seq2seq.checkpoint import load_checkpoint
-from seq2seq.config import ExperimentConfig
+from seq2seq.config import TrainConfig
 from seq2seq.errors import UserError
 from seq2seq.training import distributed, trainer
 from seq2seq.training.distributed import ProcessGroup, process_group
@@ -32,7 +32,7 @@ context = multiprocessing.get_context("forkserver")
 context.set_forkserver_preload(["seq2seq.training.trainer", "test_distributed"])
 
 
-def rank_main(config: ExperimentConfig, rank: int, size: int, port: int, event: Event | None):
+def rank_main(config: TrainConfig, rank: int, size: int, port: int, event: Event | None):
     """What one of ``size`` processes does; to the last of them something happens."""
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank)}
     os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
@@ -46,7 +46,7 @@ def rank_main(config: ExperimentConfig, rank: int, size: int, port: int, event: 
         raise SystemExit(getattr(error, "status", 1)) from None
 
 
-def together(config: ExperimentConfig, size: int, event: Event | None = None) -> list[int | None]:
+def together(config: TrainConfig, size: int, event: Event | None = None) -> list[int | None]:
     """Train in ``size`` processes; their exit statuses."""
     with socket.socket() as free:
         free.bind(("localhost", 0))

@@ -19,7 +19,7 @@ from helpers.small_checkpoint import reseal
 from helpers.small_training import metrics, outcome, train, train_until
 
 from seq2seq.checkpoint import load_checkpoint
-from seq2seq.config import ExperimentConfig
+from seq2seq.config import TrainConfig
 from seq2seq.data.preparation import prepare
 from seq2seq.data.tokenization import TextCodec
 from seq2seq.data.vocabulary import Vocabulary
@@ -38,11 +38,11 @@ context = multiprocessing.get_context("forkserver")
 context.set_forkserver_preload(["seq2seq.training.trainer", "test_resume"])
 
 
-def elsewhere(config: ExperimentConfig, name: str = "other") -> ExperimentConfig:
+def elsewhere(config: TrainConfig, name: str = "other") -> TrainConfig:
     return dataclasses.replace(config, output=str(Path(config.output).with_name(name)))
 
 
-def train_until_a_power_cut(config: ExperimentConfig, updates: int) -> RunFolder:
+def train_until_a_power_cut(config: TrainConfig, updates: int) -> RunFolder:
     """Train, and come to a sudden end after so many updates."""
     return train_until(config, updates + 1, lambda: 1 / 0, ZeroDivisionError)[0]
 
@@ -55,7 +55,7 @@ def unfinished(run: RunFolder) -> None:
 # -- killed ----------------------------------------------------------------------------------------
 
 
-def train_and_die(config: ExperimentConfig, fatal: int) -> None:
+def train_and_die(config: TrainConfig, fatal: int) -> None:
     """Train, but be killed at the ``fatal``-th file operation of the run."""
     torch.set_num_threads(1)
     folder, seen = str(RunFolder(config).path), itertools.count(1)

@@ -1,4 +1,4 @@
-"""Settings of decoding, of scoring, and of each script."""
+"""What each script reads."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,152 +11,77 @@ from seq2seq.config.checks import (
     Place,
     Precision,
     Settings,
-    between,
     distinct,
-    one_of,
     require_choice,
-    rising,
 )
 from seq2seq.config.corpus import CorpusConfig, TokenizationConfig
+from seq2seq.config.decoding import Beam, DecodingConfig
+from seq2seq.config.evaluation import EvaluationConfig
 from seq2seq.config.model import ATTENTION_KINDS, ModelConfig
 from seq2seq.config.training import TrainingConfig
 from seq2seq.errors import UserError
 
 SYSTEM_GROUPS = ("corpus", "tokenization", "model", "training", "seeds")
-"""What the systems of an experiment may differ in; searched and scored they are alike."""
-Beam = Annotated[int, between(1, 10_000)]
-SEARCH_NAMES = {
-    "length_penalty": "length-penalty",
-    "max_ratio": "ratio",
-    "max_extra": "extra",
-    "forbid_unknown": "no-unk",
-    "replace_unknown": "replaced",
-}
-"""What a setting that is not the usual one adds to the name of a search."""
-SAMPLING_NAMES = {"temperature": "temperature", "top_k": "top-k", "top_p": "top-p", "seed": "seed"}
+"""What the systems of an experiment may differ in; they are searched and scored alike."""
+
+
+def folder_name(key: str, value: str) -> None:
+    """The rule that a text can be the path of a folder of runs below another."""
+    path = Path(value)
+    if not path.parts or ".." in path.parts or path.is_absolute() or value == "comparison":
+        raise UserError(f"{key}={value} cannot be a folder below output; choose another name.")
+
+
+FolderName = Annotated[str, folder_name]
 
 
 @dataclass(kw_only=True)
-class DecodingConfig(Settings):
-    """How a trained model searches for a translation."""
+class TrainConfig(Settings):
+    """``prepare`` and ``train``: one system of an experiment, trained with one seed."""
 
-    beam: Beam = 5
-    """Hypotheses kept per sentence; 1 is greedy search."""
-    n_best: Beam = 1
-    """Hypotheses returned per sentence, best first; at most ``beam``, and fewer where fewer end."""
-    length_penalty: Annotated[float, between(0)] = 1.0
-    """Rank by log-probability / length ** length_penalty: 0 for none, 1 for the mean per piece."""
-    batch_size: Count = 64
-    """Sentences searched together; changes speed only."""
-    max_ratio: Annotated[float, between(0, 1000)] = 2.0
-    """A hypothesis ends at max_ratio x source pieces + max_extra pieces."""
-    max_extra: Annotated[int, between(1, 1_000_000)] = 10
-    """Pieces added to that limit: see max_ratio."""
-    forbid_unknown: bool = False
-    """Never write ``<unk>``."""
-    replace_unknown: bool = False
-    """Replace each ``<unk>`` by the source piece it looked at most; for vocabularies of words, and
-    models with attention."""
-    sample: bool = False
-    """Draw translations at random instead of searching: n_best of them; beam has no effect."""
-    temperature: Annotated[float, between(0.01)] = 1.0
-    """Sampling: what logits are divided by; below 1 likely pieces become likelier."""
-    top_k: Count | None = None
-    """Sampling: draw from this many of the likeliest pieces; null for all."""
-    top_p: Annotated[float, between(0.001, 1)] = 1.0
-    """Sampling: draw from the fewest pieces that together have this probability."""
-    seed: Natural = 1
-    """Sampling: seed; each sentence has random numbers of its own."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.n_best > self.beam and not self.sample:
-            raise UserError(f"decoding.n_best={self.n_best} needs a decoding.beam as wide.")
-        for key in () if self.sample else SAMPLING_NAMES:
-            if getattr(self, key) != getattr(DecodingConfig, key):
-                raise UserError(f"decoding.{key} needs decoding.sample=true.")
-
-    @property
-    def name(self) -> str:
-        """How folders and tables call this search: ``greedy``, ``beam5-no-unk``, ``sample-seed2``.
-
-        Searches that may find something else have another name.
-        """
-        search = "greedy" if self.beam == 1 else f"beam{self.beam}"
-        words = ["sample" if self.sample else search]
-        names = SAMPLING_NAMES if self.sample else {}
-        for key, word in {**SEARCH_NAMES, **names}.items():
-            value = getattr(self, key)
-            if value != getattr(DecodingConfig, key):
-                number = repr(value).removesuffix(".0")
-                words.append(word if isinstance(value, bool | str) else word + number)
-        return "-".join(words)
-
-
-@dataclass(kw_only=True)
-class EvaluationConfig(Settings):
-    """How translations are scored: buckets of source length and intervals."""
-
-    length_buckets: Annotated[list[Count], rising] = field(
-        default_factory=lambda: [10, 20, 30, 40, 50, 60]
-    )
-    """Upper edges of the length buckets in source words; the last bucket is open."""
-    bootstrap: Annotated[int, between(100, 1_000_000)] = 1_000
-    """Bootstrap resamples for intervals and paired tests."""
-    seed: Natural = 12_345
-    """Seed of the resampling."""
-    confidence: Annotated[float, between(0.5, 0.999)] = 0.95
-    """Coverage of the intervals."""
-    tokenize: Annotated[str, one_of("13a", "none", "intl", "char")] = "13a"
-    """How sacreBLEU cuts text for BLEU: 13a (what is usual) | none (at spaces alone, for text in
-    tokens) | intl | char. Dev BLEU in training is always that of 13a."""
-
-
-@dataclass(kw_only=True)
-class ExperimentConfig(Settings):
-    """What prepare, train and reproduce read: one system of one experiment, end to end."""
-
-    name: str
+    name: FolderName
     """Name of the experiment: the first folder below ``output``."""
-    systems: dict[str, dict[str, Any]]
-    """The systems to compare: name -> what it changes in corpus, tokenization, model, training,
-    and its own ``seeds``, if any: {attention: {model: {attention: {kind: dot}}}}."""
-    system: str
-    """Which of ``systems`` to train, or a kind of attention. ``reproduce`` runs them all, or, where
-    this is given, this one, and ``baseline`` if that is given, too."""
-    baseline: str
-    """The system without the component under study: the others are compared with it."""
-    baselines: dict[str, str] = field(default_factory=dict)
-    """System -> the system that it is compared with, where that is not ``baseline``."""
+    system: FolderName
+    """Which of the experiment's systems to train, or a kind of attention. ``reproduce`` runs them
+    all, or, where this is given, this one, and ``baseline`` if that is given, too."""
     corpus: CorpusConfig
     tokenization: TokenizationConfig
-    model: ModelConfig
-    training: TrainingConfig
-    decoding: DecodingConfig
-    evaluation: EvaluationConfig
+    model: ModelConfig = field(default_factory=ModelConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     seed: Natural = 1
-    """Seed of initialisation, batch order and dropout."""
-    seeds: Annotated[list[Natural], distinct] = field(default_factory=lambda: [1])
-    """``reproduce`` trains each system with each of these, unless the system has its own."""
-    beams: Annotated[list[Beam], distinct] = field(default_factory=lambda: [1, 5])
-    """``reproduce`` evaluates with each of these beam widths; each gets its table and figure."""
-    test_sets: list[str] | None = None
-    """Which test sets ``reproduce`` takes, as for ``evaluate``."""
-    test_texts: dict[str, Place] = field(default_factory=dict)
-    """More test sets for ``reproduce``, as for ``evaluate``."""
-    same_content: bool = False
-    """``reproduce`` also joins and cuts test sentences, as ``evaluate``."""
+    """Seed of initialisation, batch order and dropout; ``reproduce`` takes ``seeds`` instead."""
     data: Place = "data"
     """Folder for corpora and encoded text."""
     output: Place = "outputs"
     """Folder for runs: ``<output>/<name>/<system>/seed-<seed>``."""
 
+
+@dataclass(kw_only=True)
+class ReproduceConfig(TrainConfig):
+    """``reproduce``: all systems of an experiment, trained, evaluated and compared."""
+
+    systems: dict[FolderName, dict[str, Any]]
+    """The systems to compare: name -> what it changes in corpus, tokenization, model, training,
+    and its own ``seeds``, if any: {attention: {model: {attention: {kind: dot}}}}."""
+    baseline: str
+    """The system without the component under study: the others are compared with it."""
+    baselines: dict[str, str] = field(default_factory=dict)
+    """System -> the system that it is compared with, where that is not ``baseline``."""
+    decoding: DecodingConfig = field(default_factory=DecodingConfig)
+    seeds: Annotated[list[Natural], distinct] = field(default_factory=lambda: [1])
+    """Each system is trained with each of these, unless it has its own."""
+    beams: Annotated[list[Beam], distinct] = field(default_factory=lambda: [1, 5])
+    """Each system is evaluated with each of these beam widths; each gets its table and figure."""
+    test_sets: list[str] | None = None
+    """Which test sets to take, as for ``evaluate``."""
+    test_texts: dict[str, Place] = field(default_factory=dict)
+    """More test sets, as for ``evaluate``."""
+    same_content: bool = False
+    """Also join and cut test sentences, as ``evaluate``."""
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in (self.name, *self.systems):
-            path = Path(name)
-            if not path.parts or ".." in path.parts or path.is_absolute() or name == "comparison":
-                raise UserError(f"name={name} cannot be a folder below output; choose another.")
         for name, settings in self.systems.items():
             if unlike := set(settings) - set(SYSTEM_GROUPS):
                 raise UserError(
@@ -174,7 +99,7 @@ class TranslatorSettings(Settings):
 
     checkpoint: Place | None
     """Checkpoint folder, or a run folder (its best checkpoint is taken)."""
-    decoding: DecodingConfig
+    decoding: DecodingConfig = field(default_factory=DecodingConfig)
     more_checkpoints: list[Place] = field(default_factory=list)
     """Other checkpoints to translate with, as an ensemble; their vocabularies must be the same."""
     average: bool = False
@@ -226,7 +151,7 @@ class EvaluateConfig(TranslatorSettings):
     """``evaluate``: translations of a test set, a checkpoint's or a file's, scored by length."""
 
     checkpoint: Place | None = None
-    evaluation: EvaluationConfig
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     beams: Annotated[list[Beam], distinct] | None = None
     """Search with each of these beam widths, 1 being greedy; null for ``decoding.beam`` alone."""
     no_unk: bool = False
@@ -305,7 +230,7 @@ class CompareConfig(Settings):
     scores of a system's seeds are averaged."""
     output: Place
     """Folder for table, figures and page."""
-    evaluation: EvaluationConfig
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     baseline: str | None = None
     """The system without the component under study; null for the first named."""
     baselines: dict[str, str] = field(default_factory=dict)
