@@ -4,21 +4,33 @@ Every kind of corpus comes down to a folder with ``train.<language>``, ``valid.<
 or more ``test*.<language>``, line i of one language translating line i of the other.
 """
 
-from collections.abc import Sequence
-from importlib import import_module
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from seq2seq.config import CorpusConfig, FilesCorpus, Multi30kCorpus
+from seq2seq.data import europarl, grammar, mtdata, multi30k, own_text
 from seq2seq.data.text import (
     SIDES,
     Corpus,
     ParallelText,
+    TextFolder,
     count_lines,
     find_file,
     find_pair,
     find_test_names,
 )
 from seq2seq.errors import UserError
+
+TEXT_FOLDERS: dict[str, Callable[[Any, Path | None, Path], TextFolder]] = {
+    "grammar": grammar.text_folder,
+    "multi30k": multi30k.text_folder,
+    "europarl": europarl.text_folder,
+    "mtdata": mtdata.text_folder,
+    "files": own_text.text_folder,
+}
+"""Kind of corpus -> its folder, by its settings, the folder of the user's and that for downloads.
+"""
 
 
 def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
@@ -49,8 +61,6 @@ def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, Par
     try:
         folder = _folder(config, data / "corpora", make=bool(splits))
         if isinstance(config, Multi30kCorpus):
-            from seq2seq.data import multi30k
-
             texts = _named_texts(config, folder, (*splits, *multi30k.TESTS))
             multi30k.verify(config, texts)
         else:
@@ -72,9 +82,7 @@ def _folder(config: CorpusConfig, corpora: Path, make: bool) -> Path:
     if own and not (own.is_dir() or (own.is_file() and isinstance(config, FilesCorpus))):
         remedy = "check the path" if make else "give directory=FOLDER where its test sets are now"
         raise UserError(f"corpus.directory={config.directory} is not a folder here; {remedy}.")
-    kind = import_module(f"seq2seq.data.{config.kind}")
-    folder: Path
-    folder, fill = kind.text_folder(config, own, corpora / config.kind)
+    folder, fill = TEXT_FOLDERS[config.kind](config, own, corpora / config.kind)
     if make and fill:
         fill()
     if not folder.is_dir():

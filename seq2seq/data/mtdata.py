@@ -11,7 +11,7 @@ import logging
 import lzma
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, redirect_stdout
 from functools import partial
 from importlib.util import find_spec
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.config import MtdataCorpus, nearest
-from seq2seq.data.europarl import RULES, clean_and_split
-from seq2seq.data.text import LineWriter
+from seq2seq.data.splits import RULES, clean_and_split
+from seq2seq.data.text import LineWriter, TextFolder
 from seq2seq.errors import UserError
 from seq2seq.files import digest, make_folder
 
@@ -31,9 +31,7 @@ BREAKS = str.maketrans("\n\0", "  ")
 """What some datasets hold inside a sentence, and no text file of a corpus may."""
 
 
-def text_folder(
-    config: MtdataCorpus, own: Path | None, home: Path
-) -> tuple[Path, Callable[[], object] | None]:
+def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> TextFolder:
     """A folder below ``home``, and what fetches, cleans and splits the datasets into it.
 
     A folder of the user's is returned as it is.

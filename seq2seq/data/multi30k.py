@@ -5,13 +5,13 @@ has one SHA-256 each. A score computed here is a score on the same sentences as 
 """
 
 import gzip
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 from seq2seq.config import Multi30kCorpus
 from seq2seq.data.download import fetch
-from seq2seq.data.text import ParallelText, content_digest
+from seq2seq.data.text import ParallelText, TextFolder, content_digest
 from seq2seq.errors import UserError
 from seq2seq.files import locked, write_whole
 
@@ -34,9 +34,7 @@ DIGESTS = {
 """``<split>.<language>`` -> SHA-256 of the unpacked text."""
 
 
-def text_folder(
-    config: Multi30kCorpus, own: Path | None, home: Path
-) -> tuple[Path, Callable[[], object] | None]:
+def text_folder(config: Multi30kCorpus, own: Path | None, home: Path) -> TextFolder:
     """The folder of ``<split>.<language>``, and what downloads and unpacks the files it lacks.
 
     ``own``, a folder of the user's, is returned as it is; :func:`verify` reads its files.

@@ -31,6 +31,9 @@ COMPRESSIONS = tuple(_OPENERS)
 """File name endings that are unpacked while reading and packed while writing."""
 SIDES = ("source", "target")
 
+TextFolder = tuple[Path, Callable[[], object] | None]
+"""A folder of text, and what makes it, unless it is the user's own."""
+
 LONGEST_LINE = 1 << 20
 """Bytes: a file without line breaks, such as one packed to unpack without end, fills no memory."""
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from seq2seq.config import EuroparlCorpus
 from seq2seq.data import europarl
 from seq2seq.data.corpora import load_corpus, load_test_sets
-from seq2seq.data.europarl import DUPLICATE, HELD_OUT, TEST, TRAIN, VALID, assign, clean_and_split
+from seq2seq.data.splits import DUPLICATE, HELD_OUT, TEST, TRAIN, VALID, assign, clean_and_split
 from seq2seq.data.text import read_lines, write_lines
 from seq2seq.errors import UserError
 

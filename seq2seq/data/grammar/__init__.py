@@ -16,7 +16,7 @@ import json
 import random
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from itertools import accumulate, islice, repeat
@@ -28,7 +28,7 @@ from tqdm import tqdm
 
 from seq2seq.config import GrammarCorpus
 from seq2seq.data.grammar.composer import Composer, Tokens
-from seq2seq.data.text import LineWriter, word_count
+from seq2seq.data.text import LineWriter, TextFolder, word_count
 from seq2seq.errors import UserError
 from seq2seq.files import digest, make_folder
 
@@ -164,9 +164,7 @@ def corpus_hash(config: GrammarCorpus) -> str:
     return digest([json.dumps(settings, sort_keys=True).encode(), *map(Path.read_bytes, code)])[:12]
 
 
-def text_folder(
-    config: GrammarCorpus, own: Path | None, home: Path
-) -> tuple[Path, Callable[[], object]]:
+def text_folder(config: GrammarCorpus, own: Path | None, home: Path) -> TextFolder:
     """The folder of the corpus, next to ``home``, and what writes it, unless that was done."""
     if own is not None:
         raise UserError(

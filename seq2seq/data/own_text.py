@@ -4,7 +4,7 @@ import json
 import logging
 import shutil
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -12,24 +12,23 @@ from pathlib import Path
 import numpy as np
 
 from seq2seq.config import FilesCorpus
-from seq2seq.data.europarl import (
-    RULES,
-    TRAIN,
-    assign,
-    source_digest,
-    source_digests_of,
-    write_splits,
+from seq2seq.data.splits import RULES, TRAIN, assign, source_digest, source_digests_of, write_splits
+from seq2seq.data.text import (
+    SIDES,
+    TextFolder,
+    find_file,
+    find_pair,
+    find_test_names,
+    read_lines,
+    read_pairs,
 )
-from seq2seq.data.text import SIDES, find_file, find_pair, find_test_names, read_lines, read_pairs
 from seq2seq.errors import UserError
 from seq2seq.files import digest, file_state, make_folder
 
 log = logging.getLogger(__name__)
 
 
-def text_folder(
-    config: FilesCorpus, own: Path | None, home: Path
-) -> tuple[Path, Callable[[], object] | None]:
+def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder:
     """``own``, or a folder below ``home``, and what takes splits from its training text.
 
     Raises, also as it makes the folder:

@@ -1,0 +1,167 @@
+"""Cleaning and splitting, always the same way: what becomes of each pair of a text.
+
+Two passes over the text, neither of which holds it in memory. The first drops unusable pairs and
+keeps 16 bytes of digest of each other one; from the digests alone :func:`assign` finds the
+duplicates and the split of every pair; the second pass deals the lines out.
+"""
+
+import hashlib
+import logging
+from array import array
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int8, UInt64
+from tqdm import tqdm
+
+from seq2seq.config import CleanedCorpus
+from seq2seq.data.text import LineWriter, read_lines, read_pairs, word_count
+from seq2seq.errors import UserError
+from seq2seq.files import write_json
+
+log = logging.getLogger(__name__)
+
+RULES = 2
+"""Increased whenever cleaning or splitting changes, so that text of older rules is not reused."""
+
+WAYS = ("train", "valid", "test", "duplicate", "held_out", "empty", "too_long", "uneven")
+TRAIN, VALID, TEST, DUPLICATE, HELD_OUT, EMPTY, TOO_LONG, UNEVEN = range(len(WAYS))
+"""What becomes of a pair. HELD_OUT: its source is in validation or test by another pair."""
+
+
+def clean_and_split(
+    config: CleanedCorpus, texts: dict[str, Path], folder: Path, **origin: Any
+) -> dict[str, int]:
+    """Write {train,valid,test}.<language> and cleaning.json into ``folder`` from the raw texts.
+
+    A split that ``folder`` holds already stays, and its sources are in no other. ``texts``:
+    language -> raw file; ``origin``: what cleaning.json says of where they are from.
+    Returns how many pairs went each of the :data:`WAYS`, and ``read``, the sum.
+
+    Raises:
+        UserError: the raw files have different numbers of lines, or too few pairs are left.
+    """
+    languages = config.source, config.target
+    labels = bytearray()
+    pair_digests, source_digests = array("Q"), array("Q")
+    for source, target in stripped_pairs(config, texts, "cleaning"):
+        labels.append(_label(config, source, target))
+        if labels[-1] == TRAIN:
+            pair_digests.append(_digest(f"{source}\n{target}"))
+            source_digests.append(source_digest(source))
+    ways = np.frombuffer(labels, np.int8)
+    valid, tests = (sorted(folder.glob(f"{name}.{config.source}")) for name in ("valid", "test*"))
+    ways[ways == TRAIN] = assign(
+        np.array(pair_digests, np.uint64),
+        np.array(source_digests, np.uint64),
+        0 if valid else config.valid_pairs,
+        0 if tests else config.test_pairs,
+        source_digests_of(valid + tests),
+    )
+    counts = write_splits(folder, languages, ways, stripped_pairs(config, texts, "splitting"))
+    settings = {key: getattr(config, key) for key in ("source", "target", "max_words", "max_ratio")}
+    report = {"rules": RULES, **origin, **settings, "pairs": counts}
+    write_json(folder / "cleaning.json", report)
+    return counts
+
+
+def assign(
+    pairs: UInt64[np.ndarray, " N"],
+    sources: UInt64[np.ndarray, " N"],
+    valid: int,
+    test: int,
+    elsewhere: UInt64[np.ndarray, " M"],
+) -> Int8[np.ndarray, " N"]:
+    """Say from digests what becomes of each of N pairs: TRAIN, VALID, TEST, DUPLICATE, HELD_OUT.
+
+    The distinct sources, in the order of their digests, which is a fair shuffle and depends on
+    nothing but the text: the first ``test`` of them are for testing, the next ``valid`` for
+    validation. Of a source held out so, the first pair is taken and others are HELD_OUT, so that
+    the splits have exactly the sizes asked for and share no source. HELD_OUT, too, are the sources
+    ``elsewhere``, in splits that are there already.
+    """
+    labels = np.full(len(pairs), DUPLICATE, np.int8)
+    taken = np.isin(sources, elsewhere)
+    labels[taken] = HELD_OUT
+    _, first = np.unique(pairs, return_index=True)
+    first = np.sort(first[~taken[first]])  # pairs that are no duplicates, in the order of the text
+    distinct, leader, source = np.unique(sources[first], return_index=True, return_inverse=True)
+    if len(distinct) <= valid + test:
+        raise UserError(
+            f"The corpus has only {len(distinct)} distinct sources in no other file, too few for "
+            f"corpus.valid_pairs={valid}, corpus.test_pairs={test} and any training text; lower "
+            "these, or give more text."
+        )
+    split = np.full(len(distinct), TRAIN, np.int8)
+    split[:test] = TEST
+    split[test : test + valid] = VALID
+    kept = split[source]
+    follows = np.ones(len(first), bool)
+    follows[leader] = False
+    kept[(kept != TRAIN) & follows] = HELD_OUT
+    labels[first] = kept
+    return labels
+
+
+def write_splits(
+    folder: Path,
+    languages: tuple[str, str],
+    ways: Int8[np.ndarray, " N"],
+    pairs: Iterable[tuple[str, str]],
+) -> dict[str, int]:
+    """Write those of ``pairs`` that go to a split to its files, {train,valid,test}.<language>.
+
+    Returns how many pairs went each of the :data:`WAYS`, and ``read``, the sum.
+    """
+    with ExitStack() as stack:
+        files = {
+            way: [
+                stack.enter_context(LineWriter(folder / f"{WAYS[way]}.{language}"))
+                for language in languages
+            ]
+            for way in {TRAIN, VALID, TEST}.intersection(ways.tolist())
+        }
+        for way, pair in zip(ways.tolist(), pairs, strict=True):
+            for file, line in zip(files.get(way, ()), pair, strict=False):
+                file.write(line)
+    sizes = np.bincount(ways, minlength=len(WAYS)).tolist()
+    counts = {"read": len(ways), **dict(zip(WAYS, sizes, strict=True))}
+    log.info("Pairs: %s", ", ".join(f"{way} {size:,}" for way, size in counts.items() if size))
+    return counts
+
+
+def stripped_pairs(
+    config: CleanedCorpus, texts: dict[str, Path], what: str
+) -> Iterator[tuple[str, str]]:
+    """Yield (source, target), stripped."""
+    pairs = read_pairs(texts[config.source], texts[config.target])
+    for source, target in tqdm(pairs, f"{config.kind}: {what}", unit=" pairs", disable=None):
+        yield source.strip(), target.strip()
+
+
+def _label(config: CleanedCorpus, source: str, target: str) -> int:
+    """Say why a pair is dropped; TRAIN where it is kept."""
+    shorter, longer = sorted((word_count(source), word_count(target)))
+    if not shorter:
+        return EMPTY
+    if longer > config.max_words:
+        return TOO_LONG
+    return UNEVEN if longer > config.max_ratio * shorter else TRAIN
+
+
+def source_digests_of(files: Iterable[Path]) -> UInt64[np.ndarray, " M"]:
+    """The :func:`source_digest` of every line of the files."""
+    return np.array([source_digest(line) for path in files for line in read_lines(path)], np.uint64)
+
+
+def source_digest(source: str) -> int:
+    """64 bits of a source but for capitals and spacing: near-equal sources share a split."""
+    return _digest(" ".join(source.split()).casefold())
+
+
+def _digest(text: str) -> int:
+    """64 bits: among two million pairs two meet by chance once in ten million corpora."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
