@@ -37,6 +37,7 @@ from seq2seq.model.fast.choose import choose_operations
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.optimization import build_optimizer, clipped_step
+from seq2seq.training.processor import keep_freed_memory
 
 log = logging.getLogger(__name__)
 
@@ -133,6 +134,7 @@ class Training(NamedTuple):
 
 def start(path: str, workload: Workload) -> Training:
     """A training by ``path``, one of :data:`PATHS`, ready for its first update."""
+    keep_freed_memory()
     settings, device = TrainingConfig(), workload.device
     model = workload.model("reference" if path.startswith("plain") else "fast").to(device)
     precision = {"plain": "fp32", "plain-bf16": "bf16", "fast-fp32": "fp32"}.get(path, "auto")

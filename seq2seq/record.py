@@ -15,16 +15,8 @@ import torch
 from seq2seq.config import Natural, Stored, between, read_json
 from seq2seq.errors import UserError
 
-PACKAGES = (
-    "seq2seq",
-    "torch",
-    "torchtext",
-    "sacrebleu",
-    "sentencepiece",
-    "sacremoses",
-    "hydra-core",
-    "numpy",
-)
+PACKAGES = ("seq2seq", "torch", "torchtext", "sacrebleu", "sentencepiece", "sacremoses",
+            "hydra-core", "numpy")  # fmt: skip
 WHEREABOUTS = re.compile(
     r"\+*(data|output|directory|peers_python|test_texts(\.[^=]+)?|corpus\.(directory|mirror))="
 )

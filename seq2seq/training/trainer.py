@@ -29,8 +29,8 @@ from seq2seq.training.interruption import Interrupted, Interruption
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.metrics import IntervalMetrics, JsonlLog, Update
 from seq2seq.training.optimization import LearningRate, build_optimizer, clipped_step
+from seq2seq.training.processor import Threads, keep_freed_memory
 from seq2seq.training.run_folder import RunFolder, identity
-from seq2seq.training.threads import Threads
 from seq2seq.training.tracking import start_tracker
 from seq2seq.training.validation import Validator
 
@@ -128,6 +128,7 @@ class Trainer:
         return self.folder
 
     def _train(self) -> None:
+        keep_freed_memory()
         self._resume()
         self._write_record("running")
         log.info(
@@ -311,8 +312,8 @@ class Trainer:
             "".join(f"\n  {line}" for line in self.validator.examples),
         )
         if improved:
-            self.checkpoints.save(self.folder.best, self._state())
-        self.checkpoints.save(self.folder.checkpoint(progress.update), self._state())
+            self._save(self.folder.best)
+        self._save(self.folder.checkpoint(progress.update))
         self._saved = time.monotonic()
         self._write_record("running")
         self.interval = IntervalMetrics()  # so that validation does not count as training time
@@ -320,11 +321,9 @@ class Trainer:
     def _save(self, folder: Path) -> None:
         self._fetch_metrics()
         self.progress.seconds = time.monotonic() - self._started
-        self.checkpoints.save(folder, self._state())
-
-    def _state(self) -> TrainingState:
         rate, metrics = self.learning_rate.state, self.interval.state
-        return TrainingState(self.progress, rate, metrics, self.conditions)
+        state = TrainingState(self.progress, rate, metrics, self.conditions)
+        self.checkpoints.save(folder, state)
 
     def _save_interim(self) -> None:
         self._save(self.folder.checkpoint(self.progress.update, interim=True))

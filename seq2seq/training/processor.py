@@ -1,18 +1,34 @@
-"""The threads of PyTorch in a training, by the load of the machine.
+"""The processor's threads and memory, as training uses them.
 
 PyTorch divides each operation among its threads, and each waits for the last one. Where another
 program takes a core from one of them, all wait, operation by operation: two threads on two cores,
 one of them busy, are many times slower than one thread.
 """
 
+import ctypes
 import logging
 import os
+import platform
 import time
 from pathlib import Path
 
 import torch
 
 log = logging.getLogger(__name__)
+
+TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # of mallopt(3)
+MEGABYTES = {TRIM_THRESHOLD: 512, TOP_PAD: 384, MMAP_THRESHOLD: 32}
+
+
+def keep_freed_memory() -> None:
+    """Let glibc's allocator keep the memory that an update frees for the next one, up to 512 MB.
+
+    By default it hands much of that back to the system and fetches it again page by page, each
+    zeroed at its first touch: 6 % of an update. Other C libraries are left as they are.
+    """
+    if platform.libc_ver()[0] == "glibc":
+        for parameter, size in MEGABYTES.items():
+            ctypes.CDLL(None).mallopt(parameter, size << 20)
 
 
 class Threads:

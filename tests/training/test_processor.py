@@ -1,12 +1,15 @@
-"""How many threads training uses while other programs take the cores."""
+"""How training uses threads, while other programs take the cores, and memory."""
 
 import os
+import platform
+import subprocess
+import sys
 
 import pytest
 import torch
 
-from seq2seq.training import threads as threads_module
-from seq2seq.training.threads import Threads
+from seq2seq.training import processor
+from seq2seq.training.processor import Threads
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -18,9 +21,9 @@ class Machine:
         self.file = tmp_path / "stat"
         self.wall = self.own = 0.0
         self.busy = [0.0] * 6
-        monkeypatch.setattr(threads_module.time, "monotonic", lambda: self.wall)
-        monkeypatch.setattr(threads_module.time, "process_time", lambda: self.own)
-        monkeypatch.setattr(threads_module.os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+        monkeypatch.setattr(processor.time, "monotonic", lambda: self.wall)
+        monkeypatch.setattr(processor.time, "process_time", lambda: self.own)
+        monkeypatch.setattr(processor.os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
         self.pass_time(0, own=0, others=[])
 
     def pass_time(self, seconds: float, own: float, others: list[float]) -> None:
@@ -72,3 +75,48 @@ def test_a_fixed_number_stays_and_a_warning_says_once_that_it_is_too_large(machi
             threads.look()
             assert (torch.get_num_threads(), threads.used) == (4, "4")
     assert caplog.text.count("training.adapt_threads=true") == 1
+
+
+# The C library's own functions: small objects of Python next to the arrays would pin some in place.
+PROGRAM = """
+import ctypes, re, resource
+from seq2seq.training.processor import keep_freed_memory
+
+library = ctypes.CDLL(None)
+library.malloc.restype = ctypes.c_void_p
+
+def fill_and_free(count, megabytes):
+    size = ctypes.c_size_t(megabytes << 20)
+    arrays = [ctypes.c_void_p(library.malloc(size)) for _ in range(count)]
+    for array in arrays:
+        library.memset(array, 1, size)
+    for array in arrays:
+        library.free(array)
+
+def faults():
+    fill_and_free(8, 15)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(10):
+        fill_and_free(8, 15)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+def resident():
+    return int(re.search(r"VmRSS:\\s+(\\d+)", open("/proc/self/status").read()).group(1)) / 1024
+
+print(faults())
+before = resident()
+keep_freed_memory()
+print(faults())
+fill_and_free(60, 10)
+print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the settings are glibc's")
+def test_freed_memory_is_kept_without_page_faults_up_to_a_bound():
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True
+    )
+    usual, kept, idle = (float(number) for number in done.stdout.split())
+    assert kept < usual / 10
+    assert 300 < idle < 520
