@@ -34,6 +34,7 @@ REFUSED = [
     ("train", "corpus=[1,[2]]", "composed"),
     ("train", "seed=${oc.env:NO_SUCH_VARIABLE}", "NO_SUCH_VARIABLE"),
     ("reproduce", "beams=5", r"beams=\[\.\.\.\]"),
+    ("reproduce", "beam_size=5", "valid: beams"),
     # what the script, or the system, would not read
     ("train", "seeds=[1,2]", "seeds"),
     ("prepare", "decoding.beam=3", "decoding.beam"),
