@@ -33,7 +33,7 @@ from seq2seq.data.batching import Batch
 from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
 from seq2seq.device import choose_device, choose_precision, mixed_precision
 from seq2seq.model.fast import choose
-from seq2seq.model.fast.choose import choose_operations
+from seq2seq.model.fast.choose import kernels
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.optimization import build_optimizer, clipped_step
@@ -156,8 +156,8 @@ def start(path: str, workload: Workload) -> Training:
             optimizer.zero_grad(set_to_none=True)
 
     with choosing():
-        kernels = choose_operations(device, torch.float32, products).name
-    return Training(model, update, "bf16" if products == torch.bfloat16 else "fp32", kernels)
+        name = kernels(device, products)
+    return Training(model, update, "bf16" if products == torch.bfloat16 else "fp32", name)
 
 
 def train(path: str, workload: Workload) -> None:

@@ -1,4 +1,4 @@
-"""What search, sampling and forced decoding share: the decoder's steps, and what a hypothesis is.
+"""Steps and results that search, sampling and forced decoding share.
 
 Shape letters besides those of the model: N sentences, W hypotheses of each, R = N x W rows,
 sentence by sentence.
@@ -49,7 +49,7 @@ class Ensemble(nn.Module):
 
 @torch.no_grad()
 def average_weights(models: Sequence[TranslationModel]) -> TranslationModel:
-    """The first of ``models``, with the mean of all weights; they must be of one shape."""
+    """Set the first of ``models``, all of one shape, to the mean of all weights; return it."""
     # Parameters come once each, also where two layers share one.
     for first, *others in zip(*(model.parameters() for model in models), strict=True):
         first.copy_(torch.stack([first, *others]).mean(dim=0))
@@ -69,7 +69,7 @@ class StepScores(NamedTuple):
 class DecoderSession:
     """Decodes the hypotheses of a batch step by step, by one model or an ensemble.
 
-    What is known of a sentence is shared by its hypotheses, never copied for them.
+    The hypotheses of a sentence share its encoding; it is never copied for them.
     """
 
     models: list[TranslationModel]
@@ -100,7 +100,7 @@ class DecoderSession:
     def step(self, token: Int[Tensor, "R"]) -> StepScores:
         """Score what may follow ``token``, the last piece of each row.
 
-        An ensemble gives the mean of its models' probabilities, and of the weights of those models
+        An ensemble's are the mean of its models' probabilities, and of the weights of those models
         that have attention.
         """
         parts = zip(self.models, self.states, self.sources, strict=True)
@@ -132,10 +132,10 @@ def sentences_to_keep(unfinished: Bool[Tensor, "N"]) -> Int[Tensor, "M"] | None:
 
 
 class ForcedDecoding(NamedTuple):
-    """The model's scores of given targets."""
+    """The model's scores of known targets."""
 
     log_probabilities: Float[Tensor, "R T"]
-    """Of each piece, in nats; 0 at padding."""
+    """Log-probability of each piece, in nats; 0 at padding."""
     weights: Float[Tensor, "R T S"]
     """Attention weights of the step that scored each piece; all 0 without attention."""
 
@@ -147,7 +147,7 @@ def forced_decode(
     lengths: Int[Tensor, "N"],
     target: Int[Tensor, "R T"],
 ) -> ForcedDecoding:
-    """Score given targets by the steps that search takes; R = N x W, W of each sentence.
+    """Score known targets by the steps that search takes; R = N x W, W of each sentence.
 
     The model is in evaluation mode; source and lengths are as for :meth:`DecoderSession.start`.
     ``target`` holds ids without BOS, padded on the right; without EOS they count as unfinished.
@@ -170,13 +170,13 @@ class SearchResult:
     """One hypothesis for one sentence."""
 
     ids: list[int]
-    """Without BOS and EOS."""
+    """Pieces without BOS and EOS."""
     score: float
     """Log-probability / length ** length_penalty; hypotheses rank by it."""
     log_probability: float
     """Sum over all pieces and EOS, in nats."""
     capped: bool
-    """It was cut at the longest allowed length; the model had not ended it."""
+    """Whether the search cut it at the longest allowed length, before the model ended it."""
 
 
 def ban_pieces(logits: Float[Tensor, "R V"], config: DecodingConfig) -> None:
@@ -189,7 +189,7 @@ def ban_pieces(logits: Float[Tensor, "R V"], config: DecodingConfig) -> None:
 
 
 def length_caps(lengths: Int[Tensor, "B"], config: DecodingConfig) -> Int[Tensor, "B"]:
-    """Most pieces of each hypothesis, EOS included: max_ratio x source pieces + max_extra.
+    """Largest number of pieces of each hypothesis, with EOS: max_ratio x source pieces + max_extra.
 
     ``lengths`` count the source's EOS.
     """

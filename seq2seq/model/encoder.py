@@ -54,7 +54,7 @@ class Source(NamedTuple):
     def weighted_sum(
         self, weights: Float[Tensor, "N W S"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """The weighted sum of the annotations, and the weights, one row per hypothesis."""
+        """The annotations' weighted sum, and the weights themselves, a row for each hypothesis."""
         context = exact_product(weights, self.annotations)
         return context.flatten(0, 1), weights.flatten(0, 1)
 
@@ -96,7 +96,7 @@ class Encoder(nn.Module):
         widths = [input_size] + [self.annotation_size] * (config.layers - 1)
 
         def lstms(direction: str) -> nn.ModuleList:
-            """One for each layer; none where the encoder does not read in this direction."""
+            """An LSTM for each layer; none where the encoder does not read in this direction."""
             read = widths if config.directions in ("both", direction) else []
             return nn.ModuleList(nn.LSTM(n, config.hidden_size, batch_first=True) for n in read)
 

@@ -13,7 +13,7 @@ the softmax layer is shown the last word and little else."""
 
 
 def _attention_last(model: nn.Module) -> tuple[list[nn.Module], list[nn.Module]]:
-    """All modules, those of the attention apart.
+    """All modules in two lists, those of the attention second.
 
     They draw their random numbers last: systems that differ in their attention alone then start,
     at the same seed, from equal values everywhere else.
@@ -83,7 +83,7 @@ def initialize_paper(model: nn.Module) -> None:
 
 
 def _recurrent_weights(module: nn.Module) -> list[Tensor]:
-    """What multiplies an LSTM's own state, of each layer: four gates below each other."""
+    """Weights of an LSTM's own state, for each layer: those of the four gates below each other."""
     if isinstance(module, nn.LSTM):
         return [p for name, p in module.named_parameters() if name.startswith("weight_hh")]
     if isinstance(module, Decoder):

@@ -20,7 +20,7 @@ def spread(parameter: Tensor, width: int) -> None:
 
 
 def to_float32(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """bfloat16 as float32, for what must not lose digits; float32 and float64 as they are."""
+    """``x`` in float32 if it has 16 bits; float32 and float64 as they are."""
     return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
 
 
@@ -109,5 +109,5 @@ class Embedding(nn.Embedding):
         self.scale = scale
 
     def forward(self, ids: Int[Tensor, "*N"]) -> Float[Tensor, "*N E"]:
-        """The rows of ``ids``."""
+        """The vectors of ``ids``."""
         return super().forward(ids) * self.scale

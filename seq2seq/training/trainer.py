@@ -20,7 +20,7 @@ from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.dataset import PreparedData
 from seq2seq.device import choose_device, choose_precision, deterministic, mixed_precision
 from seq2seq.errors import UserError
-from seq2seq.model.fast.choose import choose_operations
+from seq2seq.model.fast.choose import kernels
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import Progress, TrainingRecord, earlier_commits, environment_record
 from seq2seq.training.checkpoint_manager import CheckpointManager
@@ -84,7 +84,7 @@ class Trainer:
         self.conditions = {
             "device": self.device.type,
             "precision": str(self.precision).removeprefix("torch."),
-            "kernels": choose_operations(self.device, torch.float32, self.precision).name,
+            "kernels": kernels(self.device, self.precision),
             "threads": self.threads.used,
             "processes": str(group.size),
             "torch": torch.__version__,

@@ -100,7 +100,7 @@ class CoverageAttention(AdditiveAttention):
     def update_state(
         self, state: Float[Tensor, "R S"], weights: Float[Tensor, "R S"]
     ) -> Float[Tensor, "R S"]:
-        """C_i."""
+        """C_i: the attention of this step added."""
         return state + weights
 
     def forward(

@@ -26,7 +26,7 @@ class ConstantContext(Attention):
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """The same, whatever the query."""
+        """The constant context and weights, a row for each query."""
         context, weights = self.constant(source)
         hypotheses = len(query) // len(context)
         if hypotheses > 1:
@@ -46,7 +46,7 @@ class FixedContext(ConstantContext):
     reads_summary = True
 
     def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
-        """The summary, and zeros."""
+        """The summary, and weights of zero."""
         return source.summary, torch.zeros_like(source.annotations[:, :, 0])
 
 
@@ -60,7 +60,7 @@ class NoContext(ConstantContext):
     attends = False
 
     def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
-        """Zeros."""
+        """A context and weights of zero."""
         annotations = source.annotations
         return torch.zeros_like(annotations[:, 0]), torch.zeros_like(annotations[:, :, 0])
 
@@ -72,7 +72,7 @@ class NoSource(NoContext):
     """
 
     def read(self, source: Source) -> Source:
-        """The summary becomes zero, too."""
+        """A source whose summary is zero, too."""
         return super().read(source._replace(summary=0 * source.summary))
 
 

@@ -55,7 +55,7 @@ class LocalAttention(Attention):
 
     @staticmethod
     def distance(centre: Float[Tensor, "N W"], source: Source) -> Float[Tensor, "N W S"]:
-        """How far each position is behind the centre."""
+        """Distance of each position from the centre, positive behind it."""
         positions = torch.arange(source.mask.shape[1], device=centre.device)
         return positions - centre[:, :, None]
 

@@ -67,7 +67,7 @@ class LinearAttention(DotAttention):
         return super().read(pool(source, self.pool))
 
     def keys(self, annotations: Float[Tensor, "N K M"]) -> Float[Tensor, "N K K"]:
-        """Feature i alone scores vector i."""
+        """Unit vectors: feature i scores vector i, and no other."""
         size = annotations.shape[1]
         identity = torch.eye(size, dtype=annotations.dtype, device=annotations.device)
         return identity.expand(len(annotations), size, size)

@@ -21,6 +21,11 @@ def choose_operations(device: torch.device, wide: torch.dtype, narrow: torch.dty
     return compiled or _PLAIN
 
 
+def kernels(device: torch.device, precision: torch.dtype) -> str:
+    """Name of the operations for products of this precision: native (C++) | triton | torch."""
+    return choose_operations(device, torch.float32, precision).name
+
+
 @functools.cache
 def compiled_operations(device: str) -> Operations | None:
     """Those in C++ or Triton; None, with a log line, where they fail or differ from PyTorch."""

@@ -203,7 +203,7 @@ class Operations:
         return LossSums(likelihood, uniform)
 
     def logsumexp(self, logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
-        """log of the sum of e^x over each row, wide: what makes probabilities of narrow logits."""
+        """The logarithm of the sum of e^x over each row, wide."""
         return to_float32(logits).logsumexp(dim=1)
 
     def topk(
@@ -215,14 +215,14 @@ class Operations:
 
 
 def dense(*arrays: Tensor) -> tuple[Tensor, ...]:
-    """The arrays, to be read by address; ValueError where the numbers of one lie apart."""
+    """The arrays, if each is contiguous; else ValueError."""
     if not all(array.is_contiguous() for array in arrays):
         raise ValueError("an operation needs dense arrays")
     return arrays
 
 
 def row_stride(array: Float[Tensor, "R X"]) -> int:
-    """How far rows lie apart; ValueError where the numbers of one do."""
+    """Numbers between the starts of two rows; ValueError unless each row is contiguous."""
     if array.stride(1) != 1:
         raise ValueError("an operation needs dense rows")
     return array.stride(0)

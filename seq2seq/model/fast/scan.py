@@ -45,7 +45,7 @@ class Score(NamedTuple):
     """An attention's score: v . tanh(k_j + q), or q . k_j where there is no v."""
 
     query_weight: Float[Tensor, "Q H"] | None
-    """Makes the query of the state; None where the state itself is the query."""
+    """Maps the state to the query; None where the state itself is the query."""
     keys: Float[Tensor, "B S Q"]
     vector: Float[Tensor, "Q"] | None
 
@@ -56,7 +56,7 @@ class Scan(NamedTuple):
     hidden: Float[Tensor, "T B H"]
     context: Float[Tensor, "T B M"]
     weights: Float[Tensor, "T B S"]
-    """Carry no gradient."""
+    """Without a gradient."""
 
 
 def attention_scan(
@@ -99,7 +99,7 @@ def lstm_scan(
 
 
 class _Tape:
-    """What the steps keep of an LSTM for the backward pass; row t of each is read by step t."""
+    """Arrays that an LSTM keeps for its backward pass; step t reads row t of each."""
 
     def __init__(self, steps: int, hidden: Tensor, cell: Tensor, joined: Tensor) -> None:
         batch, width = hidden.shape
