@@ -45,7 +45,7 @@ docs: $(DOCS) ## Build the pages of docs/ into site/, and check their links
 test: $(DEV) ## Run all tests
 	$(PYTEST)
 
-test-fast: $(DEV) ## Run the tests that take seconds, in about two minutes
+test-fast: $(DEV) ## Run the tests that take seconds
 	$(PYTEST) -m 'not slow'
 
 lint: $(DEV) ## Check style, formatting and types
