@@ -3,22 +3,12 @@
 import itertools
 
 import numpy as np
+from helpers.contrast import contrast
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import ListedColormap, Normalize, to_rgb
+from matplotlib.colors import ListedColormap, Normalize
 
 from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.drawing import ATTENDS, DARK, DOES_NOT, FAINT, GROUND, INK, ink_on, looks
-
-
-def luminance(colour) -> float:
-    """Relative luminance of WCAG 2."""
-    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour)
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b
-
-
-def contrast(one, other):
-    darker, lighter = sorted(luminance(to_rgb(colour)) for colour in (one, other))
-    return (lighter + 0.05) / (darker + 0.05)
 
 
 def test_ink_stands_out_from_every_colour():

@@ -1,4 +1,4 @@
-"""docs/worked_examples.py: scores, weights and contexts against sums of one number at a time."""
+"""docs/worked_examples.py: every array against a slow loop, or against the trainer's modules."""
 
 import contextlib
 import io
@@ -9,10 +9,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from helpers.attention_loops import mixed, softmax
+from helpers.slow_loops import (
+    against_the_largest,
+    assert_steps,
+    product,
+    scaled_scores,
+    self_attention,
+    weighted,
+)
 
-Rows = list[list[float]]
+from seq2seq.config import AttentionConfig
+from seq2seq.model.attention.additive import AdditiveAttention
+from seq2seq.model.attention.dot_product import DotAttention, MultiHeadAttention, ScaledDotAttention
+from seq2seq.model.attention.local import PredictiveLocalAttention
+from seq2seq.model.encoder import Source
+
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "worked_examples.py"
+CLOSE = {"rtol": 0, "atol": 1e-6}
 
 
 @pytest.fixture(scope="module")
@@ -25,42 +40,6 @@ def page():
         example, name = label.split(": ")
         arrays.setdefault(example, {})[name] = array
     return printed.getvalue(), arrays
-
-
-def assert_steps(example, expected):
-    """Each step named has these numbers, in one order: of rows, or of a row or a column."""
-    for name, numbers in expected.items():
-        shape = example[name].shape
-        wanted = np.reshape(numbers, shape)
-        np.testing.assert_allclose(example[name], wanted, rtol=1e-12, atol=1e-15, err_msg=name)
-
-
-def product(left: Rows, right: Rows) -> Rows:
-    """The matrix product."""
-    result = []
-    for row in left:
-        result.append([0.0] * len(right[0]))
-        for column in range(len(right[0])):
-            for inner in range(len(right)):
-                result[-1][column] += row[inner] * right[inner][column]
-    return result
-
-
-def scaled_scores(queries: Rows, keys: Rows) -> Rows:
-    """query . key / sqrt(width), a row for each query."""
-    return [
-        [sum(a * b for a, b in zip(query, key, strict=True)) / math.sqrt(len(key)) for key in keys]
-        for query in queries
-    ]
-
-
-def self_attention(queries: Rows, keys: Rows, values: Rows, prefix: str = "") -> dict[str, Rows]:
-    """The steps of scaled dot-product attention, by name, one query at a time."""
-    weights = [softmax(scores) for scores in scaled_scores(queries, keys)]
-    return {
-        f"{prefix}weights": weights,
-        f"{prefix}outputs": [mixed(row, values) for row in weights],
-    }
 
 
 def lists(example, *names):
@@ -100,7 +79,9 @@ def test_additive_equals_the_slow_loop(page):
         "query": product(s, layer_1[2:]),
         "hidden": hidden,
         "scores": scores,
+        "exponentials": against_the_largest(weights),
         "weights": weights,
+        "weighted annotations": weighted(weights, h),
         "context": mixed(weights, h),
     }
     assert_steps(example, expected)
@@ -113,7 +94,7 @@ def test_output_word_equals_the_slow_loop(page):
     logits = [score + b for score, b in zip(product([readout], w_o)[0], bias[0], strict=True)]
     p = softmax(logits)
     expected = {"readout": readout, "logits": logits, "probabilities": p, "word": only(2, 5)}
-    assert_steps(example, expected)
+    assert_steps(example, expected | {"exponentials": against_the_largest(p)})
 
 
 def test_decoding_equals_the_slow_loop_and_its_rows_are_the_weights_of_the_steps(page):
@@ -143,9 +124,13 @@ def test_dot_equals_the_slow_loop_and_its_naive_softmax_overflows(page):
     scores = [sum(a * b for a, b in zip(s, word, strict=True)) for word in words]
     weights = softmax(scores)
     expected = {
+        "products": [a * b for a, b in zip(s, words[0], strict=True)],
+        "first score": scores[0],
         "scores": scores,
         "shifted scores": [score - max(scores) for score in scores],
+        "exponentials": against_the_largest(weights),
         "weights": weights,
+        "weighted annotations": columns(weighted(weights, words)),
         "context": mixed(weights, words),
     }
     assert_steps(example, expected)
@@ -166,12 +151,19 @@ def test_local_equals_the_slow_loop(page):
     gaussian = [math.exp(-((j - predicted) ** 2) / 0.5) for j in (1, 2, 3)]
     weights = [share * near for share, near in zip(aligned, gaussian, strict=True)]
     expected = {
+        "position hidden": hidden,
+        "position logit": logit,
         "predicted position": predicted,
+        "scores": scores,
         "global weights": softmax(scores),
+        "distance": [j - predicted for j in (1, 2, 3)],
+        "window": [float(j in inside) for j in (1, 2, 3)],
+        "exponentials": against_the_largest(aligned),
         "window weights": aligned,
         "Gaussian": gaussian,
         "local weights": weights,
         "sum of local weights": sum(weights),
+        "weighted annotations": weighted(weights, h),
         "context": mixed(weights, h),
     }
     assert_steps(example, expected)
@@ -193,12 +185,16 @@ def test_scaled_dot_equals_the_slow_loop(page):
     words, w_q, w_v = lists(example, "words", "W_q = W_k", "W_v")
     queries, values = product(words, w_q), product(words, w_v)
     found = self_attention(queries, queries, values)
+    one = [a * b for a, b in zip(queries[0], queries[1], strict=True)]
     expected = {
         "queries": queries,
         "keys": queries,
         "values": values,
+        "products": one,
+        "one score": sum(one),
         "scores": product(queries, columns(queries)),
         "scaled scores": scaled_scores(queries, queries),
+        "weighted values": [row for of in found["weights"] for row in weighted(of, values)],
     }
     assert_steps(example, expected | found)
 
@@ -212,9 +208,18 @@ def test_softmax_axis_equals_the_slow_loops(page):
     wrong = [of_all[start : start + 3] for start in range(0, 9, 3)]
     found = self_attention(queries, keys, values, "right ")
     expected = {
+        "queries": queries,
+        "keys": keys,
+        "values": values,
+        "scores": product(queries, columns(keys)),
         "scaled scores": scaled,
+        "wrong exponentials": against_the_largest(of_all),
         "wrong weights": wrong,
+        "wrong sums": [sum(row) for row in wrong],
         "wrong outputs": [mixed(row, values) for row in wrong],
+        "right weighted values": [
+            row for of in found["right weights"] for row in weighted(of, values)
+        ],
         "right sums": np.ones(3),
     }
     assert_steps(example, expected | found)
@@ -226,6 +231,100 @@ def test_multi_head_equals_the_slow_loop(page):
     queries, values = product(words, w_q), product(words, w_v)
     for head in (1, 2):
         query, value = ([row[head - 1 : head] for row in rows] for rows in (queries, values))
-        assert_steps(example, self_attention(query, query, value, f"head {head} "))
+        found = self_attention(query, query, value, f"head {head} ")
+        weights = found[f"head {head} weights"]
+        expected = {
+            f"head {head} queries": query,
+            f"head {head} keys": query,
+            f"head {head} values": value,
+            f"head {head} scaled scores": scaled_scores(query, query),
+            f"head {head} weighted values": [row for of in weights for row in weighted(of, value)],
+        }
+        assert_steps(example, expected | found)
     joined = np.hstack([example["head 1 outputs"], example["head 2 outputs"]])
     np.testing.assert_array_equal(example["outputs"], joined)
+
+
+def look(attention, annotations, state):
+    """Context and weights of the trainer's attention for one query."""
+    annotations, mask = annotations[None], torch.ones(1, len(annotations), dtype=torch.bool)
+    attention = attention.double()
+    with torch.no_grad():
+        source = Source(annotations, mask, annotations[:, 0], attention.keys(annotations))
+        context, weights = attention(state, source, attention.init_state(source))
+    return context.numpy(), weights.numpy()
+
+
+def test_additive_and_dot_are_what_the_trainer_computes(page):
+    example = {name: torch.tensor(array) for name, array in page[1]["additive"].items()}
+    attention = AdditiveAttention(2, 2, AttentionConfig(size=2))
+    upper, lower = example["layer_1"].chunk(2)
+    vector = example["layer_2"][:, 0]
+    attention.load_state_dict({"key.weight": upper.T, "query.weight": lower.T, "vector": vector})
+    context, weights = look(attention, example["annotations"], example["state"])
+    np.testing.assert_allclose(weights.T, example["weights"], **CLOSE)
+    np.testing.assert_allclose(context, example["context"], **CLOSE)
+    example = {name: torch.tensor(array) for name, array in page[1]["dot"].items()}
+    attention = DotAttention(2, 2, AttentionConfig(kind="dot"))
+    context, weights = look(attention, example["annotations"].T, example["state"])
+    np.testing.assert_allclose(weights, example["weights"], **CLOSE)
+    np.testing.assert_allclose(context, example["context"].T, **CLOSE)
+
+
+def test_window_and_gaussian_are_what_the_trainer_computes(page):
+    """Its scores are those of "general", and it predicts p from the first word to the last.
+
+    So it is given weights by which scores and p are those of the example.
+    """
+    example = page[1]["local"]
+    # A number more in each annotation, and then W with s W h_j = e_j can be found for the three j.
+    h = torch.tensor(np.hstack([example["annotations"], [[1.0], [0.0], [0.0]]]))
+    s = torch.tensor(np.hstack([example["state"], [[0.0]]]))
+    attention = PredictiveLocalAttention(3, 3, AttentionConfig(window=1)).double()
+    shadow = torch.linalg.solve(h, torch.tensor(example["scores"]))
+    share = (example["predicted position"].item() - 1) / 2
+    with torch.no_grad():
+        attention.query.weight.copy_(shadow @ s / s.square().sum())
+        asked = torch.tanh(s @ attention.inner.weight.T)
+        wanted = math.log(share / (1 - share))
+        attention.position.weight.copy_(wanted * asked / asked.square().sum())
+    context, weights = look(attention, h, s)
+    np.testing.assert_allclose(weights.T, example["local weights"], **CLOSE)
+    np.testing.assert_allclose(context[:, :2], example["context"], **CLOSE)
+
+
+def attend_to_itself(attention, words, **weights):
+    """Contexts and weights of the trainer's attention, given these matrices, word by word."""
+    memory = torch.tensor(words)[None]
+    attention = attention.double()
+    attention.load_state_dict({f"{n}.weight": torch.tensor(w.T) for n, w in weights.items()})
+    mask = torch.ones(memory.shape[:2], dtype=torch.bool)
+    with torch.no_grad():
+        source = Source(memory, mask, torch.zeros_like(memory[:, 0]), attention.keys(memory))
+        contexts, looked = attention(memory[0], source, memory[0, :, :0])
+    return contexts.numpy(), looked.numpy()
+
+
+@pytest.mark.parametrize(
+    ("name", "w_q", "w_k", "right"),
+    [("scaled_dot", "W_q = W_k", "W_q = W_k", ""), ("softmax_axis", "W_q", "W_k", "right ")],
+)
+def test_scaled_dot_is_what_the_trainer_computes(page, name, w_q, w_k, right):
+    """Its values are the annotations themselves; W_v comes after the sum as well as before it."""
+    example = page[1][name]
+    attention = ScaledDotAttention(2, 2, AttentionConfig(size=2))
+    matrices = {"query": example[w_q], "key": example[w_k]}
+    contexts, looked = attend_to_itself(attention, example["words"], **matrices)
+    np.testing.assert_allclose(looked, example[f"{right}weights"], **CLOSE)
+    np.testing.assert_allclose(contexts @ example["W_v"], example[f"{right}outputs"], **CLOSE)
+
+
+def test_multi_head_is_what_the_trainer_computes(page):
+    example = page[1]["multi_head"]
+    w_q, w_v = example["W_q = W_k"], example["W_v"]
+    attention = MultiHeadAttention(2, 2, AttentionConfig(size=2, heads=2))
+    matrices = {"query": w_q, "key": w_q, "value": w_v, "joined": np.eye(2)}
+    contexts, looked = attend_to_itself(attention, example["words"], **matrices)
+    mean = (example["head 1 weights"] + example["head 2 weights"]) / 2
+    np.testing.assert_allclose(looked, mean, **CLOSE)
+    np.testing.assert_allclose(contexts, example["outputs"], **CLOSE)

@@ -33,6 +33,24 @@ def build(kind):
     return attention, encoded, Source(*(part.detach() for part in attention.read(encoded)))
 
 
+@pytest.mark.parametrize("kind", sorted({*ATTENTION_KINDS} - {*WITHOUT, *POOLED}))
+def test_each_kind_equals_its_slow_loop_over_several_steps(kind):
+    attention, _, source = build(kind)
+    state = attention.init_state(source)
+    for _ in range(4):
+        query = torch.randn(3, WIDTH)
+        context, weights = attention(query, source, state)
+        for row, length in enumerate(LENGTHS.tolist()):
+            slow = look(
+                *(kind, attention, query[row].tolist()),
+                *(source.annotations[row, :length].tolist(), state[row].tolist()),
+            )
+            found = context[row], weights[row, :length]
+            torch.testing.assert_close(found, tuple(torch.tensor(part) for part in slow))
+            assert not weights[row, length:].any()
+        state = attention.update_state(state, weights)
+
+
 @KINDS
 def test_neither_padding_nor_scores_of_thousands_reach_the_context(kind):
     attention, encoded, source = build(kind)

@@ -1,9 +1,11 @@
 """The page as a reader meets it. Skipped where there is no Chromium to look at it with."""
 
 import contextlib
+import re
 import shutil
 
 import pytest
+from helpers.contrast import contrast
 from helpers.page_material import page_of
 
 from seq2seq.report.sentences import examples, longest_bucket
@@ -83,13 +85,17 @@ def test_the_result_is_seen_without_scrolling(page, window):
 
 def test_a_bucket_says_the_numbers_of_the_comparison(page, attending):
     areas = shown(page, '.chart [id*="length-"]')
+    page.execute_script("arguments[0].focus()", areas[0])
     for place, row in enumerate(attending.systems[0].buckets):
-        ActionChains(page).move_to_element(areas[place]).perform()
-        (tip,) = shown(page, ".tip")
-        text = " ".join(tip.text.split())
-        assert f"{row.label} words, n = {row.sentences:,}" in text
-        for system in attending.systems:
-            assert score_text(system.rows[place]) in text
+        for by_pointer in (False, True):
+            if by_pointer:
+                ActionChains(page).move_to_element(areas[place]).perform()
+            (tip,) = shown(page, ".tip")
+            text = " ".join(tip.text.split())
+            assert f"{row.label} words, n = {row.sentences:,}" in text
+            for system in attending.systems:
+                assert score_text(system.rows[place]) in text
+        page.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
 
 
 def test_sentences_begin_with_a_median_and_are_shown_in_the_order_chosen(page, attending):
@@ -115,9 +121,35 @@ def test_a_weight_of_attention_names_its_words(page, attending):
     cell = page.find_elements(By.CSS_SELECTOR, ".map rect")[row * len(drawn.source) + column]
     page.execute_script("arguments[0].scrollIntoView()", one(page, "#attention"))
     ActionChains(page).move_to_element(cell).perform()
-    marked = [element.text for element in page.find_elements(By.CSS_SELECTOR, ".map text.on")]
-    assert sorted(marked) == sorted([drawn.source[column], drawn.hypothesis[row]])
-    assert f"{drawn.weights[row][column]:.2f}" in one(page, "#weight").text
+    for key, step in ((None, (0, 0)), (Keys.ARROW_DOWN, (1, 0)), (Keys.ARROW_LEFT, (0, -1))):
+        row, column = row + step[0], column + step[1]
+        if key:
+            one(page, ".map").send_keys(key)
+        marked = [element.text for element in page.find_elements(By.CSS_SELECTOR, ".map text.on")]
+        assert sorted(marked) == sorted([drawn.source[column], drawn.hypothesis[row]])
+        assert f"{drawn.weights[row][column]:.2f}" in one(page, "#weight").text
+
+
+CONTRAST = """
+const grounds = (e) => { for (; e; e = e.parentElement) {
+  const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$/.test(c)) return c; } };
+return [...document.querySelectorAll("body *:not(svg *)")].filter((e) => e.checkVisibility()
+  && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
+  .map((e) => [e.tagName + "." + e.className, getComputedStyle(e).color, grounds(e)]);
+"""
+
+
+def test_text_stands_out_in_both_themes(page):
+    def shares(colour):
+        return [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+
+    grounds = set()
+    for _ in range(2):
+        one(page, "#theme").click()
+        for name, ink, ground in page.execute_script(CONTRAST):
+            assert contrast(shares(ink), shares(ground)) >= 4.5, (name, ink, ground)
+            grounds.add(ground)
+    assert len(grounds) >= 4  # both themes were seen
 
 
 def test_paper_shows_what_is_folded(page):
@@ -129,3 +161,13 @@ def test_paper_shows_what_is_folded(page):
         assert shown(page, "nav, .controls") == []
     finally:
         page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_without_its_script_the_page_has_everything(page):
+    page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        page.refresh()
+        assert shown(page, ".script-only") == []
+        assert len(shown(page, ".sentence")) > 10
+    finally:
+        page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

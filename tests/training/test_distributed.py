@@ -216,3 +216,20 @@ def test_two_gpus_make_the_updates_of_one(folder):
     assert together(other, 2) == [0, 0]
     for mine, theirs in zip(metrics(one), metrics(RunFolder(other)), strict=True):
         assert theirs["loss"] == pytest.approx(mine["loss"], abs=1e-5)
+
+
+def test_the_sigterm_of_torchrun_does_not_end_the_process_that_reports(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    store = distributed.dist.HashStore()
+    monkeypatch.setattr(distributed, "_store", lambda: store)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        assert distributed.claim_report()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert distributed.claim_report()  # it still lives, and is still the one
+        monkeypatch.setenv("RANK", "0")
+        assert not distributed.claim_report()
+    finally:
+        signal.signal(signal.SIGTERM, before)
