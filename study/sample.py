@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from seq2seq.data import europarl
-from seq2seq.data.text import find_pair, read_pairs
+from seq2seq.data.text import find_text, read_pairs
 
 OUTPUT = europarl.SAMPLES / "europarl_study.npz"
 
@@ -20,9 +20,9 @@ def main(folder: str, pairs: str) -> None:
     """Write the digests of each split, in its order."""
     digests: dict[str, Any] = {}
     for split in ("train", "valid", "test"):
-        files = find_pair(Path(folder), [(f"{split}.en", f"{split}.fr")]).values()
-        source, target = (path for path in files if path is not None)
-        lines = itertools.islice(read_pairs(source, target), int(pairs))
+        text, missing = find_text(Path(folder), split, ("en", "fr"))
+        assert text, missing
+        lines = itertools.islice(read_pairs(text.source, text.target), int(pairs))
         digests[split] = np.array([europarl.pair_digest(*pair) for pair in lines], np.uint32)
     np.savez(OUTPUT, **digests)
 

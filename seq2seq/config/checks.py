@@ -200,7 +200,7 @@ def build(schema: type, data: Any, prefix: str = "") -> Any:
 
 
 def _names(schema: type, prefix: str) -> list[str]:
-    """Of all its settings and groups of settings, those within groups too."""
+    """The names of all settings and groups of settings, those within groups too."""
     names = []
     for key, hint in get_type_hints(schema).items():
         names.append(f"{prefix}{key}")
@@ -218,7 +218,6 @@ class Settings:
     """A group of settings, whose types say which values are valid: ``layers: Count = 1``."""
 
     def __post_init__(self) -> None:
-        """Raise UserError for a value that is not valid."""
         for key, hint in get_type_hints(type(self), include_extras=True).items():
             value = check(key, getattr(self, key), hint)
             _require_printable(key, value)

@@ -209,7 +209,7 @@ class EvaluateConfig(TranslatorSettings):
         if self.decoding.n_best > 1:
             raise UserError("Only one hypothesis is scored; leave out decoding.n_best.")
         if self.system is not None and (self.hypotheses is None or "/" in self.system):
-            raise UserError(f"system={self.system} names who wrote hypotheses; no slashes.")
+            raise UserError(f"system={self.system}: no slashes, and only with hypotheses=FILE.")
 
     def searches(self) -> list[DecodingConfig]:
         """Every search asked for; with ``no_unk``, each is followed by its like without <unk>."""
@@ -234,8 +234,8 @@ class CompareConfig(Settings):
     baseline: str | None = None
     """The system without the component under study; null for the first named."""
     baselines: dict[str, str] = field(default_factory=dict)
-    """System -> the system that it is compared with, where that is not ``baseline``. One that
-    others are compared with is compared itself only where it is named here, too."""
+    """System -> the system that it is compared with, where that is not ``baseline``. A system used
+    as a baseline is not compared itself unless it is listed here."""
 
 
 @dataclass(kw_only=True)

@@ -33,8 +33,8 @@ class Batch(NamedTuple):
     target_output: Int[Tensor, "B T"]
     """The target ids and EOS: what the decoder should write."""
     target_cells: Int[Tensor, "N"]
-    """Where real ids stand in ``target_output`` read row by row; found on the host, since a GPU
-    would have to be waited for."""
+    """Where real ids stand in ``target_output`` read row by row; computed on the CPU, so
+    that nothing waits for a GPU."""
     indices: Int[np.ndarray, "B"]
     """The pairs' indices in their :class:`EncodedPairs`."""
 
@@ -51,7 +51,7 @@ class Batch(NamedTuple):
 
 
 def _copied(tensor: Tensor, device: torch.device | str) -> Tensor:
-    """On ``device``; a GPU fetches it from pinned memory, for which the host need not wait."""
+    """A copy on ``device``; a GPU fetches it from pinned memory, and the host does not wait."""
     if torch.device(device).type == "cuda" and not tensor.is_cuda:
         tensor = tensor.pin_memory()
     return tensor.to(device, non_blocking=True)

@@ -11,14 +11,12 @@ from typing import Any
 from seq2seq.config import CorpusConfig, FilesCorpus, Multi30kCorpus
 from seq2seq.data import europarl, grammar, mtdata, multi30k, own_text
 from seq2seq.data.text import (
-    SIDES,
     Corpus,
     ParallelText,
     TextFolder,
     count_lines,
-    find_file,
-    find_pair,
     find_test_names,
+    find_text,
 )
 from seq2seq.errors import UserError
 
@@ -96,26 +94,14 @@ def _folder(config: CorpusConfig, corpora: Path, make: bool) -> Path:
 def _named_texts(
     config: CorpusConfig, folder: Path, names: Sequence[str]
 ) -> dict[str, ParallelText]:
-    """Find texts in a folder by their names.
-
-    Each ends in the two language codes or else in ``source`` and ``target``, plain or with .gz or
-    .xz; its gold alignments, if any, in ``align``. ``val`` is another name for ``valid``.
-
-    Raises:
-        UserError: files are missing; the sentence names all of them.
-    """
+    """Find texts in a folder by their names; a UserError names all files that are missing."""
     texts: dict[str, ParallelText] = {}
     missing: list[str] = []
     for name in names:
-        stems = ("valid", "val") if name == "valid" else (name,)
-        endings = (config.source, config.target), SIDES
-        pairs = [(f"{stem}.{s}", f"{stem}.{t}") for s, t in endings for stem in stems]
-        pair = find_pair(folder, pairs)
-        missing += [file for file, path in pair.items() if path is None]
-        paths = [path for path in pair.values() if path is not None]
-        if len(paths) == len(SIDES):
-            stem = next(iter(pair)).rpartition(".")[0]
-            texts[name] = ParallelText(paths[0], paths[1], find_file(folder, [f"{stem}.align"]))
+        text, lacking = find_text(folder, name, (config.source, config.target))
+        missing += lacking
+        if text:
+            texts[name] = text
     if missing:
         more = ", or corpus.valid_pairs=500 corpus.test_pairs=500 to take them from training text"
         if "valid" not in names:  # nothing is made
@@ -131,13 +117,12 @@ def _named_texts(
 
 def _check(name: str, text: ParallelText) -> None:
     """Read a text once: UTF-8, not empty, as many lines as its translation."""
-    paths = [path for path in (text.source, text.target, text.alignments) if path is not None]
-    counts = [count_lines(path) for path in paths]
-    for path, count in zip(paths, counts, strict=True):
+    counts = [count_lines(path) for path in text.files]
+    for path, count in zip(text.files, counts, strict=True):
         if not count:
             raise UserError(f"{path} is empty; the {name} text needs at least one line.")
         if count != counts[0]:
             raise UserError(
-                f"The line counts of the {name} text differ: {paths[0]} has {counts[0]:,}, {path} "
-                f"has {count:,}; line i of one must belong to line i of the other."
+                f"The line counts of the {name} text differ: {text.source} has {counts[0]:,}, "
+                f"{path} has {count:,}; line i of one must belong to line i of the other."
             )

@@ -47,7 +47,6 @@ class EncodedPairs:
         return cls(*(np.load(directory / f"{name}.{part}.npy", mmap_mode="r") for part in parts))
 
     def __len__(self) -> int:
-        """Count the pairs."""
         return len(self.line_numbers)
 
 

@@ -60,7 +60,7 @@ def choose_pairs(
             yield Pair(number, source, target)
 
 
-def sample(pairs: Iterable[Pair], total: int, limit: int) -> Iterator[Pair]:
+def subsample_pairs(pairs: Iterable[Pair], total: int, limit: int) -> Iterator[Pair]:
     """Yield ``limit`` of ``total`` pairs, evenly spaced; all of them when there are fewer."""
     for i, pair in enumerate(pairs):
         if total <= limit or (i + 1) * limit // total > i * limit // total:
@@ -186,7 +186,6 @@ class TokenIdWriter:
         self._lengths = [np.zeros(1, np.int32)]
 
     def append(self, side: Side) -> None:
-        """Add a chunk."""
         known = [self.pieces.setdefault(piece, len(self.pieces)) for piece in side.pieces]
         occurrences = np.bincount(side.ids, minlength=len(known)).tolist()
         for piece, count in zip(side.pieces, occurrences, strict=True):

@@ -69,7 +69,6 @@ def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> TextFol
 
 
 def _raw_files(folder: Path) -> list[Path]:
-    """The two raw texts of a folder, or their archive."""
     texts = [path for name in MEMBERS.values() if (path := find_file(folder, [name]))]
     if len(texts) == len(MEMBERS):
         return texts

@@ -6,7 +6,6 @@ import shutil
 from array import array
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +14,10 @@ from seq2seq.config import FilesCorpus
 from seq2seq.data.splits import RULES, TRAIN, assign, source_digest, source_digests_of, write_splits
 from seq2seq.data.text import (
     SIDES,
+    ParallelText,
     TextFolder,
-    find_file,
-    find_pair,
     find_test_names,
+    find_text,
     read_lines,
     read_pairs,
 )
@@ -40,41 +39,32 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
     sizes = {"valid": config.valid_pairs, "test": config.test_pairs}
     if own.is_dir() and not any(sizes.values()):
         return own, None
-    kept: list[list[Path]] = []
+    languages, kept = (config.source, config.target), list[ParallelText]()
     for split, size in sizes.items():
-        found = _find(config, own, split)
+        names = [split] if split == "valid" else find_test_names(own, languages)
+        found = [text for name in names if (text := find_text(own, name, languages)[0])]
         if bool(found) == bool(size):
             raise UserError(
                 f"{own}: give either {split} files or corpus.{split}_pairs=500, to take them from "
                 "the training text; one file needs corpus.valid_pairs=500 corpus.test_pairs=500."
             )
         kept += found
-    texts = [own] if own.is_file() else [*chain(*_find(config, own, "train"))][: len(SIDES)]
-    if not texts:
-        names = f"train.{config.source} and train.{config.target}"
-        raise UserError(f"{own} does not hold {names}; give your two files these names.")
-    recipe = [RULES, sizes, *map(file_state, [*texts, *chain(*kept)])]
+    train = None if own.is_file() else find_text(own, "train", languages)[0]
+    if not (train or own.is_file()):
+        files = f"train.{config.source} and train.{config.target}"
+        raise UserError(f"{own} does not hold {files}; give your two files these names.")
+    texts = train.files[: len(SIDES)] if train else [own]
+    copied = [path for text in kept for path in text.files]
+    recipe = [RULES, sizes, *map(file_state, [*texts, *copied])]
 
     def fill(folder: Path) -> None:
-        for path in chain(*kept):
+        for path in copied:
             shutil.copy(path, folder)
-        _split(config, texts, [source for source, *_ in kept], folder)
+        _split(config, texts, [text.source for text in kept], folder)
 
     name = digest([json.dumps(recipe).encode()])[:12]
     folder = home / f"{config.source}-{config.target}-{name}"
     return folder, partial(make_folder, folder, fill)
-
-
-def _find(config: FilesCorpus, own: Path, split: str) -> list[list[Path]]:
-    """The source, the target and perhaps the word links of each text that the user has made."""
-    languages, texts = (config.source, config.target), []
-    stems = {"train": ["train"], "valid": ["valid", "val"]}
-    for stem in stems.get(split) or find_test_names(own, languages):
-        names = [(f"{stem}.{one}", f"{stem}.{other}") for one, other in (languages, SIDES)]
-        found = *find_pair(own, names).values(), find_file(own, [f"{stem}.align"])
-        if all(found[: len(SIDES)]):
-            texts.append([path for path in found if path])
-    return texts
 
 
 def _split(config: FilesCorpus, texts: list[Path], kept: list[Path], folder: Path) -> None:

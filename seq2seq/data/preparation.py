@@ -18,7 +18,7 @@ import numpy as np
 from seq2seq.config import CorpusConfig, TokenizationConfig
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.dataset import EncodedPairs, PreparedData
-from seq2seq.data.encoding import Pair, TokenIdWriter, choose_pairs, sample, tokenize_pairs
+from seq2seq.data.encoding import Pair, TokenIdWriter, choose_pairs, subsample_pairs, tokenize_pairs
 from seq2seq.data.text import SIDES, Corpus, ParallelText, count_lines
 from seq2seq.data.tokenization import (
     MosesWordTokenizer,
@@ -39,7 +39,7 @@ TOKENIZER_SENTENCES = 1_000_000
 """Most sentences, evenly spaced over the training text, that a subword model learns from. It holds
 all of them in memory, so this bounds the memory of ``prepare``."""
 FEW_PAIRS = 20_000
-"""With fewer, the usual dropout is too little."""
+"""With fewer, more dropout is suggested."""
 REASONS = {
     "empty": "with an empty side",
     "max_words": "longer than corpus.train_max_words",
@@ -170,7 +170,7 @@ def _tokenizers(
     limit = TOKENIZER_SENTENCES // 2 if options.joint else TOKENIZER_SENTENCES
 
     def learn(sides: Sequence[str], languages: str) -> bytes:
-        pairs = sample(train.pairs(Counter()), total, limit)
+        pairs = subsample_pairs(train.pairs(Counter()), total, limit)
         sentences = (getattr(pair, side) for pair in pairs for side in sides)
         return SentencePieceTokenizer.train_model(sentences, size, f"the {languages} training text")
 

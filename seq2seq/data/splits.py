@@ -136,7 +136,6 @@ def write_splits(
 def stripped_pairs(
     config: CleanedCorpus, texts: dict[str, Path], what: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield (source, target), stripped."""
     pairs = read_pairs(texts[config.source], texts[config.target])
     for source, target in tqdm(pairs, f"{config.kind}: {what}", unit=" pairs", disable=None):
         yield source.strip(), target.strip()

@@ -233,6 +233,11 @@ class ParallelText:
     alignments: Path | None = None
     """Word alignments in Pharaoh format, one line per pair: ``0-0 1-2``, source-target, from 0."""
 
+    @property
+    def files(self) -> list[Path]:
+        """Those of the three that are there, the source first."""
+        return [path for path in (self.source, self.target, self.alignments) if path]
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -282,19 +287,24 @@ def find_file(folder: Path, names: Sequence[str]) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def find_pair(folder: Path, names: Sequence[tuple[str, str]]) -> dict[str, Path | None]:
-    """Find the two sides of a text, plain, .gz or .xz, under names that belong together.
+def find_text(
+    folder: Path, name: str, languages: tuple[str, str]
+) -> tuple[ParallelText | None, list[str]]:
+    """A text of a folder by its name, or None and the files that it lacks.
 
-    Args:
-        folder: an existing folder.
-        names: what the two may be called, the usual names first.
-
-    Returns:
-        Name -> file of the first two names of which most files are there; None for a file that is
-        not.
+    The files end in the two language codes or else in ``source`` and ``target``, plain or with .gz
+    or .xz; that of the gold alignments, if any, in ``align``. ``val`` is another name for
+    ``valid``. Of several texts the first with most files counts.
     """
+    stems = ("valid", "val") if name == "valid" else (name,)
+    names = [[f"{stem}.{end}" for end in ends] for ends in (languages, SIDES) for stem in stems]
     found = [{name: find_file(folder, [name]) for name in pair} for pair in names]
-    return max(found, key=lambda pair: sum(path is not None for path in pair.values()))
+    pair = max(found, key=lambda pair: sum(path is not None for path in pair.values()))
+    source, target = pair.values()
+    if source is None or target is None:
+        return None, [name for name, path in pair.items() if path is None]
+    stem = next(iter(pair)).rpartition(".")[0]
+    return ParallelText(source, target, find_file(folder, [f"{stem}.align"])), []
 
 
 def find_test_names(folder: Path, languages: Sequence[str]) -> list[str]:
@@ -317,5 +327,4 @@ def find_test_names(folder: Path, languages: Sequence[str]) -> list[str]:
 
 @cache
 def _warn(message: str) -> None:
-    """Log a warning, once however often it is found."""
     log.warning(message)

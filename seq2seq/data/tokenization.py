@@ -60,11 +60,9 @@ class WhitespaceTokenizer(Tokenizer):
     kind = "whitespace"
 
     def tokenize(self, text: str) -> list[str]:
-        """Split at any Unicode white space."""
         return text.split()
 
     def detokenize(self, pieces: Sequence[str]) -> str:
-        """Join with single spaces."""
         return " ".join(pieces)
 
 
@@ -88,7 +86,6 @@ class MosesWordTokenizer(Tokenizer):
         return [piece for piece in pieces if piece]
 
     def detokenize(self, pieces: Sequence[str]) -> str:
-        """Join words with the language's spacing around punctuation."""
         text: str = self._detokenizer.detokenize(list(pieces), unescape=False)
         return text
 
@@ -154,7 +151,6 @@ class SentencePieceTokenizer(Tokenizer):
         return pieces
 
     def detokenize(self, pieces: Sequence[str]) -> str:
-        """Join, with ``▁`` back to spaces."""
         return "".join(pieces).replace(WORD_START, " ").lstrip(" ")
 
     def words(self, pieces: Sequence[str]) -> list[int]:
@@ -173,7 +169,6 @@ class SentencePieceTokenizer(Tokenizer):
         return [min(word, last) for word in found]
 
     def save(self, directory: Path, side: str) -> None:
-        """Write ``tokenizer.<side>.json`` and ``tokenizer.<side>.model``."""
         super().save(directory, side)
         (directory / f"tokenizer.{side}.model").write_bytes(self.model)
 
@@ -244,7 +239,6 @@ class TextCodec:
 
     @property
     def language(self) -> str:
-        """Language code of this side."""
         return self.tokenizer.language
 
     def encode(self, text: str) -> list[int]:

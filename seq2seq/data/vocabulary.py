@@ -50,7 +50,6 @@ class Vocabulary:
         return cls(pieces, [counts[piece] for piece in pieces])
 
     def __len__(self) -> int:
-        """Count all ids, the specials included."""
         return len(self._vocab.itos)
 
     @property
@@ -70,7 +69,6 @@ class Vocabulary:
         return [i if (i := known(piece, UNK)) > EOS else UNK for piece in pieces]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """Name each id, specials included."""
         return [self._vocab.itos[i] for i in ids]
 
     def save(self, path: Path) -> None:

@@ -9,14 +9,7 @@ from sacrebleu.utils import DATASETS, SACREBLEU_DIR, get_reference_files, get_so
 
 from seq2seq.config import CorpusConfig, EvaluateConfig, FilesCorpus, Multi30kCorpus, nearest
 from seq2seq.data.corpora import load_test_sets
-from seq2seq.data.text import (
-    ParallelText,
-    content_digest,
-    find_file,
-    find_pair,
-    find_test_names,
-    read_aligned,
-)
+from seq2seq.data.text import ParallelText, content_digest, find_test_names, find_text, read_aligned
 from seq2seq.errors import UserError
 from seq2seq.files import digest
 
@@ -125,13 +118,11 @@ def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str,
                 "does not begin with test, as the test sets of the corpus do."
             )
         folder, stem = Path(path).parent, Path(path).name
-        pair = find_pair(folder, [(f"{stem}.{corpus.source}", f"{stem}.{corpus.target}")])
-        source, target = pair.values()
-        if source is None or target is None:
-            missing = next(name for name, file in pair.items() if file is None)
+        text, missing = find_text(folder, stem, (corpus.source, corpus.target))
+        if text is None:
             raise UserError(
-                f"test_texts.{name}={path}: there is no {folder / missing}, nor with .gz or .xz; "
-                "give the path of two files without the language codes at their ends."
+                f"test_texts.{name}={path}: there is no {folder / missing[0]}, nor with .gz or "
+                ".xz; give the path of two files without the language codes at their ends."
             )
-        texts[name] = ParallelText(source, target, find_file(folder, [f"{stem}.align"]))
+        texts[name] = text
     return texts

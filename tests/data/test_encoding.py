@@ -20,7 +20,7 @@ ENGLISH, GERMAN = WhitespaceTokenizer("en"), WhitespaceTokenizer("de")
 @given(st.integers(0, 60), st.integers(1, 70))
 def test_a_sample_is_evenly_spaced(total, limit):
     pairs = [Pair(i, "a", "b") for i in range(total)]
-    lines = [pair.line for pair in encoding.sample(pairs, total, limit)]
+    lines = [pair.line for pair in encoding.subsample_pairs(pairs, total, limit)]
     assert len(lines) == min(total, limit)
     assert lines == sorted(set(lines))
     if len(lines) > 1:

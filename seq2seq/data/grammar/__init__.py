@@ -56,7 +56,6 @@ class SentencePair(NamedTuple):
         return " ".join(f"{i}-{j}" for i, j in self.links)
 
     def reversed(self) -> "SentencePair":
-        """The same pair with source and target exchanged."""
         return SentencePair(self.target, self.source, tuple(sorted((j, i) for i, j in self.links)))
 
 
@@ -156,7 +155,7 @@ def _merge_commas(tokens: Tokens) -> Tokens:
 
 
 def corpus_hash(config: GrammarCorpus) -> str:
-    """Hash of all the written text depends on: the settings, and the code that writes it."""
+    """Hash of the settings and the code that decide the written text."""
     settings = dataclasses.asdict(config)
     for key in ("directory", "mirror", "train_pairs", "train_max_words"):
         del settings[key]

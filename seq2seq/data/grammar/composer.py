@@ -52,7 +52,6 @@ NOTHING = Phrase([], [])
 
 
 def join(*phrases: Phrase) -> Phrase:
-    """Put phrases one after the other in both languages."""
     return Phrase(
         [token for phrase in phrases for token in phrase.english],
         [token for phrase in phrases for token in phrase.german],
@@ -491,7 +490,6 @@ class Composer:
         return PERSON if choice < 0.65 else ANIMAL if choice < 0.87 else THING
 
     def _subject(self, room: int, kind: str, number: int | None = None) -> Phrase:
-        """A noun phrase in the nominative, or a pronoun."""
         if room == 1 and kind == PERSON and self._chance(0.3):
             english, german, own_number = self._pick(lexicon.PRONOUNS)
             if number in (None, own_number):
