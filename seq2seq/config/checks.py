@@ -63,15 +63,6 @@ def require_choice(key: str, value: str, choices: Collection[str]) -> None:
         raise UserError(f"{key}={value} is not a valid choice; nearest valid: {near}.")
 
 
-def require_range(key: str, value: float, low: float, high: float = float("inf")) -> None:
-    """Refuse a ``value`` outside [low, high]."""
-    if not low <= value <= min(high, LARGEST):
-        bounds = f"between {low:g} and {high:g}"
-        if high == float("inf"):
-            bounds = f"at least {low:g}" if not value > low else "less than 2**63"
-        raise UserError(f"{key}={value} is out of range; it must be {bounds}.")
-
-
 Rule = Callable[[str, Any], Any]
 """Raises UserError for a key and its value; returns what to use instead of the value, if anything.
 It stands in ``Annotated``."""
@@ -84,7 +75,15 @@ def one_of(*choices: str) -> Rule:
 
 def between(low: float, high: float = float("inf")) -> Rule:
     """The rule that a value is in [low, high]."""
-    return lambda key, value: require_range(key, value, low, high)
+
+    def rule(key: str, value: float) -> None:
+        if not low <= value <= min(high, LARGEST):
+            bounds = f"between {low:g} and {high:g}"
+            if high == float("inf"):
+                bounds = f"at least {low:g}" if not value > low else "less than 2**63"
+            raise UserError(f"{key}={value} is out of range; it must be {bounds}.")
+
+    return rule
 
 
 def distinct(key: str, values: Sequence[object]) -> None:

@@ -70,11 +70,6 @@ def test_each_setting_that_may_change_what_is_found_changes_the_name():
 GIVEN = {"hypotheses": "h", "source": "s", "reference": "r", "system": "x", "output": "o"}
 
 
-def evaluate_config(**settings: object) -> EvaluateConfig:
-    groups = {"decoding": DecodingConfig(), "evaluation": EvaluationConfig()}
-    return EvaluateConfig(**groups | settings)
-
-
 @pytest.mark.parametrize(
     ("settings", "key"),
     [
@@ -92,13 +87,13 @@ def evaluate_config(**settings: object) -> EvaluateConfig:
 )
 def test_evaluations_that_contradict_themselves(settings, key):
     with pytest.raises(UserError, match=key):
-        evaluate_config(**settings)
+        EvaluateConfig(**settings)
 
 
 def test_searches_are_one_for_each_beam_and_with_no_unk_two():
     decoding = DecodingConfig(beam=3, batch_size=7)
-    config = evaluate_config(checkpoint="c", decoding=decoding)
+    config = EvaluateConfig(checkpoint="c", decoding=decoding)
     assert config.searches() == [decoding]
-    config = evaluate_config(checkpoint="c", decoding=decoding, beams=[1, 4], no_unk=True)
+    config = EvaluateConfig(checkpoint="c", decoding=decoding, beams=[1, 4], no_unk=True)
     names = [search.name for search in config.searches()]
     assert names == ["greedy", "greedy-no-unk", "beam4", "beam4-no-unk"]

@@ -76,7 +76,7 @@ def test_several_checkpoints_are_one_system_of_another_name(run, tmp_path, searc
         assert together.record.parameters == {part: models * n for part, n in parameters}
         for place, member in zip((run, last), together.record.members, strict=True):
             state = load_checkpoint(Path(place), torch.device("cpu")).state
-            assert member.update == state["progress"].update
+            assert member.update == state.progress.update
         assert evaluate(config)[0].record == together.record
     assert len(searches) == 3
 
