@@ -20,13 +20,7 @@ from seq2seq.data.corpora import load_corpus
 from seq2seq.data.dataset import EncodedPairs, PreparedData
 from seq2seq.data.encoding import Pair, TokenIdWriter, choose_pairs, subsample_pairs, tokenize_pairs
 from seq2seq.data.text import SIDES, Corpus, ParallelText, count_lines
-from seq2seq.data.tokenization import (
-    MosesWordTokenizer,
-    SentencePieceTokenizer,
-    TextCodec,
-    Tokenizer,
-    WhitespaceTokenizer,
-)
+from seq2seq.data.tokenization import WORD_TOKENIZERS, SentencePieceTokenizer, TextCodec, Tokenizer
 from seq2seq.data.vocabulary import EOS, SPECIALS, UNK, Vocabulary
 from seq2seq.errors import UserError
 from seq2seq.files import digest, make_folder, parse_object, write_json
@@ -160,10 +154,8 @@ def _tokenizers(
     train: _Split, source: str, target: str, options: TokenizationConfig
 ) -> tuple[Tokenizer, Tokenizer]:
     """Make the two languages' tokenizers, learnt from the training pairs if need be."""
-    if options.kind == "whitespace":
-        return WhitespaceTokenizer(source), WhitespaceTokenizer(target)
-    if options.kind == "moses":
-        return MosesWordTokenizer(source), MosesWordTokenizer(target)
+    if kind := WORD_TOKENIZERS.get(options.kind):
+        return kind(source), kind(target)
     size = options.vocabulary_size
     assert size is not None  # TokenizationConfig sees to it
     total = sum(1 for _ in train.pairs(Counter()))

@@ -173,6 +173,13 @@ class SentencePieceTokenizer(Tokenizer):
         (directory / f"tokenizer.{side}.model").write_bytes(self.model)
 
 
+WORD_TOKENIZERS: dict[str, type[Tokenizer]] = {
+    "whitespace": WhitespaceTokenizer,
+    "moses": MosesWordTokenizer,
+}
+"""Tokenizers that learn nothing, by ``tokenization.kind``."""
+
+
 def load_tokenizer(directory: Path, side: str) -> Tokenizer:
     """Read back what :meth:`Tokenizer.save` wrote; UserError where a file is missing or damaged."""
     path = directory / f"tokenizer.{side}.json"
@@ -180,7 +187,7 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
         description = parse_object(path.read_bytes())
         kind, language = description["kind"], str(description["language"])
         if kind != SentencePieceTokenizer.kind:
-            return {"whitespace": WhitespaceTokenizer, "moses": MosesWordTokenizer}[kind](language)
+            return WORD_TOKENIZERS[kind](language)
         path = directory / f"tokenizer.{side}.model"
         model = path.read_bytes()
         if not model:  # SentencePiece would take it for none at all
