@@ -194,6 +194,13 @@ def test_the_states_after_the_epochs_asked_for_are_kept(folder):
     assert run.epoch(3) in kept
 
 
+def test_the_record_names_the_commit_that_began_the_run(folder):
+    config = reversal_experiment(folder)
+    run = train(config)
+    run.write_record(dataclasses.replace(run.record(), status="running", git_commit="0" * 40))
+    assert train(config).record().earlier_commits == ["0" * 40]
+
+
 # -- when it ends ----------------------------------------------------------------------------------
 
 
