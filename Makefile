@@ -30,9 +30,10 @@ reproduce: $(STAMP) ## Train both translators (5 minutes) and compare them by se
 	$(BIN)/python scripts/reproduce.py
 
 study: $(STAMP) ## Train the study again (a day of one core) and write its pages; TEXT=corpus.directory=DIR for a local Europarl
-	$(BIN)/python scripts/reproduce.py experiment=figure2 $(TEXT) system=attention-50 baseline=no-attention-50 same_content=true
 	$(BIN)/python scripts/reproduce.py experiment=opponent $(TEXT)
 	$(BIN)/python scripts/reproduce.py experiment=width
+	$(BIN)/python study/same_content.py $(EUROPARL)/attention-50/seed-*/evaluations/test-beam5 \
+	  $(EUROPARL)/no-attention-50/seed-*/evaluations/test-beam5
 	for text in test newstest2014; do \
 	  folder=$(EUROPARL)/attention-50/seed-1/evaluations/$$text-beam5; \
 	  test ! -d $$folder || $(BIN)/python study/floors.py $$folder || exit 1; done

@@ -50,10 +50,7 @@ def _kept(run: TrainConfig, best: EvaluateConfig) -> Iterator[tuple[str, Evaluat
     for epoch in run.training.keep_epochs:
         if (kept := folder.epoch(epoch)).is_dir():
             output = str(folder.path / kept.name)
-            yield (
-                f"{kept.name}-",
-                replace(best, checkpoint=str(kept), output=output, same_content=False),
-            )
+            yield (f"{kept.name}-", replace(best, checkpoint=str(kept), output=output))
 
 
 def _evaluate_config(config: ReproduceConfig, run: TrainConfig) -> EvaluateConfig:
@@ -75,7 +72,6 @@ def _evaluate_config(config: ReproduceConfig, run: TrainConfig) -> EvaluateConfi
         directory=run.corpus.directory,
         test_sets=config.test_sets,
         test_texts=config.test_texts,
-        same_content=config.same_content,
         device=run.training.device,
         precision=run.training.precision,
     )

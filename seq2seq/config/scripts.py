@@ -77,8 +77,6 @@ class ReproduceConfig(TrainConfig):
     """Which test sets to take, as for ``evaluate``."""
     test_texts: dict[str, Place] = field(default_factory=dict)
     """More test sets, as for ``evaluate``."""
-    same_content: bool = False
-    """Also join and cut test sentences, as ``evaluate``."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -166,9 +164,6 @@ class EvaluateConfig(TranslatorSettings):
     test_texts: dict[str, Place] = field(default_factory=dict)
     """More test sets: name -> path of its two files without the language codes at their ends:
     newstest2014: texts/newstest2014 for texts/newstest2014.en and texts/newstest2014.fr."""
-    same_content: bool = False
-    """Also join short sentences of each test set, and cut long ones, and translate both whole and
-    in parts: does a sentence fail because of its length, or because of what it says?"""
     directory: Place | None = None
     """Where the corpus's files are now; null for where they were in training."""
     source: Place | None = None
@@ -191,10 +186,6 @@ class EvaluateConfig(TranslatorSettings):
             raise UserError("Nothing to evaluate; give checkpoint=FOLDER or hypotheses=FILE.")
         if self.checkpoint is not None and self.hypotheses is not None:
             raise UserError("checkpoint and hypotheses do not go together; leave one of them out.")
-        if self.same_content and self.hypotheses is not None:
-            raise UserError(
-                "same_content needs a checkpoint to translate with; leave hypotheses out."
-            )
         for key in () if self.hypotheses is None else ("source", "reference", "system", "output"):
             if not getattr(self, key):
                 raise UserError(f"hypotheses=FILE needs {key}=...; give it too.")

@@ -4,16 +4,24 @@ A model's links come from forced decoding of the references: each target word is
 source word with the largest weight. Gold links are sure or only possible (Och & Ney 2003).
 """
 
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
-from seq2seq.data.text import read_lines
+from seq2seq.data.text import content_digest, read_lines
+from seq2seq.decoding.translator import Translator
 from seq2seq.decoding.word_links import Link
 from seq2seq.errors import UserError
+from seq2seq.evaluation.folder import Evaluation
+from seq2seq.evaluation.references import reference_links
+from seq2seq.files import parse_object, write_json
 
+log = logging.getLogger(__name__)
+
+ALIGNMENT = "alignment.json"
 LINK = re.compile(r"(\d+)([-p])(\d+)")
 
 
@@ -156,3 +164,43 @@ def diagonal(source_words: int, target_words: int) -> list[Link]:
         (round(target * (source_words - 1) / max(target_words - 1, 1)), target)
         for target in range(target_words)
     ]
+
+
+def write_alignment(
+    evaluation: Evaluation,
+    translator: Translator,
+    gold_file: Path | None,
+    batch_size: int,
+    required: bool,
+) -> None:
+    """Write alignment.json next to an evaluation, or remove it where there are no gold links.
+
+    Links that were scored before are not scored again.
+
+    Raises:
+        UserError: the links do not fit the text, or the model's words, and are ``required``.
+    """
+    path = evaluation.directory / ALIGNMENT
+    if gold_file is None:
+        path.unlink(missing_ok=True)
+        return
+    key = {"identity": evaluation.record.identity, "gold": content_digest(gold_file)}
+    try:
+        if parse_object(path.read_bytes()).items() >= key.items():
+            return
+    except (OSError, ValueError):
+        pass
+    sides = evaluation.texts.sources, evaluation.texts.references
+    pairs = list(zip(*sides, strict=True))
+    try:
+        gold = read_gold(gold_file, pairs)
+        links = reference_links(translator, *sides, batch_size)
+    except UserError as error:
+        if required:
+            raise
+        path.unlink(missing_ok=True)
+        log.warning("The gold links %s are not scored: %s", gold_file, error)
+        return
+    content = score_alignment(links, pairs, gold)
+    write_json(path, {**key, **content})
+    log.info("%s: alignment error rate %.3f", path, content["shifts"]["0"]["aer"])

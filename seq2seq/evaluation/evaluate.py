@@ -4,9 +4,8 @@ import logging
 import math
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from functools import cache
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +13,24 @@ import torch
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import DecodingConfig, EvaluateConfig
-from seq2seq.data.text import content_digest, read_aligned
+from seq2seq.data.text import ParallelText, content_digest, read_aligned
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
 from seq2seq.errors import UserError
-from seq2seq.evaluation.alignment import read_gold, score_alignment
+from seq2seq.evaluation.alignment import write_alignment
 from seq2seq.evaluation.folder import GIVEN, SCORES, Evaluation, read_evaluation, write_evaluation
 from seq2seq.evaluation.lengths import lines_by_length
-from seq2seq.evaluation.references import draw_maps, reference_links, score_references
-from seq2seq.evaluation.same_content import same_content
-from seq2seq.evaluation.test_sets import Sentences, find_test_sets
-from seq2seq.evaluation.translations import ReferenceScores, Translations
-from seq2seq.files import parse_object, write_json
+from seq2seq.evaluation.references import draw_maps, score_references
+from seq2seq.evaluation.test_sets import find_test_sets
+from seq2seq.evaluation.translations import Translations
+from seq2seq.files import parse_object
 from seq2seq.record import EvaluationRecord, Member, environment_record, read_record
 
 log = logging.getLogger(__name__)
 
 MAPS_PER_BUCKET = 3
 """Attention maps of each bucket of source length, besides those of ``EvaluateConfig.maps``."""
-ALIGNMENT = "alignment.json"
 
 
 def evaluate(config: EvaluateConfig) -> list[Evaluation]:
@@ -52,64 +49,20 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
     if config.hypotheses is not None:
         return [_evaluate_given(config)]
     system = _System.load(config)
-    if config.no_unk and isinstance(system.translator.source.tokenizer, SentencePieceTokenizer):
-        raise UserError(
-            f"no_unk=true needs a vocabulary of words, and {system.checkpoints[0].directory} has "
-            "one of subwords; leave no_unk out."
-        )
-    output = Path(config.output) if config.output else system.runs[0] / "evaluations"
-    if config.output is None and output.is_symlink():  # a stranger's run must not choose the place
-        raise UserError(f"{output} is a link, which is not followed; give output=FOLDER.")
-    found = find_test_sets(config, system.checkpoints[0].config.corpus)
-    test_sets = {name: Sentences.read(text) for name, text in found.items()}
-    if config.same_content:
-        test_sets |= {
-            f"{name}-{way}": made for name in found for way, made in same_content(test_sets[name])
-        }
-    maps = {name: _lines_to_draw(config, name, test_sets[name].sources) for name in found}
-    plan = []
-    for name, test_set in test_sets.items():
-        for search in config.searches():
-            directory = output / "-".join([name, search.name, *system.suffix])
-            identity = system.identity(search, test_set, output)
-            _require_same_subject(directory, identity)  # before the work
-            plan.append((directory, identity, name, search))
-
-    @cache
-    def reference_scores(name: str) -> ReferenceScores | None:
-        whole = test_sets[name]
-        if whole.parts is not None:
-            return None  # no source of the model is the whole one
-        sides = whole.sources, whole.references
-        return score_references(system.translator, *sides, config.decoding.batch_size)
-
+    texts = find_test_sets(config, system.checkpoints[0].config.corpus)
+    sides = {name: read_aligned(text.source, text.target) for name, text in texts.items()}
+    lines = {name: _lines_to_draw(config, name, sources) for name, (sources, _) in sides.items()}
+    for name, text in texts.items():
+        for search in config.searches():  # before the work
+            _require_same_subject(system.folder(name, search), system.identity(search, text))
     evaluations = []
-    for directory, identity, name, search in plan:
-        record = system.record(search, name, identity)
-        finished = _finished(directory, identity)
-        if finished is None:
-            work = f"{record.name}: translating {name}, {search.name}"
-            texts, seconds = _translate(system.translator, test_sets[name], search, work)
-            texts = replace(texts, reference_scores=reference_scores(name))
-            record.seconds = round(seconds, 2)
-            record.sentences_per_second = round(len(texts) / max(seconds, 1e-9), 1)
-        else:
-            log.info("%s holds these translations already; scoring them again.", directory)
-            texts = finished.texts
-            # The run may have continued without a better checkpoint, or have been moved away.
-            training = record.training or finished.record.training
-            record = replace(finished.record, training=training)
-        missing = {*maps.get(name, [])} - {drawn_map.line for drawn_map in texts.maps}
-        drawn = draw_maps(system.translator, texts, missing, config.decoding.batch_size)
-        texts = replace(
-            texts, maps=sorted([*texts.maps, *drawn], key=lambda drawn_map: drawn_map.line)
-        )
-        record.maps = config.maps or record.maps
-        counts = finished.counts if finished else None
-        evaluation = write_evaluation(directory, texts, config.evaluation, record, counts)
-        log.info("%s: BLEU %.2f", directory, evaluation.overall.bleu or 0.0)
-        _write_alignment(config, system.translator, test_sets[name], evaluation)
-        evaluations.append(evaluation)
+    for name, text in texts.items():
+        for evaluation in system.evaluate(name, text, sides[name], lines[name]):
+            log.info("%s: BLEU %.2f", evaluation.directory, evaluation.overall.bleu or 0.0)
+            gold = text.alignments if system.translator.model.attends else None
+            batch_size, required = config.decoding.batch_size, config.gold is not None
+            write_alignment(evaluation, system.translator, gold, batch_size, required)
+            evaluations.append(evaluation)
     return evaluations
 
 
@@ -117,6 +70,7 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
 class _System:
     """The checkpoint that is evaluated, or several as one system."""
 
+    config: EvaluateConfig
     translator: Translator
     checkpoints: list[Checkpoint]
     suffix: list[str]
@@ -128,8 +82,19 @@ class _System:
         paths = str(config.checkpoint), *config.more_checkpoints
         checkpoints = [load_checkpoint(Path(path), device) for path in paths]
         translator = Translator.of(checkpoints, config.precision, config.average)
+        if config.no_unk and isinstance(translator.source.tokenizer, SentencePieceTokenizer):
+            raise UserError(
+                f"no_unk=true needs a vocabulary of words, and {checkpoints[0].directory} has one "
+                "of subwords; leave no_unk out."
+            )
         kind = "average" if config.average else "ensemble"
-        return cls(translator, checkpoints, [f"{kind}{len(paths)}"] if len(paths) > 1 else [])
+        suffix = [f"{kind}{len(paths)}"] if len(paths) > 1 else []
+        system = cls(config, translator, checkpoints, suffix)
+        if config.output is None and system.output.is_symlink():  # of a stranger's run
+            raise UserError(
+                f"{system.output} is a link, which is not followed; give output=FOLDER."
+            )
+        return system
 
     @property
     def runs(self) -> list[Path]:
@@ -137,17 +102,27 @@ class _System:
         folders = [checkpoint.directory for checkpoint in self.checkpoints]
         return [f.parent.parent if f.parent.name == "checkpoints" else f for f in folders]
 
-    def identity(self, search: DecodingConfig, test_set: Sentences, output: Path) -> dict[str, Any]:
+    @property
+    def output(self) -> Path:
+        """Where the folders of the evaluations lie."""
+        return Path(self.config.output) if self.config.output else self.runs[0] / "evaluations"
+
+    def folder(self, test_set: str, search: DecodingConfig) -> Path:
+        """The folder of one evaluation."""
+        return self.output / "-".join([test_set, search.name, *self.suffix])
+
+    def identity(self, search: DecodingConfig, text: ParallelText) -> dict[str, Any]:
         """What the translations depend on; paths are relative to ``output``."""
         settings = asdict(search)
         del settings["batch_size"]
         return {
             "system": [
-                {"path": os.path.relpath(c.directory, output), "sha256": c.sha256}
+                {"path": os.path.relpath(c.directory, self.output), "sha256": c.sha256}
                 for c in self.checkpoints
             ],
             "combination": self.suffix,
-            **test_set.digests(),
+            "source": content_digest(text.source),
+            "reference": content_digest(text.target),
             "search": settings,
             "precision": str(self.translator.precision).removeprefix("torch."),
             "device": self.translator.device.type,
@@ -184,28 +159,43 @@ class _System:
             **environment_record(self.translator.device),
         )
 
+    def evaluate(
+        self, name: str, text: ParallelText, sides: tuple[list[str], list[str]], lines: set[int]
+    ) -> Iterator[Evaluation]:
+        """Evaluate each search of one test set; ``lines`` are those whose attention is kept."""
+        batch_size, scores = self.config.decoding.batch_size, None
+        for search in self.config.searches():
+            directory, identity = self.folder(name, search), self.identity(search, text)
+            record, counts = self.record(search, name, identity), None
+            if (finished := _finished(directory, identity)) is not None:
+                log.info("%s holds these translations already; scoring them again.", directory)
+                texts, counts = finished.texts, finished.counts
+                # The run may have continued without a better checkpoint, or have been moved away.
+                training = record.training or finished.record.training
+                record = replace(finished.record, training=training)
+            else:
+                started = time.monotonic()
+                work = f"{record.name}: translating {name}, {search.name}"
+                said = self.translator.translate(sides[0], search, progress=work)
+                seconds = time.monotonic() - started
+                record.seconds = round(seconds, 2)
+                record.sentences_per_second = round(len(said) / max(seconds, 1e-9), 1)
+                scores = scores or score_references(self.translator, *sides, batch_size)
+                texts = Translations(
+                    *sides,
+                    [h.text for h in said],
+                    [h.capped for h in said],
+                    [h.log_probability if math.isfinite(h.log_probability) else None for h in said],
+                    scores,
+                )
+            record.maps = self.config.maps or record.maps
+            missing = lines - {one.line for one in texts.maps}
+            maps = [*texts.maps, *draw_maps(self.translator, texts, missing, batch_size)]
+            texts = replace(texts, maps=sorted(maps, key=lambda one: one.line))
+            yield write_evaluation(directory, texts, self.config.evaluation, record, counts)
 
-def _translate(
-    translator: Translator, test_set: Sentences, search: DecodingConfig, work: str
-) -> tuple[Translations, float]:
-    """The translations of a test set by one search, and the seconds that they took."""
-    parts = test_set.parts or [[source] for source in test_set.sources]
-    started = time.monotonic()
-    one_by_one = iter(translator.translate([*chain.from_iterable(parts)], search, progress=work))
-    seconds = time.monotonic() - started
-    hypotheses = [[*islice(one_by_one, len(of))] for of in parts]
-    log_probabilities = [sum(h.log_probability for h in of) for of in hypotheses]
-    texts = Translations(
-        test_set.sources,
-        test_set.references,
-        [" ".join(h.text for h in of) for of in hypotheses],
-        [any(h.capped for h in of) for of in hypotheses],
-        [p if math.isfinite(p) else None for p in log_probabilities],
-    )
-    return texts, seconds
 
-
-def _lines_to_draw(config: EvaluateConfig, name: str, sources: list[str]) -> list[int]:
+def _lines_to_draw(config: EvaluateConfig, name: str, sources: list[str]) -> set[int]:
     """Lines, from 0, whose attention is kept: ``config.maps``, and a few of every length."""
     for line in config.maps:
         if line > len(sources):
@@ -214,7 +204,7 @@ def _lines_to_draw(config: EvaluateConfig, name: str, sources: list[str]) -> lis
             )
     by_length = lines_by_length(sources, config.evaluation.length_buckets, MAPS_PER_BUCKET)
     chosen = {*by_length, *(line - 1 for line in config.maps)}
-    return sorted(line for line in chosen if sources[line].strip())
+    return {line for line in chosen if sources[line].strip()}
 
 
 def _evaluate_given(config: EvaluateConfig) -> Evaluation:
@@ -276,34 +266,3 @@ def _finished(directory: Path, identity: dict[str, Any]) -> Evaluation | None:
         log.warning("%s Evaluating again.", error)
         return None
     return evaluation if evaluation.record.identity == identity else None
-
-
-def _write_alignment(
-    config: EvaluateConfig, translator: Translator, test_set: Sentences, evaluation: Evaluation
-) -> None:
-    """Write alignment.json where the test set has gold links and the model attends."""
-    path = evaluation.directory / ALIGNMENT
-    gold_file = test_set.file.alignments if test_set.file else None
-    if gold_file is None or not translator.model.attends:
-        path.unlink(missing_ok=True)
-        return
-    key = {"identity": evaluation.record.identity, "gold": content_digest(gold_file)}
-    try:
-        if parse_object(path.read_bytes()).items() >= key.items():
-            return
-    except (OSError, ValueError):
-        pass
-    sources, references = evaluation.texts.sources, evaluation.texts.references
-    pairs = list(zip(sources, references, strict=True))
-    try:
-        gold = read_gold(gold_file, pairs)
-        links = reference_links(translator, sources, references, config.decoding.batch_size)
-    except UserError as error:
-        if config.gold is not None:
-            raise
-        path.unlink(missing_ok=True)
-        log.warning("The gold links %s are not scored: %s", gold_file, error)
-        return
-    content = score_alignment(links, pairs, gold)
-    write_json(path, {**key, **content})
-    log.info("%s: alignment error rate %.3f", path, content["shifts"]["0"]["aer"])

@@ -2,41 +2,15 @@
 
 import warnings
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from sacrebleu.utils import DATASETS, SACREBLEU_DIR, get_reference_files, get_source_file
 
 from seq2seq.config import CorpusConfig, EvaluateConfig, FilesCorpus, Multi30kCorpus, nearest
 from seq2seq.data.corpora import load_test_sets
-from seq2seq.data.text import ParallelText, content_digest, find_test_names, find_text, read_aligned
+from seq2seq.data.text import ParallelText, find_test_names, find_text
 from seq2seq.errors import UserError
-from seq2seq.files import digest
-
-
-@dataclass(frozen=True)
-class Sentences:
-    """A test set in memory."""
-
-    sources: list[str]
-    references: list[str]
-    parts: list[list[str]] | None = None
-    """Of each source: what is translated one by one, and then joined. None: sources are whole."""
-    file: ParallelText | None = None
-    """Where it was read; None for a test set that was made of another one."""
-
-    @classmethod
-    def read(cls, text: ParallelText) -> "Sentences":
-        """Read two files; errors as :func:`seq2seq.data.text.read_pairs`."""
-        return cls(*read_aligned(text.source, text.target), file=text)
-
-    def digests(self) -> dict[str, str]:
-        """SHA-256 of the contents of ``source`` and ``reference``."""
-        if self.file is not None:
-            sides = {"source": self.file.source, "reference": self.file.target}
-            return {side: content_digest(path) for side, path in sides.items()}
-        made = {"source": self.sources, "reference": self.references}
-        return {side: digest(f"{line}\n".encode() for line in of) for side, of in made.items()}
 
 
 def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, ParallelText]:

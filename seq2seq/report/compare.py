@@ -15,9 +15,8 @@ from matplotlib.figure import Figure
 from seq2seq.config import CompareConfig, read_json
 from seq2seq.drawing import render
 from seq2seq.errors import UserError
-from seq2seq.evaluation.alignment import AlignmentRecord
+from seq2seq.evaluation.alignment import ALIGNMENT, AlignmentRecord
 from seq2seq.evaluation.comparison import Comparison, compare_systems
-from seq2seq.evaluation.evaluate import ALIGNMENT
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.files import parse_object, write_json, write_whole
 from seq2seq.report.attention_figure import attention_figure, focus_figure

@@ -80,7 +80,6 @@ GIVEN = {"hypotheses": "h", "source": "s", "reference": "r", "system": "x", "out
         ({"checkpoint": "c", "system": "x"}, "system"),
         ({"checkpoint": "c", "source": "s"}, "reference"),
         ({"checkpoint": "c", "average": True}, "average"),
-        ({"hypotheses": "h", "same_content": True}, "same_content"),
         ({"checkpoint": "c", "beams": [2, 2]}, "beams"),
         ({"checkpoint": "c", "decoding": DecodingConfig(n_best=2)}, "decoding.n_best"),
     ],
