@@ -11,10 +11,9 @@ import pytest
 import report
 from helpers.commands import SMALL, command, run
 from helpers.composing import compose_runs, runs
-from packed import Packed
+from packed import main as pack
 
 from seq2seq.config import ATTENTION_KINDS
-from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.model.translation import TranslationModel
 
 MEMORIES = ["experiment=width"]  # it has the systems of experiment=slots, too
@@ -44,8 +43,8 @@ def study(script: str, folder: Path, *arguments: str) -> None:
 
 def published(folder: Path) -> set[str]:
     """Pack all evaluations below ``folder``; the pages that are made of them."""
-    for texts in (folder / "outputs").rglob("hypotheses.txt"):
-        Packed.of(read_evaluation(texts.parent)).write(folder / "results")
+    evaluations = [str(p.parent) for p in (folder / "outputs").rglob("hypotheses.txt")]
+    pack(evaluations, folder / "results")
     report.main(folder / "results", folder / "pages")
     return {path.stem for path in (folder / "pages").iterdir()}
 

@@ -15,8 +15,8 @@ class ReferenceScores:
     """What a model says of a test set's references, line by line."""
 
     log_probabilities: list[float | None]
-    """Of the whole reference, its end included, given the source, in nats; None where that is no
-    finite number."""
+    """Log-probability of each reference, its end included, given the source, in nats; None where
+    that is no finite number."""
     pieces: list[Natural]
     """Pieces of the reference, its end counted; 0 where a side is blank and nothing was scored."""
     known: list[bool] | None
@@ -24,8 +24,8 @@ class ReferenceScores:
     piece_losses: list[list[float]]
     """Negative log-likelihood of each piece, in nats; an empty list where nothing was scored."""
     entropy: list[float | None] | None
-    """Of the attention, in nats, the mean over a reference's pieces: 0 looks at one source piece,
-    log S at all S alike. None for a model without attention."""
+    """Entropy of the attention in nats, the mean over a reference's pieces: 0 looks at one source
+    piece, log S at all S alike. None for a model without attention."""
     off_diagonal: list[float | None] | None
     """Distance of the attention from the diagonal, the mean over a reference's pieces of the
     expected distance between the position it looks at in the source and its own in the target,
@@ -37,7 +37,7 @@ class AttentionMap:
     """Attention between the words of a source and of its translation."""
 
     line: int
-    """Of the test set, from 0."""
+    """Line of the test set, from 0."""
     source: list[str]
     """Words."""
     hypothesis: list[str]
@@ -58,11 +58,11 @@ class Translations:
     capped: list[bool]
     """True where the search stopped at its length limit; empty for text that was given."""
     log_probabilities: list[float | None] = field(default_factory=list)
-    """Of each hypothesis, in nats; empty for text that was given."""
+    """Log-probability of each hypothesis, in nats; empty for text that was given."""
     reference_scores: ReferenceScores | None = None
     """None for text that was given."""
     maps: list[AttentionMap] = field(default_factory=list)
-    """Of a few lines, the same for every system; none for a model without attention."""
+    """Maps of a few lines, the same for every system; none for a model without attention."""
 
     def __post_init__(self) -> None:
         """Raise ValueError where the columns are not of one length, or a map is not of its line."""

@@ -20,7 +20,7 @@ class Example:
     """A sentence with the translations of all systems, of their first seeds."""
 
     line: int
-    """Of the test set, from 1."""
+    """Line of the test set, from 1."""
     bucket: str
     words: int
     reason: str

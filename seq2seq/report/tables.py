@@ -13,7 +13,7 @@ from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, TIE, Interv
 DAGGER = "†"
 """Marks a result of fewer than 100 sentences."""
 MOST_GAPS = 2
-"""As many are columns of the table of BLEU; more have a table each."""
+"""Up to this many gaps become columns of the table of BLEU; more have a table each."""
 DETAILS = {
     "chrf": ("chrF", 1),
     "brevity_ratio": ("Brevity: hypothesis tokens per reference token", 2),
@@ -312,7 +312,7 @@ def interval_text(interval: Interval, digits: int = 1) -> str:
 
 
 def p_text(p: float, trials: int) -> str:
-    """A p-value; with "at most", and rounded up, where no trial was as extreme: the least of all.
+    """A p-value; ``≤`` and rounded up at the smallest one that the trials allow.
 
     Below 0.0005 three digits would read as 0.
     """
@@ -324,5 +324,5 @@ def p_text(p: float, trials: int) -> str:
 
 
 def or_dash(value: float | None, digits: int) -> str:
-    """So many digits after the point; a dash for None."""
+    """A number with ``digits`` after the point; a dash for None."""
     return "–" if value is None else f"{value:,.{digits}f}"

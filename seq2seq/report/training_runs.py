@@ -162,7 +162,7 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
 
 
 def losses_caveat(comparison: Comparison) -> str:
-    """That losses do not compare, where systems read other text or other pieces; else nothing."""
+    """Warning that losses are not comparable, as text or pieces differ; or an empty text."""
     trainings = [e.record.training for e in comparison.evaluations if not e.external]
     texts = [training and training.data_sha256 for training in trainings]
     settings = [k for k in comparison.config_differences if k.startswith(READING)]
