@@ -14,7 +14,7 @@ are refused, and so are tensors that do not fit the config.
 
 import shutil
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated
 
@@ -31,7 +31,7 @@ from seq2seq.files import file_digest, read_object, replacing_folder, write_json
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import Progress
 
-FORMAT = 4
+FORMAT = 3
 MANIFEST = "manifest.json"
 MODEL, OPTIMIZER, RNG = "model.safetensors", "optimizer.safetensors", "rng.safetensors"
 REQUIRED = {MODEL, "config.json", "state.json", "tokenizer.source.json", "tokenizer.target.json"}
@@ -190,7 +190,10 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     if missing := REQUIRED - names:
         raise UserError(f"{min(missing)} is missing in {folder}; {REMEDY}.")
     where = folder / "config.json"
-    config = from_json(TrainConfig, read_object(where, REMEDY), str(where))
+    settings = read_object(where, REMEDY)
+    # Version 0.2 wrote those of reproduce, too.
+    ours = {one.name: settings[one.name] for one in fields(TrainConfig) if one.name in settings}
+    config = from_json(TrainConfig, ours, str(where))
     source, target = TextCodec.load(folder, "source"), TextCodec.load(folder, "target")
     for codec in (source, target):
         if not codec.language.isprintable():  # it reaches the terminal

@@ -56,6 +56,14 @@ def load_all(folder):
     return found
 
 
+def test_settings_that_version_0_2_wrote_besides_are_left_out(tmp_path):
+    save(folder := tmp_path / "best", new_model(experiment()), experiment())
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "seeds": [1], "systems": {}}))
+    reseal(folder)
+    assert load_checkpoint(folder, CPU).config == experiment()
+
+
 @pytest.mark.parametrize("tie", [True, False])
 def test_everything_comes_back(tmp_path, tie):
     config = experiment(tie)

@@ -95,7 +95,9 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             write_json(path, mine)
             return
-        old, new = identity(read_object(path, "move its folder away")), identity(mine)
+        settings = read_object(path, "move its folder away")
+        old = identity({key: settings[key] for key in mine if key in settings})  # 0.2 wrote more
+        new = identity(mine)
         for key in sorted(old.keys() | new.keys()):
             if old.get(key) != new.get(key):
                 raise UserError(

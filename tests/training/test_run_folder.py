@@ -43,6 +43,14 @@ def test_every_setting_makes_another_run_but_those_that_may_change(tmp_path):
         assert path.read_text() == changed
 
 
+def test_settings_that_version_0_2_wrote_besides_make_no_other_run(tmp_path):
+    folder = RunFolder(reversal_experiment(tmp_path))
+    folder.claim()
+    path = folder.path / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "systems": {}, "beams": [1]}))
+    folder.claim()
+
+
 def test_two_trainings_of_one_folder_are_refused(tmp_path):
     folder = RunFolder(reversal_experiment(tmp_path))
     folder.claim()
