@@ -165,7 +165,7 @@ def content(new, after=False):
         ("model.safetensors", tensors(**{"output.bias": None}), r"output\.bias is absent"),
         ("model.safetensors", tensors(**{"output.bias": torch.zeros(3)}), r"\(3,\), not .*\(7,\)"),
         ("vocabulary.target.tsv", content(b"katze\t1\n", after=True), r"\(7,\), not .*\(8,\)"),
-        ("config.json", settings(None, surprise=1), "config.json: .*surprise"),
+        ("config.json", settings("model", surprise=1), "config.json: .*surprise"),
         ("config.json", settings("model", dropout="high"), "config.json: .*dropout"),
         ("state.json", content(b"[1]"), "state.json"),
         ("tokenizer.source.json", settings(None, language="en\x1b[2J"), r"en\\x1b"),
