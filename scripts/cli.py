@@ -1,4 +1,4 @@
-"""What every script shares: it composes the config, makes bad input one sentence, and exits."""
+"""Common start of all scripts: compose the config, report errors in one line, exit."""
 
 import contextlib
 import errno
@@ -56,22 +56,22 @@ SCHEMAS: dict[str, type] = {
     "compare": schema.CompareConfig,
     "explain": schema.ExplainConfig,
 }
-"""What a config is composed of. An experiment's file sets what ``reproduce`` reads; ``prepare`` and
-``train`` take the part that is :class:`~seq2seq.config.TrainConfig`."""
+"""Script name -> dataclass that Hydra fills. Experiment files hold the settings of ``reproduce``;
+``prepare`` and ``train`` read the subset :class:`~seq2seq.config.TrainConfig`."""
 OF_REPRODUCE = set(vars(schema.ReproduceConfig)["__annotations__"]) - {"systems"}
-"""What ``reproduce`` alone reads."""
+"""Keys that only ``reproduce`` reads."""
 SEVERAL = {"seed": "seeds", "decoding.beam": "beams"}
-"""What ``reproduce`` takes several of: key of the other scripts -> its own."""
+"""Key of one value in the other scripts -> key of the list of values in ``reproduce``."""
 
 
 def launch(name: str, stage: Callable[..., float | None]) -> None:
     """Run ``stage`` with the config that Hydra composes for script ``name``, and exit.
 
-    ``stage`` gets what :func:`build_config` makes of it. Hydra's sweepers get the number that it
-    returns, if any.
+    ``stage`` is called with the configs that :func:`build_config` returns. A number that ``stage``
+    returns goes to Hydra's sweepers.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) < 3:
-        pass  # a stream that the shell has closed: what is opened next must not take its number
+        pass  # the shell may have closed a standard stream; no later file may take its number
     os.close(number)
     sys.stderr = sys.stderr or open(2, "w")  # noqa: SIM115
     register_schema(name)
@@ -97,8 +97,8 @@ def launch(name: str, stage: Callable[..., float | None]) -> None:
     with exit_status():
         if name != "train" and process_count() > 1:
             raise UserError(
-                f"RANK and WORLD_SIZE={process_count()} are set, as by torchrun, and {name} is one "
-                "process; unset both, and start it with python."
+                f"RANK and WORLD_SIZE={process_count()} are set (by torchrun?), but {name} runs in "
+                "one process; unset both, and start it with python."
             )
         try:
             sys.argv = [typed[0], *quoted(typed[1:])]
@@ -110,7 +110,7 @@ def launch(name: str, stage: Callable[..., float | None]) -> None:
 
 
 def register_schema(name: str) -> None:
-    """Give Hydra the dataclasses of script ``name``: it refuses unknown keys and wrong types."""
+    """Register the dataclasses of script ``name``; Hydra then refuses unknown keys, wrong types."""
     store = ConfigStore.instance()
     node, hints = OmegaConf.structured(SCHEMAS[name]), typing.get_type_hints(SCHEMAS[name])
     for key, hint in hints.items():
@@ -124,10 +124,10 @@ def register_schema(name: str) -> None:
 
 
 class FileConfigSource(file_config_source.FileConfigSource):
-    """YAML as Hydra reads it, but values stay the text that is written, without a byte order mark.
+    """Reads YAML files for Hydra; values stay text, and a byte order mark is dropped.
 
-    YAML takes 2024_11_25 for a number, and `no` (Norwegian) for false; here the schema decides what
-    is a number. Hydra knows a source by the name of its class.
+    YAML reads 2024_11_25 as a number, and `no` (Norwegian) as false; here the schema decides.
+    Hydra finds a source by the name of its class.
     """
 
     def load_config(self, config_path: str) -> ConfigResult:
@@ -146,10 +146,10 @@ class _AsWritten(get_yaml_loader()):  # type: ignore[misc]
 
 
 def quoted(arguments: list[str]) -> list[str]:
-    """A command line with Hydra's quotes around its values; the schema decides what is a number.
+    """Put Hydra's quotes around the values of a command line.
 
-    Without quotes, 2024_11_25 is a number to Hydra, and ~/file an error. Commas separate the values
-    of a list, and those that a multirun takes one after the other.
+    Without quotes, Hydra reads 2024_11_25 as a number and refuses ~/file. Commas separate the
+    values of a list, and in a multirun the values of the successive runs.
     """
     several = bool({"--multirun", "-m"} & {*arguments})
 
@@ -166,7 +166,7 @@ def quoted(arguments: list[str]) -> list[str]:
 
 
 def _in_quotes(values: list[str]) -> str:
-    """The values, each in quotes unless it is so already, or is null."""
+    """Join values with commas; quote each one that is neither quoted nor null."""
     left = r"null|'([^'\\]|\\.)*'|\"([^\"\\]|\\.)*\""
     return ",".join(
         text if re.fullmatch(left, text) else QuotedString(text.strip(), Quote.single).with_quotes()
@@ -175,7 +175,7 @@ def _in_quotes(values: list[str]) -> str:
 
 
 def build_config(name: str, composed: DictConfig, overrides: list[str]) -> tuple[Any, ...]:
-    """What the stage of script ``name`` takes: its config; ``reproduce`` also those of its runs."""
+    """Build the config of script ``name``; for ``reproduce``, also the list of its TrainConfigs."""
     try:
         if SCHEMAS[name] is not schema.ReproduceConfig:
             return (_to_dataclass(SCHEMAS[name], composed),)
@@ -185,14 +185,17 @@ def build_config(name: str, composed: DictConfig, overrides: list[str]) -> tuple
 
 
 def _experiment(name: str, composed: DictConfig, overrides: list[str]) -> tuple[Any, ...]:
-    """The chosen system's config; for ``reproduce`` its own, and those of all systems and seeds."""
+    """Build the config of the chosen system.
+
+    For ``reproduce``, build its ReproduceConfig and one TrainConfig per system and seed.
+    """
     parsed = OverridesParser.create().parse_overrides(overrides)
     given = schema.flatten({str(one.key_or_group): one.value() for one in parsed})
     for key in given:
         if name == "reproduce" and key in SEVERAL:
-            raise UserError(f"{name} does not read {key}; give {SEVERAL[key]}=... instead.")
+            raise UserError(f"{name} does not read {key}; set {SEVERAL[key]}=[...] instead.")
         if name != "reproduce" and key.partition(".")[0] in OF_REPRODUCE:
-            raise UserError(f"{key} is a setting of reproduce, not of {name}; leave it out.")
+            raise UserError(f"{key} is a setting of reproduce, not of {name}; remove it.")
     chosen, systems = composed.system, composed.systems
     if chosen in schema.ATTENTION_KINDS and chosen not in systems:
         part = {"model": {"attention": {"kind": chosen}}}
@@ -220,9 +223,9 @@ def _experiment(name: str, composed: DictConfig, overrides: list[str]) -> tuple[
 
 
 def _with_system(composed: DictConfig, system: str, given: dict[str, Any]) -> DictConfig:
-    """The composed config with the settings of one system merged into it.
+    """Merge the settings of one system into the composed config.
 
-    Refused where they would override a setting ``given`` on the command line.
+    Refuse a system that would override a setting of the command line (``given``).
     """
     part: Any = OmegaConf.to_container(composed.systems[system], resolve=True)
     merged: Any = OmegaConf.merge(composed, part, {"system": system})
@@ -231,7 +234,7 @@ def _with_system(composed: DictConfig, system: str, given: dict[str, Any]) -> Di
         if key != "seeds" and key in given and kept != asked:
             raise UserError(
                 f"{key}={given[key]} would have no effect: system={system} sets it to {value}; "
-                f"leave it out, or give systems.{system}.{key}=... instead."
+                f"remove it, or set systems.{system}.{key}=... instead."
             )
     return merged
 
@@ -242,7 +245,7 @@ def _to_dataclass(kind: type, composed: Any) -> Any:
 
 
 def _keys(name: str, composed: DictConfig) -> list[str]:
-    """The settings that script ``name`` reads, with dots within groups."""
+    """Return the dotted keys of all settings that script ``name`` reads."""
     read = schema.TrainConfig if name in ("prepare", "train") else SCHEMAS[name]
     groups: Any = OmegaConf.to_container(composed)
     keys = schema.flatten({f.name: groups[f.name] for f in fields(read) if f.name != "systems"})
@@ -250,7 +253,7 @@ def _keys(name: str, composed: DictConfig) -> list[str]:
 
 
 def composition_error(error: Exception, name: str) -> str:
-    """One sentence for an error of Hydra or OmegaConf: what is wrong, and what would be valid."""
+    """Describe an error of Hydra or OmegaConf in one sentence: the fault and how to fix it."""
     given = re.search(r"Could not override '([\w.]+)'", str(error))
     causes: list[BaseException] = [error]
     while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
@@ -262,9 +265,9 @@ def composition_error(error: Exception, name: str) -> str:
             near = schema.nearest(choice, cause.options)
             return f"{group}={choice} is not a valid choice; nearest valid: {near}."
         if isinstance(cause, OverrideParseException):
-            return f"{cause.override} cannot be read; write key=value, and a list as 'key=[a,b]'."
+            return f"{cause.override} cannot be read; write key=value, or 'key=[a,b]' for a list."
         if isinstance(cause, MissingMandatoryValue) and key:
-            return f"{key} is not set; give {key}=..."
+            return f"{key} is not set; set {key}=..."
         if isinstance(cause, ConfigKeyError | ConfigAttributeError) and key:
             return _unknown_key(given[1] if given else key, cause.parent_node, name)
         if isinstance(cause, OmegaConfBaseException) and key:
@@ -291,9 +294,9 @@ def _unknown_key(key: str, group: Any, name: str) -> str:
 def exit_status() -> Iterator[None]:
     """Map exceptions and signals to one line and an exit status.
 
-    1 for a UserError, a file that cannot be used, or too little memory; 130 for Ctrl-C, 143 for
-    SIGTERM; 0 for a training that SIGTERM stopped with everything saved, and where the reader of
-    standard output has gone. Other exceptions pass.
+    Status 1: a UserError, a file that cannot be used, or too little memory. 130: Ctrl-C.
+    143: SIGTERM. 0: SIGTERM stopped a training and everything is saved, or the reader of standard
+    output has closed it. Other exceptions pass through.
     """
     try:
         # By default SIGTERM would leave temporary files and workers behind. Under torchrun it keeps
@@ -310,26 +313,26 @@ def exit_status() -> Iterator[None]:
             _fail(f"{error.filename or 'The disk'} is full; free some space and run this again.")
         if error.filename is None:
             raise
-        _fail(f"{error.filename} cannot be used ({error.strerror}); choose another place.")
+        _fail(f"{error.filename} cannot be used ({error.strerror}); choose another path.")
     except (MemoryError, RuntimeError) as error:
         lacking = re.search("allocate memory|out of memory|ALLOC_FAILED", str(error))
         if not lacking and not isinstance(error, MemoryError):
             raise
         _fail(
-            "out of memory; set a smaller training.batch_size (with training.gradient_accumulation "
-            "for the same update), decoding.batch_size or model, or free some memory."
+            "out of memory; lower training.batch_size (raise training.gradient_accumulation to "
+            "keep the update the same) or decoding.batch_size, use a smaller model, or free memory."
         )
     except Interrupted as stop:
         command = shlex.join(sys.orig_argv)
         again = command if process_count() == 1 else "torchrun ..."
-        log.info("%s To go on, run the same command again: %s", stop, again)
+        log.info("%s To continue, run the same command again: %s", stop, again)
         sys.exit(stop.status)
     except KeyboardInterrupt:
         sys.exit(130)
 
 
 def _fail(sentence: str) -> typing.NoReturn:
-    """Exit with status 1; of several processes, the first to fail says why."""
+    """Exit with status 1; only the first process that fails prints the reason."""
     with contextlib.suppress(UserError):  # of variables that are not torchrun's
         if process_count() > 1:
             from seq2seq.training.distributed import claim_report  # imports torch

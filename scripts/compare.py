@@ -1,4 +1,4 @@
-"""Put evaluations of one test set side by side: table, figure, significance."""
+"""Compare several evaluations of one test set: table, figures, significance."""
 
 from cli import launch
 

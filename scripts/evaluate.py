@@ -1,4 +1,4 @@
-"""Translate test sets with a checkpoint, or take given translations; score them by length."""
+"""Translate test sets with a checkpoint, or read translations from a file; score them by length."""
 
 from cli import launch
 
@@ -6,7 +6,7 @@ from seq2seq.config import EvaluateConfig
 
 
 def main(config: EvaluateConfig) -> None:
-    """One evaluation folder per test set and search; print each one's scores by length."""
+    """Write one evaluation folder per test set and search; print its scores by length."""
     from seq2seq.evaluation.evaluate import evaluate
     from seq2seq.report.tables import evaluation_table, unknown_words_table
 

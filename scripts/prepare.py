@@ -1,4 +1,4 @@
-"""Fetch or write a corpus, learn its tokenisation, encode it: ``data/`` is ready to train on."""
+"""Download or generate a corpus, learn its tokenizers and encode it, ready for training."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from seq2seq.config import TrainConfig
 
 
 def main(config: TrainConfig) -> None:
-    """Run the first stage and print what it found; later ones find its result cached."""
+    """Prepare the corpus and print a summary; the other scripts reuse the result."""
     from seq2seq.data.preparation import prepare, summary
 
     print(summary(prepare(config.corpus, config.tokenization, Path(config.data))))

@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 def main(config: ReproduceConfig, runs: list[TrainConfig]) -> None:
-    """Each stage finds what an earlier call has finished and does not do it again."""
+    """Run all stages; skip the work that an earlier call has finished."""
     from seq2seq.data.preparation import prepare
     from seq2seq.evaluation.evaluate import evaluate
     from seq2seq.evaluation.test_sets import find_test_sets
@@ -43,7 +43,7 @@ def main(config: ReproduceConfig, runs: list[TrainConfig]) -> None:
 
 
 def _kept(run: TrainConfig, best: EvaluateConfig) -> Iterator[tuple[str, EvaluateConfig]]:
-    """What ``training.keep_epochs`` kept, to be evaluated next to the best state."""
+    """Yield (name prefix, config) to evaluate each checkpoint of ``training.keep_epochs``."""
     from seq2seq.training.run_folder import RunFolder
 
     folder = RunFolder(run)
@@ -54,7 +54,7 @@ def _kept(run: TrainConfig, best: EvaluateConfig) -> Iterator[tuple[str, Evaluat
 
 
 def _evaluate_config(config: ReproduceConfig, run: TrainConfig) -> EvaluateConfig:
-    """How ``run`` is evaluated; refuses a missing device or test text."""
+    """Build the config that evaluates ``run``; refuse a missing device or test text."""
     from seq2seq.data.text import read_aligned
     from seq2seq.device import choose_device
     from seq2seq.evaluation.test_sets import find_test_texts
@@ -80,7 +80,7 @@ def _evaluate_config(config: ReproduceConfig, run: TrainConfig) -> EvaluateConfi
 def _compare(
     config: ReproduceConfig, runs: list[TrainConfig], evaluations: dict[str, list[str]]
 ) -> None:
-    """Write the comparison of each test set and search, and show them."""
+    """Write and print the comparison of each test set and search."""
     from seq2seq.report.compare import compare  # imports matplotlib
     from seq2seq.report.terminal import show
 

@@ -10,14 +10,14 @@ from seq2seq.config import TrainConfig
 def main(config: TrainConfig) -> float | None:
     """Train into <output>/<name>/<system>/seed-<n>; return the best dev loss or BLEU.
 
-    The same command resumes a run cut short.
+    Running the same command again resumes an interrupted training.
     """
     from seq2seq.data.preparation import prepare
     from seq2seq.device import choose_device
     from seq2seq.training.distributed import process_group
     from seq2seq.training.trainer import Trainer
 
-    choose_device(config.training.device)  # refuse a missing one before all work
+    choose_device(config.training.device)  # refuse a missing device before any work
     with process_group(config.training.device) as group:
         data = prepare(config.corpus, config.tokenization, Path(config.data))
         return Trainer(config, data, group).run().best_metric

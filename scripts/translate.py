@@ -1,4 +1,4 @@
-"""Translate a text file, standard input, or what is typed at a terminal, with a checkpoint."""
+"""Translate a text file, standard input or typed sentences with a checkpoint."""
 
 from cli import launch
 
@@ -6,7 +6,7 @@ from seq2seq.config import TranslateConfig
 
 
 def main(config: TranslateConfig) -> None:
-    """One line out for each line in."""
+    """Translate the input; write one line per input line."""
     from seq2seq.decoding.text_stream import answer_prompt, is_typed, translate_text
     from seq2seq.decoding.translator import Translator
 

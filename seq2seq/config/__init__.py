@@ -1,7 +1,7 @@
-"""The schema: a dataclass per config group, a docstring per field, checks on construction.
+"""Settings: one dataclass per config group, one docstring per field, checks on construction.
 
-Hydra fills these from ``configs/``; a checkpoint keeps them as JSON. A module is built from its own
-group only.
+Hydra fills the dataclasses from ``configs/``; a checkpoint stores them as JSON. Each module is
+built from its own group only.
 """
 
 from seq2seq.config.checks import Natural as Natural

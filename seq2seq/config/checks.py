@@ -1,4 +1,4 @@
-"""What a setting's type says of its values, checked whenever a group of settings is built."""
+"""Validation rules in the type annotations of settings, checked when a dataclass is constructed."""
 
 import difflib
 import os
@@ -13,7 +13,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, 
 from seq2seq.errors import UserError
 
 LARGEST = 2**63 - 1
-"""The largest number that a range without an upper end allows; infinity is not valid."""
+"""Largest valid number in a range without an upper limit; infinity is not valid."""
 
 
 KEYS = {
@@ -24,13 +24,13 @@ KEYS = {
     "src": "source", "steps": "max_updates", "tensorboard": "logger", "tgt": "target",
     "vocab": "vocabulary_size", "wandb": "logger",
 }  # fmt: skip
-"""What the end of a key is called elsewhere -> what it is called here."""
+"""Last part of a key in other toolkits -> its name here; used to suggest keys."""
 VALUES = {"bahdanau": "additive", "bpe": "sentencepiece", "gpu": "cuda", "luong": "general"}
-"""What a choice is called elsewhere -> what it is called here."""
+"""Value in other toolkits -> its name here; used to suggest values."""
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:
-    """Name the choices, the closest to ``word`` first; of more than 16 only three."""
+    """List the choices, the closest to ``word`` first; only three if there are over 16."""
     names = list(dict.fromkeys(choices))
     word = VALUES.get(word, word)
     few = len(names) if len(names) <= 16 else 3
@@ -38,9 +38,9 @@ def nearest(word: str, choices: Iterable[str]) -> str:
 
 
 def nearest_keys(key: str, valid: Iterable[str]) -> str:
-    """Name the ``valid`` keys that end as ``key`` does, or whose ends hold all its words.
+    """List the ``valid`` keys whose last part equals that of ``key`` or contains all its words.
 
-    If there are none, name the three with the closest ends.
+    If there are none, list the three keys with the closest last parts.
     """
     last = key.rpartition(".")[2]
     last = KEYS.get(last, last)
@@ -57,24 +57,24 @@ def nearest_keys(key: str, valid: Iterable[str]) -> str:
 
 
 def require_choice(key: str, value: str, choices: Collection[str]) -> None:
-    """Refuse a ``value`` outside ``choices``, naming the nearest valid ones."""
+    """Raise UserError, with the nearest choices, unless ``value`` is one of ``choices``."""
     if value not in choices:
         near = nearest(str(value), choices)
         raise UserError(f"{key}={value} is not a valid choice; nearest valid: {near}.")
 
 
 Rule = Callable[[str, Any], Any]
-"""Raises UserError for a key and its value; returns what to use instead of the value, if anything.
-It stands in ``Annotated``."""
+"""Function (key, value) that raises UserError for a bad value; a result replaces the value.
+Rules stand in ``Annotated``."""
 
 
 def one_of(*choices: str) -> Rule:
-    """The rule that a value is one of ``choices``."""
+    """Return the rule that a value is one of ``choices``."""
     return lambda key, value: require_choice(key, value, choices)
 
 
 def between(low: float, high: float = float("inf")) -> Rule:
-    """The rule that a value is in [low, high]."""
+    """Return the rule that a value is in [low, high]."""
 
     def rule(key: str, value: float) -> None:
         if not low <= value <= min(high, LARGEST):
@@ -87,19 +87,19 @@ def between(low: float, high: float = float("inf")) -> Rule:
 
 
 def distinct(key: str, values: Sequence[object]) -> None:
-    """The rule that a list is not empty and names no value twice."""
+    """Refuse an empty list and a repeated value."""
     if not values or len(set(values)) < len(values):
-        raise UserError(f"{key}={list(values)} must name at least one value, and none twice.")
+        raise UserError(f"{key}={list(values)} must hold at least one value, and no value twice.")
 
 
 def rising(key: str, values: Sequence[int]) -> None:
-    """The rule that a list is not empty and rises."""
+    """Refuse a list that is empty or not strictly rising."""
     if not values or sorted(set(values)) != list(values):
         raise UserError(f"{key}={list(values)} must be rising numbers, such as [10, 20, 30].")
 
 
 def file_name(key: str, value: str) -> None:
-    """The rule that a text is a part of the names of files: no slash, no leading full stop."""
+    """Refuse text that cannot be part of a file name, such as a slash or a leading full stop."""
     if not re.fullmatch(r"[\w+-][\w.+-]*", value):
         raise UserError(
             f"{key}={value} may hold only letters, digits and _ . + - (no full stop at its start)."
@@ -107,9 +107,9 @@ def file_name(key: str, value: str) -> None:
 
 
 def place(key: str, value: str) -> str:
-    """The rule that a text is the path of a file or folder, in which ``~`` is the home folder."""
+    """Refuse an empty path; return the path with ``~`` replaced by the home folder."""
     if not value:
-        raise UserError(f"{key} is empty; give a path, such as {key}=my/folder.")
+        raise UserError(f"{key} is empty; set it to a path, for example {key}=my/folder.")
     return os.path.expanduser(value)  # noqa: PTH111
 
 
@@ -122,10 +122,10 @@ FileName = Annotated[str, file_name]
 
 
 def check(key: str, value: Any, hint: Any) -> Any:
-    """Return ``value``, as the rules in ``Annotated`` change it, or refuse what is not a ``hint``.
+    """Check ``value`` against the type ``hint``; return it as its rules changed it, or UserError.
 
-    JSON becomes dataclasses where ``hint`` names one. Of a TypedDict the keys that it names are
-    checked, and others are left alone.
+    A JSON object becomes a dataclass where ``hint`` is one. Keys that a TypedDict does not name
+    pass unchecked.
     """
     kind: Any = get_origin(hint) or hint
     arguments, prefix = get_args(hint), f"{key}." if key else ""
@@ -151,7 +151,7 @@ def check(key: str, value: Any, hint: Any) -> Any:
     if not fits or (isinstance(value, bool) and kind is not bool):
         raise UserError(f"{key}={shortened(value)} is not of type {kind.__name__}.")
     if isinstance(value, int) and abs(value) > sys.float_info.max:
-        raise UserError(f"{key}={shortened(value)} is out of the range of numbers.")
+        raise UserError(f"{key}={shortened(value)} is out of range; set a smaller number.")
     floats = arguments == (float,) and {*map(type, value)} == {float}  # often many, and all fit
     if kind is list and arguments and not floats:
         return [check(key, item, arguments[-1]) for item in value]
@@ -164,9 +164,9 @@ def check(key: str, value: Any, hint: Any) -> Any:
 
 
 def _require_printable(key: str, value: Any) -> None:
-    """Refuse characters that would command a terminal, in any text of a setting or a record."""
+    """Refuse control characters, which a terminal would obey, in all text of ``value``."""
     if isinstance(value, str) and re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", value):
-        raise UserError(f"{key}={shortened(value)} holds control characters; leave them out.")
+        raise UserError(f"{key}={shortened(value)} holds control characters; remove them.")
     for name, part in value.items() if isinstance(value, dict) else ():
         _require_printable(key or "a key", name)
         _require_printable(f"{key}.{name}" if key else name, part)
@@ -175,9 +175,9 @@ def _require_printable(key: str, value: Any) -> None:
 
 
 def build(schema: type, data: Any, prefix: str = "") -> Any:
-    """A dataclass from ``dataclasses.asdict`` of it; ``prefix`` begins the keys in messages.
+    """Build a dataclass from its ``dataclasses.asdict``; ``prefix`` begins the keys in messages.
 
-    Of a schema with ``kinds``, the setting ``kind`` says which of its subclasses it is.
+    For a schema with ``kinds``, the setting ``kind`` selects the subclass.
     """
     if not isinstance(data, dict):
         raise UserError(f"{prefix[:-1] or 'config'}={shortened(data)} is not a group of settings.")
@@ -193,13 +193,13 @@ def build(schema: type, data: Any, prefix: str = "") -> Any:
             near = nearest_keys(f"{prefix}{key}", _names(schema, prefix))
             raise UserError(f"{prefix}{key!s:.40} is not a config key; nearest valid: {near}.")
     for field in fields(schema):
-        if field.name not in data and field.default is field.default_factory:  # neither is given
+        if field.name not in data and field.default is field.default_factory:  # no default
             raise UserError(f"{prefix}{field.name} is missing.")
     return schema(**{key: check(f"{prefix}{key}", data[key], hints[key]) for key in data})
 
 
 def _names(schema: type, prefix: str) -> list[str]:
-    """The names of all settings and groups of settings, those within groups too."""
+    """List the keys of all settings and groups, including nested ones."""
     names = []
     for key, hint in get_type_hints(schema).items():
         names.append(f"{prefix}{key}")
@@ -209,12 +209,12 @@ def _names(schema: type, prefix: str) -> list[str]:
 
 
 class Stored:
-    """A dataclass that other versions of the program write, too: keys unknown here are left out."""
+    """Base of stored dataclasses: keys that only other versions of the program know are ignored."""
 
 
 @dataclass(kw_only=True)
 class Settings:
-    """A group of settings, whose types say which values are valid: ``layers: Count = 1``."""
+    """Base of groups of settings; field types define valid values, as in ``layers: Count = 1``."""
 
     def __post_init__(self) -> None:
         for key, hint in get_type_hints(type(self), include_extras=True).items():

@@ -1,4 +1,4 @@
-"""Which parallel text, and how it becomes ids."""
+"""Settings of the parallel corpus and of its tokenization."""
 
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -9,7 +9,7 @@ from seq2seq.errors import UserError
 
 @dataclass(kw_only=True)
 class CorpusConfig(Settings):
-    """Where parallel text comes from; one subclass per kind of corpus."""
+    """Source of the parallel text; one subclass per kind of corpus."""
 
     kinds = dict[str, type["CorpusConfig"]]()  # noqa: RUF012 - filled below
     kind: str
@@ -23,14 +23,17 @@ class CorpusConfig(Settings):
     mirror: str | None = None
     """Base URL (http, https or file) to download from instead of the public one."""
     train_pairs: Count | None = None
-    """Train on this many pairs only, the first ones; null for all."""
+    """Number of training pairs to use, from the start of the text; null for all."""
     train_max_words: Count | None = None
-    """Leave out pairs with more words on a side, from training only (30 or 50 in the paper)."""
+    """Longest training pair in words per side; longer ones are left out (30 or 50 in the paper)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.source == self.target:
-            raise UserError(f"corpus.source={self.source} is the target, too; name two languages.")
+            raise UserError(
+                f"corpus.source and corpus.target are both {self.source}; set two different "
+                "languages."
+            )
 
 
 @dataclass(kw_only=True)
@@ -43,13 +46,13 @@ class GrammarCorpus(CorpusConfig):
     seed: int = 1
     """Seed of the text itself, not of the training."""
     train: Count = 160_000
-    """Training pairs."""
+    """Number of training pairs."""
     valid: Count = 1_000
-    """Validation pairs, of the training distribution of lengths."""
+    """Number of validation pairs; their lengths follow the training distribution."""
     test_per_bucket: Count = 200
-    """Test pairs in each band of ten source words (1-10, 11-20, ..., up to max_words)."""
+    """Number of test pairs per ten source words of length (1-10, 11-20, ..., up to max_words)."""
     max_words: Annotated[int, between(10, 120)] = 70
-    """The longest source sentence written, in words."""
+    """Longest source sentence, in words."""
 
 
 @dataclass(kw_only=True)
@@ -63,16 +66,16 @@ class Multi30kCorpus(CorpusConfig):
 
 @dataclass(kw_only=True)
 class CleanedCorpus(CorpusConfig):
-    """Public text as it is published: cleaned and split here, always the same way."""
+    """A raw public corpus, which this program cleans and splits deterministically."""
 
     max_words: Count = 100
-    """Cleaning: drop pairs with more words on a side (from all splits of the raw text)."""
+    """Longest pair in words per side; cleaning drops longer ones from all splits."""
     max_ratio: Annotated[float, between(1)] = 3.0
-    """Cleaning: drop pairs whose word counts differ by more than this factor."""
+    """Largest ratio of the two word counts of a pair; cleaning drops pairs beyond it."""
     valid_pairs: Count = 2_000
-    """Validation pairs, chosen by content hash."""
+    """Number of validation pairs, chosen by content hash."""
     test_pairs: Count = 4_000
-    """Test pairs, chosen by content hash."""
+    """Number of test pairs, chosen by content hash."""
 
 
 @dataclass(kw_only=True)
@@ -83,23 +86,24 @@ class EuroparlCorpus(CleanedCorpus):
     source: Annotated[str, one_of("en", "fr")] = "en"
     target: Annotated[str, one_of("en", "fr")] = "fr"
     sample: Annotated[str, one_of("study")] | None = None
-    """study: the pairs and splits of docs/study.md, found in the archive by their digests, instead
-    of those that cleaning and splitting would give; null for the latter."""
+    """study: the pairs and splits of docs/study.md, found in the archive by their digests | null:
+    clean and split the archive."""
 
 
 @dataclass(kw_only=True)
 class MtdataCorpus(CleanedCorpus):
-    """Public datasets of Statmt, OPUS, TED and others, by their ids in the package mtdata."""
+    """Public datasets (Statmt, OPUS, TED, ...), named by their ids in the package mtdata."""
 
     kind: str = "mtdata"
     source: FileName = "de"
     target: FileName = "en"
     train: list[FileName] = field(default_factory=list)
-    """Ids such as Statmt-europarl-10-deu-eng; ``mtdata list -id -l de-en`` prints all of a pair."""
+    """Ids of training datasets, such as Statmt-europarl-10-deu-eng. To list them, run
+    ``mtdata list -id -l de-en``."""
     valid: list[FileName] = field(default_factory=list)
-    """Ids of validation text, taken as it is; empty to take valid_pairs from the training text."""
+    """Ids of validation datasets, used unchanged; [] splits valid_pairs off the training text."""
     test: list[FileName] = field(default_factory=list)
-    """Ids of test sets, taken as they are, each ``test_<id>``; empty to take test_pairs."""
+    """Ids of test sets ``test_<id>``, used unchanged; [] splits test_pairs off training text."""
 
 
 @dataclass(kw_only=True)
@@ -111,9 +115,9 @@ class FilesCorpus(CorpusConfig):
     source: FileName = "en"
     target: FileName = "de"
     valid_pairs: Count | None = None
-    """Validation pairs to take from the training text, for text without a valid file."""
+    """Number of validation pairs to split off the training text if there is no valid file."""
     test_pairs: Count | None = None
-    """Test pairs to take from the training text, for text without a test file."""
+    """Number of test pairs to split off the training text if there is no test file."""
 
 
 CORPORA = CorpusConfig.kinds
@@ -128,20 +132,20 @@ CORPORA |= {
 
 @dataclass(kw_only=True)
 class TokenizationConfig(Settings):
-    """How text becomes pieces, and pieces ids."""
+    """Settings that cut text into pieces and number the pieces."""
 
     kind: Annotated[str, one_of("sentencepiece", "moses", "whitespace")]
     """sentencepiece | moses | whitespace."""
     vocabulary_size: Annotated[int, between(8)] | None = None
-    """Most pieces kept per vocabulary, specials included; null for no limit (not sentencepiece)."""
+    """Maximum vocabulary size, specials included; null for no limit (not sentencepiece)."""
     min_frequency: Count = 1
-    """Words seen less often in training become ``<unk>`` (moses and whitespace)."""
+    """Minimum count of a word in training; rarer words become ``<unk>`` (moses, whitespace)."""
     joint: bool = False
     """One subword model over both languages instead of one per side (sentencepiece)."""
     max_pieces: Count = 250
-    """Pairs with more pieces on a side are not trained on; longer lines to translate are cut."""
+    """Maximum pieces per side of a training pair; longer lines to translate are cut."""
     workers: Count | None = None
-    """Processes that tokenise; null for one per core. A small text needs only one."""
+    """Number of processes that tokenise; null for one per core. A small text needs only one."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

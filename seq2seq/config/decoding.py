@@ -1,4 +1,4 @@
-"""How a trained model searches for translations."""
+"""Settings of the search for translations."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -14,55 +14,58 @@ SEARCH_NAMES = {
     "forbid_unknown": "no-unk",
     "replace_unknown": "replaced",
 }
-"""What a setting that is not the usual one adds to the name of a search."""
+"""Setting -> label that DecodingConfig.name appends when the setting differs from its default."""
 SAMPLING_NAMES = {"temperature": "temperature", "top_k": "top-k", "top_p": "top-p", "seed": "seed"}
 
 
 @dataclass(kw_only=True)
 class DecodingConfig(Settings):
-    """How a trained model searches for a translation."""
+    """Settings of the search for translations."""
 
     beam: Beam = 5
-    """Hypotheses kept per sentence; 1 is greedy search."""
+    """Number of hypotheses kept per sentence; 1 is greedy search."""
     n_best: Beam = 1
-    """Hypotheses returned per sentence, best first; at most ``beam``, and fewer where fewer end."""
+    """Number of hypotheses returned per sentence; at most ``beam``, fewer if fewer are finished."""
     length_penalty: Annotated[float, between(0)] = 1.0
-    """Rank by log-probability / length ** length_penalty: 0 for none, 1 for the mean per piece."""
+    """Exponent in the score log-probability / length ** length_penalty (0: sum, 1: mean)."""
     batch_size: Count = 64
-    """Sentences searched together; changes speed only."""
+    """Number of sentences searched together; changes only the speed."""
     max_ratio: Annotated[float, between(0, 1000)] = 2.0
-    """A hypothesis ends at max_ratio x source pieces + max_extra pieces."""
+    """Factor in the maximum length of a hypothesis: max_ratio x source pieces + max_extra."""
     max_extra: Annotated[int, between(1, 1_000_000)] = 10
-    """Pieces added to that limit: see max_ratio."""
+    """Pieces added to the maximum length; see max_ratio."""
     forbid_unknown: bool = False
-    """Never write ``<unk>``."""
+    """Whether the search excludes ``<unk>``."""
     replace_unknown: bool = False
-    """Replace each ``<unk>`` by the source piece it looked at most; for vocabularies of words, and
-    models with attention."""
+    """Whether to replace each ``<unk>`` by the source piece with the largest attention weight;
+    needs attention and a vocabulary of words."""
     sample: bool = False
-    """Draw translations at random instead of searching: n_best of them; beam has no effect."""
+    """Whether to draw n_best random translations instead of searching; beam then has no effect."""
     temperature: Annotated[float, between(0.01)] = 1.0
-    """Sampling: what logits are divided by; below 1 likely pieces become likelier."""
+    """Sampling: divisor of the logits; below 1, likely pieces become likelier."""
     top_k: Count | None = None
-    """Sampling: draw from this many of the likeliest pieces; null for all."""
+    """Sampling: number of likeliest pieces to draw from; null for all."""
     top_p: Annotated[float, between(0.001, 1)] = 1.0
-    """Sampling: draw from the fewest pieces that together have this probability."""
+    """Sampling: probability that the likeliest pieces must reach together; only they are drawn."""
     seed: Natural = 1
-    """Sampling: seed; each sentence has random numbers of its own."""
+    """Sampling: seed. Each sentence has its own random numbers."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n_best > self.beam and not self.sample:
-            raise UserError(f"decoding.n_best={self.n_best} needs a decoding.beam as wide.")
+            raise UserError(
+                f"decoding.n_best={self.n_best} is larger than decoding.beam={self.beam}; set "
+                f"decoding.beam={self.n_best} or more."
+            )
         for key in () if self.sample else SAMPLING_NAMES:
             if getattr(self, key) != getattr(DecodingConfig, key):
-                raise UserError(f"decoding.{key} needs decoding.sample=true.")
+                raise UserError(f"decoding.{key} needs decoding.sample=true; set both or neither.")
 
     @property
     def name(self) -> str:
-        """How folders and tables call this search: ``greedy``, ``beam5-no-unk``, ``sample-seed2``.
+        """Name of this search in folders and tables: ``greedy`` or ``beam5-no-unk``.
 
-        Searches that may find something else have another name.
+        Searches whose results may differ have different names.
         """
         search = "greedy" if self.beam == 1 else f"beam{self.beam}"
         words = ["sample" if self.sample else search]

@@ -1,4 +1,4 @@
-"""The shape of the translation model."""
+"""Settings of the translation model."""
 
 from dataclasses import dataclass, field, replace
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 from seq2seq.config.checks import Settings, between, one_of
 from seq2seq.errors import UserError
 
-# Beyond any use: what a checkpoint asks for is built, then checked.
+# Larger than any useful model: a checkpoint's model is built before its tensors are checked.
 Size = Annotated[int, between(1, 1_000_000)]
 Layers = Annotated[int, between(1, 100)]
 Dropout = Annotated[float, between(0, 0.95)]
@@ -30,7 +30,7 @@ ATTENTION_KINDS = {
     "slots": "pooled.SlotAttention",
     "linear": "pooled.LinearAttention",
 }
-"""Kind -> its class in ``seq2seq/model/attention/``."""
+"""Attention kind -> class in ``seq2seq/model/attention/``."""
 
 
 @dataclass(kw_only=True)
@@ -38,42 +38,45 @@ class EncoderConfig(Settings):
     """The LSTM that reads the source, in both directions by default."""
 
     hidden_size: Size = 256
-    """Units per direction."""
+    """Number of units per direction."""
     layers: Layers = 1
-    """Stacked layers."""
+    """Number of stacked layers."""
     directions: Annotated[str, one_of(*DIRECTIONS)] = "both"
-    """both | forward (the paper's own baseline) | backward (as Sutskever et al. 2014 read)."""
+    """both | forward (the paper's own baseline) | backward (Sutskever et al. 2014)."""
     summary: Annotated[str, one_of("top", "all")] = "top"
-    """top | all: the final states that make the first state of the decoder, and the fixed vector of
-    attention.kind=fixed; those of the top layer, or of all layers (Sutskever et al. 2014)."""
+    """Final states that start the decoder and that attention.kind=fixed reads: top (of the top
+    layer) | all (of all layers; Sutskever et al. 2014)."""
 
 
 @dataclass(kw_only=True)
 class AttentionConfig(Settings):
-    """What the decoder sees of the source at each step: the one component under study."""
+    """How the decoder sees the source at each step: the one component under study."""
 
     kind: Annotated[str, one_of(*ATTENTION_KINDS)] = "additive"
     """additive (Bahdanau et al. 2014) | dot, general, concat, location, local_m, local_p (Luong et
     al. 2015) | scaled_dot, multi_head (Vaswani et al. 2017) | coverage (additive; Tu et al. 2016);
-    a memory of fixed size: slots (additive, to vectors pooled by learned queries) | linear (Shen et
-    al. 2021); and without: fixed (the encoder's summary at every step) | init_only (the summary
-    makes the first state alone) | none (nothing of the source) | uniform (the mean of all
+    with a memory of fixed size: slots (additive, to vectors pooled by learned queries) | linear
+    (Shen et al. 2021); without attention: fixed (the encoder's summary at every step) | init_only
+    (the summary only in the first state) | none (no source at all) | uniform (the mean of all
     annotations)."""
     size: Size = 512
     """Width of the alignment model's hidden layer (n' in the paper), or of queries and keys."""
     heads: Size = 8
-    """Heads into which multi_head divides queries, keys and annotations."""
+    """Number of heads of multi_head."""
     window: Size = 10
-    """Positions to either side that local_m and local_p see (D in Luong et al. 2015)."""
+    """Number of positions to either side that local_m and local_p see (D in Luong et al. 2015)."""
     slots: Size = 8
-    """Vectors into which slots and linear pool the source (the rank of linear)."""
+    """Number of vectors into which slots and linear pool the source (the rank of linear)."""
     positions: Size = 100
-    """Positions that location can look at; of a longer source it sees only the first ones."""
+    """Number of source positions that kind location covers; later positions get weight 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.kind == "multi_head" and self.size % self.heads:
-            raise UserError(f"model.attention.size={self.size} must be a multiple of its heads.")
+            raise UserError(
+                f"model.attention.size={self.size} must be a multiple of "
+                f"model.attention.heads={self.heads}."
+            )
 
 
 @dataclass(kw_only=True)
@@ -81,24 +84,24 @@ class DecoderConfig(Settings):
     """The LSTM that writes the target."""
 
     hidden_size: Size = 512
-    """Units per layer."""
+    """Number of units per layer."""
     layers: Layers = 1
-    """Stacked layers; the query comes from the top one, word and context enter the first."""
+    """Number of stacked layers; word and context enter the first, the top one makes the query."""
     order: Annotated[str, one_of("bahdanau", "luong")] = "bahdanau"
     """bahdanau (attend before each step: the context enters the recurrence) | luong (attend after
-    it: the context enters the readout alone; Luong et al. 2015)."""
+    each step: the context enters only the readout; Luong et al. 2015)."""
     input_feeding: bool = False
-    """Show each step the readout of the one before (Luong et al. 2015); needs the order luong."""
+    """Whether each step reads the last step's readout (Luong et al. 2015); needs order=luong."""
     query: Annotated[str, one_of("state_and_word", "state")] = "state_and_word"
-    """The query in the order bahdanau: state_and_word (the state before the step, and the word that
-    it reads) | state (the paper's: that state alone)."""
+    """Query with order=bahdanau: state_and_word (the state before the step and the input word) |
+    state (the paper's: only the state)."""
     readout: Annotated[str, one_of("linear", "tanh", "maxout")] = "linear"
-    """linear | tanh | maxout (the paper's; in the order bahdanau alone), before the softmax."""
+    """Layer before the softmax: linear | tanh | maxout (the paper's; needs order=bahdanau)."""
     recurrence: Annotated[str, one_of("fast", "reference")] = "fast"
-    """fast (one operation with its own gradient, where it supports the model) | reference (the same
-    numbers by a plain loop that autograd tapes)."""
+    """fast (one operation with its own gradient, if it supports the model) | reference (plain loop
+    with autograd, for the same numbers)."""
     tie_embedding: bool = True
-    """Share the target embedding with the softmax (Press & Wolf 2017)."""
+    """Whether the softmax shares the target embedding (Press & Wolf 2017)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -115,11 +118,11 @@ class ModelConfig(Settings):
     embedding_dim: Size = 256
     """Width of source and target embeddings, and of the readout."""
     scale_embedding: bool = True
-    """Multiply embeddings by sqrt(embedding_dim) as they are read (Vaswani et al. 2017, 3.4)."""
+    """Whether embeddings are multiplied by sqrt(embedding_dim) (Vaswani et al. 2017, 3.4)."""
     dropout: Dropout = 0.2
-    """Share of the numbers dropped in the readout, and in states between layers."""
+    """Dropout rate in the readout and between stacked layers."""
     embedding_dropout: Dropout = 0.0
-    """Share of the numbers dropped in source and target embeddings."""
+    """Dropout rate in source and target embeddings."""
     initialization: Annotated[str, one_of("uniform", "paper")] = "uniform"
     """uniform (seq2seq/model/initialization.py) | paper (appendix B.1 of the paper)."""
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
@@ -128,7 +131,10 @@ class ModelConfig(Settings):
 
     @property
     def shape(self) -> "ModelConfig":
-        """Without what only training reads: equal where weights may be averaged."""
+        """This config with training-only settings at fixed values.
+
+        Checkpoints with equal shapes can be averaged.
+        """
         decoder = replace(self.decoder, recurrence="fast")
         return replace(
             self, decoder=decoder, dropout=0.0, embedding_dropout=0.0, initialization="uniform"
@@ -141,4 +147,6 @@ class ModelConfig(Settings):
             raise UserError(f"model.attention.kind=dot needs model.decoder.hidden_size={memory}.")
         heads = self.attention.heads
         if self.attention.kind == "multi_head" and memory % heads:
-            raise UserError(f"model.attention.heads={heads} must divide the annotations' {memory}.")
+            raise UserError(
+                f"model.attention.heads={heads} must divide the width of the annotations, {memory}."
+            )

@@ -1,4 +1,4 @@
-"""What each script reads."""
+"""Settings of each script."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,14 +22,14 @@ from seq2seq.config.training import TrainingConfig
 from seq2seq.errors import UserError
 
 SYSTEM_GROUPS = ("corpus", "tokenization", "model", "training", "seeds")
-"""What the systems of an experiment may differ in; they are searched and scored alike."""
+"""Groups in which the systems of an experiment may differ; search and scoring are the same."""
 
 
 def folder_name(key: str, value: str) -> None:
-    """The rule that a text can be the path of a folder of runs below another."""
+    """Refuse a path that cannot be a folder of runs below ``output``."""
     path = Path(value)
     if not path.parts or ".." in path.parts or path.is_absolute() or value == "comparison":
-        raise UserError(f"{key}={value} cannot be a folder below output; choose another name.")
+        raise UserError(f"{key}={value} cannot be a folder below output; set another name.")
 
 
 FolderName = Annotated[str, folder_name]
@@ -37,20 +37,20 @@ FolderName = Annotated[str, folder_name]
 
 @dataclass(kw_only=True)
 class TrainConfig(Settings):
-    """``prepare`` and ``train``: one system of an experiment, trained with one seed."""
+    """Settings of ``prepare`` and ``train``: one system of an experiment, trained with one seed."""
 
     name: FolderName
-    """Name of the experiment: the first folder below ``output``."""
+    """Name of the experiment and of its folder below ``output``."""
     system: FolderName
-    """Which of the experiment's systems to train, or a kind of attention. ``reproduce`` runs them
-    all, or, where this is given, this one, and ``baseline`` if that is given, too."""
+    """Name of the system to train, or an attention kind. If set on the command line, ``reproduce``
+    trains only this system, plus ``baseline`` if that is set as well; otherwise all systems."""
     corpus: CorpusConfig
     tokenization: TokenizationConfig
     model: ModelConfig = field(default_factory=ModelConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     seed: Natural = 1
-    """Seed of initialisation, batch order and dropout; ``reproduce`` takes ``seeds`` instead."""
+    """Seed of initialisation, batch order and dropout; ``reproduce`` reads ``seeds`` instead."""
     data: Place = "data"
     """Folder for corpora and encoded text."""
     output: Place = "outputs"
@@ -59,22 +59,22 @@ class TrainConfig(Settings):
 
 @dataclass(kw_only=True)
 class ReproduceConfig(TrainConfig):
-    """``reproduce``: all systems of an experiment, trained, evaluated and compared."""
+    """Settings of ``reproduce``: all systems of an experiment, trained, evaluated and compared."""
 
     systems: dict[FolderName, dict[str, Any]]
-    """The systems to compare: name -> what it changes in corpus, tokenization, model, training,
-    and its own ``seeds``, if any: {attention: {model: {attention: {kind: dot}}}}."""
+    """Name of each system to compare -> its settings of corpus, tokenization, model, training and
+    ``seeds`` that differ: {attention: {model: {attention: {kind: dot}}}}."""
     baseline: str
-    """The system without the component under study: the others are compared with it."""
+    """Name of the system without the component under study; the others are compared with it."""
     baselines: dict[str, str] = field(default_factory=dict)
-    """System -> the system that it is compared with, where that is not ``baseline``."""
+    """System -> the system to compare it with instead of ``baseline``."""
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     seeds: Annotated[list[Natural], distinct] = field(default_factory=lambda: [1])
-    """Each system is trained with each of these, unless it has its own."""
+    """Seeds to train each system with, unless ``systems`` sets other seeds for it."""
     beams: Annotated[list[Beam], distinct] = field(default_factory=lambda: [1, 5])
-    """Each system is evaluated with each of these beam widths; each gets its table and figure."""
+    """Beam widths to evaluate each system with; each width has its own tables and figures."""
     test_sets: list[str] | None = None
-    """Which test sets to take, as for ``evaluate``."""
+    """Names of the test sets, as for ``evaluate``."""
     test_texts: dict[str, Place] = field(default_factory=dict)
     """More test sets, as for ``evaluate``."""
 
@@ -93,15 +93,15 @@ class ReproduceConfig(TrainConfig):
 
 @dataclass(kw_only=True)
 class TranslatorSettings(Settings):
-    """What translate and evaluate share: the models, and what they run on."""
+    """Common settings of translate and evaluate: the models and the device."""
 
     checkpoint: Place | None
-    """Checkpoint folder, or a run folder (its best checkpoint is taken)."""
+    """Checkpoint folder, or run folder (for its best checkpoint)."""
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     more_checkpoints: list[Place] = field(default_factory=list)
-    """Other checkpoints to translate with, as an ensemble; their vocabularies must be the same."""
+    """Other checkpoints of an ensemble; all must have the same vocabularies."""
     average: bool = False
-    """Not an ensemble, but one model with their mean weights; for checkpoints of one training."""
+    """Whether to average the weights of checkpoints of one training, instead of an ensemble."""
     device: Device = "auto"
     """auto | cpu | cuda."""
     precision: Precision = "auto"
@@ -110,71 +110,73 @@ class TranslatorSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.average and not self.more_checkpoints:
-            raise UserError("average=true averages checkpoints; give more_checkpoints=[...].")
+            raise UserError("average=true needs other checkpoints; set more_checkpoints=[...].")
 
 
 @dataclass(kw_only=True)
 class TranslateConfig(TranslatorSettings):
-    """``translate``: a text file through a checkpoint."""
+    """Settings of ``translate``: a checkpoint translates a text file."""
 
     checkpoint: Place
     input: Place = "-"
     """Text file, one sentence a line; - for standard input."""
     hypotheses: Place | None = "-"
-    """File to write, one line per input line; - for standard output, null for none."""
+    """File for the translations, one line per input line; - for standard output, null for none."""
     n_best_list: Place | None = None
-    """File for the ``decoding.n_best`` hypotheses of each line, in Moses' format without features:
+    """File for the ``decoding.n_best`` hypotheses of each line in Moses' format, without features:
     ``line number from 0 ||| text ||| score``; - for standard output."""
     alignments: Place | None = None
-    """File for the word links of the best hypotheses in Pharaoh's format, ``source-target`` from 0;
-    - for standard output. Each target word is linked to the source word that it looked at most, so
-    the model must have attention, and not Moses' words. A line cut into others has no links."""
+    """File for the word links of the best hypotheses in Pharaoh format, ``source-target`` from 0;
+    - for standard output. Each target word is linked to the source word with the largest attention
+    weight; needs attention, and not kind=moses. A line that was cut for its length has no links."""
     chunk: Count = 4_096
-    """Lines read before they are translated; 1 answers each line of a slow pipe at once."""
+    """Number of lines read before translating; 1 answers each line of a slow pipe at once."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.outputs:
-            raise UserError("nothing to write; give hypotheses, n_best_list or alignments.")
+            raise UserError(
+                "nothing to write; set hypotheses, n_best_list or alignments to a file."
+            )
 
     @property
     def outputs(self) -> dict[str, str]:
-        """Where to write what: those of the three that are given, by their keys."""
+        """Output file by setting, without the settings that are null."""
         given = {key: getattr(self, key) for key in ("hypotheses", "n_best_list", "alignments")}
         return {key: file for key, file in given.items() if file is not None}
 
 
 @dataclass(kw_only=True)
 class EvaluateConfig(TranslatorSettings):
-    """``evaluate``: translations of a test set, a checkpoint's or a file's, scored by length."""
+    """Settings of ``evaluate``: score translations of a test set, from a checkpoint or a file."""
 
     checkpoint: Place | None = None
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     beams: Annotated[list[Beam], distinct] | None = None
-    """Search with each of these beam widths, 1 being greedy; null for ``decoding.beam`` alone."""
+    """Beam widths to search with, 1 for greedy search; null for only ``decoding.beam``."""
     no_unk: bool = False
-    """Search once more without ``<unk>``, for both columns of Bahdanau et al. 2014, Table 1."""
+    """Whether to repeat each search without ``<unk>``, as in Bahdanau et al. 2014, Table 1."""
     hypotheses: Place | None = None
-    """Translations to score without a model, one per line of ``source``; instead of checkpoint."""
+    """File of translations to score instead of a checkpoint's, one per line of ``source``."""
     system: str | None = None
     """Name of the system that wrote ``hypotheses``."""
     test_sets: list[str] | None = None
-    """Test sets of the corpus that the model was trained on, or of sacreBLEU, such as wmt14; null
-    for all of the corpus, [] for none."""
+    """Names of test sets of the training corpus, or of sacreBLEU, such as wmt14; null for all of
+    the corpus, [] for none."""
     test_texts: dict[str, Place] = field(default_factory=dict)
-    """More test sets: name -> path of its two files without the language codes at their ends:
+    """Name of another test set -> path of its two files without their language codes:
     newstest2014: texts/newstest2014 for texts/newstest2014.en and texts/newstest2014.fr."""
     directory: Place | None = None
-    """Where the corpus's files are now; null for where they were in training."""
+    """Folder of the corpus files, if they have moved since training."""
     source: Place | None = None
-    """A source text of your own instead of the corpus's test sets; goes with ``reference``."""
+    """Your own source text, instead of the corpus's test sets; needs ``reference``."""
     reference: Place | None = None
-    """The reference translations of ``source``, line by line."""
+    """Reference translations of ``source``, line by line."""
     gold: Place | None = None
-    """Gold word links between ``source`` and ``reference``, a line for each pair, to score
-    attention's against: 2-1 a sure one, 2p1 a possible one; as in ``<test set>.align``."""
+    """File of gold word links between ``source`` and ``reference``, one line per pair, to score the
+    links of attention: 2-1 is a sure link, 2p1 a possible one; as in ``<test set>.align``."""
     maps: list[Count] = field(default_factory=list)
-    """Lines of the test set, from 1, whose attention ``compare`` draws; empty for a few lengths."""
+    """Line numbers (from 1) whose attention ``compare`` draws; [] for lines of a few lengths."""
     output: Place | None = None
     """Folder to write to; null for ``evaluations`` in the run folder."""
     data: Place = "data"
@@ -183,27 +185,29 @@ class EvaluateConfig(TranslatorSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.checkpoint is None and self.hypotheses is None:
-            raise UserError("Nothing to evaluate; give checkpoint=FOLDER or hypotheses=FILE.")
+            raise UserError("Nothing to evaluate; set checkpoint=FOLDER or hypotheses=FILE.")
         if self.checkpoint is not None and self.hypotheses is not None:
-            raise UserError("checkpoint and hypotheses do not go together; leave one of them out.")
+            raise UserError("checkpoint and hypotheses are both set; set only one of them.")
         for key in () if self.hypotheses is None else ("source", "reference", "system", "output"):
             if not getattr(self, key):
-                raise UserError(f"hypotheses=FILE needs {key}=...; give it too.")
+                raise UserError(f"hypotheses=FILE needs {key}; set {key}=... as well.")
         if (self.source is None) != (self.reference is None):
-            raise UserError("source and reference go together; give both, or neither.")
+            raise UserError("Only one of source and reference is set; set both, or neither.")
         if self.gold is not None and self.source is None:
-            raise UserError("gold goes with source and reference; give all three.")
+            raise UserError("gold needs source and reference; set all three.")
         if self.source is not None and (self.test_sets or self.test_texts or self.directory):
-            raise UserError("source is your own; leave out test_sets, test_texts and directory.")
+            raise UserError("source replaces test_sets, test_texts and directory; remove those.")
         if self.test_sets == [] and not (self.test_texts or self.source):
-            raise UserError("test_sets=[] leaves nothing to evaluate; give test_texts or source.")
+            raise UserError("test_sets=[] leaves nothing to evaluate; set test_texts or source.")
         if self.decoding.n_best > 1:
-            raise UserError("Only one hypothesis is scored; leave out decoding.n_best.")
+            raise UserError("evaluate scores one hypothesis per sentence; remove decoding.n_best.")
         if self.system is not None and (self.hypotheses is None or "/" in self.system):
-            raise UserError(f"system={self.system}: no slashes, and only with hypotheses=FILE.")
+            raise UserError(
+                f"system={self.system} needs hypotheses=FILE and a name without slash; change it."
+            )
 
     def searches(self) -> list[DecodingConfig]:
-        """Every search asked for; with ``no_unk``, each is followed by its like without <unk>."""
+        """List one search per beam; with ``no_unk``, each is followed by one without <unk>."""
         unknown = [False, True] if self.no_unk else [self.decoding.forbid_unknown]
         return [
             replace(self.decoding, beam=beam, forbid_unknown=forbidden)
@@ -214,28 +218,29 @@ class EvaluateConfig(TranslatorSettings):
 
 @dataclass(kw_only=True)
 class CompareConfig(Settings):
-    """``compare``: several evaluations of one test set, side by side."""
+    """Settings of ``compare``: several evaluations of one test set, side by side."""
 
     evaluations: list[Place]
-    """Evaluation folders, or patterns such as outputs/mine/*/seed-*/evaluations/test-beam5; the
-    scores of a system's seeds are averaged."""
+    """Evaluation folders, or patterns such as outputs/mine/*/seed-*/evaluations/test-beam5; scores
+    are averaged over the seeds of a system."""
     output: Place
     """Folder for table, figures and page."""
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     baseline: str | None = None
-    """The system without the component under study; null for the first named."""
+    """Name of the system without the component under study; null for the first system of
+    ``evaluations``."""
     baselines: dict[str, str] = field(default_factory=dict)
-    """System -> the system that it is compared with, where that is not ``baseline``. A system used
-    as a baseline is not compared itself unless it is listed here."""
+    """System -> the system to compare it with instead of ``baseline``. A system that serves as a
+    baseline is compared only if it is listed here."""
 
 
 @dataclass(kw_only=True)
 class ExplainConfig(Settings):
-    """``explain``: a trained model, word by word."""
+    """Settings of ``explain``: a model translates one sentence, word by word."""
 
     checkpoint: Place
-    """A checkpoint folder, or a run folder."""
+    """Checkpoint folder, or run folder (for its best checkpoint)."""
     text: str
-    """The sentence that it translates."""
+    """Sentence to translate."""
     output: Place = "outputs/explain"
     """Folder for the picture of the attention."""

@@ -1,4 +1,4 @@
-"""Config dataclasses as plain JSON, and back, strictly."""
+"""Conversion between config dataclasses and JSON, with strict checks."""
 
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A config as JSON by dotted key: {"model": {"dropout": 0.2}} -> {"model.dropout": 0.2}."""
+    """Flatten nested JSON to dotted keys: {"model": {"dropout": 0.2}} -> {"model.dropout": 0.2}."""
     flat: dict[str, Any] = {}
     for key, value in config.items():
         if isinstance(value, dict):
@@ -22,10 +22,9 @@ def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def from_json(schema: type[T], data: Any, where: str = "") -> T:
-    """Rebuild a config dataclass from ``dataclasses.asdict`` of it, strictly.
+    """Rebuild a config dataclass from its ``dataclasses.asdict``.
 
-    Raises UserError, which names ``where`` the data is from, for a key that is missing or unknown
-    and for a value that is not valid.
+    A missing key, an unknown key or a bad value raises UserError; ``where`` names the data in it.
     """
     try:
         return cast(T, build(schema, data))
@@ -34,7 +33,7 @@ def from_json(schema: type[T], data: Any, where: str = "") -> T:
 
 
 def read_json(path: Path, schema: type[T], remedy: str) -> T:
-    """What a JSON file holds, a dataclass or TypedDict; UserError ends in ``remedy``."""
+    """Read a dataclass or TypedDict from a JSON file; UserErrors end in ``remedy``."""
     content = read_object(path, remedy)
     try:
         return cast(T, check("", content, schema))
