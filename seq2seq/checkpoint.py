@@ -42,19 +42,19 @@ OPTIMIZER_STATE = {
     torch.optim.Adadelta: ("acc_delta", "square_avg", "step"),
     torch.optim.SGD: ("momentum_buffer",),
 }
-"""What each optimizer keeps of a parameter: tensors of its shape, but for the scalar ``step``."""
+"""Optimizer -> state tensors per parameter, of the parameter's shape; ``step`` is a scalar."""
 REMEDY = "copy the folder again, or use another one"
 
 
 def _logged(key: str, row: list[float]) -> None:
-    """The rule that numbers are a likelihood, a gradient's norm, and the tokens of an update."""
+    """Reject a row that is not (likelihood, gradient norm, number of tokens >= 1)."""
     if len(row) != 3 or row[2] < 1:
-        raise UserError(f"{key}={row} are not the numbers of an update.")
+        raise UserError(f"{key}={row} is not likelihood, gradient norm and tokens of an update.")
 
 
 @dataclass
 class MetricsState(Stored):
-    """The updates since the last log line."""
+    """Metrics of the updates since the last log line."""
 
     nonfinite: Natural = 0
     finite: list[Annotated[list[float], _logged]] = field(default_factory=list)
@@ -63,22 +63,22 @@ class MetricsState(Stored):
 
 @dataclass
 class RateState(Stored):
-    """What plateaus have made of the learning rate."""
+    """State of the learning-rate schedule ``plateau``."""
 
     plateau_factor: Annotated[float, between(0)] = 1.0
     stale: Natural = 0
-    """Validations since the best, or since the rate was lowered."""
+    """Number of validations since the best one, or since the rate was lowered."""
 
 
 @dataclass
 class TrainingState(Stored):
-    """What ``state.json`` holds: all that resuming needs besides tensors."""
+    """Content of ``state.json``: the state, apart from tensors, that resuming needs."""
 
     progress: Progress
     learning_rate: RateState
     metrics: MetricsState
     conditions: dict[str, str]
-    """What the last bits depend on, such as the number of threads."""
+    """Conditions that the last bits depend on, such as the number of threads."""
 
 
 @dataclass(frozen=True)
@@ -87,16 +87,17 @@ class Checkpoint:
 
     config: TrainConfig
     model: TranslationModel
-    """Where it was loaded: in training mode like any new module."""
+    """The model. After loading it is in training mode, like any new module."""
     source: TextCodec
     target: TextCodec
     state: TrainingState
     rng: Mapping[str, Tensor] = field(default_factory=dict)
-    """For :func:`restore_rng`; empty when none was saved."""
+    """Random states for :func:`restore_rng`; empty if none were saved."""
     directory: Path = Path()
-    """The folder that it was loaded from, also when a run folder was given."""
+    """Checkpoint folder it was loaded from, even if ``path`` was a run folder."""
     sha256: str = ""
-    """Of the manifest there, which holds that of every file: names this very checkpoint."""
+    """SHA-256 of the manifest; it identifies the checkpoint, because the manifest lists the hash of
+    every file."""
 
 
 def save_checkpoint(
@@ -104,10 +105,10 @@ def save_checkpoint(
 ) -> None:
     """Write a checkpoint to ``directory``, replacing the one that is there.
 
-    Without an optimizer, whose settings are in the config, the model can only translate.
+    Without ``optimizer``, training cannot resume from the checkpoint.
 
     Raises:
-        UserError: it cannot be written, most often because the disk is full.
+        UserError: the checkpoint cannot be written, most often because the disk is full.
     """
     try:
         with replacing_folder(directory) as folder:
@@ -130,24 +131,24 @@ def save_checkpoint(
             write_json(folder / MANIFEST, {"format": FORMAT, "files": files})
     except (OSError, SafetensorError) as error:
         raise UserError(
-            f"The checkpoint {directory} cannot be written ({error}); the one before it is kept: "
+            f"The checkpoint {directory} cannot be written ({error}); the previous one is kept: "
             "free some space, or check the folder's permissions, and run the same command again."
         ) from error
 
 
 def has_manifest(folder: Path) -> bool:
-    """Whether ``folder`` was written to its end; loading shows whether it is also intact."""
+    """Whether ``folder`` was written completely; only loading checks the content."""
     return (folder / MANIFEST).is_file()
 
 
 def remove_checkpoint(folder: Path) -> None:
-    """Delete a folder, its manifest first: cut off, that leaves nothing that looks whole."""
+    """Delete a folder, the manifest first: a half-deleted checkpoint then has no manifest."""
     (folder / MANIFEST).unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def newest_checkpoints(run: Path) -> list[Path]:
-    """The checkpoints ``update-<n>`` and ``interim-<n>`` of a run folder, newest first."""
+    """Folders ``update-<n>`` and ``interim-<n>`` of a run folder, newest first."""
     found = []
     for folder in (run / "checkpoints").glob("*-*"):
         kind, _, number = folder.name.partition("-")
@@ -157,10 +158,10 @@ def newest_checkpoints(run: Path) -> list[Path]:
 
 
 def find_checkpoint(path: Path) -> Path:
-    """The checkpoint folder meant by ``path``: itself, or the best (else newest) of a run folder.
+    """Return ``path`` if it is a checkpoint folder, else the best (or newest) of a run folder.
 
     Raises:
-        UserError: there is none, or the best has lost its manifest: no other is taken for it.
+        UserError: there is no checkpoint, or the best one lacks its manifest.
     """
     path = path.expanduser()
     path = path if path.name.strip(".") else path.resolve()  # a name, not "." or ".."
@@ -172,18 +173,18 @@ def find_checkpoint(path: Path) -> Path:
         if folder == best and best.exists():
             raise UserError(f"{MANIFEST} is missing in {best}; {REMEDY}.")
     raise UserError(
-        f"There is no checkpoint at {path}; give checkpoint=FOLDER: one with a {MANIFEST}, or a "
-        "run folder such as outputs/<experiment>/<system>/seed-1."
+        f"There is no checkpoint at {path}; set checkpoint=FOLDER to a folder with {MANIFEST}, or "
+        "to a run folder such as outputs/<experiment>/<system>/seed-1."
     )
 
 
 def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     """Load the checkpoint at ``path``, a checkpoint folder or a run folder, onto ``device``.
 
-    The random generators are left as they are; :func:`restore_rng` sets them.
+    The random generators do not change; :func:`restore_rng` sets them.
 
     Raises:
-        UserError: there is none, a file is missing or altered, or the parts do not fit together.
+        UserError: there is no checkpoint, a file is missing or altered, or files do not match.
     """
     folder = find_checkpoint(path)
     names = _verify(folder, REQUIRED | OPTIONAL)
@@ -197,7 +198,9 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     source, target = TextCodec.load(folder, "source"), TextCodec.load(folder, "target")
     for codec in (source, target):
         if not codec.language.isprintable():  # it reaches the terminal
-            raise UserError(f"The language {codec.language!r} in {folder} is no code such as en.")
+            raise UserError(
+                f"The language {codec.language!r} in {folder} is not a code such as en; {REMEDY}."
+            )
     return Checkpoint(
         config,
         _load_model(config, source, target, folder).to(device),
@@ -216,7 +219,7 @@ def _load_model(
     sizes = len(source.vocabulary), len(target.vocabulary)
     tensors = _read_tensors(folder / MODEL)
     with torch.random.fork_rng(devices=[]):
-        # First without memory: a config that does not fit the file must not allocate what it asks.
+        # First without memory: a config that does not fit the file might ask for too much of it.
         with torch.device("meta"):
             expected = _tensors_of(TranslationModel(config.model, *sizes))
         _require_fit(expected, tensors, f"{MODEL} in {folder} does not fit config.json")
@@ -227,22 +230,22 @@ def _load_model(
 
 
 def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
-    """Load the moments saved at ``path`` into a new ``optimizer``; its settings stay as they are.
+    """Load the optimizer state at ``path`` into a new ``optimizer``, whose settings do not change.
 
     Raises:
-        UserError: the checkpoint has no such state, or that of another kind or model.
+        UserError: the checkpoint has no optimizer state, or it is of another optimizer or model.
     """
     folder = find_checkpoint(path)
     if not _verify(folder, {OPTIMIZER}):
         raise UserError(
-            f"The checkpoint {folder} was saved without its optimizer: it can translate, but not "
-            "be trained further; give the last checkpoint of a run."
+            f"The checkpoint {folder} has no optimizer state, so training cannot resume from it; "
+            "use the latest checkpoint of the run."
         )
     tensors = _read_tensors(folder / OPTIMIZER)
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     (names,) = (names for kind, names in OPTIMIZER_STATE.items() if isinstance(optimizer, kind))
     state: dict[int, dict[str, Tensor]] = {}
-    if tensors:  # SGD without momentum has none, and neither has a training before its first step
+    if tensors:  # none for SGD without momentum, and before the first step
         expected = {
             f"{i}.{name}": torch.zeros(()) if name == "step" else parameter
             for i, parameter in enumerate(parameters)
@@ -254,9 +257,9 @@ def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
 
 
 def capture_rng() -> dict[str, UInt8[Tensor, "_"]]:
-    """States of PyTorch's generators: ``cpu``, and ``cuda.<index>`` of each GPU once one is used.
+    """States of PyTorch's generators: ``cpu``, and ``cuda.<index>`` per GPU if CUDA is in use.
 
-    The package draws from no other global generator: batch order is a function of seed and epoch.
+    The package uses no other global generator: batch order is a function of seed and epoch.
     """
     states = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_initialized():
@@ -266,7 +269,7 @@ def capture_rng() -> dict[str, UInt8[Tensor, "_"]]:
 
 
 def restore_rng(states: Mapping[str, Tensor]) -> None:
-    """Set PyTorch's generators to what :func:`capture_rng` returned; absent GPUs are left out."""
+    """Restore the generator states of :func:`capture_rng`; skip GPUs that this machine lacks."""
     for name, state in states.items():
         index = name.removeprefix("cuda.")
         if name == "cpu":
@@ -276,7 +279,7 @@ def restore_rng(states: Mapping[str, Tensor]) -> None:
 
 
 def _verify(folder: Path, names: Collection[str]) -> set[str]:
-    """Check these files by the manifest; return those that it lists."""
+    """Check the files ``names`` against the manifest; return the listed ones."""
     manifest = read_object(folder / MANIFEST, REMEDY)
     if manifest.get("format") != FORMAT or not isinstance(files := manifest.get("files"), dict):
         raise UserError(
@@ -288,13 +291,13 @@ def _verify(folder: Path, names: Collection[str]) -> set[str]:
             raise UserError(f"{name} is missing in {folder}; {REMEDY}.")
         if file_digest(folder / name) != files[name]:
             raise UserError(
-                f"{name} in {folder} is altered: its SHA-256 is not that in {MANIFEST}; {REMEDY}."
+                f"{name} in {folder} is altered: its SHA-256 differs from {MANIFEST}; {REMEDY}."
             )
     return listed
 
 
 def _tensors_of(model: TranslationModel) -> dict[str, Tensor]:
-    """Parameters and buffers by name; a tied one appears once, under its first name."""
+    """Parameters and buffers by name; a shared tensor appears once, under its first name."""
     named: dict[int, tuple[str, Tensor]] = {}
     for name, tensor in model.state_dict(keep_vars=True).items():
         named.setdefault(id(tensor), (name, tensor.detach()))
@@ -309,7 +312,7 @@ def _read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def _require_fit(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], what: str) -> None:
-    """Refuse tensors of other names, shapes or types than expected."""
+    """Refuse tensors whose names, shapes or types differ from ``expected``."""
     for name in sorted(expected.keys() | found.keys()):
         wanted, given = (
             "absent" if tensor is None else f"{tensor.dtype} {tuple(tensor.shape)}"

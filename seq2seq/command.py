@@ -1,4 +1,4 @@
-"""The command ``seq2seq``: each script of the project by its name."""
+"""The command ``seq2seq``, which runs a script of the project by name."""
 
 import ast
 import runpy
@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 
 def main() -> None:
     """Run the script that the first argument names, like ``python scripts/<name>.py``."""
-    installed = HERE / "commands"  # where pyproject.toml puts the scripts
+    installed = HERE / "commands"  # pyproject.toml installs the scripts here
     folder = installed if installed.is_dir() else HERE.parent / "scripts"
     scripts = {path.stem: path for path in sorted(folder.glob("*.py")) if path.stem != "cli"}
     name, *arguments = sys.argv[1:] or ["--help"]
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def _help(scripts: dict[str, Path]) -> str:
-    """What each script does, from the first line of its file."""
+    """Help text: each script with the first line of its docstring."""
     lines = ["seq2seq COMMAND KEY=VALUE ..., for example: seq2seq train system=attention", ""]
     for name, path in scripts.items():
         text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""

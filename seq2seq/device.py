@@ -1,4 +1,4 @@
-"""Which device computes, and in which precision."""
+"""Choice of device and precision."""
 
 import contextlib
 import os
@@ -10,16 +10,16 @@ from seq2seq.config import require_choice
 from seq2seq.errors import UserError
 
 if hasattr(os, "register_at_fork"):
-    # A forked child has none of the threads that its parent's operations use, and would wait for
-    # them forever.
+    # A forked child lacks its parent's threads and would wait for them forever.
     os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 
 def choose_device(name: str) -> torch.device:
-    """The device called ``name``: ``auto`` (cuda when there is one), ``cpu`` or ``cuda``.
+    """Return the device ``name``: ``auto`` (cuda if available), ``cpu`` or ``cuda``.
 
-    On CUDA, cuDNN's LSTM then does not round float32 to TF32, sums of bfloat16 products are in
-    float32, and cuBLAS is ready for :func:`deterministic`. UserError where there is no such device.
+    For CUDA, also set that cuDNN's LSTM does not round float32 to TF32, that sums of bfloat16
+    products are in float32, and that cuBLAS supports :func:`deterministic`. UserError if the
+    device is missing.
     """
     require_choice("device", name, ("auto", "cpu", "cuda"))
     if name == "cpu":
@@ -32,18 +32,18 @@ def choose_device(name: str) -> torch.device:
     if name == "cuda":
         raise UserError(
             f"device=cuda, but PyTorch {torch.__version__} sees no CUDA device on this machine; "
-            "set it to cpu (or auto), or install a CUDA build of PyTorch and its driver."
+            "set device=cpu (or auto), or install a CUDA build of PyTorch and its driver."
         )
     return torch.device("cpu")
 
 
 def choose_precision(name: str, device: torch.device) -> torch.dtype:
-    """The type of matrix products: ``fp32``, ``bf16``, or ``auto``, bf16 where that is fast.
+    """Return the dtype of matrix products for ``fp32``, ``bf16`` or ``auto`` (bf16 if it is fast).
 
-    Under bf16 the weights stay in float32, and so do softmax, loss and accumulations; only the
-    products are rounded (autocast). It is fast on CUDA from compute capability 8 (Ampere) on, and
-    on processors with AMX tiles or AVX512-BF16; elsewhere it is emulated, and slower than fp32.
-    UserError where ``name`` is none of the three.
+    With bf16, only the products are rounded (autocast); weights, softmax, loss and accumulations
+    stay in float32. bf16 is fast on CUDA from compute capability 8 (Ampere) on, and on processors
+    with AMX tiles or AVX512-BF16; elsewhere it is emulated and slower than fp32. UserError for
+    any other ``name``.
     """
     require_choice("precision", name, ("auto", "fp32", "bf16"))
     fast = name == "auto" and _has_fast_bfloat16(device)
@@ -51,13 +51,13 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
 
 
 def mixed_precision(device: torch.device, precision: torch.dtype) -> torch.autocast:
-    """A context in which matrix products use ``precision``; float32 changes nothing."""
+    """Context in which matrix products use ``precision``; float32 changes nothing."""
     return torch.autocast(device.type, precision, enabled=precision != torch.float32)
 
 
 @contextlib.contextmanager
 def deterministic(wanted: bool) -> Iterator[None]:
-    """A context in which PyTorch refuses operations that may give other bits when repeated."""
+    """Context in which PyTorch refuses operations that are not deterministic, if ``wanted``."""
     before = torch.are_deterministic_algorithms_enabled()
     if not wanted or before:  # the setter itself imports PyTorch's compiler: a second, 60 MB
         yield

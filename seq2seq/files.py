@@ -20,15 +20,15 @@ from seq2seq.errors import UserError
 log = logging.getLogger(__name__)
 
 LACKING = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK}
-"""How a file system answers that it does not have a call."""
+"""Error numbers of a file system that does not support an operation."""
 DEEPEST = 30
-"""Levels of a JSON file: what is read is written again, indented."""
+"""Maximum nesting of a JSON file, as files are written again with indentation."""
 BLOCK = 1 << 20
-"""Bytes read at a time where lines do not matter."""
+"""Number of bytes read at a time."""
 
 
 def digest(blocks: Iterable[bytes]) -> str:
-    """SHA-256, in hexadecimal, of the blocks one after the other."""
+    """SHA-256, in hexadecimal, of the concatenated blocks."""
     whole = hashlib.sha256()
     for block in blocks:
         whole.update(block)
@@ -42,7 +42,7 @@ def file_digest(path: Path) -> str:
 
 
 def file_state(path: Path) -> list[str | int]:
-    """Place, size and time of a file: where these are the same, so is the content."""
+    """Path, size and modification time of a file; if they are unchanged, so is the content."""
     state = path.stat()
     return [str(path.resolve()), state.st_size, state.st_mtime_ns]
 
@@ -72,23 +72,23 @@ def _finite(text: str) -> float:
 
 
 def read_object(path: Path, remedy: str) -> dict[str, Any]:
-    """The JSON object in a file; UserError, which ends in ``remedy``, for anything else."""
+    """Read a JSON object from a file; for any other content, UserError ending in ``remedy``."""
     try:
         return parse_object(path.read_bytes())
-    except ValueError:  # what both broken JSON and broken UTF-8 raise
+    except ValueError:  # raised for both broken JSON and broken UTF-8
         raise UserError(f"{path} is not JSON; {remedy}.") from None
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write JSON, and dataclasses as objects; ValueError or TypeError for NaN."""
+    """Write JSON, with dataclasses as objects; ValueError or TypeError for NaN."""
     text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False, default=asdict)
     write_whole(path, f"{text}\n".encode())
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write next to ``path`` and rename, so that a reader never meets half a file.
+    """Write a file next to ``path`` and rename it, so that a reader never sees half a file.
 
-    No link is followed: one at ``path`` is replaced.
+    A symbolic link at ``path`` is replaced, not followed.
     """
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
@@ -103,10 +103,10 @@ def write_whole(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def replacing_folder(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill, which takes the place of ``folder`` at the end of the block.
+    """Yield an empty folder to fill, which replaces ``folder`` at the end of the block.
 
-    Its files have reached the disk before it gets the name. Between two renames the folder that it
-    replaces lies at ``<name>.old``, so a power cut leaves one of the two whole.
+    The new files reach the disk before the rename. The old folder is renamed to ``<name>.old``
+    first, so a power cut always leaves one complete folder.
     """
     part, old = (folder.with_name(folder.name + suffix) for suffix in (".part", ".old"))
     shutil.rmtree(part, ignore_errors=True)  # left by a process that was killed
@@ -128,9 +128,9 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
 
 
 def make_folder(folder: Path, fill: Callable[[Path], object]) -> Path:
-    """Return ``folder``; if it is not there, make it by ``fill``, which writes into an empty one.
+    """Return ``folder``; if it is missing, make it first: ``fill`` writes into an empty folder.
 
-    Processes started together wait for the one that came first.
+    Only one process makes the folder; others that start at the same time wait for it.
     """
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -143,9 +143,9 @@ def make_folder(folder: Path, fill: Callable[[Path], object]) -> Path:
 
 @contextlib.contextmanager
 def locked(path: Path, wait: bool = True) -> Iterator[None]:
-    """A context that holds the lock ``path``; filelock's Timeout where another process has it.
+    """Hold the lock ``path`` in a context; without ``wait``, filelock's Timeout if it is taken.
 
-    On a file system without locks it warns, and goes on.
+    On a file system without locks, warn and continue.
     """
     lock = FileLock(path)
     try:
@@ -153,7 +153,7 @@ def locked(path: Path, wait: bool = True) -> Iterator[None]:
     except (OSError, NotImplementedError) as error:
         if getattr(error, "errno", errno.ENOSYS) not in LACKING:
             raise
-        log.warning("No locks for %s here: do not start two processes for the same work.", path)
+        log.warning("The file system cannot lock %s; do not run two processes on it at once.", path)
     try:
         yield
     finally:
@@ -161,14 +161,14 @@ def locked(path: Path, wait: bool = True) -> Iterator[None]:
 
 
 def set_usual_mode(path: Path) -> None:
-    """Let those read a file who may read its folder: temporary files are of their owner alone."""
+    """Copy the folder's read and write permissions to a file; temporary files are private."""
     with contextlib.suppress(OSError):  # not every file system has modes
         if path.is_file():
             path.chmod(path.parent.stat().st_mode & 0o666)
 
 
 def _flush(path: Path) -> None:
-    """Wait until a file, or the list of names in a folder, has reached the disk."""
+    """Wait until a file, or a folder's list of names, has reached the disk."""
     windows = os.name == "nt"
     if windows and path.is_dir():  # cannot be opened there
         return

@@ -1,4 +1,4 @@
-"""The records next to results: what was trained or translated, and how it came about."""
+"""Records stored next to results: the system, the command, the code and the machine."""
 
 import importlib.metadata
 import os
@@ -20,47 +20,47 @@ PACKAGES = ("seq2seq", "torch", "torchtext", "sacrebleu", "sentencepiece", "sacr
 WHEREABOUTS = re.compile(
     r"\+*(data|output|directory|peers_python|test_texts(\.[^=]+)?|corpus\.(directory|mirror))="
 )
-"""Settings that say where files lie; a published command leaves their values out."""
+"""Settings with paths of this machine; a published command leaves their values out."""
 
 
 @dataclass
 class Progress(Stored):
-    """How far training has come; all of it is in every checkpoint."""
+    """Progress of a training, stored in every checkpoint."""
 
     update: Natural = 0
-    """Updates made, skipped ones included."""
+    """Number of updates made, skipped ones included."""
     epoch: Natural = 0
-    """Epochs completed."""
+    """Number of completed epochs."""
     position: Natural = 0
-    """Updates made in the current epoch."""
+    """Number of updates made in the current epoch."""
     best_metric: float | None = None
     """Best dev loss or BLEU so far; None before the first validation."""
     best_update: Natural = 0
-    """The update that reached it."""
+    """Update that reached ``best_metric``."""
     validated_update: Natural = 0
-    """The update of the latest validation."""
+    """Update of the latest validation."""
     stale: Natural = 0
-    """Validations since the best."""
+    """Number of validations since ``best_metric``."""
     nonfinite: Natural = 0
-    """Updates that were skipped because their loss or gradient was not finite."""
+    """Number of updates skipped because their loss or gradient was not finite."""
     seconds: Annotated[float, between(0)] = 0.0
-    """Wall time spent training, validations included."""
+    """Wall time of the training, validations included."""
     target_tokens: Natural = 0
-    """Target tokens trained on, ends of sentence included."""
+    """Number of target tokens trained on, ends of sentence included."""
 
     def __post_init__(self) -> None:
         if max(self.best_update, self.validated_update) > self.update:
-            raise UserError(f"best_update or validated_update is beyond update={self.update}.")
+            raise UserError(f"best_update or validated_update is larger than update={self.update}.")
 
 
 @dataclass
 class Hardware(Stored):
-    """A machine, and the PyTorch on it."""
+    """Machine and PyTorch version."""
 
     device: str = "unknown"
     processor: str = "unknown"
     cores: str = "unknown"
-    """Those that this process may use."""
+    """Number of cores that this process may use."""
     threads: str = "unknown"
     torch: str = "unknown"
     system: str = "unknown"
@@ -70,23 +70,23 @@ class Hardware(Stored):
 
 @dataclass(kw_only=True)
 class Record(Stored):
-    """Which system a result is of, and by which command, code and machine it was made."""
+    """Origin of a result: the system, the command, the code and the machine."""
 
     experiment: str | None = None
     system: str = ""
     seed: int | None = None
     parameters: dict[str, int] = field(default_factory=dict)
-    """Of each part of the model, and in ``total``."""
+    """Number of trainable parameters per model part, and ``total``."""
     command: list[str] = field(default_factory=list)
     git_commit: str | None = None
     git_modified: bool | None = None
     earlier_commits: list[str] = field(default_factory=list)
-    """Code that made updates before a training was resumed."""
+    """Commits that made updates before the training was resumed."""
     python: str = "unknown"
     versions: dict[str, str] = field(default_factory=dict)
     hardware: Hardware = field(default_factory=Hardware)
     precision: str | None = None
-    """Of the training; None in the record of an evaluation."""
+    """Precision of the training; None in the record of an evaluation."""
 
     @property
     def name(self) -> str:
@@ -96,12 +96,12 @@ class Record(Stored):
 
 @dataclass(kw_only=True)
 class TrainingRecord(Record):
-    """What run.json says of a training."""
+    """Content of run.json, the record of a training."""
 
     status: str = ""
     """running, interrupted or finished."""
     reason: str | None = None
-    """What ended it."""
+    """Reason why training ended."""
     progress: Progress = field(default_factory=Progress)
     kernels: str = ""
     processes: int = 1
@@ -112,7 +112,7 @@ class TrainingRecord(Record):
 
 @dataclass
 class Member(Stored):
-    """One of several models that translate as one."""
+    """One model of an ensemble or average."""
 
     system: str = ""
     seed: int | None = None
@@ -122,44 +122,44 @@ class Member(Stored):
 
 @dataclass(kw_only=True)
 class EvaluationRecord(Record):
-    """What scores.json says of how the translations were made."""
+    """Content of scores.json about the origin of the translations."""
 
     training: TrainingRecord | None = None
-    """Of the model; None for a checkpoint without its run, and for models of several trainings."""
+    """Record of the model's training; None without run.json or for models of several trainings."""
     members: list[Member] = field(default_factory=list)
-    """Of several models as one; [] of one alone."""
+    """Models of an ensemble or average; [] for a single model."""
     corpus: str | None = None
     test_set: str | None = None
     search: str | None = None
     checkpoint: str | None = None
-    """The folder of the (first) model."""
+    """Folder of the (first) model."""
     config: dict[str, Any] | None = None
-    """The model's, with the ``decoding`` of this search; None for text that was given."""
+    """Config of the model, plus the ``decoding`` of this search; None for ``hypotheses=FILE``."""
     identity: dict[str, Any] = field(default_factory=dict)
-    """What the translations depend on."""
+    """Facts that the translations depend on."""
     maps: list[int] = field(default_factory=list)
-    """The lines whose attention was asked for, from 1."""
+    """Line numbers of the setting ``maps``, from 1."""
     seconds: float | None = None
     sentences_per_second: float | None = None
 
     @property
     def trainings(self) -> list[TrainingRecord]:
-        """The trainings of all models, as far as their runs are known."""
+        """Training records of all models that have one."""
         found = [member.training for member in self.members] or [self.training]
         return [training for training in found if training is not None]
 
 
 def read_record(run: Path, remedy: str) -> TrainingRecord | None:
-    """The run.json of a run folder, checked; None where there is none.
+    """Read the run.json of a run folder; return None if there is none.
 
-    UserError, which ends in ``remedy``, for a damaged one.
+    A damaged file raises UserError, which ends in ``remedy``.
     """
     path = run / "run.json"
     return read_json(path, TrainingRecord, remedy) if path.is_file() else None
 
 
 def environment_record(device: torch.device) -> dict[str, Any]:
-    """The fields of a :class:`Record` that this process decides: command, code, machine."""
+    """Fields of a :class:`Record` about this process: command, code, machine."""
     status = _git("status", "--porcelain", "--untracked-files=no")
     return {
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
@@ -172,13 +172,13 @@ def environment_record(device: torch.device) -> dict[str, Any]:
 
 
 def earlier_commits(before: Record, commit: str | None) -> list[str]:
-    """Commits other than ``commit`` that worked on a result up to its record ``before``."""
+    """Commits other than ``commit`` that the record ``before`` lists."""
     known = dict.fromkeys([*before.earlier_commits, before.git_commit])
     return [one for one in known if one not in (None, commit)]
 
 
 def _git(*arguments: str) -> str | None:
-    """The answer of git about this package's repository; None where it lies in none of its own."""
+    """Output of git for this package's own repository; None if it has none, or git fails."""
     root = Path(__file__).resolve().parents[1]
     if not (root / ".git").exists():  # an installed package may lie in another's repository
         return None
