@@ -1,9 +1,8 @@
 """Batches of similar length in random order: a pure function of seed and epoch.
 
-Padding is computed for nothing, so pairs of similar length should share a batch; but training needs
-batches that differ from epoch to epoch. As a compromise, the shuffled pairs are divided into large
-chunks, each chunk is sorted into batches of similar source *and* target length, and the batches of
-all chunks are shuffled.
+Padding wastes time, so pairs of similar length should share a batch; but training needs different
+batches in each epoch. So the shuffled pairs are divided into large chunks, each chunk is sorted
+into batches of similar source *and* target length, and the batches of all chunks are shuffled.
 """
 
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from seq2seq.data.dataset import EncodedPairs
 from seq2seq.data.vocabulary import BOS, EOS, PAD
 
 CHUNK_BATCHES = 200
-"""Batches sorted together: more means less padding, but batches that are less random."""
+"""Number of batches sorted together; a larger number means less padding and less randomness."""
 
 
 class Batch(NamedTuple):
@@ -27,38 +26,38 @@ class Batch(NamedTuple):
     source: Int[Tensor, "B S"]
     """Source ids, EOS included."""
     source_lengths: Int[Tensor, "B"]
-    """Real ids per source row."""
+    """Number of source ids per row, without padding."""
     target_input: Int[Tensor, "B T"]
-    """BOS and the target ids: what the decoder reads."""
+    """Input of the decoder: BOS and the target ids."""
     target_output: Int[Tensor, "B T"]
-    """The target ids and EOS: what the decoder should write."""
+    """Output that the decoder should predict: the target ids and EOS."""
     target_cells: Int[Tensor, "N"]
-    """Where real ids stand in ``target_output`` read row by row; computed on the CPU, so
-    that nothing waits for a GPU."""
+    """Indices of the real ids in the flattened ``target_output``; computed on the CPU, so that
+    nothing waits for a GPU."""
     indices: Int[np.ndarray, "B"]
-    """The pairs' indices in their :class:`EncodedPairs`."""
+    """Indices of the pairs in their :class:`EncodedPairs`."""
 
     def to(self, device: torch.device | str) -> "Batch":
-        """Copy the tensors to ``device``; ``indices`` stay on the host."""
+        """Copy the tensors to ``device``; ``indices`` stay on the CPU."""
         copies: dict[str, Any] = {
             name: _copied(getattr(self, name), device) for name in self._fields[:-1]
         }
         return self._replace(**copies)
 
     def at_targets(self, cells: Shaped[Tensor, "B T *rest"]) -> Shaped[Tensor, "N *rest"]:
-        """What ``cells`` holds at the real target ids, row by row."""
+        """Select the entries of ``cells`` at real (non-padding) target positions, row by row."""
         return cells.flatten(0, 1).index_select(0, self.target_cells)
 
 
 def _copied(tensor: Tensor, device: torch.device | str) -> Tensor:
-    """A copy on ``device``; a GPU fetches it from pinned memory, and the host does not wait."""
+    """Copy to ``device``; for a GPU via pinned memory, so that the CPU does not wait."""
     if torch.device(device).type == "cuda" and not tensor.is_cuda:
         tensor = tensor.pin_memory()
     return tensor.to(device, non_blocking=True)
 
 
 def collate(pairs: EncodedPairs, indices: Int[np.ndarray, "B"] | Sequence[int]) -> Batch:
-    """Gather the pairs at ``indices``, in that order, into one padded batch."""
+    """Collect the pairs at ``indices``, in this order, in one padded batch."""
     chosen = np.asarray(indices)
     source, source_lengths = _padded(pairs.source_ids, pairs.source_offsets, chosen)
     target, lengths = _padded(pairs.target_ids, pairs.target_offsets, chosen)
@@ -83,7 +82,7 @@ def collate(pairs: EncodedPairs, indices: Int[np.ndarray, "B"] | Sequence[int]) 
 def _padded(
     ids: Integer[np.ndarray, "X"], offsets: Int64[np.ndarray, "N1"], chosen: Int[np.ndarray, "B"]
 ) -> tuple[Int64[np.ndarray, "B L"], Int64[np.ndarray, "B"]]:
-    """Rows ``chosen`` of a flat array as one padded matrix, and their lengths."""
+    """Return rows ``chosen`` of a flat array as a padded matrix, and their lengths."""
     starts = offsets[chosen]
     lengths = offsets[chosen + 1] - starts
     columns = np.arange(lengths.max())
@@ -94,7 +93,7 @@ def _padded(
 
 
 class BatchPlan:
-    """Divides pairs into other batches in every epoch; each pair comes exactly once an epoch."""
+    """Divides pairs into different batches in every epoch; each pair occurs once per epoch."""
 
     def __init__(
         self, pairs: EncodedPairs, batch_size: int, batch_unit: str, seed: int, shuffle: bool = True
@@ -102,12 +101,12 @@ class BatchPlan:
         """Plan batches of ``pairs``.
 
         Args:
-            pairs: what to divide.
-            batch_size: most sentences, or most target cells, in a batch.
+            pairs: the pairs to divide.
+            batch_size: maximum sentences, or target tokens with padding, in a batch.
             batch_unit: "sentences", or "tokens": then sentences x longest target (EOS included)
-                stays within ``batch_size``, except for a single pair that exceeds it alone.
-            seed: with the epoch, decides the order.
-            shuffle: False for evaluation: every epoch is the same, batches sorted by length.
+                is at most ``batch_size``, except for a single longer pair.
+            seed: decides the order, together with the epoch.
+            shuffle: False for evaluation: all epochs are equal, with batches sorted by length.
         """
         self.batch_size = batch_size
         self.batch_unit = batch_unit
@@ -115,7 +114,7 @@ class BatchPlan:
         self.shuffle = shuffle
         self._source_lengths = pairs.source_lengths
         self._target_lengths = pairs.target_lengths
-        # In a batch; with batch_unit=tokens in a batch of average length, EOS included.
+        # Sentences per batch; with batch_unit=tokens, per batch of average length, EOS included.
         self._sentences = batch_size
         if batch_unit == "tokens":
             tokens = int(self._target_lengths.sum(dtype=np.int64)) + len(self._target_lengths)
@@ -124,7 +123,7 @@ class BatchPlan:
     def epoch(self, number: int) -> list[Int32[np.ndarray, "_"]]:
         """Batches of epoch ``number`` as arrays of pair indices; equal arguments, equal batches.
 
-        Indices take 4 bytes: of many millions of pairs there are two copies while they are dealt.
+        Indices take only 4 bytes, because memory holds two copies of all indices for a while.
         """
         count = len(self._source_lengths)
         order = np.arange(count, dtype=np.int32)
@@ -134,12 +133,12 @@ class BatchPlan:
         random.shuffle(order)
         step = self._sentences
         chunks = max(1, round(count / (step * CHUNK_BATCHES)))
-        # Chunks of equal size, in whole batches, so that only the last batch may be a short one.
+        # Chunks of equal size, in whole batches, so that only the last batch may be short.
         ends = [step * round(count * i / chunks / step) for i in range(1, chunks)]
         batches = []
         for chunk in np.split(order, ends):
-            # Bands of another width each time: else a corpus of one chunk would be cut alike in
-            # every epoch.
+            # A random band width, else a corpus of one chunk would be cut in the same way in every
+            # epoch.
             batches += self._batches(chunk, fineness=random.uniform(0.75, 1.33))
         return [batches[i] for i in random.permutation(len(batches))]
 
@@ -148,8 +147,8 @@ class BatchPlan:
     ) -> list[Int32[np.ndarray, "_"]]:
         """Sort a chunk by both lengths and cut it into batches.
 
-        The pairs fall into bands of source length, and each band is sorted by target length. With
-        as many bands as there are batches in each, both lengths are divided as finely; ``fineness``
+        The pairs are divided into bands by source length, and each band is sorted by target length.
+        If a chunk has n bands of n batches, both lengths are divided equally finely; ``fineness``
         multiplies the number of bands.
         """
         step = self._sentences
@@ -158,13 +157,13 @@ class BatchPlan:
         ends = [step * round(len(chunk) * i / bands / step) for i in range(1, bands)]
         by_both = []
         for i, band in enumerate(np.split(by_source, ends)):
-            # Up, down, up: a batch that spans two bands meets like lengths at the border.
+            # Up, down, up: a batch that spans two bands has similar lengths at the border.
             key = self._target_lengths[band] * (1 if i % 2 == 0 else -1)
             by_both.append(band[np.argsort(key, kind="stable")])
         return self._cut(np.concatenate(by_both))
 
     def _cut(self, order: Int32[np.ndarray, "n"]) -> list[Int32[np.ndarray, "_"]]:
-        """Cut sorted pairs into consecutive batches within ``batch_size``."""
+        """Cut sorted pairs into consecutive batches of at most ``batch_size``."""
         if self.batch_unit == "sentences":
             return np.split(order, range(self.batch_size, len(order), self.batch_size))
         ends = []

@@ -1,7 +1,7 @@
-"""From a corpus config to checked text files: download, generate or find them.
+"""Download, generate or find the text files of a corpus, and check them.
 
-Every kind of corpus comes down to a folder with ``train.<language>``, ``valid.<language>`` and one
-or more ``test*.<language>``, line i of one language translating line i of the other.
+Every kind of corpus becomes a folder with ``train.<language>``, ``valid.<language>`` and one or
+more ``test*.<language>``; line i of one language is the translation of line i of the other.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,18 +27,18 @@ TEXT_FOLDERS: dict[str, Callable[[Any, Path | None, Path], TextFolder]] = {
     "mtdata": mtdata.text_folder,
     "files": own_text.text_folder,
 }
-"""Kind of corpus -> its folder, by its settings, the folder of the user's and that for downloads.
-"""
+"""Corpus kind -> function (config, the user's folder or None, folder for downloads) that returns a
+TextFolder."""
 
 
 def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
     """Find, fetch or generate the text files of a corpus below ``data``, and check them.
 
-    ``train_pairs`` and ``train_max_words`` are left to the encoded dataset.
+    ``train_pairs`` and ``train_max_words`` have no effect here; the encoding applies them.
 
     Raises:
-        UserError: a file is missing, empty, not UTF-8, or out of step with its translation; the
-            download failed; or an option does not go with this kind of corpus.
+        UserError: a file is missing, empty, not UTF-8, or not aligned with its translation; the
+            download failed; or a setting is not valid for this kind of corpus.
     """
     texts = _find_texts(config, data, "train", "valid")
     train, valid = texts.pop("train"), texts.pop("valid")
@@ -46,16 +46,16 @@ def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
 
 
 def load_test_sets(config: CorpusConfig, data: Path) -> dict[str, ParallelText]:
-    """Find the test sets of a corpus that is there, by name, and check them.
+    """Find and check the test sets of an existing corpus; return them by name.
 
-    Nothing is written or downloaded: ``config`` may be a stranger's. Training text is neither read
-    nor needed. Errors as :func:`load_corpus`.
+    Nothing is written or downloaded, because ``config`` may be another person's. Training text is
+    not needed. Errors as in :func:`load_corpus`.
     """
     return _find_texts(config, data)
 
 
 def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, ParallelText]:
-    """The texts of ``splits`` and every test set, checked; made first if ``splits`` are wanted."""
+    """Find and check ``splits`` and all test sets; with ``splits``, make missing text first."""
     try:
         folder = _folder(config, data / "corpora", make=bool(splits))
         if isinstance(config, Multi30kCorpus):
@@ -75,18 +75,18 @@ def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, Par
 
 
 def _folder(config: CorpusConfig, corpora: Path, make: bool) -> Path:
-    """The folder with the texts of a corpus, which the module of its kind makes if need be."""
+    """Return the text folder of a corpus; with ``make``, create it first if it is missing."""
     own = None if config.directory is None else Path(config.directory)
     if own and not (own.is_dir() or (own.is_file() and isinstance(config, FilesCorpus))):
-        remedy = "check the path" if make else "give directory=FOLDER where its test sets are now"
-        raise UserError(f"corpus.directory={config.directory} is not a folder here; {remedy}.")
+        remedy = "check the path" if make else "set directory=FOLDER to the folder of its test sets"
+        raise UserError(f"corpus.directory={config.directory} is not a folder; {remedy}.")
     folder, fill = TEXT_FOLDERS[config.kind](config, own, corpora / config.kind)
     if make and fill:
         fill()
     if not folder.is_dir():
         raise UserError(
-            f"{folder}, the text of this training, is not here; run prepare with the same settings,"
-            " or give directory=FOLDER with its test sets."
+            f"{folder}, the text of this training, is missing; run prepare with the same settings, "
+            "or set directory=FOLDER to the folder of its test sets."
         )
     return folder
 
@@ -94,7 +94,7 @@ def _folder(config: CorpusConfig, corpora: Path, make: bool) -> Path:
 def _named_texts(
     config: CorpusConfig, folder: Path, names: Sequence[str]
 ) -> dict[str, ParallelText]:
-    """Find texts in a folder by their names; a UserError names all files that are missing."""
+    """Find the texts ``names`` in a folder; one UserError lists all missing files."""
     texts: dict[str, ParallelText] = {}
     missing: list[str] = []
     for name in names:
@@ -103,20 +103,22 @@ def _named_texts(
         if text:
             texts[name] = text
     if missing:
-        more = ", or corpus.valid_pairs=500 corpus.test_pairs=500 to take them from training text"
+        remedy = "add them"
         if "valid" not in names:  # nothing is made
-            more = "; run prepare with the same settings, or give directory=FOLDER that has them"
-        elif not isinstance(config, FilesCorpus):
-            more = ""
+            remedy = "run prepare with the same settings, or set directory=FOLDER to their folder"
+        elif isinstance(config, FilesCorpus):
+            remedy += (
+                ", or set corpus.valid_pairs=500 corpus.test_pairs=500 to split the training text"
+            )
         raise UserError(
-            f"{folder} lacks {', '.join(missing)} (or the same with .gz or .xz), which "
-            f"corpus={config.kind} needs for {config.source} to {config.target}{more}."
+            f"{folder} lacks {', '.join(missing)} (plain, .gz or .xz), which corpus={config.kind} "
+            f"needs for {config.source} to {config.target}; {remedy}."
         )
     return texts
 
 
 def _check(name: str, text: ParallelText) -> None:
-    """Read a text once: UTF-8, not empty, as many lines as its translation."""
+    """Refuse text that is not UTF-8, is empty, or differs from its translation in lines."""
     counts = [count_lines(path) for path in text.files]
     for path, count in zip(text.files, counts, strict=True):
         if not count:
@@ -124,5 +126,5 @@ def _check(name: str, text: ParallelText) -> None:
         if count != counts[0]:
             raise UserError(
                 f"The line counts of the {name} text differ: {text.source} has {counts[0]:,}, "
-                f"{path} has {count:,}; line i of one must belong to line i of the other."
+                f"{path} has {count:,}; line i of one file must translate line i of the other."
             )

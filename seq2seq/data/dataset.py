@@ -1,4 +1,4 @@
-"""Encoded pairs in flat memory-mapped arrays, and the corpus they came from."""
+"""Encoded pairs in flat memory-mapped arrays, and the corpus that they encode."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +11,10 @@ from seq2seq.data.tokenization import TextCodec
 
 
 class EncodedPairs:
-    """Sentence pairs as ids: all of a side in one flat array, cut by offsets.
+    """Sentence pairs as ids: one flat array per side, and the offsets of the sentences.
 
-    Source ids end with EOS, so that no source has length 0; target ids carry neither BOS nor EOS.
-    The arrays may be memory-mapped; only the lengths, 8 bytes a pair, stay in memory.
+    Source ids end with EOS, so that no source has length 0; target ids have neither BOS nor EOS.
+    The arrays may be memory-mapped; only the lengths, 8 bytes per pair, are in memory.
     """
 
     def __init__(
@@ -25,9 +25,9 @@ class EncodedPairs:
         target_offsets: Int64[np.ndarray, "N1"],
         line_numbers: Int64[np.ndarray, "N"],
     ) -> None:
-        """Pair i's source is ``source_ids[source_offsets[i]:source_offsets[i + 1]]``, and so on.
+        """Store the arrays; source i is ``source_ids[source_offsets[i]:source_offsets[i + 1]]``.
 
-        ``line_numbers`` are the pairs' lines in the corpus files, counted from 1.
+        ``line_numbers`` are the line numbers of the pairs in the corpus files, from 1.
         """
         # Plain views of the mapped memory: indexing numpy.memmap itself is several times slower.
         self.source_ids = np.asarray(source_ids)
@@ -36,9 +36,9 @@ class EncodedPairs:
         self.target_offsets = np.asarray(target_offsets)
         self.line_numbers = np.asarray(line_numbers)
         self.source_lengths = np.diff(self.source_offsets).astype(np.int32)
-        """Source pieces per pair, EOS included."""
+        """Number of source pieces per pair, EOS included."""
         self.target_lengths = np.diff(self.target_offsets).astype(np.int32)
-        """Target pieces per pair, without BOS and EOS."""
+        """Number of target pieces per pair, without BOS and EOS."""
 
     @classmethod
     def load(cls, directory: Path, name: str) -> "EncodedPairs":
@@ -52,20 +52,20 @@ class EncodedPairs:
 
 @dataclass(frozen=True)
 class PreparedData:
-    """Everything training needs to know of a corpus."""
+    """Encoded corpus with its tokenizers, vocabularies and text files."""
 
     directory: Path
-    """The prepared folder."""
+    """Folder of the encoded text."""
     corpus: Corpus
-    """The text files it was made of, and the test sets."""
+    """Text files of the training, validation and test sets."""
     source: TextCodec
     target: TextCodec
     max_pieces: int
-    """Longest side of a training pair, in pieces."""
+    """Maximum number of pieces per side of a pair."""
     train: EncodedPairs
     valid: EncodedPairs
     skipped: dict[str, int]
-    """Pairs left out: ``<train|valid>.<reason>``, the reasons being ``empty`` (a side without
-    pieces), ``max_words`` (train only) and ``max_pieces``."""
+    """``<train|valid>.<reason>`` -> number of pairs left out; reasons: ``empty`` (a side without
+    pieces), ``max_words`` (train only), ``max_pieces``."""
     hashes: dict[str, str]
-    """SHA-256 of the unpacked text: ``<train|valid>.<source|target>``."""
+    """``<train|valid>.<source|target>`` -> SHA-256 of the unpacked text."""

@@ -14,11 +14,11 @@ from seq2seq.files import set_usual_mode
 
 RETRIES = 3
 TIMEOUT = 20.0
-"""Seconds of silence after which a connection counts as broken."""
+"""Seconds without data after which a connection counts as broken."""
 
 
 def fetch(base: str, name: str, folder: Path) -> Path:
-    """Download ``<base>/<name>`` (http, https, file) into ``folder``; UserError where it fails."""
+    """Download ``<base>/<name>`` (http, https, file) into ``folder``; UserError if it fails."""
     base = base.rstrip("/") + "/"
     source = pooch.create(folder, base, registry={name: None}, retry_if_failed=RETRIES)
     local = urllib.parse.urlsplit(base).scheme == "file"
@@ -27,7 +27,7 @@ def fetch(base: str, name: str, folder: Path) -> Path:
     )
     try:
         path = Path(source.fetch(name, downloader=downloader))
-    except (OSError, ValueError) as error:  # those of requests are OSErrors
+    except (OSError, ValueError) as error:  # errors of requests are OSErrors
         raise UserError(
             f"{base}{name} could not be downloaded ({error}); set corpus.mirror to another base "
             "URL, or corpus.directory to a folder that holds the files."

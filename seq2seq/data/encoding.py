@@ -1,9 +1,9 @@
-"""From parallel text files to flat arrays of ids: choose pairs, tokenise, number, write.
+"""Encode parallel text files as flat arrays of ids: choose pairs, tokenise, number, write.
 
-The text streams through once: worker processes cut it into pieces, each new piece gets the next
-provisional id, and only these ids are kept, on disk. When all text has been seen its pieces are
-counted, a vocabulary can be made, and the ids are renumbered. No more than a few chunks of text are
-ever in memory. This module stays free of torch, so that a worker starts quickly.
+The text is read once: worker processes cut it into pieces, each new piece gets the next provisional
+id, and these ids are written to disk. At the end the pieces are counted, a vocabulary can be built,
+and the ids are renumbered. Memory holds only a few chunks of text at a time. This module does not
+import torch, so that a worker starts quickly.
 """
 
 import multiprocessing
@@ -23,17 +23,17 @@ from seq2seq.data.text import ParallelText, read_pairs, word_count
 from seq2seq.data.tokenization import Tokenizer
 
 CHUNK = 1_000
-"""Pairs a worker tokenises at a time."""
+"""Number of pairs that a worker tokenises at a time."""
 WORTH_SHARING = 200_000
-"""From this many pairs on, worker processes save more time than the seconds of their start."""
+"""Number of pairs from which on worker processes save more time than their start costs."""
 BLOCK = 1 << 18
-"""Ids renumbered at a time."""
+"""Number of ids renumbered at a time."""
 PROVISIONAL_END = -1
-"""Stands for the end of a sentence in provisional ids; as an index, for the last final id."""
+"""Provisional id of the end of a sentence; as an index, it selects the last final id."""
 
 
 class Pair(NamedTuple):
-    """One line of each side."""
+    """A sentence pair as text."""
 
     line: int
     """Line number in the files, from 1."""
@@ -44,10 +44,10 @@ class Pair(NamedTuple):
 def choose_pairs(
     text: ParallelText, limit: int | None, max_words: int | None, skipped: Counter[str]
 ) -> Iterator[Pair]:
-    """Yield the pairs worth tokenising among the first ``limit`` of ``text``.
+    """Yield the first ``limit`` pairs of ``text``, without blank sides and too long ones.
 
-    Pairs with a blank side, or with more than ``max_words`` words on a side, are left out and
-    counted in ``skipped`` as ``empty`` and ``max_words``.
+    Pairs with a blank side are counted in ``skipped["empty"]``, pairs with more than ``max_words``
+    words on a side in ``skipped["max_words"]``.
     """
     lines = islice(read_pairs(text.source, text.target), limit)
     for number, (source, target) in enumerate(lines, start=1):
@@ -61,7 +61,7 @@ def choose_pairs(
 
 
 def subsample_pairs(pairs: Iterable[Pair], total: int, limit: int) -> Iterator[Pair]:
-    """Yield ``limit`` of ``total`` pairs, evenly spaced; all of them when there are fewer."""
+    """Yield ``limit`` of ``total`` pairs, evenly spaced; all pairs if there are fewer."""
     for i, pair in enumerate(pairs):
         if total <= limit or (i + 1) * limit // total > i * limit // total:
             yield pair
@@ -71,28 +71,28 @@ class Side(NamedTuple):
     """One side of a tokenised chunk."""
 
     pieces: list[str]
-    """The distinct pieces of the chunk."""
+    """Distinct pieces of the chunk."""
     ids: Int32[np.ndarray, "X"]
-    """The chunk's pieces in order, sentence after sentence, as indices into ``pieces``."""
+    """Pieces of all sentences, one after the other, as indices into ``pieces``."""
     lengths: Int[np.ndarray, "N"]
-    """Pieces per sentence."""
+    """Number of pieces per sentence."""
 
 
 class Chunk(NamedTuple):
-    """A tokenised run of pairs, small enough to send between processes."""
+    """Consecutive tokenised pairs, few enough to send between processes."""
 
     lines: Int[np.ndarray, "N"]
-    """Line numbers of the pairs kept."""
+    """Line numbers of the pairs that were not skipped."""
     source: Side
     target: Side
     skipped: Counter[str]
-    """Pairs left out because a side has no pieces (``empty``) or too many (``max_pieces``)."""
+    """Number of pairs with a side without pieces (``empty``) or with too many (``max_pieces``)."""
 
 
 def tokenize_chunk(
     pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer, max_pieces: int
 ) -> Chunk:
-    """Cut ``pairs`` into pieces and leave out those without any or with too many on a side."""
+    """Cut ``pairs`` into pieces; skip pairs with a side of no pieces or over ``max_pieces``."""
     lines, sources, targets = [], [], []
     skipped: Counter[str] = Counter()
     for pair in pairs:
@@ -127,13 +127,13 @@ def tokenize_pairs(
 ) -> Iterator[Chunk]:
     """Tokenise ``pairs`` in order, in ``workers`` processes (None: one per core).
 
-    ``total`` pairs at most are expected, for the progress bar called ``name``; a short text is cut
-    by this process. Only a few chunks per worker are under way at any time, however long the text.
+    ``total``, the maximum number of pairs, and ``name`` are for the progress bar. This process cuts
+    a short text itself. Memory holds only a few chunks per worker at a time.
     """
     stream = iter(tqdm(pairs, f"encoding {name}", total, unit_scale=True, disable=None))
     chunks = iter(lambda: list(islice(stream, CHUNK)), [])
     given = source, target, max_pieces
-    # In a container, there may be fewer cores than cpu_count() tells.
+    # In a container, there may be fewer cores than cpu_count() returns.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     workers = workers or cores or 1
     if workers == 1 or total < WORTH_SHARING:
@@ -164,22 +164,22 @@ def _work(pairs: list[Pair]) -> Chunk:
 
 
 class TokenIdWriter:
-    """One side of a corpus on disk, first in provisional ids, then renumbered to a .npy file.
+    """Writes one side of a corpus, first as provisional ids, then renumbered, as a .npy file.
 
-    In memory are the distinct pieces, a block of ids and the length of each sentence.
+    Memory holds the distinct pieces, a block of ids and the length of each sentence.
     """
 
     def __init__(self, path: Path, end: int | None) -> None:
         """Begin ``<path>.npy`` and ``<path>.offsets.npy``.
 
         Args:
-            path: without suffix. Sentence i of the flat array is ``[offsets[i], offsets[i + 1])``.
-            end: id to put after each sentence; None for none.
+            path: path without suffix. Sentence i is ``ids[offsets[i]:offsets[i + 1]]``.
+            end: id to append to each sentence; None for no id.
         """
         self.pieces: dict[str, int] = {}
-        """Every piece met so far -> its provisional id, in order of first occurrence."""
+        """Piece -> provisional id, in order of first occurrence."""
         self.counts: Counter[str] = Counter()
-        """Occurrences of each of ``pieces``."""
+        """Piece -> number of occurrences."""
         self._path = path
         self._end = end
         self._scratch = path.with_name(f"{path.name}.ids")
@@ -198,11 +198,11 @@ class TokenIdWriter:
         self._lengths.append((side.lengths + (self._end is not None)).astype(np.int32))
 
     def finish(self, final_ids: Sequence[int]) -> None:
-        """Renumber block by block and drop the provisional ids.
+        """Renumber the ids block by block and delete the provisional ones.
 
         Args:
-            final_ids: the id of each of ``pieces``, in their order. Ids below 65,536 are kept in
-                two bytes each, others in four.
+            final_ids: the id of each piece, in the order of ``pieces``. If all ids are below
+                65,536, each takes two bytes, else four.
         """
         renumber = np.array([*final_ids, 0 if self._end is None else self._end], np.int32)
         offsets = np.concatenate(self._lengths).cumsum(dtype=np.int64)

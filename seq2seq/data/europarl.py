@@ -29,17 +29,17 @@ SAMPLES = Path(__file__).parent
 
 
 def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> TextFolder:
-    """A folder below ``home``, and what cleans and splits the corpus into it.
+    """Return a folder below ``home``, and a function that cleans and splits the corpus into it.
 
-    A folder of the user's that holds split text is returned as it is.
+    If ``raw`` already holds split text, return ``raw`` and None.
 
     Args:
         config: limits of the cleaning, sizes of the splits, and the mirror.
         raw: a folder with the two raw texts or their archive; None to download the archive.
-        home: folder for the archive and what is made of it.
+        home: folder for the archive and the split text.
 
-    Raises, also as it makes the folder:
-        UserError: there is no raw text, it is damaged, or it is too little.
+    Raises, here or in the returned function:
+        UserError: the raw text is missing, damaged or too short.
     """
     if raw is not None and find_test_names(raw, (config.source, config.target)):
         return raw, None
@@ -58,7 +58,7 @@ def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> TextFol
             texts = _unpack(archive, folder)
         except UserError:
             if raw is None:
-                archive.unlink()  # to be downloaded again; the user's own file stays
+                archive.unlink()  # so that it is downloaded again; the user's own file stays
             raise
         split(config, texts, folder, archive=file_digest(archive))
         for path in texts.values():
@@ -75,8 +75,8 @@ def _raw_files(folder: Path) -> list[Path]:
     if (folder / ARCHIVE).is_file():
         return [folder / ARCHIVE]
     raise UserError(
-        f"corpus.directory={folder} holds no Europarl: looked for train, valid and test text, for "
-        f"{' and '.join(MEMBERS.values())}, and for {ARCHIVE}."
+        f"corpus.directory={folder} does not hold Europarl; add train, valid and test text, or "
+        f"{' and '.join(MEMBERS.values())}, or {ARCHIVE}."
     )
 
 
@@ -95,7 +95,7 @@ def _unpack(archive: Path, folder: Path) -> dict[str, Path]:
                 pass
     except (KeyError, EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError) as error:
         raise UserError(
-            f"{archive} is damaged or is not the archive of Europarl ({error}); delete it, and "
+            f"{archive} is damaged or is not the archive of Europarl ({error}); delete it and "
             "download it again."
         ) from error
     return texts
@@ -104,13 +104,13 @@ def _unpack(archive: Path, folder: Path) -> dict[str, Path]:
 def pick_sample(
     config: EuroparlCorpus, texts: dict[str, Path], folder: Path, **origin: Any
 ) -> dict[str, int]:
-    """Write the pairs of ``config.sample`` in its order, as :func:`clean_and_split` does its own.
+    """Write the splits of ``config.sample`` in its order, instead of :func:`clean_and_split`.
 
-    Each pair is known by :func:`pair_digest`. Those that ``texts`` do not have are left out.
-    Returns how many pairs of each split were found.
+    Pairs are found by their :func:`pair_digest`; pairs that ``texts`` lack are left out.
+    Returns the number of pairs found per split.
 
     Raises:
-        UserError: a split has none.
+        UserError: no pair of a split was found.
     """
     with np.load(SAMPLES / f"europarl_{config.sample}.npz") as stored:
         splits = {name: stored[name].tolist() for name in ("train", "valid", "test")}
@@ -128,7 +128,7 @@ def pick_sample(
         if not counts[name]:
             raise UserError(
                 f"{texts[config.source]} has none of the {name} pairs of corpus.sample="
-                f"{config.sample}; give the archive {ARCHIVE} of {BASE}, or corpus.sample=null."
+                f"{config.sample}; use the archive {ARCHIVE} of {BASE}, or set corpus.sample=null."
             )
         for side, language in enumerate((config.source, config.target)):
             lines = [found[code][side] for code in codes if code in found]
@@ -140,8 +140,9 @@ def pick_sample(
 
 
 def pair_digest(english: str, french: str) -> int:
-    """32 bits of a pair but for capitals and spacing: of two million pairs, about 200 have that of
-    a pair of a sample by chance.
+    """Return a 32-bit hash of a pair, ignoring case and spaces.
+
+    In two million pairs, expect about 200 false matches with a sample.
     """
     text = "\t".join("".join(side.split()).casefold() for side in (english, french))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big")

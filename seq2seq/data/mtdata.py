@@ -1,7 +1,7 @@
-"""Public datasets by their ids in the package mtdata (Gowda et al. 2021): cleaned and split.
+"""Public datasets, by their ids in the package mtdata (Gowda et al. 2021), cleaned and split.
 
-mtdata runs in a process of its own: its list of all datasets takes half a gigabyte of memory, and
-it changes how this process logs.
+mtdata runs in a separate process: its list of datasets takes half a gigabyte of memory, and it
+changes the logging of its process.
 """
 
 import bz2
@@ -28,17 +28,17 @@ from seq2seq.files import digest, make_folder
 log = logging.getLogger(__name__)
 
 BREAKS = str.maketrans("\n\0", "  ")
-"""What some datasets hold inside a sentence, and no text file of a corpus may."""
+"""Characters inside some sentences that would break a text file -> space."""
 
 
 def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> TextFolder:
-    """A folder below ``home``, and what fetches, cleans and splits the datasets into it.
+    """Return a folder below ``home``, and a function that writes the datasets.
 
-    A folder of the user's is returned as it is.
+    If ``own``, the user's folder, is set, return it and None.
 
-    Raises, also as it makes the folder:
-        UserError: no dataset is named for training, or one twice; mtdata is not there, or lacks a
-            dataset, or cannot get it; the text is too little.
+    Raises, here or in the returned function:
+        UserError: ``config.train`` is empty, or an id occurs twice; mtdata is not installed, or
+            lacks a dataset, or cannot fetch it; the text is too short.
     """
     if own is not None:
         return own, None
@@ -46,7 +46,7 @@ def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> TextFolde
     names = [*chain(*origin.values())]
     if not config.train or len(set(names)) < len(names):
         raise UserError(
-            "corpus=mtdata needs corpus.train=[ID], and no id twice in train, valid and test; "
+            "corpus=mtdata needs corpus.train=[ID], and no id twice in train, valid or test; "
             f"mtdata list -id -l {config.source}-{config.target} prints the ids."
         )
     languages = config.source, config.target
@@ -67,7 +67,7 @@ def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> TextFolde
 
 
 def _fetch(languages: tuple[str, str], texts: dict[str, list[str]], folder: Path) -> None:
-    """Have :func:`_write` called in a process of its own."""
+    """Call :func:`_write` in a separate process."""
     if find_spec("mtdata") is None:
         raise UserError("corpus=mtdata needs the package mtdata; run pip install mtdata.")
     log.info("Fetching with mtdata: %s", ", ".join(chain(*texts.values())))
@@ -75,15 +75,15 @@ def _fetch(languages: tuple[str, str], texts: dict[str, list[str]], folder: Path
     command = [sys.executable, *options, json.dumps([languages, texts, str(folder)])]
     done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8")
     if done.returncode:
-        ended = f"mtdata ended with status {done.returncode}; free some memory, and run this again."
+        ended = f"mtdata ended with status {done.returncode}; free some memory and run this again."
         raise UserError(done.stdout.strip() or ended)
 
 
 def _write(languages: Sequence[str], texts: dict[str, list[str]], folder: str) -> None:
-    """Write the datasets of each text, one after the other, to ``<text>.<language>``."""
+    """Write the datasets of each text, concatenated, to ``<text>.<language>``."""
     from mtdata import cache_dir, pbar_man, utils
 
-    # Programs that mtdata would rather unpack with do not report a damaged file.
+    # The external programs that mtdata prefers do not report a damaged file.
     unpack: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     utils.COMPRESSORS.update({end: partial(call, newline="\n") for end, call in unpack.items()})
     pbar_man.enabled = sys.stderr.isatty()
@@ -109,12 +109,12 @@ def _write(languages: Sequence[str], texts: dict[str, list[str]], folder: str) -
     except (Exception, SystemExit) as error:
         raise UserError(
             f"mtdata could not get {wanted} ({str(error) or type(error).__name__}); check the "
-            f"network, and delete what is damaged below {cache_dir}."
+            f"network, and delete damaged files below {cache_dir}."
         ) from None
 
 
 def _entries(languages: Sequence[str]) -> dict[str, Any]:
-    """Id -> what mtdata knows of each dataset in two languages, in either order."""
+    """Id -> mtdata's entry, for all datasets in these two languages, in either order."""
     from mtdata.index import get_entries
     from mtdata.iso.bcp47 import bcp47
 
@@ -124,7 +124,7 @@ def _entries(languages: Sequence[str]) -> dict[str, Any]:
 
 
 def _rows(entry: Any, source: str, cache: Path) -> Iterator[list[str | None]]:
-    """Yield the pairs of a dataset, downloaded unless ``cache`` has it, ``source`` first."""
+    """Yield the pairs of a dataset, ``source`` first; download it if ``cache`` lacks it."""
     from mtdata.cache import Cache
     from mtdata.parser import Parser
 
@@ -141,5 +141,5 @@ if __name__ == "__main__":
     except UserError as problem:
         print(problem)
         sys.exit(1)
-    except KeyboardInterrupt:  # which the other process answers
+    except KeyboardInterrupt:  # the parent process reports it
         sys.exit(130)

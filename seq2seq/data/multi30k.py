@@ -1,7 +1,7 @@
 """Multi30k (Elliott et al. 2016): image captions in English, German and French.
 
-The files come from the repository ``multi30k/dataset`` and are pinned: their content, unpacked,
-has one SHA-256 each. A score computed here is a score on the same sentences as everybody else's.
+The files come from the repository ``multi30k/dataset``. Each must have the SHA-256 below, so that
+all scores are on the same sentences.
 """
 
 import gzip
@@ -35,12 +35,12 @@ DIGESTS = {
 
 
 def text_folder(config: Multi30kCorpus, own: Path | None, home: Path) -> TextFolder:
-    """The folder of ``<split>.<language>``, and what downloads and unpacks the files it lacks.
+    """Return the text folder, and a function that downloads its missing files.
 
-    ``own``, a folder of the user's, is returned as it is; :func:`verify` reads its files.
+    If ``own``, the user's folder, is set, return it and None; :func:`verify` checks its files.
 
-    Raises, as it makes them:
-        UserError: a file could not be downloaded, or is not the one that is pinned.
+    The returned function raises:
+        UserError: a file could not be downloaded, or its SHA-256 is not in ``DIGESTS``.
     """
     return (own, None) if own else (home, partial(_download, config, home))
 
@@ -64,7 +64,7 @@ def _download(config: Multi30kCorpus, folder: Path) -> None:
 
 
 def verify(config: Multi30kCorpus, texts: Mapping[str, ParallelText]) -> None:
-    """Compare the files that are read with their pins; UserError where one holds another text."""
+    """Compare the SHA-256 of the text files with ``DIGESTS``; UserError if one differs."""
     for split, text in texts.items():
         split = "val" if split == "valid" else split
         _verify(f"{split}.{config.source}", text.source)
@@ -75,6 +75,6 @@ def _verify(name: str, path: Path) -> None:
     if (found := content_digest(path)) != DIGESTS[name]:
         raise UserError(
             f"{path} is not Multi30k's {name}: its content has SHA-256 {found}, not "
-            f"{DIGESTS[name]}; delete it, or set corpus.mirror, and run again; or use "
-            "corpus=files for altered text."
+            f"{DIGESTS[name]}; delete it, or set corpus.mirror, and run this again; or "
+            "use corpus=files for altered text."
         )

@@ -1,4 +1,4 @@
-"""Text of the user's: a folder, or one file of tab-separated pairs, and splits taken from it."""
+"""The user's text: a folder, or one file of tab-separated pairs, and splits of it."""
 
 import json
 import logging
@@ -28,14 +28,16 @@ log = logging.getLogger(__name__)
 
 
 def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder:
-    """``own``, or a folder below ``home``, and what takes splits from its training text.
+    """Return ``own`` and None; or a folder below ``home``, and a function that splits the text.
 
-    Raises, also as it makes the folder:
-        UserError: there is no training text, or too little; a split is neither there nor asked for,
-            or it is both; a line is not a pair.
+    The second case is for ``config.valid_pairs`` or ``config.test_pairs``.
+
+    Raises, here or in the returned function:
+        UserError: there is no training text, or too little; of a split, neither files nor its
+            setting exist, or both do; a line is not a pair.
     """
     if own is None:
-        raise UserError("corpus=files needs corpus.directory=FOLDER with your text.")
+        raise UserError("corpus=files needs your text; set corpus.directory=FOLDER.")
     sizes = {"valid": config.valid_pairs, "test": config.test_pairs}
     if own.is_dir() and not any(sizes.values()):
         return own, None
@@ -45,14 +47,15 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
         found = [text for name in names if (text := find_text(own, name, languages)[0])]
         if bool(found) == bool(size):
             raise UserError(
-                f"{own}: give either {split} files or corpus.{split}_pairs=500, to take them from "
-                "the training text; one file needs corpus.valid_pairs=500 corpus.test_pairs=500."
+                f"{own} needs either {split} files or corpus.{split}_pairs=500, which splits them "
+                "off the training text; for a single file, set corpus.valid_pairs=500 "
+                "corpus.test_pairs=500."
             )
         kept += found
     train = None if own.is_file() else find_text(own, "train", languages)[0]
     if not (train or own.is_file()):
         files = f"train.{config.source} and train.{config.target}"
-        raise UserError(f"{own} does not hold {files}; give your two files these names.")
+        raise UserError(f"{own} lacks {files}; rename your two files to these names.")
     texts = train.files[: len(SIDES)] if train else [own]
     copied = [path for text in kept for path in text.files]
     recipe = [RULES, sizes, *map(file_state, [*texts, *copied])]
@@ -68,9 +71,9 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
 
 
 def _split(config: FilesCorpus, texts: list[Path], kept: list[Path], folder: Path) -> None:
-    """Write the training text and what is taken from it; no source is in two splits or ``kept``."""
+    """Write the splits of the training text; no source is in two splits or in ``kept``."""
     if len(texts) == 1 and next(read_lines(texts[0]), "").count("\t") > 1:
-        log.warning("%s has more than two columns; the others are left out.", texts[0])
+        log.warning("%s has more than two columns; only the first two are used.", texts[0])
     complete, digests = bytearray(), array("Q")
     for source, target in _pairs(texts):
         complete.append(bool(source.strip() and target.strip()))
@@ -78,7 +81,7 @@ def _split(config: FilesCorpus, texts: list[Path], kept: list[Path], folder: Pat
             digests.append(source_digest(source))
     ways = np.full(len(complete), TRAIN, np.int8)
     ways[np.frombuffer(complete, bool)] = assign(
-        np.arange(len(digests), dtype=np.uint64),  # a pair may come twice in training
+        np.arange(len(digests), dtype=np.uint64),  # training may hold a pair twice
         np.array(digests, np.uint64),
         config.valid_pairs or 0,
         config.test_pairs or 0,
@@ -88,7 +91,7 @@ def _split(config: FilesCorpus, texts: list[Path], kept: list[Path], folder: Pat
 
 
 def _pairs(texts: list[Path]) -> Iterator[tuple[str, str]]:
-    """The pairs of two files, or of one table, whose further columns are left out."""
+    """Yield pairs from two files, or from one tab-separated file; skip columns after the second."""
     if len(texts) == len(SIDES):
         yield from read_pairs(*texts)
         return
@@ -96,8 +99,8 @@ def _pairs(texts: list[Path]) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(read_lines(texts[0]), start=1):
         if not line.count("\t") == first > 0:
             raise UserError(
-                f"{texts[0]}, line {number} is not a sentence, a tab, its translation, in as many "
-                "columns as line 1."
+                f"{texts[0]}, line {number} must be a sentence, a tab and its translation, with "
+                "the same number of columns as line 1; correct it."
             )
         source, target, *_ = line.split("\t")
         yield source, target

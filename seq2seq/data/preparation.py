@@ -1,8 +1,8 @@
-"""From a corpus config to encoded pairs, made once and kept under a hash of what made them.
+"""Tokenize and encode a corpus once, and cache the result under a hash of texts and settings.
 
 ``data/prepared/<hash>`` holds the tokenizers, the vocabularies, the ids of training and validation
-text and a ``manifest.json`` with what was counted. The hash covers the content of the text files
-and every option that alters the result, so a folder found is a folder that fits.
+text and a ``manifest.json`` with the counts of pairs. The hash covers the content of the text files
+and all settings that change the result, so a cached folder with this name is always valid.
 """
 
 import json
@@ -28,37 +28,37 @@ from seq2seq.files import digest, make_folder, parse_object, write_json
 log = logging.getLogger(__name__)
 
 FORMAT = 4
-"""Version of the cache's layout and of the code that fills it; part of the hash."""
+"""Version of the folder's layout and of the code that fills it; part of the hash."""
 TOKENIZER_SENTENCES = 1_000_000
-"""Most sentences, evenly spaced over the training text, that a subword model learns from. It holds
-all of them in memory, so this bounds the memory of ``prepare``."""
+"""Maximum number of sentences, evenly spaced over the training text, that a subword model learns
+from. It holds them all in memory, so this limits the memory of ``prepare``."""
 FEW_PAIRS = 20_000
-"""With fewer, more dropout is suggested."""
+"""Number of training pairs below which a message suggests more dropout."""
 REASONS = {
     "empty": "with an empty side",
     "max_words": "longer than corpus.train_max_words",
     "max_pieces": "longer than tokenization.max_pieces",
 }
-"""Why a pair is left out: key in the counts -> words for a message."""
+"""Reason for leaving out a pair: key in the counts -> words for a message."""
 
 
 def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) -> PreparedData:
-    """Fetch, tokenise and encode a corpus, or open what an earlier call made of the same text.
+    """Fetch, tokenise and encode a corpus, or open the result of an earlier call.
 
     Args:
-        corpus: which text, and which of its pairs to train on.
-        tokenization: how to cut it.
+        corpus: the text, and the limits that select its training pairs.
+        tokenization: settings of the tokenizers.
         data: folder for corpora; encoded text goes to ``<data>/prepared/<hash>``.
 
     Raises:
-        UserError: the text is not there or not parallel, no pair is left to train or validate on,
-            the vocabulary size does not fit, or what an earlier call made is damaged.
+        UserError: the text is missing or not parallel, all pairs of a split are filtered out, the
+            vocabulary size is not possible, or the result of an earlier call is damaged.
     """
     text = load_corpus(corpus, data)
     hashes = text.hashes()
     options = asdict(tokenization)
     del options["workers"]
-    recipe = {  # all that decides the content of the folder, and nothing else
+    recipe = {  # exactly the inputs that decide the content of the folder
         "format": FORMAT,
         "languages": [text.source_language, text.target_language],
         "text": hashes,
@@ -75,7 +75,11 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
                 raise UserError(f"{part} changed while it was prepared; run the command again.")
         write_json(folder / "manifest.json", {**recipe, **counted})
         if counted["pairs"]["train"] < FEW_PAIRS and tokenization.kind == "sentencepiece":
-            log.info("For so few pairs, try model.dropout=0.4 model.embedding_dropout=0.3.")
+            log.info(
+                "The corpus has only %d training pairs; model.dropout=0.4 "
+                "model.embedding_dropout=0.3 may reduce overfitting.",
+                counted["pairs"]["train"],
+            )
 
     directory = make_folder(data / "prepared" / name, fill)
     try:
@@ -91,11 +95,13 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
             hashes=hashes,
         )
     except (OSError, EOFError, ValueError, KeyError, UserError) as error:
-        raise UserError(f"The folder {directory} is damaged ({error}); delete it.") from error
+        raise UserError(
+            f"{directory} is damaged ({error}); delete it, and run this again."
+        ) from error
 
 
 def summary(data: PreparedData) -> str:
-    """How many pairs there are, how long they are, and how many words are unknown."""
+    """Return lines of text: numbers of pairs, their lengths, and the share of unknown words."""
     subwords = isinstance(data.source.tokenizer, SentencePieceTokenizer)
     unit, lines = "subwords" if subwords else "words", []
     for name, pairs in (("train", data.train), ("valid", data.valid)):
@@ -107,7 +113,7 @@ def summary(data: PreparedData) -> str:
             ("source", data.source, pairs.source_ids, pairs.source_lengths - 1),  # without EOS
             ("target", data.target, pairs.target_ids, pairs.target_lengths),
         ):
-            blocks = np.array_split(ids, 1 + len(ids) // 2**20)  # to need little memory
+            blocks = np.array_split(ids, 1 + len(ids) // 2**20)  # to save memory
             unknown = sum(np.count_nonzero(block == UNK) for block in blocks) / lengths.sum()
             lines.append(
                 f"  {side}: {lengths.mean():.1f} {unit} a sentence, at most {lengths.max():,}; "
@@ -118,7 +124,7 @@ def summary(data: PreparedData) -> str:
 
 @dataclass(frozen=True)
 class _Split:
-    """A part of the corpus, and which of its pairs to take."""
+    """A corpus split (train or valid) and the limits that select its pairs."""
 
     name: str
     text: ParallelText
@@ -132,7 +138,7 @@ class _Split:
 def _fill(
     folder: Path, text: Corpus, corpus: CorpusConfig, options: TokenizationConfig
 ) -> dict[str, dict[str, int]]:
-    """Write tokenizers, vocabularies and ids into ``folder``; return what was counted."""
+    """Write tokenizers, vocabularies and ids into ``folder``; return the counts of pairs."""
     train = _Split("train", text.train, corpus.train_pairs, corpus.train_max_words)
     tokenizers = _tokenizers(train, text.source_language, text.target_language, options)
     vocabularies: list[Vocabulary] = []
@@ -153,11 +159,11 @@ def _fill(
 def _tokenizers(
     train: _Split, source: str, target: str, options: TokenizationConfig
 ) -> tuple[Tokenizer, Tokenizer]:
-    """Make the two languages' tokenizers, learnt from the training pairs if need be."""
+    """Build both sides' tokenizers; subword models learn from the training pairs."""
     if kind := WORD_TOKENIZERS.get(options.kind):
         return kind(source), kind(target)
     size = options.vocabulary_size
-    assert size is not None  # TokenizationConfig sees to it
+    assert size is not None  # TokenizationConfig checks it
     total = sum(1 for _ in train.pairs(Counter()))
     limit = TOKENIZER_SENTENCES // 2 if options.joint else TOKENIZER_SENTENCES
 
@@ -179,7 +185,7 @@ def _tokenize(
     tokenizers: tuple[Tokenizer, Tokenizer],
     options: TokenizationConfig,
 ) -> tuple[tuple[TokenIdWriter, TokenIdWriter], int, Counter[str]]:
-    """Tokenise to disk; return both sides, the pairs kept and the reasons of the others."""
+    """Tokenise to disk; return both sides, the number of pairs, and the counts left out."""
     sides = (
         TokenIdWriter(folder / f"{split.name}.source", end=EOS),
         TokenIdWriter(folder / f"{split.name}.target", end=None),
@@ -198,8 +204,8 @@ def _tokenize(
     left_out = ", ".join(f"{skipped[reason]:,} {words}" for reason, words in REASONS.items())
     if not len(numbers):
         raise UserError(
-            f"No {split.name} pair of {split.text.source} and {split.text.target} is left; left "
-            f"out: {left_out}; correct the files or raise the limits."
+            f"All {split.name} pairs of {split.text.source} and {split.text.target} were filtered "
+            f"out ({left_out}); correct the files or raise the limits."
         )
     np.save(folder / f"{split.name}.lines.npy", numbers)
     return sides, len(numbers), skipped
@@ -208,7 +214,7 @@ def _tokenize(
 def _vocabulary(
     tokenizer: Tokenizer, options: TokenizationConfig, ids: TokenIdWriter
 ) -> Vocabulary:
-    """Number a subword model's pieces as the model does; rank words by count."""
+    """Build a vocabulary: subwords in the order of their model, words ranked by count."""
     if isinstance(tokenizer, SentencePieceTokenizer):
         pieces = tokenizer.pieces[len(SPECIALS) :]
         return Vocabulary(pieces, [ids.counts[piece] for piece in pieces])

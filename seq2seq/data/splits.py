@@ -1,8 +1,8 @@
-"""Cleaning and splitting, always the same way: what becomes of each pair of a text.
+"""Clean and split a parallel text deterministically.
 
-Two passes over the text, neither of which holds it in memory. The first drops unusable pairs and
-keeps 16 bytes of digest of each other one; from the digests alone :func:`assign` finds the
-duplicates and the split of every pair; the second pass deals the lines out.
+Two passes read the text; neither holds it in memory. The first drops unusable pairs and keeps 16
+bytes of hashes per remaining pair. From these hashes :func:`assign` finds duplicates and assigns
+each pair to a split. The second pass writes the splits.
 """
 
 import hashlib
@@ -25,11 +25,11 @@ from seq2seq.files import write_json
 log = logging.getLogger(__name__)
 
 RULES = 2
-"""Increased whenever cleaning or splitting changes, so that text of older rules is not reused."""
+"""Version of the cleaning and splitting; an increase prevents the reuse of older text."""
 
 WAYS = ("train", "valid", "test", "duplicate", "held_out", "empty", "too_long", "uneven")
 TRAIN, VALID, TEST, DUPLICATE, HELD_OUT, EMPTY, TOO_LONG, UNEVEN = range(len(WAYS))
-"""What becomes of a pair. HELD_OUT: its source is in validation or test by another pair."""
+"""Labels of pairs, indices into WAYS. HELD_OUT: validation or test has this source already."""
 
 
 def clean_and_split(
@@ -37,12 +37,12 @@ def clean_and_split(
 ) -> dict[str, int]:
     """Write {train,valid,test}.<language> and cleaning.json into ``folder`` from the raw texts.
 
-    A split that ``folder`` holds already stays, and its sources are in no other. ``texts``:
-    language -> raw file; ``origin``: what cleaning.json says of where they are from.
-    Returns how many pairs went each of the :data:`WAYS`, and ``read``, the sum.
+    A split that ``folder`` already holds stays, and its sources are kept out of the other splits.
+    ``texts``: language -> raw file; ``origin``: entries of cleaning.json about their origin.
+    Returns the number of pairs with each label of :data:`WAYS`, and ``read``, the sum.
 
     Raises:
-        UserError: the raw files have different numbers of lines, or too few pairs are left.
+        UserError: the raw files have different numbers of lines, or too few pairs remain.
     """
     languages = config.source, config.target
     labels = bytearray()
@@ -75,25 +75,25 @@ def assign(
     test: int,
     elsewhere: UInt64[np.ndarray, " M"],
 ) -> Int8[np.ndarray, " N"]:
-    """Say from digests what becomes of each of N pairs: TRAIN, VALID, TEST, DUPLICATE, HELD_OUT.
+    """Label each of N pairs, from the hashes of pairs and sources.
 
-    The distinct sources, in the order of their digests, which is a fair shuffle and depends on
-    nothing but the text: the first ``test`` of them are for testing, the next ``valid`` for
-    validation. Of a source held out so, the first pair is taken and others are HELD_OUT, so that
-    the splits have exactly the sizes asked for and share no source. HELD_OUT, too, are the sources
-    ``elsewhere``, in splits that are there already.
+    Labels: TRAIN, VALID, TEST, DUPLICATE or HELD_OUT. Distinct sources are sorted by hash, which is
+    a fair shuffle that depends only on the text. The first ``test`` sources are for testing, the
+    next ``valid`` for validation. The split holds only the first pair of such a source and
+    the others are HELD_OUT, so that splits have exact sizes and share no source. Pairs whose source
+    is in ``elsewhere``, the sources of existing splits, are HELD_OUT too.
     """
     labels = np.full(len(pairs), DUPLICATE, np.int8)
     taken = np.isin(sources, elsewhere)
     labels[taken] = HELD_OUT
     _, first = np.unique(pairs, return_index=True)
-    first = np.sort(first[~taken[first]])  # pairs that are no duplicates, in the order of the text
+    first = np.sort(first[~taken[first]])  # pairs without duplicates, in the order of the text
     distinct, leader, source = np.unique(sources[first], return_index=True, return_inverse=True)
     if len(distinct) <= valid + test:
         raise UserError(
-            f"The corpus has only {len(distinct)} distinct sources in no other file, too few for "
-            f"corpus.valid_pairs={valid}, corpus.test_pairs={test} and any training text; lower "
-            "these, or give more text."
+            f"The text has only {len(distinct)} distinct sources that no other split holds, too "
+            f"few for corpus.valid_pairs={valid}, corpus.test_pairs={test} and any training text; "
+            "lower these settings, or add text."
         )
     split = np.full(len(distinct), TRAIN, np.int8)
     split[:test] = TEST
@@ -112,9 +112,9 @@ def write_splits(
     ways: Int8[np.ndarray, " N"],
     pairs: Iterable[tuple[str, str]],
 ) -> dict[str, int]:
-    """Write those of ``pairs`` that go to a split to its files, {train,valid,test}.<language>.
+    """Write ``pairs`` to {train,valid,test}.<language> by their labels ``ways``; skip the others.
 
-    Returns how many pairs went each of the :data:`WAYS`, and ``read``, the sum.
+    Returns the number of pairs with each label of :data:`WAYS`, and ``read``, the sum.
     """
     with ExitStack() as stack:
         files = {
@@ -142,7 +142,7 @@ def stripped_pairs(
 
 
 def _label(config: CleanedCorpus, source: str, target: str) -> int:
-    """Say why a pair is dropped; TRAIN where it is kept."""
+    """Return the label of a pair that cleaning drops; TRAIN for other pairs."""
     shorter, longer = sorted((word_count(source), word_count(target)))
     if not shorter:
         return EMPTY
@@ -152,15 +152,15 @@ def _label(config: CleanedCorpus, source: str, target: str) -> int:
 
 
 def source_digests_of(files: Iterable[Path]) -> UInt64[np.ndarray, " M"]:
-    """The :func:`source_digest` of every line of the files."""
+    """Return the :func:`source_digest` of every line of the files."""
     return np.array([source_digest(line) for path in files for line in read_lines(path)], np.uint64)
 
 
 def source_digest(source: str) -> int:
-    """64 bits of a source but for capitals and spacing: near-equal sources share a split."""
+    """Return a 64-bit hash of a source, ignoring case and extra spaces."""
     return _digest(" ".join(source.split()).casefold())
 
 
 def _digest(text: str) -> int:
-    """64 bits: among two million pairs two meet by chance once in ten million corpora."""
+    """Return a 64-bit hash. For two million pairs, the probability of a collision is about 1e-7."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")

@@ -1,8 +1,7 @@
-"""Text files as this project reads and writes them: UTF-8, one sentence a line, "\\n" ends a line.
+"""Read and write text files: UTF-8, one sentence per line, "\\n" ends a line.
 
-Lines are split on "\\n" alone. ``str.splitlines`` also splits on U+2028, U+0085 and a few more,
-which do occur inside sentences of public corpora and would shift every later line against its
-translation.
+Lines are split only at "\\n". ``str.splitlines`` also splits at U+2028, U+0085 and a few more,
+which occur inside sentences of public corpora; later lines would not match their translations.
 """
 
 import codecs
@@ -26,29 +25,30 @@ log = logging.getLogger(__name__)
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 _MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz"}
-"""How a packed file begins."""
+"""First bytes of a compressed file -> its format."""
 COMPRESSIONS = tuple(_OPENERS)
-"""File name endings that are unpacked while reading and packed while writing."""
+"""File name endings of compressed files."""
 SIDES = ("source", "target")
 
 TextFolder = tuple[Path, Callable[[], object] | None]
-"""A folder of text, and what makes it, unless it is the user's own."""
+"""Folder of text, and a function that makes it; None if it is the user's own folder."""
 
 LONGEST_LINE = 1 << 20
-"""Bytes: a file without line breaks, such as one packed to unpack without end, fills no memory."""
+"""Maximum line length in bytes. It limits the memory for a file without line breaks, for example a
+decompression bomb."""
 
 
 @contextlib.contextmanager
 def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
-    """Open a plain, .gz or .xz file for reading the bytes of its content, whatever its name.
+    """Open a plain, .gz or .xz file to read its (unpacked) bytes; its name does not matter.
 
     Raises:
-        UserError: it is not there or cannot be read, or a compressed file is damaged.
+        UserError: the file is missing, cannot be read, or is compressed and damaged.
     """
     ending = ""
     try:
         with path.open("rb") as raw:
-            start = raw.peek(8)  # a pipe has no second beginning
+            start = raw.peek(8)  # a pipe cannot be read from the start again
             packed = [end for magic, end in _MAGIC.items() if start.startswith(magic)]
             ending = (packed or [path.suffix])[0]
             unpack = _OPENERS.get(ending)
@@ -58,36 +58,37 @@ def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
         raise UserError(f"There is no file {path}; check the path.") from None
     except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
         raise UserError(
-            f"{path} is not a whole {ending} file ({error}); copy or download it again."
+            f"{path} is not a complete {ending} file ({error}); copy or download it again."
         ) from error
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise UserError(
+            f"{path} cannot be read ({error.strerror or error}); check its permissions."
+        ) from error
 
 
 def bounded_lines(stream: io.BufferedIOBase | BinaryIO) -> Iterator[bytes]:
-    """The lines of a stream as bytes, none read much beyond :data:`LONGEST_LINE`."""
+    """Yield the lines of a stream as bytes; cut a line after :data:`LONGEST_LINE` + 1 bytes."""
     return iter(partial(stream.readline, LONGEST_LINE + 1), b"")
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a plain, .gz or .xz file; raises what :func:`decode_lines` does."""
+    """Yield the lines of a plain, .gz or .xz file; errors as in :func:`decode_lines`."""
     with open_bytes(path) as stream:
         yield from decode_lines(bounded_lines(stream), str(path))
 
 
 def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
-    """Yield the text of lines of bytes, each as it comes, without their line ends.
+    """Decode lines of bytes and yield each one at once, without its line end.
 
     One "\\n" is removed, and one "\\r" before it; a byte order mark at the start of the first line
-    is dropped. Bytes that are not UTF-8, or are zero as in UTF-16, raise :class:`UserError` with
-    ``where``, line and byte, both counted from 1; so does a line of more than :data:`LONGEST_LINE`
-    bytes.
+    is dropped. :class:`UserError` with ``where``, line and byte (from 1) for bytes that are not
+    UTF-8, or are zero as in UTF-16, and for a line of more than :data:`LONGEST_LINE` bytes.
     """
     for number, raw in enumerate(raw_lines, start=1):
         if len(raw) > LONGEST_LINE:
             raise UserError(
-                f"{where}, line {number} has more than {LONGEST_LINE:,} bytes; put one sentence on "
-                "a line."
+                f"{where}, line {number} has more than {LONGEST_LINE:,} bytes; write one sentence "
+                "per line."
             )
         try:
             line, bad = raw.decode("utf-8"), raw.find(b"\0")
@@ -106,7 +107,7 @@ def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
 
 
 def _remedy(line: bytes) -> str:
-    """What to do with a text of which a line is not UTF-8; half of UTF-16 may be zeros."""
+    """Advice for a line that is not UTF-8; in UTF-16, half of the bytes may be zeros."""
     marked = line[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     zero = line.find(b"\0")
     if zero >= 0 and not marked and line.count(b"\0") < len(line) / 4:
@@ -116,36 +117,36 @@ def _remedy(line: bytes) -> str:
 
 
 def count_lines(path: Path) -> int:
-    """Count the lines of a plain, .gz or .xz file; raises what :func:`read_lines` raises."""
+    """Count the lines of a plain, .gz or .xz file; errors as in :func:`read_lines`."""
     return sum(1 for _ in read_lines(path))
 
 
 def content_digest(path: Path) -> str:
-    """SHA-256, in hexadecimal, of the content: of the unpacked bytes where the file is packed."""
+    """SHA-256, in hexadecimal, of the content of a file, unpacked if it is compressed."""
     with open_bytes(path) as stream:
         return digest(iter(partial(stream.read, BLOCK), b""))
 
 
 class LineWriter:
-    """A text file that appears whole or not at all; packed when its name ends in .gz or .xz.
+    """Writes a text file completely or not at all; compressed if its name ends in .gz or .xz.
 
-    Used with ``with``: lines go to ``part``, which replaces ``path`` (of a link, the target) at the
-    end of the block, and is removed when the block fails. A named pipe or a device is written to as
-    it is, and so is a file that this process has open for writing, such as that of /dev/stdout.
-    What the disk refuses is a :class:`UserError`.
+    Used with ``with``: lines go to ``part``, which replaces ``path`` (or the target of a link) at
+    the end of the block, and is removed if the block fails. A named pipe, a device, or a file that
+    this process has open for writing (/dev/stdout) is written to directly. Errors of the disk
+    become :class:`UserError`.
     """
 
     def __init__(self, path: Path, keep_unfinished: bool = False) -> None:
-        """Write to ``path``; ``keep_unfinished`` leaves lines in ``part`` when the block fails."""
+        """Write to ``path``; with ``keep_unfinished``, keep ``part`` if the block fails."""
         linked = path.is_symlink() and (path.is_file() or not path.exists())
         self.path = path.resolve() if linked else path
         self.part = self.path.with_name(self.path.name + ".part")
         self.count = 0
-        """Lines written so far."""
+        """Number of lines written so far."""
         self._keep_unfinished = keep_unfinished
 
     def __enter__(self) -> "LineWriter":
-        """Open ``part``; its folder is created."""
+        """Create the folder and open ``part``."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             stream = _open_stream(self.path)
@@ -171,11 +172,11 @@ class LineWriter:
         unfinished = self._keep_unfinished and kind is not None and self.count > 0
         try:
             with self._raw, self._packed:
-                pass  # both are closed, whatever either says
+                pass  # close both, even if one fails
             if kind is None and self.part != self.path:
                 self.part.replace(self.path)
         except OSError as error:
-            if kind is None:  # else the block's own failure says more
+            if kind is None:  # else the error of the block is more useful
                 raise self._refused(error) from error
         finally:
             if self.part != self.path and not unfinished:
@@ -183,19 +184,19 @@ class LineWriter:
 
     def _refused(self, error: OSError) -> UserError:
         return UserError(
-            f"{self.path} cannot be written ({error.strerror or error}); choose another place, or "
-            "make room there."
+            f"{self.path} cannot be written ({error.strerror or error}); choose another "
+            "path, or free some space."
         )
 
 
 def _open_stream(path: Path) -> int | None:
-    """The descriptor under which this process is writing to the file ``path``, if there is one."""
+    """Return this process's open write descriptor of ``path``; None if it has none."""
     streams = Path("/dev/fd")
     if path.is_file() and streams.is_dir():  # not on Windows
         import fcntl
 
         for descriptor in [int(stream.name) for stream in streams.iterdir()]:
-            with contextlib.suppress(OSError):  # that of the listing is closed
+            with contextlib.suppress(OSError):  # the descriptor of the listing is closed
                 writes = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
                 if writes and os.path.samestat(path.stat(), os.fstat(descriptor)):
                     return descriptor
@@ -203,7 +204,7 @@ def _open_stream(path: Path) -> int | None:
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> int:
-    """Write ``lines`` to a file that appears whole or not at all; return how many there were."""
+    """Write ``lines`` to a file, completely or not at all; return their number."""
     with LineWriter(path) as writer:
         for line in lines:
             writer.write(line)
@@ -211,13 +212,13 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
 
 
 def word_count(text: str) -> int:
-    """Words of a sentence, separated by white space: what every length limit and bucket counts."""
+    """Number of words between white space; all length limits and buckets count these words."""
     return len(text.split())
 
 
 def _packing(raw: io.BufferedWriter, suffix: str) -> io.BufferedIOBase:
     if suffix == ".gz":
-        # No name and no time inside: equal lines make equal files.
+        # No name and no time in the file: equal lines make equal files.
         return gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
     if suffix == ".xz":
         return lzma.LZMAFile(raw, "wb")
@@ -226,22 +227,22 @@ def _packing(raw: io.BufferedWriter, suffix: str) -> io.BufferedIOBase:
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Two text files (plain, .gz or .xz), line i of one translating line i of the other."""
+    """Two text files (plain, .gz or .xz); line i of one translates line i of the other."""
 
     source: Path
     target: Path
     alignments: Path | None = None
-    """Word alignments in Pharaoh format, one line per pair: ``0-0 1-2``, source-target, from 0."""
+    """File of word links in Pharaoh format: ``0-0 1-2``, source-target, counted from 0."""
 
     @property
     def files(self) -> list[Path]:
-        """Those of the three that are there, the source first."""
+        """Source, target and, if any, alignments."""
         return [path for path in (self.source, self.target, self.alignments) if path]
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Checked text to train, validate and test on."""
+    """Checked text for training, validation and testing."""
 
     kind: str
     source_language: str
@@ -249,10 +250,10 @@ class Corpus:
     train: ParallelText
     valid: ParallelText
     tests: dict[str, ParallelText]
-    """Name of the test set -> its text; at least one."""
+    """Name of a test set -> its text; at least one."""
 
     def hashes(self) -> dict[str, str]:
-        """SHA-256 of the unpacked training and validation text: ``train.source`` and so on."""
+        """SHA-256 of each unpacked training and validation file, by ``train.source`` and so on."""
         return {
             f"{name}.{side}": content_digest(getattr(text, side))
             for name, text in (("train", self.train), ("valid", self.valid))
@@ -264,25 +265,25 @@ def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     """Yield line i of one text with line i of the other.
 
     Raises:
-        UserError: a file cannot be read, or they have different numbers of lines.
+        UserError: a file cannot be read, or the numbers of lines differ.
     """
     try:
         yield from zip(read_lines(source), read_lines(target), strict=True)
     except ValueError:
         raise UserError(
             f"{source} has {count_lines(source):,} lines, {target} has {count_lines(target):,}; "
-            "give files that are aligned line by line."
+            "line i of one file must translate line i of the other."
         ) from None
 
 
 def read_aligned(source: Path, target: Path) -> tuple[list[str], list[str]]:
-    """Return the lines of two texts; errors as :func:`read_pairs`."""
+    """Return the lines of two texts; errors as in :func:`read_pairs`."""
     pairs = list(read_pairs(source, target))
     return [line for line, _ in pairs], [line for _, line in pairs]
 
 
 def find_file(folder: Path, names: Sequence[str]) -> Path | None:
-    """Return the first of ``names`` that is a file of ``folder``: plain, else .gz, else .xz."""
+    """Return the first of ``names`` that is in ``folder``, plain, .gz or .xz; None if none is."""
     paths = (folder / (name + ending) for name in names for ending in ("", *COMPRESSIONS))
     return next((path for path in paths if path.is_file()), None)
 
@@ -290,11 +291,11 @@ def find_file(folder: Path, names: Sequence[str]) -> Path | None:
 def find_text(
     folder: Path, name: str, languages: tuple[str, str]
 ) -> tuple[ParallelText | None, list[str]]:
-    """A text of a folder by its name, or None and the files that it lacks.
+    """Find the text ``name`` in a folder; return it and [], or None and its missing files.
 
-    The files end in the two language codes or else in ``source`` and ``target``, plain or with .gz
-    or .xz; that of the gold alignments, if any, in ``align``. ``val`` is another name for
-    ``valid``. Of several texts the first with most files counts.
+    The two files end in the language codes or in ``source`` and ``target``, plain, .gz or .xz; the
+    file of gold alignments, if any, in ``align``. ``val`` is another name for ``valid``. If several
+    texts match, the first one with the most files is used.
     """
     stems = ("valid", "val") if name == "valid" else (name,)
     names = [[f"{stem}.{end}" for end in ends] for ends in (languages, SIDES) for stem in stems]
@@ -308,10 +309,10 @@ def find_text(
 
 
 def find_test_names(folder: Path, languages: Sequence[str]) -> list[str]:
-    """Names before the last dot of the files test*.<language> that are there for both sides.
+    """List test sets, such as "test" of test.<language>, that have files for both sides.
 
-    A warning names each file whose other side is missing. If there is no whole pair, the names of
-    all these files are returned.
+    A warning names each file whose other side is missing. If no test set has both files, return the
+    names of all.
     """
     found: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.glob("test*")):
@@ -321,7 +322,7 @@ def find_test_names(folder: Path, languages: Sequence[str]) -> list[str]:
             found.setdefault(stem, {})[ending] = path
     names = [n for n, of in found.items() if {*languages} <= of.keys() or {*SIDES} <= of.keys()]
     for name in found.keys() - names if names else ():
-        _warn(f"{next(iter(found[name].values()))} is left out: its other side is missing.")
+        _warn(f"{next(iter(found[name].values()))} is left out: its translation is missing.")
     return names or [*found]
 
 

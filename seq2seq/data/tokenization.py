@@ -1,7 +1,7 @@
-"""Text to pieces and ids and back: SentencePiece subwords, Moses words, or plain whitespace.
+"""Convert text to pieces and ids and back: SentencePiece subwords, Moses words, or whitespace.
 
-A tokenizer belongs to one side of a corpus. What it cuts it can join again, so that hypotheses are
-scored as running text. Three classes, one interface; none of them ever yields an empty piece.
+A tokenizer belongs to one side of a corpus. It also joins pieces to text, so that hypotheses are
+scored as running text. No tokenizer returns an empty piece.
 """
 
 import io
@@ -20,17 +20,17 @@ from seq2seq.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from seq2seq.errors import UserError
 from seq2seq.files import parse_object
 
-WORD_START = "▁"  # how SentencePiece writes the space before a word
+WORD_START = "▁"  # SentencePiece's sign for the space before a word
 RESERVED = "▅"  # SentencePiece does not learn from a sentence with this character
 LEARNT_BYTES = 4_192
-"""SentencePiece does not learn from a sentence of more bytes."""
+"""Maximum bytes of a sentence that SentencePiece learns from."""
 
 
 class Tokenizer(ABC):
     """Cuts one side's text into pieces and joins pieces to text."""
 
     kind: ClassVar[str]
-    """The name in ``tokenization.kind``."""
+    """Name in ``tokenization.kind``."""
 
     def __init__(self, language: str) -> None:
         self.language = language
@@ -44,7 +44,7 @@ class Tokenizer(ABC):
         """Join ``pieces`` to running text."""
 
     def words(self, pieces: Sequence[str]) -> list[int]:
-        """For each piece the word that it is a part of, counted from 0: here, each is a word."""
+        """Return the index, from 0, of each piece's word; here each piece is a word."""
         return list(range(len(pieces)))
 
     def save(self, directory: Path, side: str) -> None:
@@ -55,7 +55,7 @@ class Tokenizer(ABC):
 
 
 class WhitespaceTokenizer(Tokenizer):
-    """Words between white space, for text that is tokenised already."""
+    """Splits text at white space, for text that is already tokenised."""
 
     kind = "whitespace"
 
@@ -67,10 +67,10 @@ class WhitespaceTokenizer(Tokenizer):
 
 
 class MosesWordTokenizer(Tokenizer):
-    """Words and punctuation marks by the rules of the Moses toolkit for the language.
+    """Cuts words and punctuation marks by the rules of the Moses toolkit for the language.
 
-    Joining follows typographic rules too, so spacing that a language's rules do not know (in
-    German the gap in "50 %", the tight apostrophe in "geht's") may come back differently.
+    Joining follows rules too, so unusual spacing (in German the space in "50 %", no space in
+    "geht's") may change.
     """
 
     kind = "moses"
@@ -81,7 +81,7 @@ class MosesWordTokenizer(Tokenizer):
         self._detokenizer = MosesDetokenizer(lang=language)
 
     def tokenize(self, text: str) -> list[str]:
-        """Cut into words; characters stay as they are (no ``&amp;`` escapes)."""
+        """Cut into words; characters do not change (no ``&amp;`` escapes)."""
         pieces: list[str] = self._tokenizer.tokenize(text, escape=False)
         return [piece for piece in pieces if piece]
 
@@ -91,12 +91,12 @@ class MosesWordTokenizer(Tokenizer):
 
 
 class SentencePieceTokenizer(Tokenizer):
-    """Subwords by byte-pair encoding (Sennrich et al. 2016) over raw text (Kudo & Richardson 2018).
+    """Cuts raw text (Kudo & Richardson 2018) by byte-pair encoding (Sennrich et al. 2016).
 
-    Text is normalised by SentencePiece's ``nmt_nfkc`` rule (NFKC, white space to single spaces,
-    control characters dropped, but not U+0000 and most from U+0080 to U+009F) before it is cut;
-    joining gives the normalised text. Characters that training never saw come out as pieces outside
-    the model, which a vocabulary maps to ``<unk>``.
+    SentencePiece's rule ``nmt_nfkc`` normalises text before it is cut: NFKC, white space to single
+    spaces, control characters dropped, except U+0000 and most from U+0080 to U+009F. Joining
+    returns the normalised text. Characters that training did not see become pieces outside the
+    model, which a vocabulary maps to ``<unk>``.
     """
 
     kind = "sentencepiece"
@@ -104,16 +104,16 @@ class SentencePieceTokenizer(Tokenizer):
     def __init__(self, language: str, model: bytes) -> None:
         super().__init__(language)
         self.model = model
-        """The serialised model, as SentencePiece's own tools read it."""
+        """Model file of SentencePiece, as bytes."""
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
 
     @classmethod
     def train_model(cls, sentences: Iterable[str], size: int, where: str) -> bytes:
-        """Learn a model of exactly ``size`` pieces, specials included.
+        """Learn a model of exactly ``size`` pieces, specials included; return its file as bytes.
 
-        Equal text gives an equal model. Every sentence is learnt from, however long; but U+2585 is
-        no part of a model. Ids 0-3 are the specials of
-        :mod:`seq2seq.data.vocabulary`. ``where`` names the text in messages.
+        Equal text makes an equal model. Sentences of any length are learnt from; U+2585 is never
+        part of a model. Ids 0-3 are the specials of :mod:`seq2seq.data.vocabulary`. ``where`` names
+        the text in messages.
 
         Raises:
             UserError: the text is too small, or its alphabet too large, for ``size`` pieces.
@@ -141,7 +141,7 @@ class SentencePieceTokenizer(Tokenizer):
 
     @property
     def pieces(self) -> list[str]:
-        """All pieces of the model in the order of its ids, the four specials first."""
+        """Pieces of the model in the order of their ids, the four specials first."""
         processor = self._processor
         return [processor.id_to_piece(i) for i in range(processor.get_piece_size())]
 
@@ -154,9 +154,9 @@ class SentencePieceTokenizer(Tokenizer):
         return "".join(pieces).replace(WORD_START, " ").lstrip(" ")
 
     def words(self, pieces: Sequence[str]) -> list[int]:
-        """For each piece the word of the joined text that it is a part of, counted from 0.
+        """Return the index, from 0, of the word of the joined text that each piece belongs to.
 
-        A ``▁`` that stands alone belongs to the word that follows, at the end to the last one.
+        A single ``▁`` belongs to the next word; at the end of the text, to the last word.
         """
         found: list[int] = []
         word, begun = 0, False
@@ -177,11 +177,11 @@ WORD_TOKENIZERS: dict[str, type[Tokenizer]] = {
     "whitespace": WhitespaceTokenizer,
     "moses": MosesWordTokenizer,
 }
-"""Tokenizers that learn nothing, by ``tokenization.kind``."""
+"""``tokenization.kind`` -> tokenizer without training."""
 
 
 def load_tokenizer(directory: Path, side: str) -> Tokenizer:
-    """Read back what :meth:`Tokenizer.save` wrote; UserError where a file is missing or damaged."""
+    """Load the tokenizer of a side; UserError if a file is missing or damaged."""
     path = directory / f"tokenizer.{side}.json"
     try:
         description = parse_object(path.read_bytes())
@@ -190,22 +190,22 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
             return WORD_TOKENIZERS[kind](language)
         path = directory / f"tokenizer.{side}.model"
         model = path.read_bytes()
-        if not model:  # SentencePiece would take it for none at all
+        if not model:  # SentencePiece would treat it as no model
             raise ValueError("it is empty")
         tokenizer = SentencePieceTokenizer(language, model)
         tokenizer.tokenize(" ".join(tokenizer.pieces))  # an altered model may hold no text
         return tokenizer
     except FileNotFoundError:
-        raise UserError(f"{path} is missing; make or copy the folder again.") from None
+        raise UserError(f"{path} is missing; create or copy the folder again.") from None
     except (ValueError, TypeError, KeyError, RuntimeError):
-        raise UserError(f"{path} is damaged; make or copy the folder again.") from None
+        raise UserError(f"{path} is damaged; create or copy the folder again.") from None
 
 
 def _learnable(sentences: Iterable[str]) -> Iterator[str]:
-    """The words of the sentences, in sentences that SentencePiece does not pass over in silence.
+    """Yield the sentences; cut those that are so long that SentencePiece would skip them.
 
-    Nothing is learnt across words, so a long sentence may be cut between two of them. What has no
-    space in so many bytes is cut between characters. Other sentences stay as they are.
+    It learns nothing across words, so a long sentence may be cut between words; if it has no space
+    in :data:`LEARNT_BYTES` bytes, it is cut between characters.
     """
     for sentence in sentences:
         rest = sentence.replace(RESERVED, " ").encode("utf-8")
@@ -213,7 +213,7 @@ def _learnable(sentences: Iterable[str]) -> Iterator[str]:
             cut = rest.rfind(b" ", 1, LEARNT_BYTES + 1)
             if cut < 0:
                 cut = LEARNT_BYTES
-                while rest[cut] & 0xC0 == 0x80:  # the midst of a character
+                while rest[cut] & 0xC0 == 0x80:  # inside a character
                     cut -= 1
             yield rest[:cut].decode("utf-8")
             rest = rest[cut:]
@@ -221,7 +221,7 @@ def _learnable(sentences: Iterable[str]) -> Iterator[str]:
 
 
 def _complaint(message: str, size: int, where: str) -> UserError:
-    """What SentencePiece says of the size or the text, as a sentence that names the setting."""
+    """Convert an error message of SentencePiece to a UserError that names the setting."""
     if largest := re.search(r"size too high .* value <= (\d+)", message):
         return UserError(
             f"tokenization.vocabulary_size={size} is more than {where} can fill; "
@@ -233,12 +233,12 @@ def _complaint(message: str, size: int, where: str) -> UserError:
             f"set it to {smallest[1]} or more."
         )
     if "sentences_.empty()" in message or "all_chars_count" in message:
-        return UserError(f"{where} has no sentence that a subword model could learn from.")
+        return UserError(f"{where} has no sentence for the subword model; add text.")
     return UserError(f"SentencePiece cannot learn from {where} ({message}); correct the text.")
 
 
 class TextCodec:
-    """Encodes text as ids and decodes ids to text, for the source or the target side."""
+    """Converts text to ids and ids to text, for the source or the target side."""
 
     def __init__(self, tokenizer: Tokenizer, vocabulary: Vocabulary) -> None:
         self.tokenizer = tokenizer
@@ -249,22 +249,22 @@ class TextCodec:
         return self.tokenizer.language
 
     def encode(self, text: str) -> list[int]:
-        """Ids of the pieces of ``text``, without BOS and EOS; blank text has none."""
+        """Return the ids of the pieces of ``text``, without BOS and EOS; blank text has none."""
         return self.vocabulary.encode(self.tokenizer.tokenize(text))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Pieces up to the first EOS, without PAD and BOS; an unknown one reads ``<unk>``."""
+        """Return the pieces up to the first EOS, without PAD and BOS; UNK becomes ``<unk>``."""
         text = takewhile(lambda i: i != EOS, ids)
         return self.vocabulary.decode(i for i in text if i not in (PAD, BOS))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Running text of the ids up to the first EOS."""
+        """Return the running text of the ids up to the first EOS."""
         return self.tokenizer.detokenize(self.pieces(ids))
 
     def encodes_like(self, other: "TextCodec") -> bool:
-        """Whether ``other``, made of the same training text, gives text the same ids.
+        """Whether ``other``, built from the same training text, encodes text as the same ids.
 
-        Counts are compared, too: rules of cutting that changed may leave the pieces as they were.
+        Counts are compared too: if the rules of cutting changed, the pieces may still be the same.
         """
         return (
             type(self.tokenizer) is type(other.tokenizer)
@@ -283,7 +283,7 @@ class TextCodec:
 
     @classmethod
     def load(cls, directory: Path, side: str) -> "TextCodec":
-        """Read back what :meth:`save` wrote; UserError where a file is missing or damaged."""
+        """Load the files of :meth:`save`; UserError if one is missing or damaged."""
         return cls(
             load_tokenizer(directory, side), Vocabulary.load(directory / f"vocabulary.{side}.tsv")
         )

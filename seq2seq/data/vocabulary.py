@@ -1,4 +1,4 @@
-"""Pieces to ids and back, on torchtext's ``Vocab``, kept as a text file one can read."""
+"""Vocabulary of pieces on torchtext's ``Vocab``, stored as a readable text file."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,22 +11,21 @@ from seq2seq.errors import UserError
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 LONGEST = 1_000
-"""Characters of a piece; a longer word is unknown. So no vocabulary makes translations huge."""
+"""Maximum characters of a piece, which limits the size of translations; longer words are UNK."""
 
 
 class Vocabulary:
-    """Numbers the pieces of one side: ids 0-3 are ``<pad> <unk> <s> </s>``, the rest are pieces.
+    """Numbers the pieces of one side; ids 0-3 are ``<pad> <unk> <s> </s>``.
 
-    The specials are ids, not text: a word of the text that happens to be spelt ``</s>`` is an
-    unknown word like any other.
+    The specials are ids, not text: a word of the text spelt ``</s>`` is an unknown word.
     """
 
     def __init__(self, pieces: Sequence[str], counts: Sequence[int]) -> None:
         """Number ``pieces`` (without the specials) in the given order.
 
-        ``counts`` says how often each occurs in the training text; it is kept for the reader.
+        ``counts``: occurrences of each piece in the training text, for the file's readers.
         """
-        # Vocab would rank pieces by count; given as its specials they keep the order they have.
+        # Vocab would rank pieces by count; passed as specials, they keep their order.
         self._vocab = Vocab(Counter(), specials=[*SPECIALS, *pieces])
         if len(self._vocab.stoi) != len(self._vocab.itos):
             raise ValueError("a piece occurs twice")
@@ -36,12 +35,12 @@ class Vocabulary:
     def from_counts(
         cls, counts: Mapping[str, int], size: int | None = None, min_frequency: int = 1
     ) -> "Vocabulary":
-        """Keep the most frequent pieces; equal counts rank by code points.
+        """Build a vocabulary of the most frequent pieces; equal counts rank by code points.
 
         Args:
             counts: occurrences of each piece in the training text.
-            size: most entries, specials included; None for no limit.
-            min_frequency: pieces seen less often are left out.
+            size: maximum number of entries, specials included; None for no limit.
+            min_frequency: minimum count of a piece; rarer pieces are left out.
         """
         limit = None if size is None else max(size - len(SPECIALS), 0)
         known = Counter({piece: count for piece, count in counts.items() if len(piece) <= LONGEST})
@@ -54,7 +53,7 @@ class Vocabulary:
 
     @property
     def pieces(self) -> list[str]:
-        """Every piece in the order of ids, the specials first."""
+        """Pieces in the order of ids, the specials first."""
         return list(self._vocab.itos)
 
     @property
@@ -63,7 +62,7 @@ class Vocabulary:
         return [self._vocab.freqs[piece] for piece in self._vocab.itos]
 
     def encode(self, pieces: Iterable[str]) -> list[int]:
-        """Number ``pieces``; those it does not hold, and literal specials, become UNK."""
+        """Return the ids of ``pieces``; unknown pieces and literal specials become UNK."""
         # `get`, not `[]`: stoi is a defaultdict and would grow by every unknown word.
         known = self._vocab.stoi.get
         return [i if (i := known(piece, UNK)) > EOS else UNK for piece in pieces]
@@ -79,20 +78,20 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: Path) -> "Vocabulary":
-        """Read back what :meth:`save` wrote; UserError where it is missing or something else."""
+        """Load the file of :meth:`save`; UserError if it is missing or damaged."""
         try:
-            # Bytes, not text mode: pieces may hold "\r" or U+2028, which are no line ends here.
+            # Bytes, not text mode: pieces may hold "\r" or U+2028, which do not end lines here.
             lines = path.read_bytes().decode("utf-8").split("\n")
             rows = [line.rpartition("\t") for line in lines[:-1]]
             pieces, counts = [piece for piece, _, _ in rows], [int(count) for _, _, count in rows]
             if lines[-1] or tuple(pieces[: len(SPECIALS)]) != SPECIALS or not all(pieces):
                 raise ValueError(f"it does not hold {' '.join(SPECIALS)} and whole lines")
             if any(len(piece) > LONGEST or "\0" in piece for piece in pieces):
-                raise ValueError("a piece of it is no part of a text")
+                raise ValueError("a piece is too long or holds a zero byte")
             return cls(pieces[len(SPECIALS) :], counts[len(SPECIALS) :])
         except FileNotFoundError:
-            raise UserError(f"{path} is missing; make or copy the folder again.") from None
+            raise UserError(f"{path} is missing; create or copy the folder again.") from None
         except ValueError as error:
             raise UserError(
-                f"{path} is damaged ({error}); make or copy the folder again."
+                f"{path} is damaged ({error}); create or copy the folder again."
             ) from None

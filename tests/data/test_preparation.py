@@ -146,7 +146,7 @@ def test_preparation_repeats_byte_for_byte(tmp_path):
 def test_nothing_left_to_train_on_says_why(tmp_path):
     train = ["", "a b c", "a b"], ["a", "a", "a"]
     config = corpus(tmp_path / "text", train, train_max_words=2)
-    with pytest.raises(UserError, match=r"No train pair .* corpus\.train_max_words"):
+    with pytest.raises(UserError, match=r"train pairs .* corpus\.train_max_words"):
         prepare(config, dataclasses.replace(WORDS, max_pieces=1), tmp_path)
     with pytest.raises(UserError, match="no sentence"):
         prepare(dataclasses.replace(config, train_max_words=1), SUBWORDS, tmp_path)

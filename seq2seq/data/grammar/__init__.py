@@ -1,13 +1,13 @@
 """The embedded default corpus: an English-German grammar that writes parallel text with gold
 word alignments, deterministic from a seed and of any size.
 
-The text comes tokenised, one space between tokens, punctuation apart, and without sentence case
-(only names and what English or German always capitalise), so that each word has one form and
-white space is all the tokenizer it needs. ``lexicon`` holds the words, ``composer`` makes phrases
-of them in both languages at once.
+The text is tokenised, with one space between tokens, and without capitals at the start of a
+sentence (only names and words that English or German always capitalise). So each word has one form,
+and the tokenizer ``whitespace`` is enough. ``lexicon`` holds the words; ``composer`` builds phrases
+in both languages at once.
 
-Each side determines the other, up to rare ambiguities, so a perfect translator would come close
-to 100 BLEU; and words are drawn near-uniformly from large classes, so that the content of a
+Each side determines the other, apart from rare ambiguities, so a perfect translator would reach
+almost 100 BLEU. Words are drawn almost uniformly from large classes, so that the content of a
 sentence grows with its length while the state of a recurrent network does not.
 """
 
@@ -33,15 +33,15 @@ from seq2seq.errors import UserError
 from seq2seq.files import digest, make_folder
 
 SHORTEST = 4
-"""Words of the shortest sentence, full stop included: "the dog sleeps ."."""
+"""Number of words of the shortest sentence, full stop included: "the dog sleeps ."."""
 BAND = 10
-"""Width of the bands of length that the test set fills evenly."""
+"""Width of the length bands, in words; the test set has equally many pairs in each."""
 DECAY = 0.96
-"""In training, sentences of n + 1 words are drawn this much more rarely than those of n."""
+"""Probability ratio of training sentences of n + 1 words and of n words."""
 
 
 class SentencePair(NamedTuple):
-    """A sentence, its translation, and the gold alignment.
+    """A sentence, its translation, and the gold word links.
 
     ``links`` are (source position, target position), 0-based in ``text.split()`` units, sorted.
     """
@@ -81,7 +81,7 @@ def sentence(rng: random.Random, words: int, source: str = "en") -> SentencePair
 
 
 def training_pairs(config: GrammarCorpus, split: str) -> Iterator[SentencePair]:
-    """Yield pairs without end, of training lengths, drawn from the seed and the split's name."""
+    """Yield endless pairs of training lengths, drawn from the seed and the split's name."""
     rng = random.Random(f"{config.seed} {split}")
     weights = accumulate(repeat(DECAY, config.max_words - SHORTEST), mul, initial=1.0)
     bounds = list(accumulate(weights))
@@ -93,7 +93,7 @@ def training_pairs(config: GrammarCorpus, split: str) -> Iterator[SentencePair]:
 
 
 def banded_pairs(config: GrammarCorpus) -> list[SentencePair]:
-    """Draw different pairs, ``test_per_bucket`` for each band of ten source words, and mix them."""
+    """Draw ``test_per_bucket`` distinct pairs per band of ten source words; shuffle them."""
     rng = random.Random(f"{config.seed} test")
     pairs: dict[str, SentencePair] = {}
     for low in range(1, config.max_words + 1, BAND):
@@ -110,9 +110,8 @@ def banded_pairs(config: GrammarCorpus) -> list[SentencePair]:
 def write_corpus(config: GrammarCorpus, directory: Path) -> None:
     """Write train, valid and test text into ``directory``, each as .en, .de and .align files.
 
-    The .align files hold one line of Pharaoh links per pair, source position first. No source
-    sentence of test or valid occurs in another split, and none twice in test or valid; training
-    may repeat a short one.
+    The .align files hold one line of Pharaoh links per pair, source position first. A source
+    sentence of test or valid occurs only once in all splits; training may repeat a short one.
     """
     test = banded_pairs(config)
     _write(config, directory, "test", test, len(test))
@@ -144,7 +143,7 @@ def _write(
 
 
 def _merge_commas(tokens: Tokens) -> Tokens:
-    """One comma where several clauses begin or end, none before another stop."""
+    """Merge adjacent commas, and drop a comma before ';' or '.'."""
     merged: Tokens = []
     for word, link in tokens:
         if merged and merged[-1][0] == "," and word in (",", ";", "."):
@@ -155,7 +154,7 @@ def _merge_commas(tokens: Tokens) -> Tokens:
 
 
 def corpus_hash(config: GrammarCorpus) -> str:
-    """Hash of the settings and the code that decide the written text."""
+    """Hash of the settings and the code that determine the text."""
     settings = dataclasses.asdict(config)
     for key in ("directory", "mirror", "train_pairs", "train_max_words"):
         del settings[key]
@@ -164,10 +163,10 @@ def corpus_hash(config: GrammarCorpus) -> str:
 
 
 def text_folder(config: GrammarCorpus, own: Path | None, home: Path) -> TextFolder:
-    """The folder of the corpus, next to ``home``, and what writes it, unless that was done."""
+    """Return the corpus folder, next to ``home``, and a function that writes it if missing."""
     if own is not None:
         raise UserError(
-            "corpus.directory is set but corpus=grammar writes its own text; remove it, or use "
+            "corpus.directory is set, but corpus=grammar writes its own text; remove it, or set "
             "corpus=files for your own text."
         )
     folder = home.with_name(f"grammar-{corpus_hash(config)}")

@@ -1,11 +1,11 @@
-"""Phrases, clauses and sentences, composed in both languages at once from random draws.
+"""Compose random phrases, clauses and sentences in both languages at once.
 
-Three rules keep each language a function of the other. A relative clause, a prepositional phrase
-or an adverb of time belongs to the nearest noun or clause before it, so nothing of an outer clause
-follows an inner one where German would place it differently. Inside relative clauses there are no
-adverbial clauses (``simple``), which could be read as belonging outside. And where a German
-relative pronoun does not tell subject from object ("die Frau , die das Kind sieht"), the two differ
-in number, and the verb decides.
+Three rules keep each language a function of the other. (1) A relative clause, a prepositional
+phrase or an adverb of time belongs to the nearest noun or clause before it; so no part of an outer
+clause follows an inner clause where German would place it differently. (2) Relative clauses contain
+no adverbial clauses (``simple``), because these could also belong to the outer clause. (3) If a
+German relative pronoun can be subject or object ("die Frau , die das Kind sieht"), the two nouns
+differ in number, and the verb shows which one is the subject.
 """
 
 import random
@@ -37,11 +37,11 @@ from seq2seq.data.grammar.lexicon import (
 
 T = TypeVar("T")
 Tokens = list[tuple[str, int]]
-"""Words with their links: tokens of the two sides with one number translate each other; 0: none."""
+"""(Word, link) pairs: words of both sides with the same link translate each other; 0: no link."""
 
 
 class Phrase(NamedTuple):
-    """One phrase in both languages; ``number`` is what a verb agrees with."""
+    """A phrase in both languages; a verb agrees with its ``number``."""
 
     english: Tokens
     german: Tokens
@@ -59,17 +59,17 @@ def join(*phrases: Phrase) -> Phrase:
 
 
 def set_off(phrase: Phrase) -> Phrase:
-    """Put the German side between commas; those that meet other stops are dropped at the end."""
+    """Put the German side between commas; _merge_commas later drops superfluous ones."""
     return Phrase(phrase.english, [(",", 0), *phrase.german, (",", 0)])
 
 
 class Tense(NamedTuple):
-    """How a verb is put, and the class of adverbs of time that go with it, if any."""
+    """A tense or modal, and the class of adverbs of time that fit it ("" for none)."""
 
     modal: Modal | None
     times: str
     words: int = 0
-    """English words added to the verb."""
+    """Number of English words that the tense adds to the verb."""
 
 
 PRESENT, PAST = Tense(None, "time present"), Tense(None, "time past")
@@ -79,7 +79,7 @@ FUTURE_OR_MODAL = [Tense(lexicon.MODALS["future"][0], "time future", 1)] * 3 + M
 
 
 class VerbGroup(NamedTuple):
-    """A verb in its tense: German opens and closes its bracket, or ends the clause with it."""
+    """An inflected verb. German main clauses use ``finite`` and ``closing``, others ``final``."""
 
     english: Tokens
     finite: Tokens
@@ -88,7 +88,7 @@ class VerbGroup(NamedTuple):
 
 
 class Complement(NamedTuple):
-    """A verb and what it governs; German puts ``clause`` behind the verb bracket."""
+    """A verb with its objects; German puts ``clause`` after the closing part of the verb."""
 
     verb: Verb
     objects: Phrase
@@ -96,7 +96,10 @@ class Complement(NamedTuple):
 
 
 class Predicate(NamedTuple):
-    """A clause without its subject: of a main clause, German in two parts, or a subordinate one."""
+    """A clause without its subject.
+
+    German main clauses use ``finite`` and ``rest``; subordinate clauses use ``subordinate``.
+    """
 
     english: Tokens
     finite: Tokens
@@ -105,31 +108,31 @@ class Predicate(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What a complement depends on."""
+    """Constraints on a complement."""
 
     subject: str
     clause: bool
-    """Nouns may have relative clauses."""
+    """Whether nouns may have relative clauses."""
     simple: bool
-    """Clauses may not have adverbial clauses."""
+    """Whether clauses may not have adverbial clauses."""
     object_number: int | None
-    """The number that an animate accusative object must have."""
+    """Number (singular or plural) that an animate accusative object must have; None for any."""
 
 
 class Slot(NamedTuple):
-    """What decides the form of a noun phrase."""
+    """Properties that decide the form of a noun phrase."""
 
     kind: str
     case: int
     number: int | None = None
-    """None for any."""
+    """Singular or plural; None for any."""
     preposition: Preposition | None = None
     clause: bool = True
-    """The noun may have a relative clause."""
+    """Whether the noun may have a relative clause."""
 
 
-# Frames (methods of Composer) by the kind of the subject; then by the words to fill after the
-# verb's first: 0, 1, 2, 3, 4-8, more. Repeated frames are drawn more often.
+# Kind of the subject -> frames (methods of Composer) by the number of words after the first word of
+# the verb: 0, 1, 2, 3, 4-8, more. Repeated frames are drawn more often.
 _FRAMES = {
     PERSON: (
         "alone",
@@ -158,8 +161,8 @@ CLAUSAL_FRAMES = ("attempt", "report", "question")
 class Composer:
     """Composes phrases of exactly ``room`` English words.
 
-    Of the random generator only ``random()`` is called, the one method whose numbers Python
-    promises to keep, for a seed, in all versions.
+    It calls only ``random()`` of the random generator: only for this method does Python guarantee
+    the same numbers for a seed in all versions.
     """
 
     def __init__(self, rng: random.Random) -> None:
@@ -181,24 +184,24 @@ class Composer:
                 return item
 
     def _link(self, english: Words, german: Words) -> Phrase:
-        """Words that translate each other as a group."""
+        """Build a phrase whose words translate each other as a group."""
         link = next(self._links)
         return Phrase([(word, link) for word in english], [(word, link) for word in german])
 
     def _fixed(self, name: str, room: int = 9) -> Phrase:
-        """A phrase of the lexicon, of at most ``room`` words."""
+        """Pick a phrase of the lexicon, of at most ``room`` words."""
         phrases = lexicon.PHRASES[name]
         groups = self._pick(phrases, lambda groups: sum(len(e) for e, _ in groups) <= room)
         return join(*(self._link(*group) for group in groups))
 
     def _verb(self, name: str, room: int) -> Verb:
-        """A verb of at most ``room`` words, or of one."""
+        """Pick a verb of at most max(room, 1) words."""
         return self._pick(VERBS[name], lambda verb: len(verb.english) <= max(room, 1))
 
     # Sentences and clauses
 
     def sentence(self, room: int) -> Phrase:
-        """One main clause, or several in co-ordination; no full stop; ``room`` is at least 2."""
+        """Compose one or more coordinated main clauses, no full stop; ``room`` is at least 2."""
         if room >= 9 and self._random() * 30 < room - 8:
             coordinator = self._fixed("coordinator")
             rest = room - len(coordinator.english)
@@ -207,7 +210,7 @@ class Composer:
         return self._main_clause(room)
 
     def _main_clause(self, room: int) -> Phrase:
-        """A verb-second clause: whatever comes first, one German verb form stands next."""
+        """Compose a main clause; in German, the finite verb is in second position."""
         kind = self._subject_kind()
         tense = self._tense(min(room - 4, 2), kind)
         front, timed = NOTHING, False
@@ -233,7 +236,7 @@ class Composer:
         )
 
     def _dependent_clause(self, room: int, simple: bool, like: Tense | None = None) -> Phrase:
-        """A clause as it follows a conjunction: German ends it with the verb."""
+        """Compose a clause for after a conjunction; in German, the verb is at the end."""
         kind = self._subject_kind()
         subject = self._subject(self._between(1, min(room - 1, 6)), kind)
         room -= len(subject.english)
@@ -242,7 +245,7 @@ class Composer:
         return join(subject, predicate.subordinate)
 
     def _adverbial_clause(self, room: int, tense: Tense, purpose: bool) -> Phrase:
-        """A conjunction and its clause, or (``purpose``) perhaps "in order to", "um ... zu"."""
+        """Compose a conjunction and its clause; ``purpose`` allows "in order to", "um ... zu"."""
         if purpose and self._chance(0.2):
             opening = self._link(("in", "order"), ("um",))
             predicate = self._predicate(room - 2, SINGULAR, PERSON, INFINITIVE)
@@ -252,7 +255,7 @@ class Composer:
         return set_off(join(opening, clause))
 
     def _relative_clause(self, room: int, kind: str, noun: Noun, number: int) -> Phrase:
-        """The pronoun has the gender and number of the noun, and a case of its own."""
+        """Compose a relative clause; its pronoun has the gender and number of ``noun``."""
         animate = kind in (PERSON, ANIMAL)
         column = noun.column(number)
         # "die" and "das" may be subject or object
@@ -282,7 +285,7 @@ class Composer:
         return set_off(join(opening, self._gap(room - len(opening.english), verb, contrast)))
 
     def _gap(self, room: int, verb: Verb, number: int | None) -> Phrase:
-        """The rest of a relative clause whose pronoun is the object: subject and verb."""
+        """Compose subject and verb of a relative clause whose pronoun is the object."""
         room -= len(verb.english)
         kind = PERSON if self._chance(0.75) else ANIMAL
         tense = self._tense(room - 1, kind)
@@ -298,7 +301,7 @@ class Composer:
     def _verb_without_object(
         self, room: int, kind: str, prepositional: bool
     ) -> tuple[Verb, Preposition | None]:
-        """A verb whose object, or prepositional object, the head of a relative clause can be."""
+        """Pick a verb, perhaps with a preposition, that takes a noun of this kind as object."""
         if prepositional and room >= 4:
             if kind == PLACE:
                 verb = self._pick(VERBS["intransitive simple"])
@@ -327,11 +330,11 @@ class Composer:
         simple: bool = False,
         object_number: int | None = None,
     ) -> Predicate:
-        """A verb with all that depends on it, for a subject of this number and kind.
+        """Compose a verb with its objects and adverbs, for a subject of this number and kind.
 
-        German order behind the finite verb or subject: time, adverb, dative, accusative,
-        prepositional phrase, rest of the verb, clauses. ``timed``: an adverb of time stands in
-        front already. For the others see :class:`Setting`.
+        German order after the finite verb or subject: time, adverb, dative, accusative,
+        prepositional phrase, rest of the verb, clauses. ``timed``: the clause already begins with
+        an adverb of time. For other arguments see :class:`Setting`.
         """
         room -= tense.words
         adverb = time = clause = NOTHING
@@ -363,9 +366,10 @@ class Composer:
         )
 
     def _tense(self, room: int, kind: str, like: Tense | None = None) -> Tense:
-        """A tense that adds at most ``room`` words to the verb of a subject of this kind.
+        """Pick a tense that adds at most ``room`` words to the verb of a subject of this kind.
 
-        Next to a clause in the tense ``like`` it is past only if that is, and no future.
+        ``like`` is the tense of the clause next to it: the result is past if and only if ``like``
+        is past, and it is never future.
         """
         choice = self._random()
         if like is PAST:
@@ -377,7 +381,7 @@ class Composer:
         return PRESENT if like or choice < 0.35 or choice > 0.85 else PAST
 
     def _verb_group(self, verb: Verb, number: int, tense: Tense, adverb: Tokens) -> VerbGroup:
-        """The verb in its tense; English puts the adverb before it, after an auxiliary."""
+        """Inflect the verb for its tense. English puts the adverb before it, after an auxiliary."""
         if tense.modal:
             modal = self._link(tense.modal.english[number], (tense.modal.german[number],))
             main = self._link(verb.english, (verb.prefix + verb.stem,))
@@ -412,7 +416,7 @@ class Composer:
         return Complement(verb, NOTHING)
 
     def _frame_state(self, room: int, setting: Setting) -> Complement:
-        *classes, _ = lexicon.ADJECTIVES[setting.subject]  # the last does not stand after "is"
+        *classes, _ = lexicon.ADJECTIVES[setting.subject]  # the last class cannot follow "is"
         adjective = self._pick(sum(classes, ()))
         state = self._link((adjective.english,), (adjective.german,))
         if room == 2:
@@ -444,13 +448,13 @@ class Composer:
     def _frame_partner(self, room: int, setting: Setting) -> Complement:
         kind = self._pick((PERSON, PERSON, ANIMAL, THING))
         verb = self._pick(VERBS["prepositional thing" if kind == THING else "prepositional"])
-        assert verb.preposition is not None  # in these two tables all have one
+        assert verb.preposition is not None  # all verbs in these two tables have one
         phrase = self._prepositional(room, verb.preposition, kind, setting.clause, chain=True)
         return Complement(verb, phrase)
 
     def _frame_ditransitive(self, room: int, setting: Setting) -> Complement:
         verb = self._verb("ditransitive", room - 2)
-        room -= len(verb.english)  # this counts "to", whose place in German is the dative
+        room -= len(verb.english)  # includes "to", for which German has the dative
         size = self._between(1, min(room - 1, 5))
         thing = self._noun_phrase(size, Slot(THING, ACCUSATIVE, clause=False))
         person = self._noun_phrase(room - size, Slot(PERSON, DATIVE, clause=setting.clause))
@@ -497,10 +501,10 @@ class Composer:
         return self._noun_phrase(room, Slot(kind, NOMINATIVE, number))
 
     def _noun_phrase(self, room: int, slot: Slot, chain: bool = True) -> Phrase:
-        """A noun phrase of ``room`` words, perhaps (``chain``) two with "and" between them.
+        """Compose a noun phrase of ``room`` words; with ``chain``, perhaps two joined by "and".
 
-        The first of two has no attributes behind it, so that they always belong to the last noun.
-        A preposition comes before the ``room`` words.
+        The first of two has no attributes after it, so that attributes always belong to the last
+        noun. A preposition is not counted in ``room``.
         """
         if chain and room >= 3 and slot.number != SINGULAR and self._chance(0.12):
             left = self._between(1, min(room - 2, 4))
@@ -517,20 +521,20 @@ class Composer:
     def _prepositional(
         self, room: int, preposition: Preposition, kind: str, clause: bool, chain: bool = False
     ) -> Phrase:
-        """Preposition and noun phrase, together ``room`` words."""
+        """Compose a prepositional phrase of exactly ``room`` English words."""
         slot = Slot(kind, preposition.case, None, preposition, clause)
         return self._noun_phrase(room - len(preposition.english), slot, chain)
 
     def _place(self, room: int, clause: bool) -> Phrase:
-        """Where something is or happens; ``room`` is at least 2."""
+        """Compose a phrase of place; ``room`` is at least 2."""
         ways = PREPOSITIONS["place"] if room > 2 else PREPOSITIONS["place"][:2]  # in, near a city
         way = self._pick(ways, lambda way: len(way.english) <= max(room - 2, 1))
         return self._prepositional(room, way, PLACE, clause)
 
     def _single(self, room: int, behind: int, slot: Slot) -> Phrase:
-        """One noun, with ``room`` - 1 words before it and ``behind`` words of attributes after."""
+        """Compose a noun, ``room`` - 1 words before it, ``behind`` words of attributes after it."""
         kind, case, number, preposition, clause = slot
-        bare = room == 1 and number != PLURAL  # and then singular, if a name
+        bare = room == 1 and number != PLURAL  # if it becomes a name, it is singular
         if bare and (
             kind == PLACE or number == SINGULAR or (kind == PERSON and self._chance(0.75))
         ):
@@ -557,7 +561,7 @@ class Composer:
         return phrase._replace(number=number)
 
     def _attribute(self, room: int, head: str, clause: bool) -> Phrase:
-        """A prepositional phrase behind a noun; ``room`` is at least 2."""
+        """Compose a prepositional phrase for after a noun; ``room`` is at least 2."""
         choice = self._random()
         if head in (PERSON, ANIMAL) and choice < 0.5:
             return self._prepositional(room, self._pick(PREPOSITIONS["belonging"]), THING, clause)
@@ -566,7 +570,7 @@ class Composer:
         return self._place(room, clause)
 
     def _opening(self, room: int, number: int) -> tuple[Determiner, Phrase, int]:
-        """Determiner, numeral, and how many of the ``room`` words are left for adjectives."""
+        """Pick determiner and numeral; also return the number of words left for adjectives."""
         if number == SINGULAR:
             return self._pick(DETERMINERS["singular"]), NOTHING, room - 1
         if room == 0 or (room < 3 and self._chance(0.15)):
@@ -579,7 +583,7 @@ class Composer:
         return self._pick(DETERMINERS["plural"]), NOTHING, room - 1
 
     def _adjectives(self, words: int, kind: str, ending: str) -> Phrase:
-        """Up to three adjectives in their order, the first perhaps intensified."""
+        """Compose ``words`` words of adjectives in their order, perhaps after an intensifier."""
         phrase = NOTHING
         classes = self._pick(list(combinations(lexicon.ADJECTIVES[kind], words)))
         if words > 1 and self._chance(0.3):
@@ -593,7 +597,7 @@ class Composer:
     def _with_preposition(
         self, preposition: Preposition | None, determiner: Determiner, form: str, rest: Phrase
     ) -> Phrase:
-        """Preposition and determiner, contracted ("im") where German does, before the rest."""
+        """Put preposition and determiner, contracted as in German ("im"), before ``rest``."""
         article = determiner.english
         if determiner is lexicon.A and rest.english[0][0][0] in "aeiouAEIOU":
             article = "an"

@@ -1,7 +1,7 @@
-"""The words of the grammar and their forms, read once from ``lexicon.tsv``.
+"""Words of the grammar and their forms, read once from ``lexicon.tsv``.
 
 Regular forms are derived here (English -s, German dative plural -n, adjective endings, separable
-prefixes); irregular ones stand in the table, whose head explains its columns.
+prefixes); irregular forms are in the table, whose head explains its columns.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ CASES = ("nominative", "accusative", "dative")
 NOMINATIVE, ACCUSATIVE, DATIVE = range(3)
 SINGULAR, PLURAL = range(2)
 PERSON, ANIMAL, THING, PLACE = "person", "animal", "thing", "place"
-"""The kind of a noun: decides which verbs, adjectives and prepositions go with it."""
+"""Kinds of nouns; the kind decides which verbs, adjectives and prepositions fit."""
 
 
 class Noun(NamedTuple):
@@ -36,7 +36,7 @@ class Noun(NamedTuple):
 
 
 class Adjective(NamedTuple):
-    """An adjective: the German base form serves after "sein", the stem takes endings."""
+    """An adjective; German uses the base form after "sein" and adds endings to the stem."""
 
     english: str
     german: str
@@ -52,7 +52,7 @@ class Determiner(NamedTuple):
 
 
 class Preposition(NamedTuple):
-    """A preposition and the case it governs in the sense at hand."""
+    """A preposition and its German case."""
 
     english: Words
     german: str
@@ -60,19 +60,19 @@ class Preposition(NamedTuple):
 
 
 class Modal(NamedTuple):
-    """An auxiliary before the infinitive; pairs are indexed by number."""
+    """An auxiliary of an infinitive; pairs are indexed by number."""
 
     english: tuple[Words, ...]
     german: Words
 
 
 class Verb(NamedTuple):
-    """A verb in the forms the grammar needs; pairs are indexed by number.
+    """A verb with the forms that the grammar needs; pairs are indexed by number.
 
-    The German infinitive is ``prefix + stem``. ``finite`` is the verb-second form, whose separable
-    prefix (or "") closes the clause ("ruft ... an"); the verb-final one begins with it ("anruft").
-    ``past`` holds the German auxiliary; ``participle`` is empty for the one verb with a simple past
-    ("war"). ``case`` is that of the object.
+    The German infinitive is ``prefix + stem``. In a main clause, ``finite`` stands second and the
+    separable prefix (or "") last ("ruft ... an"); at the end of a subordinate clause they are one
+    word ("anruft"). ``past`` is the German auxiliary; ``participle`` is empty for the only verb
+    with a simple past ("war"). ``case`` is the case of the object.
     """
 
     english: Words
@@ -156,7 +156,7 @@ _ROWS = [line.split("\t") for line in _LINES if line and not line.startswith("#"
 
 
 def _read(word_class: str, parse: Callable[[str, str], T]) -> dict[str, tuple[T, ...]]:
-    """Read a class of words: the rest of its name, or "" -> entries in their order."""
+    """Read the entries of a word class, by the rest of their class name (or "")."""
     entries: dict[str, list[T]] = defaultdict(list)
     for name, english, german in _ROWS:
         first, _, rest = name.partition(" ")
@@ -165,7 +165,7 @@ def _read(word_class: str, parse: Callable[[str, str], T]) -> dict[str, tuple[T,
     return {rest: tuple(words) for rest, words in entries.items()}
 
 
-# Determiners and what they make of the adjectives behind them.
+# Determiners, and the endings of adjectives after them.
 ARTICLE = (("der", "die", "das", "die"), ("den", "die", "das", "die"), ("dem", "der", "dem", "den"))
 WEAK = (("e", "e", "e", "en"), ("en", "e", "e", "en"), ("en", "en", "en", "en"))
 MIXED = (("er", "e", "es", "en"), ("en", "e", "es", "en"), ("en", "en", "en", "en"))
@@ -208,11 +208,11 @@ CONTRACTIONS = dict(_read("contraction", lambda parts, word: (parts, word))[""])
 
 NOUNS = _read("noun", _noun)
 NAMES = _read("name", lambda name, _: name)
-"""Of people (and animals) and of places, the same in both languages."""
+"""Proper names of people, animals and places; they are the same in both languages."""
 _PRONOUNS = _read("pronoun", lambda english, german: (english, german))
 PRONOUNS = [(*one, SINGULAR) for one in _PRONOUNS["singular"]]
 PRONOUNS += [(*one, PLURAL) for one in _PRONOUNS["plural"]]
-"""Subjects of one word; the number of its verb tells one "sie" from the other."""
+"""(English, German, number) of one-word subjects; the verb shows the number of "sie"."""
 _ADJECTIVES = _read("adjective", _adjective)
 ADJECTIVES = {
     kind: (*(_ADJECTIVES[f"{name} {kind}"] for name in ("quality", "size", "state")), *others)
@@ -223,7 +223,7 @@ ADJECTIVES = {
         PLACE: (_ADJECTIVES["origin"],),
     }.items()
 }
-"""By kind: the classes of adjectives in the order in which they precede a noun."""
+"""Kind of noun -> classes of adjectives, in their order before the noun."""
 PHRASES = _read("phrase", _phrase)
 for name in ("adverb person", "time present", "time past", "time future"):
     PHRASES[name] = PHRASES[name.split()[0]] + PHRASES[name]
