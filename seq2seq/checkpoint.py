@@ -137,7 +137,7 @@ def save_checkpoint(
 
 
 def has_manifest(folder: Path) -> bool:
-    """Whether ``folder`` was written completely; only loading checks the content."""
+    """Whether ``folder`` was written completely; loading checks its content."""
     return (folder / MANIFEST).is_file()
 
 

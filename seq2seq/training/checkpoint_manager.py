@@ -1,4 +1,4 @@
-"""The checkpoints of one training: written, pruned, and resumed from."""
+"""Write, prune and restore the checkpoints of a training."""
 
 import logging
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class CheckpointManager:
-    """Writes the whole state of a training, and restores it.
+    """Saves and restores the full training state.
 
-    Of several processes, which differ in their random generators only, the first writes.
+    In distributed training, rank 0 writes; it stores the random state of every rank.
     """
 
     folder: RunFolder
@@ -39,7 +39,7 @@ class CheckpointManager:
     group: ProcessGroup
 
     def save(self, directory: Path, state: TrainingState) -> None:
-        """Write a checkpoint, and delete those no longer needed."""
+        """Write a checkpoint; delete checkpoints that are no longer needed."""
         generators = {
             _generator(rank, name): generator
             for rank, states in enumerate(self.group.gather(capture_rng()))
@@ -52,22 +52,22 @@ class CheckpointManager:
             self.folder.prune(config.training.keep_last)
 
     def restore(self) -> TrainingState | None:
-        """Resume from the newest intact checkpoint of the run; None where there are none.
+        """Restore the newest intact checkpoint and return its state; None without checkpoints.
 
-        Newer ones that are damaged are renamed to ``<name>.damaged``.
+        Newer damaged checkpoints are renamed to ``<name>.damaged``.
 
         Raises:
-            UserError: there are checkpoints, but none is intact; the message is of the newest.
+            UserError: no checkpoint is intact; the message is about the newest one.
         """
         errors: dict[Path, UserError | OSError] = {}
         for folder in self.folder.newest():
             try:
                 state = self._load(folder)
             except (UserError, OSError) as error:
-                log.warning("%s Trying the checkpoint before it.", error)
+                log.warning("%s Trying the previous checkpoint.", error)
                 errors[folder] = error
                 continue
-            self.group.maximum(0)  # all have read what is renamed now
+            self.group.maximum(0)  # wait: all have read the folders that are renamed now
             for damaged in errors if self.group.is_first else ():
                 aside = damaged.with_name(f"{damaged.name}.damaged")
                 remove_checkpoint(aside)
@@ -79,7 +79,7 @@ class CheckpointManager:
 
     def _load(self, folder: Path) -> TrainingState:
         checkpoint = load_checkpoint(folder, torch.device("cpu"))
-        # Other versions of a tokenizer may cut equal text into other pieces.
+        # Another version of a tokenizer may cut the same text into other pieces.
         codecs = (checkpoint.source, self.data.source), (checkpoint.target, self.data.target)
         if not all(saved.encodes_like(prepared) for saved, prepared in codecs):
             raise UserError(
@@ -94,5 +94,5 @@ class CheckpointManager:
 
 
 def _generator(rank: int, name: str) -> str:
-    """The name in a checkpoint of a process's random generator, such as cpu or rank-1/cpu."""
+    """Return the name of a random generator in checkpoints, such as cpu or rank-1/cpu."""
     return f"rank-{rank}/{name}" if rank else name

@@ -1,4 +1,4 @@
-"""The processes that train one model together, each on its share of every batch."""
+"""Distributed training: several processes train one model, each on its share of every batch."""
 
 import contextlib
 import functools
@@ -26,23 +26,23 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 TIMEOUT = timedelta(minutes=30)
-"""The longest wait for another process; one that has ended is noticed at once."""
+"""Maximum wait for a slow process; a process that has ended is noticed at once."""
 
 
 class ProcessGroup:
-    """The processes of one training; all must call the same operations in the same order."""
+    """Processes of one training; all must call the same operations in the same order."""
 
     def __init__(self, rank: int = 0, size: int = 1) -> None:
-        """Process number ``rank``, from 0, of ``size``; several need :func:`process_group`."""
+        """Represent process ``rank`` (from 0) of ``size``; size > 1 needs :func:`process_group`."""
         self.rank = rank
         self.size = size
         self.is_first = rank == 0
-        """Whether this is the process that writes files and the log."""
+        """Whether this process writes the files and the log."""
         self.share = slice(rank, None, size)
-        """Which of some items are for this process; shares differ by one item at most."""
+        """Slice that selects this process's items from a list; shares differ by one at most."""
 
     def gather(self, value: Item) -> list[Item]:
-        """The value of every process, in the order of ranks."""
+        """Return the values of all processes, in the order of ranks."""
         values = [value] * self.size
         if self.size > 1:
             dist.all_gather_object(values, value)
@@ -51,12 +51,12 @@ class ProcessGroup:
     def map(
         self, work: Callable[[Sequence[Item]], list[Result]], items: Sequence[Item]
     ) -> list[Result]:
-        """``work(items)``, one result for each item, where every process works on its share."""
+        """Return ``work(items)``, one result per item; each process computes its share."""
         shares = self.gather(work(items[self.share]))
         return [shares[i % self.size][i // self.size] for i in range(len(items))]
 
     def maximum(self, *numbers: int) -> list[int]:
-        """Each number's maximum over all processes, which wait here for one another."""
+        """Return each number's maximum over all processes, which wait for one another here."""
         if self.size == 1:
             return list(numbers)
         maxima = torch.tensor(numbers)
@@ -64,12 +64,12 @@ class ProcessGroup:
         return maxima.tolist()
 
     def sum(self, number: Float[Tensor, ""]) -> None:
-        """Replace a number by its sum over all processes; does not wait for the device."""
+        """Replace ``number`` by its sum over all processes; does not wait for the device."""
         if self.size > 1:
             dist.all_reduce(number)
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Replace gradients by their sums over all processes; one that is absent counts as 0."""
+        """Replace gradients by their sums over all processes; a missing gradient counts as 0."""
         if self.size > 1:
             gradients = []
             for parameter in parameters:
@@ -81,7 +81,7 @@ class ProcessGroup:
             vector_to_parameters(together, gradients)
 
     def require_equal(self, facts: Mapping[str, object]) -> None:
-        """Refuse processes that differ in one of these facts; UserError names it."""
+        """Raise UserError if one of these facts differs between processes."""
         for rank, others in enumerate(everyone := self.gather(facts)):
             for name, mine in everyone[0].items():
                 if others.get(name) != mine:
@@ -91,7 +91,7 @@ class ProcessGroup:
                     )
 
     def seed(self, seed: int) -> None:
-        """Seed PyTorch differently in each of several processes, for their dropout."""
+        """Seed PyTorch differently in each process (for dropout), if there are several."""
         if self.size > 1:
             drawn = np.random.SeedSequence([seed, self.rank]).generate_state(1, np.uint64)
             torch.manual_seed(int(drawn[0]))
@@ -102,10 +102,10 @@ SINGLE = ProcessGroup()
 
 @contextlib.contextmanager
 def process_group(device: str) -> Iterator[ProcessGroup]:
-    """A context in which this process trains with those that torchrun has started with it.
+    """Context in which all processes that torchrun has started train together.
 
-    Each process of a machine takes a GPU of its own, where there are GPUs, unless ``device`` is
-    cpu. Only the first logs anything but errors.
+    If there are GPUs and ``device`` is not cpu, each process of a machine uses its own GPU. Only
+    the first process logs more than errors.
 
     Raises:
         UserError: the machine has fewer GPUs than processes, or another process has ended.
@@ -118,8 +118,8 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
     backend = "cpu:gloo,cuda:nccl" if _take_device(device).type == "cuda" else "gloo"
     if not group.is_first:
         logging.disable(logging.WARNING)
-    # All processes leave NCCL together: one that fails alone would wait for the others and say
-    # nothing. So it just ends, and torchrun ends them.
+    # All processes leave NCCL together: a process that fails alone would wait silently for the
+    # others. So it just ends, and torchrun ends the others.
     leave_together = backend == "gloo"
     try:
         dist.init_process_group(
@@ -128,7 +128,7 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
         yield group
         leave_together = True
     except UserError:
-        claim_report()  # before the others can notice that this one leaves
+        claim_report()  # before the others notice that this process leaves
         raise
     except RuntimeError as error:
         if not isinstance(error, dist.DistError) and "gloo" not in str(error):
@@ -150,46 +150,46 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
 
 
 def claim_report() -> bool:
-    """Claim the right to report why training failed: True in the first process that asks."""
+    """Claim the right to report a failure; True only in the first process that asks."""
     if process_count() == 1 or not (_by_torchrun() or _store.cache_info().currsize):
         return True
-    # torchrun sends SIGTERM to all others as soon as one has ended; the report comes first.
+    # torchrun sends SIGTERM to the other processes when one has ended; the report comes first.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     rank = os.environ["RANK"]
     try:
         return _store().compare_set("reporter", "", rank) == rank.encode()
-    except RuntimeError:  # nobody is left to ask
+    except RuntimeError:  # the store is gone
         return True
 
 
 def _by_torchrun() -> bool:
-    """Whether torchrun has started this process, and keeps the store; else some scheduler has."""
+    """Whether torchrun started this process and runs the store, not another scheduler."""
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 
 @functools.cache
 def _store() -> dist.Store:
-    """The key-value store of torchrun, or else of the first process."""
+    """Return the key-value store, run by torchrun or by the first process."""
     number("MASTER_PORT")
     if "MASTER_ADDR" not in os.environ:
-        raise UserError(f"WORLD_SIZE is set, and MASTER_ADDR is not; {UNSET}.")
+        raise UserError(f"WORLD_SIZE is set, but MASTER_ADDR is not; {UNSET}.")
     if not _by_torchrun():
-        log.info("Waiting for %d processes; %s.", process_count(), UNSET)
+        log.info("Waiting for %d processes; if that is wrong, %s.", process_count(), UNSET)
     store, _, _ = next(dist.rendezvous("env://"))
     return store
 
 
 def _take_device(name: str) -> torch.device:
-    """This process's part of the machine: a GPU, or a share of the threads."""
+    """Choose this process's device; set its GPU, or its share of the CPU threads."""
     local = max(1, number("LOCAL_WORLD_SIZE", "1"))
     device = choose_device(name)
     if device.type == "cuda":
         if (count := torch.cuda.device_count()) < local:
             raise UserError(
-                f"{local} processes were started on a machine with {count} GPUs; start as many "
-                "processes as it has GPUs (torchrun --nproc-per-node), or set training.device=cpu."
+                f"{local} processes were started on a machine with {count} GPUs; start {count} "
+                "processes (torchrun --nproc-per-node), or set training.device=cpu."
             )
-        # Some launchers show each process its own GPU alone.
+        # Some launchers show each process only its own GPU.
         torch.cuda.set_device(number("LOCAL_RANK", "0") if count > 1 else 0)
     elif "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(1, torch.get_num_threads() // local))

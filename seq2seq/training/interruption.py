@@ -13,16 +13,16 @@ UNSET = "unset RANK and WORLD_SIZE, or start the processes with torchrun"
 
 
 class Interrupted(BaseException):
-    """A training stopped by a signal, with everything saved; ``status`` is the exit status."""
+    """Raised when a signal stopped a training and all is saved; ``status`` is the exit status."""
 
     def __init__(self, number: int, message: str) -> None:
         super().__init__(message)
-        # A system that stops its services by SIGTERM counts anything but 0 as a failure.
+        # A service manager that stops a service by SIGTERM counts any status but 0 as a failure.
         self.status = 0 if number == signal.SIGTERM else 128 + number
 
 
 class Interruption:
-    """A context that records Ctrl-C (SIGINT) and SIGTERM in :attr:`received`.
+    """Context that records Ctrl-C (SIGINT) and SIGTERM in :attr:`received`.
 
     A second Ctrl-C raises KeyboardInterrupt at once.
     """
@@ -47,11 +47,11 @@ class Interruption:
 
 
 def process_count() -> int:
-    """How many processes torchrun has started to train together; 1 without it.
+    """Number of processes that torchrun has started for this training; 1 without torchrun.
 
-    UserError for values of its variables that are not torchrun's.
+    UserError if the variables RANK and WORLD_SIZE have invalid values.
     """
-    # A job script may leave one of them behind; torchrun sets both.
+    # A job script may leave one of them set; torchrun sets both.
     if "RANK" not in os.environ or not os.environ.get("WORLD_SIZE"):
         return 1
     rank, size = number("RANK"), number("WORLD_SIZE")
@@ -61,7 +61,7 @@ def process_count() -> int:
 
 
 def number(variable: str, default: str = "") -> int:
-    """A variable of torchrun's; UserError where it is no number."""
+    """Value of an environment variable of torchrun; UserError if it is not a number."""
     value = os.environ.get(variable, default)
     if not value.isdecimal():
         raise UserError(f"{variable}={value} is not a number; {UNSET}.")

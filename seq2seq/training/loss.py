@@ -8,13 +8,13 @@ from seq2seq.model.translation import TranslationModel
 def batch_loss(
     model: TranslationModel, batch: Batch, smoothing: float, scale: float = 1.0
 ) -> BatchLoss:
-    r"""Cross entropy of the model's predictions, summed over target positions.
+    r"""Cross entropy of the model's predictions in nats, summed over target positions.
 
     .. math:: (1 - \epsilon) (-\log p(y)) + \epsilon / V \sum_v -\log p(v)
 
     at each position, with label smoothing :math:`\epsilon` (Szegedy et al. 2016), times ``scale``.
-    To accumulate batches, ``scale`` is one over the tokens (or sentences) of all of them: the loss
-    then does not depend on how they were divided.
+    To accumulate batches, set ``scale`` to 1 / (tokens or sentences of all batches): the loss then
+    does not depend on how pairs are divided into batches.
     """
     outputs = batch.at_targets(model(batch.source, batch.source_lengths, batch.target_input))
     targets = batch.at_targets(batch.target_output)

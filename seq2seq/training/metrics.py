@@ -1,4 +1,4 @@
-"""What a training measures, and the files of JSON lines that keep it."""
+"""Metrics of a training, and the files of JSON lines that store them."""
 
 import contextlib
 import json
@@ -16,16 +16,16 @@ from seq2seq.training.tracking import Tracker
 
 
 class JsonlLog:
-    """A file of JSON objects, one a line, each of an ``update``; also sent to a tracker, if any."""
+    """File of one JSON object per line, each with an ``update``; also sent to a tracker, if any."""
 
     def __init__(self, path: Path, writes: bool = True) -> None:
-        """Use ``path``, created with the first line; several processes leave writing to one."""
+        """Use ``path``, created with the first line; without ``writes``, write nothing."""
         self.path = path
         self.writes = writes
         self.tracker: Tracker | None = None
 
     def read(self) -> list[dict[str, Any]]:
-        """The entries; half a line after a crash, or a damaged one, is left out."""
+        """Read the entries; skip damaged lines, such as half a line after a crash."""
         entries = []
         for line in self.path.read_bytes().split(b"\n") if self.path.exists() else ():
             with contextlib.suppress(ValueError):
@@ -37,7 +37,7 @@ class JsonlLog:
     def rewind(self, update: int, validated: int) -> None:
         """Drop entries after ``update``, validations after ``validated``, and damaged lines.
 
-        The last validation may have been cut off after the updates before it were saved.
+        The last validation may have been interrupted after the updates before it were saved.
         """
         if self.writes and self.path.exists():
             kept = [
@@ -61,23 +61,23 @@ class JsonlLog:
             self.tracker[0](numbers, entry["update"])
 
     def close(self) -> None:
-        """End the tracking."""
+        """End the tracker, if any."""
         if self.tracker:
             with contextlib.suppress(Exception):  # a lost server must not fail a finished training
                 self.tracker[1]()
 
 
 class Update(NamedTuple):
-    """What an update leaves to report; tensors stay on the device."""
+    """Metrics of one update; tensors stay on the device."""
 
     negative_log_likelihood: Float[Tensor, ""]
-    """Summed over the target tokens, in nats."""
+    """Sum over the target tokens, in nats."""
     gradient_norm: Float[Tensor, ""]
-    """Before clipping."""
+    """Norm before clipping."""
     taken: Bool[Tensor, ""]
-    """False where loss or gradient was not finite, and the update was skipped."""
+    """False if loss or gradient was not finite and the update was skipped."""
     tokens: int
-    """Target tokens of all processes, ends of sentence included."""
+    """Number of target tokens of all processes, ends of sentence included."""
 
 
 class IntervalMetrics:
@@ -86,19 +86,19 @@ class IntervalMetrics:
     def __init__(self) -> None:
         self.started = time.monotonic()
         self.waited = 0.0
-        """Seconds in which the model had no batch to work on."""
+        """Seconds that the model waited for batches."""
         self.tokens = 0
         self.state = MetricsState()
-        """The fetched updates, for a checkpoint."""
+        """Fetched metrics, for a checkpoint."""
         self._pending: list[tuple[int, Update, ndarray]] = []  # number, update, its pairs
 
     def add(self, number: int, update: Update, pairs: Int[ndarray, "B"]) -> None:
-        """Count update ``number``, made from these training pairs."""
+        """Add update ``number``, made from these training pairs."""
         self.tokens += update.tokens
         self._pending.append((number, update, pairs))
 
     def fetch(self) -> list[tuple[int, Int[ndarray, "_"]]]:
-        """Fetch the numbers from the device; return number and pairs of each skipped update."""
+        """Fetch the metrics from the device; return number and pairs of each skipped update."""
         skipped = []
         for number, (likelihood, norm, taken, tokens), pairs in self._pending:
             if taken:
@@ -110,9 +110,9 @@ class IntervalMetrics:
         return skipped
 
     def entry(self) -> dict[str, float | int | None]:
-        """Loss per target token, mean gradient norm, and speed, of the fetched updates.
+        """Return loss per target token, mean gradient norm and speed of the fetched updates.
 
-        Loss and norm are None where all updates were skipped.
+        Loss and norm are None if all updates were skipped.
         """
         seconds = time.monotonic() - self.started
         finite = self.state.finite

@@ -1,4 +1,4 @@
-"""What turns gradients into updates: the optimizer, clipping, the learning rate over time."""
+"""Optimizer, gradient clipping and learning-rate schedule."""
 
 import inspect
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from seq2seq.config import OptimizerConfig
 
 
 class _Adam(torch.optim.Adam):
-    """Adam without decorators that import torch.compile, unused here: two seconds and 150 MB."""
+    """Adam without the decorators that import torch.compile, which costs two seconds and 150 MB."""
 
     add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)
     state_dict = inspect.unwrap(torch.optim.Adam.state_dict)
@@ -23,7 +23,7 @@ class _Adam(torch.optim.Adam):
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
-    """Adam (Kingma & Ba 2015), Adadelta (Zeiler 2012, the paper's choice) or plain SGD."""
+    """Build Adam (Kingma & Ba 2015), Adadelta (Zeiler 2012, the paper's choice) or SGD."""
     parameters = [p for p in model.parameters() if p.requires_grad]
     common: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
     if config.kind == "adam":
@@ -37,18 +37,18 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
 def clipped_step(
     optimizer: torch.optim.Optimizer, limit: float, loss: Float[Tensor, ""]
 ) -> tuple[Float[Tensor, ""], Bool[Tensor, ""]]:
-    """One step along the gradient of ``loss``, scaled down to a norm of ``limit`` (0: as it is).
+    """Make one step along the gradient of ``loss``, clipped to the norm ``limit`` (0: no limit).
 
-    Returns the gradient's norm before clipping (Pascanu et al. 2013), and whether the step was
-    taken: where loss or gradient is not finite, parameters and moments stay as they are. The fused
-    Adam divides by a ``grad_scale`` as it reads the gradient, and does nothing where ``found_inf``
-    is set, so nothing waits for a GPU; the others need a pass over all gradients, and wait.
+    Returns the gradient norm before clipping (Pascanu et al. 2013), and whether the step was made:
+    if loss or gradient is not finite, parameters and moments do not change. The fused Adam divides
+    the gradient by ``grad_scale`` as it reads it, and does nothing if ``found_inf`` is set, so the
+    CPU does not wait for a GPU; other optimizers need a pass over all gradients, and wait.
     """
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     norm = torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
     taken = norm.isfinite() & loss.isfinite()
     if isinstance(optimizer, _Adam):
-        # Attributes by which torch.amp.GradScaler passes them.
+        # torch.amp.GradScaler passes them by these attributes.
         fused: Any = optimizer
         fused.grad_scale = (norm / limit if limit else torch.ones_like(norm)).clamp(min=1).float()
         fused.found_inf = (~taken).float()
@@ -63,10 +63,10 @@ def clipped_step(
 
 @dataclass
 class LearningRate:
-    """Linear warm-up, then constant, linear, inverse square root, or decay on a plateau.
+    """Sets the learning rate: warm-up, then constant, linear, inverse_sqrt or plateau decay.
 
-    With u the update about to be made (from 1), w the warm-up and n ``updates``, the most that the
-    training makes: rate = learning_rate * min(1, u / w) * decay, where decay is 1 (constant),
+    With u the number of the update (from 1), w warmup_updates and n ``updates`` (the maximum number
+    of updates): rate = learning_rate * min(1, u / w) * decay, where decay is 1 (constant),
     min(1, (n + 1 - u) / (n + 1 - max(1, w))) (linear), min(1, sqrt(max(1, w) / u)) (inverse_sqrt),
     or decay_factor per plateau of the early-stopping metric. With batches of tokens, epochs differ
     in length: updates after n keep the rate of update n.
@@ -78,7 +78,7 @@ class LearningRate:
     state: RateState = field(default_factory=RateState)
 
     def at(self, update: int) -> float:
-        """The rate of ``update``, counted from 1."""
+        """Return the learning rate of ``update``, counted from 1."""
         config = self.config
         rate = config.learning_rate * self.state.plateau_factor
         if update < config.warmup_updates:

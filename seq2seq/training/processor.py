@@ -1,7 +1,7 @@
-"""The processor's threads and memory, as training uses them.
+"""CPU threads and memory of a training.
 
-PyTorch divides each operation among its threads, and each waits for the last one. Where another
-program takes a core from one of them, all wait, operation by operation: two threads on two cores,
+PyTorch divides each operation among its threads, and all wait for the slowest thread. If another
+program uses the core of one thread, all threads wait in every operation: two threads on two cores,
 one of them busy, are many times slower than one thread.
 """
 
@@ -23,8 +23,8 @@ MEGABYTES = {TRIM_THRESHOLD: 512, TOP_PAD: 384, MMAP_THRESHOLD: 32}
 def keep_freed_memory() -> None:
     """Let glibc's allocator keep the memory that an update frees for the next one, up to 512 MB.
 
-    By default it hands much of that back to the system and fetches it again page by page, each
-    zeroed at its first touch: 6 % of an update. Other C libraries are left as they are.
+    By default it returns much memory to the system and requests it again page by page, and the
+    system zeroes each page: 6 % of the time of an update. Other C libraries are not changed.
     """
     if platform.libc_ver()[0] == "glibc":
         for parameter, size in MEGABYTES.items():
@@ -32,10 +32,10 @@ def keep_freed_memory() -> None:
 
 
 class Threads:
-    """PyTorch's threads in a context: as at its start, or, if they adapt, one for each free core.
+    """Context that, with ``adapt``, sets PyTorch's threads to the number of free cores.
 
-    Another number of threads adds numbers up in another order, so the last bits of a training
-    depend on it. At the end of the context the number is what it was at its start.
+    The number of threads changes the order of additions, and so the last bits of a training. The
+    end of the context restores the number of its start.
     """
 
     def __init__(self, adapt: bool, statistics: Path = Path("/proc/stat")) -> None:
@@ -48,7 +48,7 @@ class Threads:
             self._last = self._clocks()
 
     def look(self) -> None:
-        """By the load since the last call, set the number, or warn once that it is too large."""
+        """Measure the load since the last call; set the number, or warn once if it is too large."""
         if not self._watches:
             return
         now = self._clocks()
@@ -66,8 +66,8 @@ class Threads:
             self.fewest = min(self.fewest, threads)
         elif threads < self.most and not (self.adapt or self._warned):
             log.warning(
-                "%s, and threads wait for one another: training can be many times faster with "
-                "OMP_NUM_THREADS=%d, or with training.adapt_threads=true.",
+                "%s, so threads wait for one another. Training can be many times faster with "
+                "OMP_NUM_THREADS=%d or training.adapt_threads=true.",
                 load,
                 threads,
             )
@@ -75,7 +75,7 @@ class Threads:
 
     @property
     def used(self) -> str:
-        """The number, or the fewest and the most: ``1 to 2``."""
+        """Number of threads used, or its minimum and maximum: ``1 to 2``."""
         return str(self.most) if self.fewest == self.most else f"{self.fewest} to {self.most}"
 
     def __enter__(self) -> "Threads":
@@ -86,7 +86,7 @@ class Threads:
             torch.set_num_threads(self.most)
 
     def _clocks(self) -> tuple[float, float, float]:
-        """Seconds: of the wall clock, busy of all usable cores, and used by this process."""
+        """Return seconds of wall time, of busy usable cores, and of CPU time of this process."""
         usable = {f"cpu{core}" for core in os.sched_getaffinity(0)}
         rows = (line.split() for line in self.statistics.read_text().split("\n") if line)
         # User, nice, system; then idle, waiting for a disk, interrupts, ...

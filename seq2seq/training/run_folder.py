@@ -1,4 +1,4 @@
-"""The folder of one training run: its config, its record, its checkpoints, its lock."""
+"""Folder of a training run: config, record, checkpoints and lock."""
 
 import contextlib
 import json
@@ -32,19 +32,19 @@ NOT_PART_OF_A_RUN = (
     "training.max_nonfinite_updates",
     "training.save_minutes",
 )
-"""Settings that may change when a run is resumed: where files are (text is compared by its hashes),
-what is saved and logged, and the device."""
+"""Settings that may change when a run resumes: paths (text is compared by its hashes), saving,
+logging, and the device."""
 REMEDY = "choose another name=, seed= or output=, or move that folder away"
 
 
 def identity(config: dict[str, Any]) -> dict[str, Any]:
-    """The part of a config, as JSON, that makes a run what it is, by dotted key."""
+    """Return the settings of a config (JSON) that may not change on resuming, by dotted key."""
     free = set(NOT_PART_OF_A_RUN)
     return {k: v for k, v in flatten(config).items() if not {k, k.partition(".")[0]} & free}
 
 
 class RunFolder:
-    """``<output>/<name>/<system>/seed-<n>``: of one config, and resumed by it alone."""
+    """Folder ``<output>/<name>/<system>/seed-<n>``; only a run of the same config may resume it."""
 
     def __init__(self, config: TrainConfig) -> None:
         self.config = config
@@ -52,23 +52,23 @@ class RunFolder:
 
     @property
     def best(self) -> Path:
-        """The checkpoint with the best early-stopping metric."""
+        """Folder of the checkpoint with the best early-stopping metric."""
         return self.path / "checkpoints" / "best"
 
     def checkpoint(self, update: int, interim: bool = False) -> Path:
-        """Where the state after the validation at ``update``, or between two, is kept."""
+        """Folder of the checkpoint at ``update``; with ``interim``, of one between validations."""
         return self.path / "checkpoints" / f"{'interim' if interim else 'update'}-{update}"
 
     def epoch(self, number: int) -> Path:
-        """Where the state after this epoch is kept, if training.keep_epochs names it."""
+        """Folder of the checkpoint after epoch ``number``, for training.keep_epochs."""
         return self.path / "checkpoints" / f"epoch-{number}"
 
     def newest(self) -> list[Path]:
-        """The checkpoints that training can resume from, newest first."""
+        """Folders of the checkpoints that training can resume from, newest first."""
         return newest_checkpoints(self.path)
 
     def prune(self, keep: int) -> None:
-        """Delete all but the best checkpoint, the newest and the ``keep`` newest of validations."""
+        """Delete update and interim checkpoints but the newest and the ``keep`` newest updates."""
         whole = [folder for folder in self.newest() if has_manifest(folder)]
         needed = {*whole[:1], *[f for f in whole if f.name.startswith("update-")][:keep]}
         cut_off = (self.path / "checkpoints").glob("*-*.part")
@@ -77,7 +77,7 @@ class RunFolder:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """A context that locks the folder; UserError where another process trains in it."""
+        """Lock the folder in a context; UserError if another process trains in it."""
         try:
             with locked(self.path / "lock", wait=False):
                 yield
@@ -88,7 +88,7 @@ class RunFolder:
             ) from None
 
     def claim(self) -> None:
-        """Take the folder for this config; refuse one that holds a run of another config."""
+        """Write the config into a new folder; refuse a folder with a run of another config."""
         path = self.path / "config.json"
         mine = json.loads(json.dumps(asdict(self.config)))
         if not path.exists():
@@ -106,7 +106,7 @@ class RunFolder:
                 )
 
     def require_text(self, hashes: dict[str, str]) -> None:
-        """Refuse to resume with text other than this, by the SHA-256 of each file."""
+        """Refuse to resume if the text differs; ``hashes``: name -> SHA-256 of the current text."""
         for name, digest in self.record().data_sha256.items():
             if hashes.get(name) != digest:
                 raise UserError(
@@ -121,11 +121,11 @@ class RunFolder:
 
     @property
     def best_metric(self) -> float | None:
-        """The best dev loss or BLEU (training.early_stopping_metric) so far, for a sweeper."""
+        """Best value of training.early_stopping_metric so far; Hydra sweepers optimise it."""
         return self.record().progress.best_metric
 
     def record(self) -> TrainingRecord:
-        """The run record so far; empty before the first update."""
+        """Read the run record; return an empty one if there is none yet."""
         return read_record(self.path, "delete it to resume this run") or TrainingRecord()
 
     def write_record(self, record: TrainingRecord) -> None:

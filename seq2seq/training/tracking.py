@@ -1,4 +1,4 @@
-"""Programs that show a training while it runs: TensorBoard, Weights & Biases, MLflow."""
+"""Trackers, which show a running training: TensorBoard, Weights & Biases, MLflow."""
 
 import os
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from seq2seq.errors import UserError
 from seq2seq.files import write_whole
 
 Tracker = tuple[Callable[[dict[str, float], int], object], Callable[[], object]]
-"""A function that sends the values of an update by name, and one that ends the tracking."""
+"""Function (values by name, update) that sends metrics, and a function that ends the tracking."""
 
 
 def start_tracker(logger: str, folder: Path, config: dict[str, Any], update: int) -> Tracker:
-    """Track the run in ``folder``, of this flat ``config``, after its ``update``.
+    """Start to track the run in ``folder`` from ``update`` on; ``config`` has dotted keys.
 
-    A run that was tracked before is continued. UserError where the program does not start.
+    An earlier tracking of the run is continued. UserError if the program does not start.
     """
     try:
         if logger == "tensorboard":
@@ -28,16 +28,16 @@ def start_tracker(logger: str, folder: Path, config: dict[str, Any], update: int
         return tracker
     except ImportError:
         raise UserError(
-            f"training.logger={logger} needs a package: pip install {logger}."
+            f"training.logger={logger} needs a package; run pip install {logger}."
         ) from None
-    except Exception as error:  # of its own kinds: no account, no server, a run deleted there
+    except Exception as error:  # errors of the tracker: no account, no server, a deleted run
         raise UserError(f"training.logger={logger} does not start: {error}") from error
 
 
 def _tensorboard(folder: Path, update: int) -> Tracker:
     from torch.utils.tensorboard import SummaryWriter
 
-    # Hides what was written earlier of the updates that are made again.
+    # Hides earlier values of the updates that are made again.
     writer = SummaryWriter(str(folder / "tensorboard"), purge_step=update + 1)
 
     def log(values: dict[str, float], update: int) -> None:

@@ -43,9 +43,9 @@ ADVICE = (
 
 
 class Trainer:
-    """Trains one system into a run folder; resumes one that was cut short.
+    """Trains one system into a run folder; resumes an interrupted training.
 
-    Several processes make the same updates together, and only the first of them writes.
+    Several processes make each update together; only the first process writes files.
     """
 
     def __init__(
@@ -110,9 +110,9 @@ class Trainer:
         """Train until max_epochs, max_updates or patience; return the finished run folder.
 
         Raises:
-            UserError: the folder holds a run of another config, or another process trains it; the
-                numbers are no longer finite, or a checkpoint cannot be read or written.
-            Interrupted: a signal asked to stop; everything is saved.
+            UserError: the folder holds a run of another config, or another process trains in it;
+                loss or gradients are not finite; or a checkpoint cannot be read or written.
+            Interrupted: a signal stopped the training, and everything is saved.
         """
         if self.group.is_first:
             self.folder.claim()
@@ -143,14 +143,14 @@ class Trainer:
             self.device,
             self.folder.path,
         )
-        self._started = time.monotonic() - self.progress.seconds  # as if it had never stopped
+        self._started = time.monotonic() - self.progress.seconds  # includes earlier sittings
         self._saved = time.monotonic()
         bar = tqdm(
             total=self._most_updates,
             initial=self.progress.update,
             desc=f"training {self.config.system}, seed {self.config.seed}",
             bar_format="{desc} {percentage:.0f}% {bar} {elapsed}<{remaining}{postfix}",
-            # None: no bar when the output is not a terminal; the log has plain lines then.
+            # None: no bar if the output is not a terminal; then the log has plain lines.
             disable=None if self.group.is_first else True,
             dynamic_ncols=True,
         )
@@ -173,11 +173,11 @@ class Trainer:
             self.folder.best,
         )
         (number,) = self.group.maximum(self.interruption.received or 0)
-        if number:  # too late to stop this training, but what follows must not begin
+        if number:  # too late to stop this training, but the next stage must not begin
             raise Interrupted(number, f"The training into {self.folder.path} had just finished.")
 
     def _resume(self) -> None:
-        """Restore the newest checkpoint of this run, when there is one."""
+        """Restore the newest checkpoint of this run, if there is one."""
         if (state := self.checkpoints.restore()) is not None:
             self.progress = self.record.progress = state.progress
             self.learning_rate.state, self.interval.state = state.learning_rate, state.metrics
@@ -206,7 +206,7 @@ class Trainer:
             log.warning("Resuming with %s: results will not be bit-identical.", ", ".join(changes))
 
     def _reason_to_end(self) -> str | None:
-        """Why training is over; None while it is not."""
+        """Return the reason why training is over, or None."""
         training, progress = self.config.training, self.progress
         if progress.stale >= training.patience:
             return f"no better dev {training.early_stopping_metric} in {progress.stale} validations"
@@ -252,13 +252,13 @@ class Trainer:
                 return
 
     def _update(self, batches: list[np.ndarray]) -> None:
-        """Make one update from these batches of pairs, of which this process takes its share."""
+        """Make one update from these batches of pairs; this process computes its share."""
         training, pairs, clock = self.config.training, np.concatenate(batches), time.monotonic()
         shares = [batch[self.group.share] for batch in batches]
         mine = [collate(self.data.train, share) for share in shares if len(share)]
         tokens = int((self.data.train.target_lengths[pairs] + 1).sum())
         self.interval.waited += time.monotonic() - clock
-        # A mean over all batches of all processes: how pairs are divided makes no difference.
+        # The mean is over all batches of all processes, however the pairs are divided.
         scale = 1 / (tokens if training.loss_normalization == "token" else len(pairs))
         likelihood = torch.zeros((), device=self.device)
         self.model.train()
@@ -278,7 +278,7 @@ class Trainer:
         self.interval.add(self.progress.update, Update(likelihood, norm, taken, tokens), pairs)
 
     def _updates(self, epoch: int) -> list[list[np.ndarray]]:
-        """The epoch's batches, grouped into updates."""
+        """Return the batches of an epoch, grouped into updates."""
         batches = self.plan.epoch(epoch)
         size = self.config.training.gradient_accumulation
         return [batches[start : start + size] for start in range(0, len(batches), size)]
@@ -286,7 +286,7 @@ class Trainer:
     # -- validation, checkpoints -----------------------------------------------------------------
 
     def _validate(self) -> None:
-        """Validate and save a checkpoint; save it as the best one, too, if the metric improved."""
+        """Validate and save a checkpoint; if the metric improved, also save it as the best one."""
         progress, metric = self.progress, self.config.training.early_stopping_metric
         validation = self.validator.run()
         if not math.isfinite(validation.loss):  # such weights must not become a checkpoint
@@ -335,7 +335,7 @@ class Trainer:
             self._save_interim()
         self._write_record("interrupted")
         self.metrics.close()
-        self.group.maximum(0)  # wait for the first to write: torchrun ends all when one has ended
+        self.group.maximum(0)  # wait for the first to write: torchrun ends all when one ends
         raise Interrupted(
             number,
             f"Stopped after update {self.progress.update}, which is saved in {self.folder.path}.",
@@ -344,14 +344,14 @@ class Trainer:
     # -- logs and records ------------------------------------------------------------------------
 
     def _fetch_metrics(self) -> None:
-        """Fetch the updates' numbers; log those that were not finite, and end if they are many."""
+        """Fetch the metrics; log updates that were not finite, and raise UserError if too many."""
         if not (skipped := self.interval.fetch()):
             return
         lines, limit = self.data.train.line_numbers, self.config.training.max_nonfinite_updates
         for update, pairs in skipped:
             self.nonfinite.add({"update": update, "lines": lines[pairs].tolist()})
         log.warning(
-            "Skipped %d update(s) because loss or gradient was not finite; their lines: %s",
+            "Skipped %d update(s) because loss or gradient was not finite; %s lists their lines.",
             len(skipped),
             self.nonfinite.path,
         )
@@ -359,7 +359,7 @@ class Trainer:
         if self.progress.nonfinite > limit:
             raise UserError(
                 f"{self.progress.nonfinite} updates had no finite loss or gradient, more than "
-                f"training.max_nonfinite_updates={limit}; {self.nonfinite.path} lists their lines: "
+                f"training.max_nonfinite_updates={limit} ({self.nonfinite.path} has their lines); "
                 f"{ADVICE}"
             )
 
@@ -382,7 +382,7 @@ class Trainer:
             log.info("%s, %s elapsed, %s remaining", text, tqdm.format_interval(seconds), left)
 
     def _epochs_done(self) -> float:
-        """Epochs completed, with the fraction of the current one."""
+        """Return completed epochs plus the fraction of the current one."""
         return round(self.progress.epoch + self.progress.position / self._epoch_length, 3)
 
     def _write_record(self, status: str, reason: str | None = None) -> None:

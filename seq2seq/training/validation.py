@@ -1,4 +1,4 @@
-"""How good a model is on the dev set: loss, perplexity, and BLEU by source length."""
+"""Validation on the dev set: loss, perplexity, and BLEU by source length."""
 
 import math
 from collections.abc import Sequence
@@ -22,24 +22,24 @@ from seq2seq.training.loss import batch_loss
 
 GREEDY = DecodingConfig(beam=1)
 BATCH = 128
-"""Sentences whose loss is computed together; changes speed only."""
+"""Number of sentences whose loss is computed together; changes only the speed."""
 
 
 @dataclass(frozen=True)
 class Validation:
-    """What one validation measured."""
+    """Metrics of one validation."""
 
     loss: float
     """Negative log-likelihood per target token in nats, without smoothing."""
     perplexity: float | None
-    """None where it is too large for a float."""
+    """Perplexity; None if it is too large for a float."""
     bleu: float | None
-    """Greedy BLEU on the first dev sentences; None when none are translated."""
+    """Greedy BLEU on the first dev_bleu_sentences sentences; None if that is 0."""
     bleu_by_length: dict[str, float]
-    """The same by bucket of source words; empty buckets are left out."""
+    """Bucket of source words -> BLEU; empty buckets are left out."""
 
     def __str__(self) -> str:
-        """A part of a log line."""
+        """Text for a log line."""
         text = f"dev loss {self.loss:.4f}, perplexity {self.perplexity or math.inf:.2f}"
         if self.bleu is None:
             return text
@@ -69,13 +69,13 @@ class Validator:
         by_length, count = np.argsort(words, kind="stable").tolist(), len(words)
         self.shown = [by_length[count * part // 10] for part in (1, 5, 9) if count]
         self.examples: list[str] = []
-        """A short, a middle and a long hypothesis of the last run; first with the references."""
+        """Short, medium and long hypotheses of the last run; on the first run also references."""
         self.translator = Translator(
             self.model, data.source, data.target, self.device, self.precision, data.max_pieces
         )
 
     def run(self) -> Validation:
-        """Measure the model; every process gets the same result. Leaves it in evaluation mode."""
+        """Validate the model, in evaluation mode; all processes return the same result."""
         self.model.eval()
         likelihoods = self.group.map(self._likelihoods, self.plan.epoch(0))
         loss = sum(likelihoods) / int((self.data.valid.target_lengths + 1).sum())
