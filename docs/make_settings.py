@@ -14,8 +14,8 @@ PAGE = Path(__file__).with_name("settings.md")
 HEAD = """\
 # Settings
 
-Change one on the command line: `model.dropout=0.3`. After = stands what it is by default; files in
-`configs/` change some of these values, an experiment's above all.
+Set one on the command line: `model.dropout=0.3`. The value after = is the default; the files in
+`configs/`, mainly those of experiments, change some of these defaults.
 This page is written by `python docs/make_settings.py` from `seq2seq/config/`.
 """
 SCRIPTS = {
@@ -29,7 +29,7 @@ SCRIPTS = {
 
 
 def settings_page() -> str:
-    """Markdown: the settings of each script and group with defaults and meanings."""
+    """Return the page: the settings of each script and group, with defaults and meanings."""
     parts = [_section(script, owner, "") for script, owner in SCRIPTS.items()]
     for title, group in _groups(schema.ReproduceConfig, ""):
         parts.append(_section(title, group, title.partition("=")[0] + "."))
@@ -59,7 +59,7 @@ def _section(title: str, owner: type, prefix: str) -> str:
 
 
 def _docstrings(owner: type) -> dict[str, str]:
-    """Field -> the text below it, of a dataclass and those that it extends."""
+    """Return field -> docstring, for a dataclass and its base classes."""
     meanings = {}
     for base in reversed(owner.__mro__[:-1]):
         (node,) = ast.parse(inspect.getsource(base)).body

@@ -1,16 +1,16 @@
-"""The one kind of error that is meant for users."""
+"""The error class for wrong input of the user."""
 
 import unicodedata
 
 
 class UserError(Exception):
-    """Something the user gave is wrong: one sentence that says what, where and how to correct it.
+    """Error in the user's input: one sentence that says what is wrong, where, and how to fix it.
 
-    Scripts print the sentence alone and exit with status 1; everything else that is raised is a
-    defect of this package and keeps its traceback.
+    Scripts print only this sentence and exit with status 1. Other exceptions are defects of this
+    package and keep their traceback.
     """
 
     def __str__(self) -> str:
-        """The sentence on one line: quoted line breaks and terminal commands are spelt out."""
+        """Return the sentence on one line, with control characters as escapes such as ``\\n``."""
         text, unseen = super().__str__(), ("Cc", "Cf", "Cs", "Zl", "Zp")
         return "".join(ascii(c)[1:-1] if unicodedata.category(c) in unseen else c for c in text)

@@ -141,7 +141,7 @@ class TokenizationConfig(Settings):
     min_frequency: Count = 1
     """Minimum count of a word in training; rarer words become ``<unk>`` (moses, whitespace)."""
     joint: bool = False
-    """One subword model over both languages instead of one per side (sentencepiece)."""
+    """Whether both languages share one subword model (sentencepiece)."""
     max_pieces: Count = 250
     """Maximum pieces per side of a training pair; longer lines to translate are cut."""
     workers: Count | None = None

@@ -35,7 +35,7 @@ ATTENTION_KINDS = {
 
 @dataclass(kw_only=True)
 class EncoderConfig(Settings):
-    """The LSTM that reads the source, in both directions by default."""
+    """Settings of the LSTM that reads the source, in both directions by default."""
 
     hidden_size: Size = 256
     """Number of units per direction."""
@@ -50,7 +50,7 @@ class EncoderConfig(Settings):
 
 @dataclass(kw_only=True)
 class AttentionConfig(Settings):
-    """How the decoder sees the source at each step: the one component under study."""
+    """Settings of attention, the one component under study: how the decoder sees the source."""
 
     kind: Annotated[str, one_of(*ATTENTION_KINDS)] = "additive"
     """additive (Bahdanau et al. 2014) | dot, general, concat, location, local_m, local_p (Luong et
@@ -81,7 +81,7 @@ class AttentionConfig(Settings):
 
 @dataclass(kw_only=True)
 class DecoderConfig(Settings):
-    """The LSTM that writes the target."""
+    """Settings of the LSTM that writes the target."""
 
     hidden_size: Size = 512
     """Number of units per layer."""
@@ -113,7 +113,7 @@ class DecoderConfig(Settings):
 
 @dataclass(kw_only=True)
 class ModelConfig(Settings):
-    """The translation model; attention and baseline differ in ``attention`` alone."""
+    """Settings of the translation model; attention and baseline differ only in ``attention``."""
 
     embedding_dim: Size = 256
     """Width of source and target embeddings, and of the readout."""
