@@ -1,6 +1,6 @@
 """Train, compare and understand recurrent translation models.
 
-``seq2seq.Translator`` translates with what was trained and returns a ``seq2seq.Hypothesis`` for
+``seq2seq.Translator`` translates with a trained model and returns a ``seq2seq.Hypothesis`` for
 each sentence; ``seq2seq.DecodingConfig`` holds the settings of the search. Wrong input raises
 ``seq2seq.UserError``.
 """
