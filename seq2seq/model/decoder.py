@@ -2,8 +2,8 @@
 
 :meth:`Decoder.step` reads one word and makes the readout for the next. :meth:`Decoder.forward`
 loops over the steps of a whole known target. These define the model. Where it can,
-:class:`seq2seq.model.translation.TranslationModel` computes the same numbers by a faster way
-(:mod:`seq2seq.model.fast`).
+:class:`seq2seq.model.translation.TranslationModel` computes the same numbers with
+:mod:`seq2seq.model.fast`.
 """
 
 from abc import ABC, abstractmethod
@@ -20,9 +20,10 @@ from seq2seq.model.encoder import Source
 from seq2seq.model.layers import Dropout, Projection, concatenate, lstm_cell
 
 Attend = Callable[[Tensor, Source, Tensor], tuple[Tensor, Tensor]]
-"""Computes context and weights of a step: the attention, or a faster function of the same value."""
+"""Function that computes context and weights of a step: the attention or a faster equivalent."""
 Cell = Callable[[Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor]]
-"""Computes hidden and cell state: :func:`lstm_cell`, or a faster function of the same value."""
+"""Function that computes the next hidden and cell state: :func:`lstm_cell` or a faster equivalent.
+"""
 
 
 class DecoderState(NamedTuple):
@@ -37,7 +38,7 @@ class DecoderState(NamedTuple):
     """The last readout, which the next step reads; empty without input feeding."""
 
     def select(self, rows: Int[Tensor, "K"]) -> "DecoderState":
-        """The hypotheses at ``rows``, in that order; a row may be named more than once."""
+        """Return the states of ``rows``, in that order; a row may appear more than once."""
         return DecoderState(
             self.hidden.index_select(1, rows),
             self.cell.index_select(1, rows),
@@ -47,7 +48,7 @@ class DecoderState(NamedTuple):
 
 
 class TargetInputs(NamedTuple):
-    """Target words with all that needs no state, computed for many steps at once."""
+    """Target words, and what the decoder computes from them without a state, for many steps."""
 
     embedded: Float[Tensor, "*N E"]
     gates: Float[Tensor, "*N G"]
@@ -56,7 +57,7 @@ class TargetInputs(NamedTuple):
     """W_y E y, the word's share of the query; None where the query is the state alone."""
 
     def steps(self) -> "list[TargetInputs]":
-        """The inputs of each step of a batch of targets (B T ...)."""
+        """Split the inputs of a batch of targets (B T ...) into steps."""
         words, gates = self.embedded.unbind(dim=1), self.gates.unbind(dim=1)
         queries = [None] * len(words) if self.query is None else self.query.unbind(dim=1)
         return [TargetInputs(*step) for step in zip(words, gates, queries, strict=True)]
@@ -102,7 +103,7 @@ class Decoder(nn.Module, ABC):
     def advance(
         self, word: TargetInputs, state: DecoderState, source: Source, attend: Attend, cell: Cell
     ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """One step of the recurrence after ``word``: new state, context, attention weights."""
+        """Take one step with ``word``; return the new state, the context and the weights."""
 
     def forward(
         self,
@@ -133,9 +134,9 @@ class Decoder(nn.Module, ABC):
         attend: Attend | None = None,
         cell: Cell = lstm_cell,
     ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
-        """One step after a word: readout for the next word, new state, attention weights.
+        """Take one step after a word; return the readout for the next word, state and weights.
 
-        Rows are hypotheses, R = N x W, W of each of the N sentences.
+        The R = N x W rows are N sentences with W hypotheses each.
         """
         word = self.prepare(embedded)
         state, context, weights = self.advance(word, state, source, attend or self.attention, cell)
@@ -144,7 +145,7 @@ class Decoder(nn.Module, ABC):
         return self.readout(state.hidden[-1], context, embedded), state, weights
 
     def prepare(self, embedded: Float[Tensor, "*N E"]) -> TargetInputs:
-        """The words with their shares of gates and query."""
+        """Compute the words' shares of the gates and of the query."""
         to_query = self.attention.word_query
         query = None if to_query is None else to_query(embedded)
         return TargetInputs(embedded, self.input_gates(embedded), query)
@@ -163,7 +164,7 @@ class Decoder(nn.Module, ABC):
     def lstm(
         self, word: TargetInputs, entering: Float[Tensor, "R X"], state: DecoderState, cell: Cell
     ) -> tuple[Float[Tensor, "L R H"], Float[Tensor, "L R H"]]:
-        """One step of the LSTM: hidden and cell state of every layer.
+        """Take one step of the LSTM; return hidden and cell state of every layer.
 
         The lowest layer reads the word, ``entering`` and its own state.
         """
@@ -182,7 +183,7 @@ class Decoder(nn.Module, ABC):
         context: Float[Tensor, "*N M"],
         embedded: Float[Tensor, "*N E"],
     ) -> Float[Tensor, "*N E"]:
-        """The softmax layer's input: a linear mix of the parts, or tanh or maxout of it."""
+        """Input of the softmax layer: a linear mix of the parts, or its tanh or maxout."""
         parts = [hidden, context, embedded] if self.attends_first else [hidden, context]
         mixed = self.readout_layer(concatenate(*parts))
         if self.readout_kind == "maxout":
@@ -200,10 +201,10 @@ class BahdanauDecoder(Decoder):
         s_i = LSTM(s_{i-1}, [E y_{i-1}; c_i]), \quad
         t_i = readout(s_i, c_i, E y_{i-1})
 
-    The query is the state before the step, and the word that the step reads, which that state does
-    not know yet (``model.decoder.query=state``: the state alone, as in the paper). The context
-    enters both the recurrence and the readout. With several layers the context enters the first and
-    the query comes from the top.
+    The query is the state before the step plus the word that the step reads, which is not in that
+    state yet. With ``model.decoder.query=state`` the query is the state alone, as in the paper. The
+    context enters both the recurrence and the readout. With several layers, the context enters the
+    lowest layer and the query comes from the top layer.
     """
 
     attends_first = True
@@ -226,11 +227,12 @@ class LuongDecoder(Decoder):
         c_t = attend(s_t), \quad
         \tilde h_t = readout(s_t, c_t)
 
-    The attentional state :math:`\tilde h_t` has an embedding's width, so that the softmax layer is
-    that of the other order and may share the target embedding. Input feeding (section 3.3) shows it
-    to the next step, dropout included; the first step reads zeros. Without it the states are those
-    of a plain language model: they are all known before the first attention. With several layers
-    :math:`\tilde h_{t-1}` enters the first and the query comes from the top.
+    The attentional state :math:`\tilde h_t` has the width of an embedding, so the softmax layer is
+    the same as in Bahdanau's order and may share the target embedding. With input feeding (section
+    3.3) the next step reads :math:`\tilde h_t`, after dropout; the first step reads zeros. Without
+    input feeding the states do not depend on the attention: all are known before the first one.
+    With several layers, :math:`\tilde h_{t-1}` enters the lowest layer and the query comes from the
+    top layer.
     """
 
     attends_first = False

@@ -4,8 +4,8 @@ Shape letters, here and in the whole package: B batch, S source length, T target
 E embedding and readout width, H decoder hidden size, M annotation width (encoder hidden size x
 directions), F width of the summary (M, or M x encoder layers), A attention width, V vocabulary,
 L decoder layers, G the four gates (4 x hidden size), P width of an attention's state.
-The decoder has R = N x W rows, W hypotheses of each of N sentences, sentence by sentence; in
-training W = 1 and R = N = B.
+The decoder has R = N x W rows: N sentences, each with W hypotheses in adjacent rows. In training
+W = 1 and R = N = B.
 """
 
 from contextlib import nullcontext
@@ -24,22 +24,22 @@ class Source(NamedTuple):
     """A batch of source sentences as the decoder sees it."""
 
     annotations: Float[Tensor, "N S M"]
-    """One per source position (h_j in the paper); zero at padding."""
+    """Annotation of each source position (h_j in the paper); zero at padding."""
     mask: Bool[Tensor, "N S"]
     """True at real tokens."""
     summary: Float[Tensor, "N F"]
-    """The final state of each direction, of the top layer or of all: the sentence squeezed through
-    one fixed vector."""
+    """Final states of both directions, of the top layer or of all layers: the sentence as one
+    vector."""
     keys: Float[Tensor, "N S A"]
-    """Compared with queries; empty until :meth:`Attention.read
+    """Vectors that queries are compared with; empty until :meth:`Attention.read
     <seq2seq.model.attention.Attention.read>` computes them."""
 
     def select(self, rows: Int[Tensor, "K"]) -> "Source":
-        """The sentences at ``rows``, in that order."""
+        """Return the sentences at ``rows``, in that order."""
         return Source(*(part[rows] for part in self))
 
     def by_sentence(self, rows: Float[Tensor, "R X"]) -> Float[Tensor, "N W X"]:
-        """Rows of hypotheses, those of each sentence together, in float32."""
+        """Reshape R hypothesis rows to N sentences x W hypotheses, in float32."""
         return to_float32(rows).unflatten(0, (len(self.mask), -1))
 
     def softmax_sum(
@@ -54,20 +54,20 @@ class Source(NamedTuple):
     def weighted_sum(
         self, weights: Float[Tensor, "N W S"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """The annotations' weighted sum, and the weights themselves, a row for each hypothesis."""
+        """Weighted sum of the annotations, and the weights, a row for each hypothesis."""
         context = exact_product(weights, self.annotations)
         return context.flatten(0, 1), weights.flatten(0, 1)
 
 
 def length_mask(lengths: Int[Tensor, "B"], width: int) -> Bool[Tensor, "B width"]:
-    """True at the first ``lengths[b]`` of ``width`` positions."""
+    """Mask that is True at the first ``lengths[b]`` of ``width`` positions."""
     return torch.arange(width, device=lengths.device) < lengths[:, None]
 
 
 def flip_index(lengths: Int[Tensor, "B"], width: int) -> Int[Tensor, "B width"]:
     """Positions that reverse each sentence in place and keep its padding on the right.
 
-    ``x.gather(1, index)`` twice gives back ``x`` at every real position.
+    Applying ``x.gather(1, index)`` twice restores ``x`` at every real position.
     """
     position = torch.arange(width, device=lengths.device).expand(len(lengths), width)
     last = lengths[:, None] - 1
@@ -82,9 +82,10 @@ class Encoder(nn.Module):
         \overleftarrow{h}_j = LSTM(\overleftarrow{h}_{j+1}, x_j), \quad
         h_j = [\overrightarrow{h}_j; \overleftarrow{h}_j]
 
-    (Bahdanau et al. 2014, section 3.2, with LSTM units.) With one direction there is one half.
+    (Bahdanau et al. 2014, section 3.2, with LSTM units.) With one direction,
+    h_j is the state of that direction.
 
-    Padding must not reach the backward direction. Packing the batch would do, but PyTorch runs it
+    Padding must not reach the backward direction. Packing the batch would prevent it, but runs
     several times slower on a CPU. Instead each sentence is reversed in place and read by a second
     forward LSTM: padding stays on the right, after every real token. The result is the same.
     """
@@ -96,7 +97,7 @@ class Encoder(nn.Module):
         widths = [input_size] + [self.annotation_size] * (config.layers - 1)
 
         def lstms(direction: str) -> nn.ModuleList:
-            """An LSTM for each layer; none where the encoder does not read in this direction."""
+            """Build an LSTM for each layer; none if the encoder does not read in this direction."""
             read = widths if config.directions in ("both", direction) else []
             return nn.ModuleList(nn.LSTM(n, config.hidden_size, batch_first=True) for n in read)
 
@@ -107,7 +108,7 @@ class Encoder(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, embedded: Float[Tensor, "B S E"], lengths: Int[Tensor, "B"]) -> Source:
-        """Annotate each position; ``lengths`` counts real tokens, at least 1."""
+        """Annotate each position; ``lengths`` counts the real tokens, at least 1."""
         batch, width, _ = embedded.shape
         flip = flip_index(lengths, width)[:, :, None]
         mask = length_mask(lengths, width)
@@ -136,7 +137,7 @@ class Encoder(nn.Module):
 
 
 def _read(lstm: nn.Module, embedded: Float[Tensor, "B S E"]) -> Float[Tensor, "B S H"]:
-    """One direction's states, in float32."""
+    """Run one LSTM direction over the embeddings; return its hidden states in float32."""
     rounds = embedded.device.type == "cpu" and _cpu_lstm_rounds()
     with nullcontext() if rounds else torch.autocast(embedded.device.type, enabled=False):
         return to_float32(lstm(embedded)[0])
@@ -144,10 +145,10 @@ def _read(lstm: nn.Module, embedded: Float[Tensor, "B S E"]) -> Float[Tensor, "B
 
 @cache
 def _cpu_lstm_rounds() -> bool:
-    """Whether PyTorch's LSTM can have bfloat16 products under autocast.
+    """Whether PyTorch's LSTM supports bfloat16 products under autocast on this CPU.
 
-    It fails on a processor without AVX-512. On CUDA cuDNN's would have float16 ones, also where
-    bfloat16 was asked for, and small gradients would be lost.
+    Without AVX-512 it fails. On CUDA, cuDNN's LSTM would use float16 even if autocast is set to
+    bfloat16, and small gradients would be lost.
     """
     mkldnn = torch.backends.mkldnn.is_available()
     return mkldnn and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

@@ -8,15 +8,15 @@ from seq2seq.model.decoder import Decoder
 from seq2seq.model.layers import spread
 
 READOUT_GAIN = 3.0
-"""State and context enter the readout at a deviation of about 0.1, the word at 1: without a gain,
-the softmax layer is shown the last word and little else."""
+"""Factor of the readout's initial weights for state and context. These have a deviation of about
+0.1, the word has 1: without the factor, the readout would depend on little but the last word."""
 
 
 def _attention_last(model: nn.Module) -> tuple[list[nn.Module], list[nn.Module]]:
-    """All modules in two lists, those of the attention second.
+    """Split the modules into two lists, those of the attention second.
 
-    They draw their random numbers last: systems that differ in their attention alone then start,
-    at the same seed, from equal values everywhere else.
+    The attention draws its random numbers last. So systems with the same seed that differ only in
+    their attention have equal initial values everywhere else.
     """
     parts: tuple[list[nn.Module], list[nn.Module]] = ([], [])
     for name, module in model.named_modules():
@@ -26,12 +26,13 @@ def _attention_last(model: nn.Module) -> tuple[list[nn.Module], list[nn.Module]]
 
 @torch.no_grad()
 def initialize_uniform(model: nn.Module) -> None:
-    """Uniform weights, by the width of what they make; docs/performance.md says what each gains.
+    """Draw uniform weights; docs/performance.md says what each choice gains.
 
-    LSTMs, and the word's share of the query, start from U(-1/sqrt(H), 1/sqrt(H)); other products
-    from Xavier's bound, times :data:`READOUT_GAIN` where the readout meets state and context; what
-    an attention has besides them from its own :meth:`Attention.initialize`. Embeddings have
-    deviation 1/sqrt(E). Biases are 0, but the decoder's forget gates are open (bias 1).
+    LSTMs, and the word's share of the query, start from U(-1/sqrt(H), 1/sqrt(H)). Other matrices
+    start within Xavier's bound; the readout's weights for state and context are then multiplied by
+    :data:`READOUT_GAIN`. :meth:`Attention.initialize` draws the other parameters of an attention.
+    Embeddings are normal with deviation 1/sqrt(E). Biases are 0, but 1 for the decoder's forget
+    gates.
     """
     for modules in _attention_last(model):
         for module in modules:
@@ -63,10 +64,10 @@ def initialize_uniform(model: nn.Module) -> None:
 
 @torch.no_grad()
 def initialize_paper(model: nn.Module) -> None:
-    """Appendix B.1 of Bahdanau et al. 2014.
+    """Draw the initial values of Bahdanau et al. 2014, appendix B.1.
 
-    Recurrent matrices orthogonal; the attention's (W_a and U_a) from N(0, 0.001^2); v_a and all
-    biases zero; everything else from N(0, 0.01^2).
+    Recurrent matrices are orthogonal; W_a and U_a of the attention are drawn from N(0, 0.001^2);
+    v_a and all biases are zero; everything else is drawn from N(0, 0.01^2).
     """
     shared, attention = _attention_last(model)
     for modules, deviation in ((shared, 0.01), (attention, 0.001)):
@@ -83,7 +84,7 @@ def initialize_paper(model: nn.Module) -> None:
 
 
 def _recurrent_weights(module: nn.Module) -> list[Tensor]:
-    """Weights of an LSTM's own state, for each layer: those of the four gates below each other."""
+    """Recurrent weights of an LSTM, a matrix for each layer, with the four gates stacked."""
     if isinstance(module, nn.LSTM):
         return [p for name, p in module.named_parameters() if name.startswith("weight_hh")]
     if isinstance(module, Decoder):

@@ -20,24 +20,24 @@ def spread(parameter: Tensor, width: int) -> None:
 
 
 def to_float32(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """``x`` in float32 if it has 16 bits; float32 and float64 as they are."""
+    """Return ``x`` in float32 if it has 16 bits, else unchanged."""
     return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
 
 
 def matmul_dtype(device: torch.device, default: torch.dtype) -> torch.dtype:
-    """The type of matrix products on ``device``: autocast's where it is on, else ``default``."""
+    """Type of matrix products on ``device``: autocast's type if it is on, else ``default``."""
     enabled = torch.is_autocast_enabled(device.type)
     return torch.get_autocast_dtype(device.type) if enabled else default
 
 
 def exact_product(x: Float[Tensor, "*X"], y: Float[Tensor, "*Y"]) -> Float[Tensor, "*Z"]:
-    """The matrix product of two float32 arrays, in float32 also under mixed precision."""
+    """Matrix product of two float32 arrays, in float32 also under mixed precision."""
     with torch.autocast(x.device.type, enabled=False):
         return x @ y
 
 
 def concatenate(*parts: Float[Tensor, "*N _"]) -> Float[Tensor, "*N X"]:
-    """The parts side by side, in the type of the matrix product that reads them next."""
+    """Join the parts side by side, in the type of the matrix product that reads them next."""
     # Cast before they are joined: half the bytes to write, and to keep for the backward pass.
     dtype = matmul_dtype(parts[0].device, parts[0].dtype)
     return torch.cat([part.to(dtype) for part in parts], dim=-1)
@@ -51,8 +51,8 @@ def lstm_cell(
     .. math::
         c = \sigma(f) c_{before} + \sigma(i) \tanh(g), \quad h = \sigma(o) \tanh(c)
 
-    (Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000.) ``product``, plus the
-    word's share if there is one, holds the gates i, f, g, o side by side.
+    (Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000.) ``product`` holds the
+    gates i, f, g, o side by side; ``word``, if there is one, is added to it.
     """
     gates = to_float32(product if word is None else word + product)
     i, f, g, o = gates.chunk(4, dim=1)
@@ -72,8 +72,8 @@ class Dropout(nn.Module):
     """Zeroes a share of the numbers in training and scales up the rest (Srivastava et al. 2014).
 
     On a CPU PyTorch draws one random number per element, serially, which takes longer than
-    attention does. Here a 64-bit draw serves four elements. The share is a multiple of 2^-16, and
-    the scale is that of the share really dropped.
+    attention does. Here a 64-bit draw serves four elements. The share is rounded to a multiple
+    of 2^-16, and the scale fits the rounded share.
     """
 
     def __init__(self, share: float) -> None:
@@ -81,7 +81,7 @@ class Dropout(nn.Module):
         self.share = share
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-        """``x`` with zeros; unchanged outside of training."""
+        """Set a share of ``x`` to 0 and scale up the rest; outside of training, return ``x``."""
         if not self.training or self.share == 0:
             return x
         if x.device.type != "cpu":
@@ -100,11 +100,11 @@ class Embedding(nn.Embedding):
 
     With scale sqrt(E) (Vaswani et al. 2017, section 3.4) a row is read at deviation 1 and stored at
     E^-1/2, the deviation that suits the softmax layer, which may be the same matrix. Adam's steps
-    have one size for all parameters, so they change what is read sqrt(E) times as fast.
+    have one size for all parameters, so the vectors that are read change sqrt(E) times as fast.
     """
 
     def __init__(self, size: int, width: int, scale: float) -> None:
-        # With a matrix of its own: the start that PyTorch gives loads its compiler on "meta".
+        # An own matrix: PyTorch's initialization would load its compiler on "meta".
         super().__init__(size, width, padding_idx=PAD, _weight=torch.empty(size, width))
         self.scale = scale
 

@@ -22,7 +22,7 @@ class Step(NamedTuple):
     """One decoding step of R hypotheses."""
 
     logits: Float[Tensor, "R V"]
-    """Unnormalised log-probabilities of the next token; under autocast in its type."""
+    """Unnormalised log-probabilities of the next token, in the autocast type if autocast is on."""
     state: DecoderState
     weights: Float[Tensor, "R S"]
     """Attention weights; all 0 for a model without attention."""
@@ -32,7 +32,7 @@ class TranslationModel(nn.Module):
     """RNNsearch or RNNencdec, as ``config.attention`` says (Bahdanau et al. 2014).
 
     Training calls the model (``forward``) on a whole target. Search calls :meth:`encode` and
-    :meth:`init_state` once, then :meth:`step` word by word. The module keeps nothing of a sentence.
+    :meth:`init_state` once, then :meth:`step` word by word. The module stores nothing of a sentence.
     """
 
     def __init__(self, config: ModelConfig, source_size: int, target_size: int) -> None:
@@ -42,7 +42,7 @@ class TranslationModel(nn.Module):
         seed = int(torch.randint(1 << 62, (), device="cpu"))
         with torch.random.fork_rng(devices=[]):
             self._build(config, source_size, target_size)
-            if not self.output.weight.is_meta:  # where shapes alone are asked for
+            if not self.output.weight.is_meta:  # only shapes are needed there
                 torch.default_generator.manual_seed(seed)
                 self._start(config)
         if config.decoder.tie_embedding:
@@ -88,20 +88,20 @@ class TranslationModel(nn.Module):
             nn.init.normal_(self.output.weight, std=config.embedding_dim**-0.5)
         for name, parameter in self.named_parameters():
             if bool(parameter.isnan().any()):
-                raise ValueError(f"{name} has no start; give it one in model/initialization.py")
+                raise ValueError(f"{name} has no initial value; set it in model/initialization.py")
 
     @property
     def attends(self) -> bool:
-        """Whether the attention weights say where a step looks."""
+        """Whether the attention weights show which source words a step attends to."""
         return self.decoder.attention.attends
 
     def encode(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, "B"]) -> Source:
-        """Read source ids, padded on the right; ``lengths`` counts real ones, at least 1 each."""
+        """Encode source ids, padded on the right; ``lengths`` counts the real ids, at least 1."""
         encoded = self.encoder(self.dropout(self.source_embedding(source)), lengths)
         return self.decoder.attention.read(encoded)
 
     def init_state(self, source: Source) -> DecoderState:
-        """The decoder's state before its first word, one hypothesis per sentence."""
+        """State of the decoder before the first word, one hypothesis per sentence."""
         return self.decoder.init_state(source)
 
     def step(self, token: Int[Tensor, "R"], state: DecoderState, source: Source) -> Step:
@@ -119,7 +119,7 @@ class TranslationModel(nn.Module):
     ) -> Float[Tensor, "B T E"]:
         """Readouts for every position of a known target.
 
-        ``training/loss.py`` applies the softmax layer to them, only where the target is real.
+        ``training/loss.py`` applies the softmax layer to the readouts of real target positions.
         """
         embedded = self.dropout(self.target_embedding(target_input))
         read = self.encode(source, source_lengths)
@@ -127,11 +127,11 @@ class TranslationModel(nn.Module):
         return readouts
 
     def logits(self, readouts: Float[Tensor, "*N E"]) -> Float[Tensor, "*N V"]:
-        """The softmax layer's input."""
+        """Logits of the softmax layer."""
         return functional.linear(readouts, self.output.weight, self.output.bias)
 
     def parameter_counts(self) -> dict[str, int]:
-        """Trainable numbers by part; a tied matrix counts once, in ``embeddings``."""
+        """Number of trainable parameters by part; a tied matrix counts once, in ``embeddings``."""
         attention = set(self.decoder.attention.parameters())
         parts = {
             "embeddings": [

@@ -1,12 +1,12 @@
 """Base class of the kinds of attention.
 
-A kind keeps nothing of a sentence: what it reads of the source lies in :class:`Source`, and what it
-must know of earlier steps in a state (``init_state``, ``update_state``) that the decoder carries.
+A kind stores nothing about a sentence. It reads the source from :class:`Source`. What it must
+remember of earlier steps is in a state (``init_state``, ``update_state``) that the decoder carries.
 ``read`` runs once per sentence, ``forward`` once per target step.
 
 In the equations of the kinds :math:`s_{i-1}` stands for the query, as in Bahdanau et al. 2014: the
 state before the step. By default the query is that state plus :math:`W_y E y_{i-1}`; where the
-decoder attends after its step, it is :math:`s_i` (:mod:`seq2seq.model.decoder`).
+decoder attends after its step, the query is :math:`s_i` (:mod:`seq2seq.model.decoder`).
 """
 
 from abc import ABC, abstractmethod
@@ -24,13 +24,13 @@ class Attention(nn.Module, ABC):
     """Computes a context, and the weights that made it, for each step of the decoder."""
 
     attends = True
-    """Whether its weights say where a step looks."""
+    """Whether the weights show which source words a step attends to."""
     needs_query = True
-    """Whether its context depends on the query."""
+    """Whether the context depends on the query."""
     reads_summary = False
-    """Whether its context is the summary, and so as wide as that."""
+    """Whether the context is the encoder's summary, and so has its width."""
     replaces_summary = False
-    """Whether it replaces the encoder's summary, by one as wide as an annotation."""
+    """Whether the kind replaces the encoder's summary by a vector as wide as an annotation."""
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__()
@@ -42,21 +42,21 @@ class Attention(nn.Module, ABC):
         return
 
     def read(self, source: Source) -> Source:
-        """The source as the decoder sees it: with keys, unless a kind hides or pools more."""
+        """Return the source as the decoder reads it: with keys; some kinds hide or pool parts."""
         return source._replace(keys=self.keys(source.annotations))
 
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
-        """Vectors to compare with queries, in float32: the annotations, unless a kind differs."""
+        """Vectors that queries are compared with, in float32; by default the annotations."""
         return annotations
 
     def init_state(self, source: Source) -> Float[Tensor, "N P"]:
-        """The state before the first step: empty, unless a kind differs."""
+        """State before the first step; by default empty."""
         return source.annotations.new_empty(len(source.mask), 0)
 
     def update_state(
         self, state: Float[Tensor, "R P"], weights: Float[Tensor, "R S"]
     ) -> Float[Tensor, "R P"]:
-        """The state after a step with these weights."""
+        """State after a step with these ``weights``; by default unchanged."""
         return state
 
     @abstractmethod
@@ -69,10 +69,10 @@ class Attention(nn.Module, ABC):
 def build_attention(
     config: AttentionConfig, query_size: int, annotation_size: int, word_size: int | None = None
 ) -> Attention:
-    """The kind that ``config`` names, for states and annotations of these widths.
+    """Build the attention module ``config.kind``.
 
-    With ``word_size``, the width of an embedding, the word that a step reads is part of its query
-    (for kinds that have one).
+    If ``word_size`` is set, the embedding of the input word is added to the query; kinds without a
+    query ignore it.
     """
     module, name = ATTENTION_KINDS[config.kind].split(".")
     kind = getattr(import_module(f"{__name__}.{module}"), name)

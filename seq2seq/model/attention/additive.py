@@ -35,7 +35,7 @@ class AdditiveAttention(Attention):
         spread(self.vector, len(self.vector))
 
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
-        """U_a h_j of every position: the part of the score that no query changes."""
+        """U_a h_j at every position, the part of the score that does not depend on the query."""
         return self.key(annotations)
 
     def forward(
@@ -66,7 +66,7 @@ class ConcatAttention(Attention):
         spread(self.vector, len(self.vector))
 
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
-        """The part of W_a that meets h_j, times h_j."""
+        """Product of h_j and the columns of W_a that belong to it."""
         return to_float32(functional.linear(annotations, self.joint.weight[:, self.query_size :]))
 
     def forward(
@@ -85,8 +85,8 @@ class CoverageAttention(AdditiveAttention):
         e_{ij} = v_a^\top \tanh(W_a s_{i-1} + U_a h_j + V_a C_{i-1,j}), \quad
         C_{i,j} = C_{i-1,j} + \alpha_{ij}
 
-    The paper's "linguistic" coverage divides C by the attention that a word should need, its
-    fertility; here that is 1.
+    The paper's "linguistic" coverage divides C by a word's fertility, the attention that it
+    should need; here the fertility is 1.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
@@ -100,7 +100,7 @@ class CoverageAttention(AdditiveAttention):
     def update_state(
         self, state: Float[Tensor, "R S"], weights: Float[Tensor, "R S"]
     ) -> Float[Tensor, "R S"]:
-        """C_i: the attention of this step added."""
+        """C_i: ``state`` plus the attention of this step."""
         return state + weights
 
     def forward(

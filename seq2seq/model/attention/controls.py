@@ -21,12 +21,12 @@ class ConstantContext(Attention):
 
     @abstractmethod
     def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
-        """Context and weights of every step of each sentence."""
+        """Context and weights of each sentence, the same at every step."""
 
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """The constant context and weights, a row for each query."""
+        """Constant context and weights, a row for each query."""
         context, weights = self.constant(source)
         hypotheses = len(query) // len(context)
         if hypotheses > 1:
@@ -39,22 +39,22 @@ class FixedContext(ConstantContext):
     """No attention: the context is the encoder's summary at every step.
 
     The RNN encoder-decoder of Cho et al. 2014, which feeds one fixed vector to each step: the
-    baseline of the comparison. All weights are 0: no position is singled out.
+    baseline of the comparison. All weights are 0.
     """
 
     attends = False
     reads_summary = True
 
     def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
-        """The summary, and weights of zero."""
+        """Summary of the source, and weights of zero."""
         return source.summary, torch.zeros_like(source.annotations[:, :, 0])
 
 
 class NoContext(ConstantContext):
-    """No attention, and no context: the summary makes the first state, and that is all.
+    """No attention, and no context: the source enters through the first state alone.
 
-    The encoder-decoder of Sutskever et al. 2014. The context is zero, so the weights that would
-    read it are there and never used.
+    The encoder-decoder of Sutskever et al. 2014. The context is zero, so the weights that
+    multiply it have no effect.
     """
 
     attends = False
@@ -66,24 +66,24 @@ class NoContext(ConstantContext):
 
 
 class NoSource(NoContext):
-    """Nothing of the source at all: a language model of the target.
+    """A language model of the target: it sees nothing of the source.
 
-    Its loss minus that of a translator is what the translator knows of the source.
+    Its loss minus the loss of a translator measures how much the source helps the translator.
     """
 
     def read(self, source: Source) -> Source:
-        """A source whose summary is zero, too."""
+        """Return the source with a summary of zeros."""
         return super().read(source._replace(summary=0 * source.summary))
 
 
 class UniformAttention(ConstantContext):
     r"""Access without selection: :math:`c = \frac{1}{S} \sum_j h_j` at every step.
 
-    It sees what attention sees, of long and short sentences alike, but cannot choose.
+    It reads all annotations, as attention does, but cannot choose among them.
     """
 
     def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
-        """The mean of the annotations of real positions."""
+        """Mean of the annotations of real positions, and equal weights."""
         weights = source.mask.to(source.annotations.dtype)
         weights = weights / weights.sum(dim=1, keepdim=True)
         return source.weighted_sum(weights[:, None])

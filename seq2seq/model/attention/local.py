@@ -14,8 +14,8 @@ from seq2seq.model.layers import exact_product
 class LocationAttention(Attention):
     r"""Luong et al. 2015, "location": :math:`\alpha_i = softmax(W_a s_{i-1})`.
 
-    It sees positions, whatever word is there. Of a sentence with more positions than ``positions``
-    it sees the beginning alone.
+    Scores depend on the position, not on the annotation. Positions after the first
+    ``config.positions`` get weight 0.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
@@ -47,7 +47,7 @@ class LocalAttention(Attention):
     def window_weights(
         self, query: Float[Tensor, "R H"], source: Source, distance: Float[Tensor, "N W S"]
     ) -> Float[Tensor, "N W S"]:
-        """The softmax of the general score over real positions at most D from the centre."""
+        """Softmax of the general score over real positions at most D from the centre."""
         query = source.by_sentence(self.query(query))
         scores = exact_product(query, source.keys.transpose(1, 2))
         outside = ~source.mask[:, None] | (distance.abs() > self.window)
@@ -55,7 +55,7 @@ class LocalAttention(Attention):
 
     @staticmethod
     def distance(centre: Float[Tensor, "N W"], source: Source) -> Float[Tensor, "N W S"]:
-        """Distance of each position from the centre, positive behind it."""
+        """Distance of each position from the centre, positive after it."""
         positions = torch.arange(source.mask.shape[1], device=centre.device)
         return positions - centre[:, :, None]
 
@@ -63,17 +63,17 @@ class LocalAttention(Attention):
 class MonotonicLocalAttention(LocalAttention):
     """Luong et al. 2015, "local-m": the window moves by one position with each step, p_i = i.
 
-    Positions are those of tokens. It stops at the last, the end of the sentence.
+    Positions count tokens. The window stops at the last token, the end of the sentence.
     """
 
     def init_state(self, source: Source) -> Float[Tensor, "N 1"]:
-        """The position of the first step."""
+        """Centre of the window in the first step."""
         return torch.zeros_like(source.annotations[:, :1, 0])
 
     def update_state(
         self, state: Float[Tensor, "R 1"], weights: Float[Tensor, "R S"]
     ) -> Float[Tensor, "R 1"]:
-        """The position of the next step."""
+        """Centre of the window in the next step."""
         return state + 1
 
     def forward(
@@ -93,8 +93,8 @@ class PredictiveLocalAttention(LocalAttention):
         p_i = S \cdot \sigma(v_p^\top \tanh(W_p s_{i-1})), \quad
         \alpha_{ij} = softmax_j(e_{ij}) \exp\left(-\frac{(j - p_i)^2}{2 (D/2)^2}\right)
 
-    Positions j count from 0 and S is the last of them, the end of the sentence; the paper counts
-    from 1 to its S, the length. As in the paper, the weights do not sum to 1.
+    Positions j count from 0, and S is the last position, the end of the sentence. In the paper they
+    count from 1, and S is the length. As in the paper, the weights do not sum to 1.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:

@@ -17,9 +17,9 @@ from seq2seq.model.layers import Projection
 
 
 def pool(source: Source, queries: Projection) -> Source:
-    r"""The sentences as k vectors: :math:`m_i = \sum_j softmax_j(p_i \cdot h_j) h_j`.
+    r"""Pool each sentence into k vectors: :math:`m_i = \sum_j softmax_j(p_i \cdot h_j) h_j`.
 
-    ``queries`` holds the k learned :math:`p_i`. The keys are left to the kind.
+    ``queries`` holds the k learned :math:`p_i`. The returned source has no keys.
     """
     scores = queries(source.annotations).transpose(1, 2)  # N k S
     memory = source.softmax_sum(scores)[0].unflatten(0, (len(scores), -1))
@@ -34,7 +34,7 @@ class SlotAttention(AdditiveAttention):
     annotation, it is :class:`AdditiveAttention`.
     """
 
-    attends = False  # its weights are of vectors, not of words
+    attends = False  # its weights belong to vectors, not to words
     replaces_summary = True
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
@@ -42,7 +42,7 @@ class SlotAttention(AdditiveAttention):
         self.pool = Projection(annotation_size, config.slots, bias=False)
 
     def read(self, source: Source) -> Source:
-        """The pooled vectors in place of the annotations."""
+        """Return a source with the pooled vectors in place of the annotations."""
         return super().read(pool(source, self.pool))
 
 
@@ -63,7 +63,7 @@ class LinearAttention(DotAttention):
         self.pool = Projection(annotation_size, config.slots, bias=False)
 
     def read(self, source: Source) -> Source:
-        """The pooled vectors, each the value of one feature."""
+        """Return a source with the pooled vectors as annotations, one for each feature."""
         return super().read(pool(source, self.pool))
 
     def keys(self, annotations: Float[Tensor, "N K M"]) -> Float[Tensor, "N K K"]:

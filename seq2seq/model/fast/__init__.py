@@ -1,9 +1,10 @@
-"""The same numbers, faster. To know what the model computes, nothing of this folder is needed.
+"""Faster equivalents of the model's operations. The reference definition is in seq2seq/model.
 
-:func:`decode` and :func:`step` stand before :meth:`Decoder.forward` and :meth:`Decoder.step` in
-:class:`seq2seq.model.translation.TranslationModel`; they return None where they are not faster.
+:class:`seq2seq.model.translation.TranslationModel` tries :func:`decode` and :func:`step` before
+:meth:`Decoder.forward` and :meth:`Decoder.step`; they return None if they do not support the model.
 ``loss``, :func:`topk` and :func:`logsumexp` serve training and search. ``scan`` is the recurrence
-as one operation, ``operations`` its parts in plain PyTorch, ``cpp`` and ``gpu`` the same compiled.
+as one operation; ``operations`` has its parts in plain PyTorch, ``cpp`` and ``gpu`` have them
+compiled.
 """
 
 from functools import partial
@@ -27,15 +28,15 @@ from seq2seq.model.layers import lstm_cell, to_float32
 Decoded = tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]
 """Readouts and attention weights of a whole target."""
 
-# A kind that is not named here, a subclass of these too, runs as it is written.
+# All other kinds, also subclasses of these, run their own code.
 ADDITIVE = (AdditiveAttention, ConcatAttention, SlotAttention)
 DOT = (DotAttention, GeneralAttention, ScaledDotAttention, LinearAttention)
 
 
 def decode(decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source) -> Decoded | None:
-    """The results of :meth:`Decoder.forward`, faster; None where no faster way is known.
+    """Compute :meth:`Decoder.forward` with fast operations; None if they do not support the model.
 
-    The weights may carry no gradient.
+    The returned weights may be detached.
     """
     if not decoder.fast:
         return None
@@ -51,7 +52,7 @@ def decode(decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source) -
 def step(
     decoder: Decoder, embedded: Float[Tensor, "R E"], state: DecoderState, source: Source
 ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]] | None:
-    """The results of :meth:`Decoder.step`, faster, where no gradient is wanted; else None."""
+    """Compute :meth:`Decoder.step` with fast operations; None if gradients are enabled."""
     if not decoder.fast or torch.is_grad_enabled():
         return None
     return decoder.step(embedded, state, source, _attend(decoder.attention, source), _cell)
@@ -60,12 +61,12 @@ def step(
 def topk(
     logits: Float[Tensor, "R V"], count: int
 ) -> tuple[Float[Tensor, "R K"], Int[Tensor, "R K"]]:
-    """The ``count`` largest logits of each row, falling, in float32; and their positions."""
+    """Largest ``count`` logits of each row, in falling order and float32, and their positions."""
     return choose_operations(logits.device, torch.float32, logits.dtype).topk(logits, count)
 
 
 def logsumexp(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
-    """The logarithm of the sum of e^x over each row, in float32."""
+    """Logarithm of the sum of e^x over each row, in float32."""
     return choose_operations(logits.device, torch.float32, logits.dtype).logsumexp(logits)
 
 
@@ -75,7 +76,7 @@ def logsumexp(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
 def _attend_first(
     decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source
 ) -> Decoded | None:
-    """Bahdanau's order: one scan where each step attends; none where the context is constant."""
+    """Decode in Bahdanau's order, with attention as a part of the scan or a constant context."""
     attention, state = decoder.attention, decoder.init_state(source)
     time_first = embedded.transpose(0, 1)
     if isinstance(attention, ConstantContext):
@@ -104,7 +105,7 @@ def _attend_first(
 def _attend_after(
     decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source
 ) -> Decoded | None:
-    """Luong's order without input feeding: all states are known before the first attention."""
+    """Decode in Luong's order without input feeding: all states come before the attention."""
     if decoder.feed_size:
         return None
     gates = decoder.input_gates(embedded.transpose(0, 1))
@@ -116,7 +117,7 @@ def _attend_after(
 def _known_states(
     decoder: Decoder, gates: Float[Tensor, "T B G"], state: DecoderState
 ) -> Float[Tensor, "B T H"]:
-    """The top layer's states of all steps, layer by layer, where no step waits for a context.
+    """States of the top layer at all steps, for steps that do not wait for a context.
 
     ``gates`` holds all that enters the lowest layer's gates besides its own state.
     """
@@ -149,7 +150,7 @@ def _all_steps(
 
 
 def _score(attention: Attention, source: Source) -> Score | None:
-    """The attention's score as the scan computes it; None where it cannot."""
+    """Score of the attention for the scan; None if the scan does not support this kind."""
     kind = attention if type(attention) in (*ADDITIVE, *DOT) else None
     if isinstance(kind, DotAttention):
         return Score(None if kind.query is None else kind.query.weight, source.keys, None)
@@ -164,7 +165,7 @@ def _score(attention: Attention, source: Source) -> Score | None:
 
 
 def _attend(attention: Attention, source: Source) -> Attend:
-    """The attention's forward; for additive scores, by compiled operations."""
+    """Function that attends: for additive scores with compiled operations."""
     score = _score(attention, source)
     return attention if score is None or score.vector is None else partial(_attend_additive, score)
 
@@ -172,7 +173,7 @@ def _attend(attention: Attention, source: Source) -> Attend:
 def _attend_additive(
     score: Score, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R P"]
 ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-    """Context and weights; the context has the type of the matrix products that read it."""
+    """Context and weights; the context has the type of matrix products."""
     assert score.query_weight is not None
     projected = functional.linear(query, score.query_weight)
     wide, (_, positions, width) = to_float32(projected), source.annotations.shape
@@ -190,7 +191,7 @@ def _attend_additive(
 def _cell(
     before: Float[Tensor, "R H"], product: Float[Tensor, "R G"], word: Float[Tensor, "R G"] | None
 ) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
-    """:func:`lstm_cell`; where it reads a word, h has the type of the products that read it."""
+    """Compute :func:`lstm_cell`, faster with a ``word``; h then has the type of ``product``."""
     if word is None:
         return lstm_cell(before, product, word)
     gates = torch.empty_like(product, dtype=before.dtype)

@@ -15,20 +15,20 @@ _PLAIN = Operations()
 
 
 def choose_operations(device: torch.device, wide: torch.dtype, narrow: torch.dtype) -> Operations:
-    """The fastest operations on ``device`` for arrays of these two types."""
+    """Fastest operations on ``device`` for wide and narrow arrays of these types."""
     known = wide == torch.float32 and narrow in (torch.float32, torch.bfloat16)
     compiled = compiled_operations(device.type) if known else None
     return compiled or _PLAIN
 
 
 def kernels(device: torch.device, precision: torch.dtype) -> str:
-    """Name of the operations for products of this precision: native (C++) | triton | torch."""
+    """Name of the operations for products in this precision: native (C++) | triton | torch."""
     return choose_operations(device, torch.float32, precision).name
 
 
 @functools.cache
 def compiled_operations(device: str) -> Operations | None:
-    """Those in C++ or Triton; None, with a log line, where they fail or differ from PyTorch."""
+    """Operations in C++ or Triton; None, with a log line, if they fail or differ from PyTorch."""
     try:
         if device == "cpu":
             from seq2seq.model.fast.cpp import CppOperations
@@ -54,7 +54,7 @@ def compiled_operations(device: str) -> Operations | None:
 
 
 def try_out(compiled: Operations, device: torch.device) -> None:
-    """Run each operation on small arrays; RuntimeError where one differs from plain PyTorch."""
+    """Run each operation on small arrays; RuntimeError if one differs from plain PyTorch."""
     generator = torch.Generator().manual_seed(0)
 
     def draw(*shape: int) -> Tensor:

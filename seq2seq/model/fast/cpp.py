@@ -22,12 +22,12 @@ COMPILE = "-std=c++17 -O3 -fopenmp -fno-math-errno -fno-trapping-math -fPIC -c"
 
 
 class CppOperations(Operations):
-    """Float32 on a CPU, without arrays in between."""
+    """Operations in float32 on a CPU, without intermediate arrays."""
 
     name = "native"
 
     def __init__(self) -> None:
-        """Build the library unless it is there; OSError or CalledProcessError where that fails."""
+        """Load the library, built if missing; OSError or CalledProcessError if that fails."""
         if platform.system() != "Linux":
             raise OSError("the C++ operations are built on Linux only")
         compiler = shlex.split(os.environ.get("CXX", "")) or ["c++"]
@@ -132,7 +132,7 @@ class CppOperations(Operations):
         return sums
 
     def topk(self, logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """See :meth:`Operations.topk`; of equals, the first."""
+        """See :meth:`Operations.topk`; of equal logits, the first comes first."""
         dense(logits)
         if not 1 <= count <= logits.shape[1]:
             raise ValueError(f"there are no {count} largest of {logits.shape[1]}")
@@ -143,9 +143,9 @@ class CppOperations(Operations):
 
 
 def _library_file(compiler: list[str]) -> Path:
-    """Where the library for this source, compiler and processor is kept."""
+    """Path of the library for this source, compiler and processor."""
     cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    # As x86 and ARM name what -march=native depends on.
+    # Names on x86 and ARM of what -march=native depends on.
     named = ("flags", "model name", "Features", "CPU implementer", "CPU part")
     processor = [x for x in cpuinfo.split("\n\n")[0].split("\n") if x.startswith(named)]
     source = SOURCE.read_text(encoding="utf-8")

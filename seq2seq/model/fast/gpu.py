@@ -1,13 +1,15 @@
-"""The operations as Triton kernels for a GPU. They compile for it, and have not run on one yet.
+"""The operations as Triton kernels for a GPU. They compile, but have not run on a GPU yet.
 
-One program computes one sentence (or row) and one block of its columns or positions, named by its
-two program ids: a batch has fewer sentences than a GPU has multiprocessors. Sums run inside one
-program and in one order, so equal inputs give equal bits. Numbers are widened to float32 as they
-are read, and rounded to an array's own type as they are written. No operation waits for the device.
+Each program computes one block of columns or positions of one sentence (or row); its two program
+ids are their numbers. Whole sentences would be too few programs to keep a GPU busy. Sums run inside
+one program and in one order, so equal inputs make equal bits. Numbers are widened to float32 when
+they are read, and rounded to an array's own type when they are written. No operation waits for the
+device.
 
-``no_type_check`` keeps checkers of annotations off: Triton compiles the source itself. Arguments
-exempt from specialization change from batch to batch, and would be compiled for again each time.
-``hypotheses`` is not: it is 1 in training, which makes its division vanish, and the beam in search.
+``no_type_check`` excludes a kernel from type checks: Triton compiles its source. Arguments in
+``do_not_specialize`` change from batch to batch; specialized kernels would be compiled again each
+time. ``hypotheses`` is specialized: in training it is 1, which removes the division, and in search
+it is the beam.
 """
 
 from typing import no_type_check
@@ -23,7 +25,7 @@ from seq2seq.model.fast.operations import Operations, dense, row_stride
 @triton.jit
 @no_type_check
 def tanh(x):
-    """The tangent: by its series near zero, where 1 - e^(-2|x|) loses digits; both to 1e-6."""
+    """Hyperbolic tangent, to 1e-6: a series near zero, where 1 - e^(-2|x|) loses digits."""
     square = x * x
     series = x + x * square * (
         -0.33333333 + square * (0.13333333 + square * (-0.053968254 + square * 0.021869488))
@@ -36,7 +38,7 @@ def tanh(x):
 @triton.jit
 @no_type_check
 def gate(inputs, product, place, ok):
-    """A gate before its non-linearity: the sum of its two narrow parts."""
+    """Sum of the two narrow parts of a gate, before its non-linearity."""
     part = tl.load(inputs + place, mask=ok, other=0.0).to(tl.float32)
     return part + tl.load(product + place, mask=ok, other=0.0).to(tl.float32)
 
@@ -46,7 +48,7 @@ def gate(inputs, product, place, ok):
 def cell(
     inputs, product, before, gates, after, hidden, narrow, narrow_stride, width, BLOCK: tl.constexpr
 ):
-    """A block of hidden units of sentence b."""
+    """Compute gates, cell and hidden state for a block of hidden units of sentence b."""
     b = tl.program_id(0)
     j = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     ok = j < width
@@ -69,7 +71,7 @@ def cell(
 @triton.jit
 @no_type_check
 def cell_backward(gates, before, after, d_hidden, d_cell, d_gates, width, BLOCK: tl.constexpr):
-    """A block of hidden units of sentence b."""
+    """Compute gradients of gates and cell for a block of hidden units of sentence b."""
     b = tl.program_id(0)
     j = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     ok = j < width
@@ -92,7 +94,7 @@ def cell_backward(gates, before, after, d_hidden, d_cell, d_gates, width, BLOCK:
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["weights"])
 @no_type_check
 def softmax(weights, positions, BLOCK: tl.constexpr):
-    """All positions of sentence b, in place."""
+    """Replace the scores of sentence b by their softmax, in place."""
     row = weights + tl.program_id(0) * positions
     top, total = float("-inf"), 0.0
     for start in range(0, positions, BLOCK):
@@ -123,7 +125,7 @@ def weighted_sum(
     BLOCK_S: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """A block of the columns of row b's context; positions of weight 0 are not read."""
+    """Compute a block of columns of row b's context; positions of weight 0 are not read."""
     b = tl.program_id(0).to(tl.int64)
     m = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     ok = m < width
@@ -150,7 +152,7 @@ def annotation_products(
     BLOCK_S: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """The context's gradient times the annotations, at a block of positions of sentence b."""
+    """Multiply the context's gradient by the annotations at a block of positions of sentence b."""
     b = tl.program_id(0).to(tl.int64)
     s = tl.program_id(1) * BLOCK_S + tl.arange(0, BLOCK_S)
     rows = b * positions + s
@@ -168,7 +170,7 @@ def annotation_products(
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["weights", "d_scores"])
 @no_type_check
 def softmax_backward(weights, d_scores, positions, BLOCK: tl.constexpr):
-    """The gradient of sentence b's weights becomes that of its scores, in place."""
+    """Replace the gradient of sentence b's weights by the gradient of its scores, in place."""
     row = tl.program_id(0) * positions
     mean = tl.zeros([BLOCK], tl.float32)
     for start in range(0, positions, BLOCK):
@@ -197,7 +199,7 @@ def additive_scores(
     BLOCK_S: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """A block of the positions of row b's sentence; padding is not read."""
+    """Compute the scores of a block of positions of row b's sentence; padding is not read."""
     b = tl.program_id(0).to(tl.int64)
     s = tl.program_id(1) * BLOCK_S + tl.arange(0, BLOCK_S)
     source = b // hypotheses * positions + s
@@ -229,7 +231,10 @@ def additive_scores_backward(
     BLOCK_S: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """A block of the attention's units for all positions of sentence b; d_score 0 is not read."""
+    """Compute gradients for a block of attention units and all positions of sentence b.
+
+    Positions whose d_score is 0 are not read.
+    """
     b = tl.program_id(0).to(tl.int64)
     a = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     ok = a < width
@@ -255,12 +260,12 @@ def additive_scores_backward(
 
 
 class TritonOperations(Operations):
-    """Float32 on the current CUDA device; what is not here is plain PyTorch."""
+    """Operations in float32 on the current CUDA device; operations not here are plain PyTorch."""
 
     name = "triton"
 
     def __init__(self) -> None:
-        """OSError on a GPU that is too old."""
+        """Check the GPU; OSError if it is too old."""
         if torch.cuda.is_available() and torch.cuda.get_device_capability() < (8, 0):
             raise OSError("the GPU is too old for Triton")
 

@@ -11,21 +11,22 @@ from seq2seq.model.fast.choose import choose_operations
 from seq2seq.model.layers import matmul_dtype
 
 CHUNK_CELLS = 1 << 23
-"""Logits held at a time: 16 MB in bfloat16. More are not faster, and fewer are slower."""
+"""Number of logits held at a time: 16 MB in bfloat16. More are not faster, fewer are slower."""
 GPU_CHUNK_CELLS = 1 << 27
-"""The same on a GPU, where each chunk costs launches and a pass over the weight's gradient."""
+"""Number of logits held at a time on a GPU, where each chunk costs launches and a pass over the
+weight's gradient."""
 WORD_BLOCK = 1 << 12
-"""Words whose weight gradients are added at a time: a product as large as the weight itself, and
-its float32 copy, would be the most memory of an update."""
+"""Number of words whose weight gradients are added at a time. For all words at once, the product
+and its float32 copy, each as large as the weight, would set the peak memory of an update."""
 
 
 class BatchLoss(NamedTuple):
     """Sums over the real target positions of a batch, end of sentence included."""
 
     smoothed: Float[Tensor, ""]
-    """The label-smoothed loss, times ``scale``; what training minimises."""
+    """Label-smoothed loss times ``scale``, in nats; training minimises it."""
     negative_log_likelihood: Float[Tensor, ""]
-    """In nats, not scaled; exp of its mean per token is the perplexity. Carries no gradient."""
+    """Sum in nats, not scaled; exp of its mean per token is the perplexity. Has no gradient."""
 
 
 def output_loss(
@@ -36,11 +37,11 @@ def output_loss(
     smoothing: float,
     scale: float = 1.0,
 ) -> BatchLoss:
-    """The loss of :func:`seq2seq.training.loss.batch_loss` over rows of readouts.
+    """Loss of :func:`seq2seq.training.loss.batch_loss`, from rows of readouts.
 
     Softmax layer and loss are one operation, a chunk of rows at a time. The N x V logits, in a
     large vocabulary the largest array of all, never exist as a whole: each chunk's gradient is
-    taken while its logits are at hand. Products use the autocast type; the softmax and all sums are
+    computed right after its logits. Products use the autocast type; the softmax and all sums are
     float32 (or float64).
     """
     product = matmul_dtype(outputs.device, outputs.dtype)

@@ -1,11 +1,12 @@
 """The operations that take most of the time, in plain PyTorch.
 
-:class:`Operations` runs everywhere; cpp.py and gpu.py compute the same numbers without arrays in
-between. Results go into arrays of the caller: large new ones cost page faults.
+:class:`Operations` runs everywhere; cpp.py and gpu.py compute the same numbers without
+intermediate arrays. Results are written into arrays of the caller: large new arrays cost page
+faults.
 
 "Wide" arrays are float32 (float64 in a float64 model); "narrow" ones have the type of the matrix
-products that read them next, such as bfloat16. In search R = N x W rows: row r reads what belongs
-to sentence r // W; training has R = N.
+products that read them next, such as bfloat16. In search there are R = N x W rows, and row r
+belongs to sentence r // W; in training R = N.
 """
 
 import math
@@ -22,16 +23,16 @@ class LossSums(NamedTuple):
     """Sums over rows, as tensors of one number each."""
 
     likelihood: Float[Tensor, ""]
-    """-log p(target)."""
+    """Sum of -log p(target)."""
     uniform: Float[Tensor, ""]
-    """The mean over the vocabulary of -log p."""
+    """Sum of the mean of -log p over the vocabulary."""
 
 
 def fast_tanh_(x: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
-    """tanh(x) = 2 sigmoid(2x) - 1, in place; on a processor a sixth of the time of PyTorch's.
+    """Compute tanh(x) = 2 sigmoid(2x) - 1 in place; on a CPU six times as fast as PyTorch's tanh.
 
-    Near 0, where tanh keeps its relative precision, this has an absolute one, that of numbers of
-    size 1. What follows are sums of such numbers.
+    Near 0 the rounding error is absolute, as for numbers of size 1, not relative. That is enough,
+    because the results are only summed.
     """
     if x.device.type != "cpu":
         return x.tanh_()
@@ -53,9 +54,9 @@ class Operations:
         hidden: Float[Tensor, "B H"],
         narrow: Float[Tensor, "B H"],
     ) -> None:
-        """The LSTM's update (Hochreiter & Schmidhuber 1997) from the two narrow parts of its gates.
+        """Update the LSTM (Hochreiter & Schmidhuber 1997) from the two narrow parts of its gates.
 
-        Writes the gates after their non-linearities (ordered i, f, g, o), the cell state after,
+        Writes the gates after their non-linearities (ordered i, f, g, o), the new cell state,
         and the hidden state twice: wide and narrow. ``narrow`` may be a slice of wider rows.
         """
         width = before.shape[1]
@@ -79,8 +80,8 @@ class Operations:
     ) -> None:
         """Write the narrow gradient of the gates before their non-linearities.
 
-        ``d_cell`` comes in as the gradient of ``after`` from the step after and goes out as that of
-        ``before``.
+        ``d_cell`` holds the gradient of ``after`` from the next step, and is overwritten with the
+        gradient of ``before``.
         """
         i, f, g, o = gates.chunk(4, dim=1)
         tanh = after.tanh()
@@ -99,10 +100,10 @@ class Operations:
         context: Float[Tensor, "R M"],
         narrow: Float[Tensor, "R M"],
     ) -> None:
-        """Softmax of the scores in ``weights``, in place, and the weighted sum of the annotations.
+        """Replace the scores in ``weights`` by their softmax; write the sum of the annotations.
 
-        A score of minus infinity excludes its position. The context is written twice, as the hidden
-        state is in :meth:`cell`; ``narrow`` may be ``context`` itself. Training has R = N.
+        A score of minus infinity excludes its position. The context, the weighted sum, is written
+        twice: wide and narrow. ``narrow`` may be ``context`` itself.
         """
         by_sentence = (len(annotations), -1)
         weights.copy_(weights.softmax(dim=1))
@@ -118,7 +119,7 @@ class Operations:
         annotations: Float[Tensor, "B S M"],
         d_scores: Float[Tensor, "B S"],
     ) -> None:
-        """Write the gradient of the scores, given that of the context."""
+        """Write the gradient of the scores, from the gradient of the context."""
         torch.bmm(annotations, d_context[:, :, None], out=d_scores[:, :, None]).mul_(
             weights[:, :, None]
         )
@@ -132,9 +133,9 @@ class Operations:
         mask: Bool[Tensor, "N S"],
         scores: Float[Tensor, "R S"],
     ) -> None:
-        """Write v . tanh(k_j + q) at every position (Bahdanau et al. 2014), or without v k_j . q.
+        """Write additive scores v . tanh(k_j + q); if ``vector`` is None, dot products k_j . q.
 
-        Minus infinity at padding.
+        Padding gets minus infinity.
         """
         by_sentence = (len(keys), -1)
         queries = query.unflatten(0, by_sentence)
@@ -155,10 +156,10 @@ class Operations:
         d_keys: Float[Tensor, "B S A"],
         d_vector: Float[Tensor, "B A"] | None,
     ) -> None:
-        """Write the gradient of the query; add to those of keys and vector.
+        """Write the gradient of the query; add to the gradients of keys and vector.
 
-        With a vector, ``d_keys`` collects what must still be multiplied by v, once, after the last
-        step; ``d_vector`` keeps a sum for every sentence.
+        With a vector, the caller must multiply ``d_keys`` by v, once, after the last step, and sum
+        ``d_vector`` over sentences.
         """
         row = d_scores[:, None]
         if vector is None or d_vector is None:
@@ -183,8 +184,8 @@ class Operations:
     ) -> LossSums:
         """Label-smoothed cross entropy of ``logits + bias`` (Szegedy et al. 2016).
 
-        With ``d_bias``, ``logits`` become their own (narrow) gradients, and the bias's gradient is
-        added to ``d_bias``. Both are gradients of the sum over rows of
+        With ``d_bias``, the gradient of the logits (narrow) overwrites ``logits``, and the bias's
+        gradient is added to ``d_bias``. Both are gradients of the sum over rows of
         scale * ((1 - smoothing) * likelihood + smoothing * uniform).
         """
         wide = bias + logits
@@ -203,26 +204,26 @@ class Operations:
         return LossSums(likelihood, uniform)
 
     def logsumexp(self, logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
-        """The logarithm of the sum of e^x over each row, wide."""
+        """Logarithm of the sum of e^x over each row, wide."""
         return to_float32(logits).logsumexp(dim=1)
 
     def topk(
         self, logits: Float[Tensor, "R V"], count: int
     ) -> tuple[Float[Tensor, "R K"], Int[Tensor, "R K"]]:
-        """The ``count`` largest of each row, falling, wide; and their positions."""
+        """Largest ``count`` logits of each row, in falling order, wide, and their positions."""
         values, positions = logits.topk(count, dim=1)
         return to_float32(values), positions
 
 
 def dense(*arrays: Tensor) -> tuple[Tensor, ...]:
-    """The arrays, if each is contiguous; else ValueError."""
+    """Return the arrays; ValueError unless each is contiguous."""
     if not all(array.is_contiguous() for array in arrays):
         raise ValueError("an operation needs dense arrays")
     return arrays
 
 
 def row_stride(array: Float[Tensor, "R X"]) -> int:
-    """Numbers between the starts of two rows; ValueError unless each row is contiguous."""
+    """Number of elements from one row to the next; ValueError unless each row is contiguous."""
     if array.stride(1) != 1:
         raise ValueError("an operation needs dense rows")
     return array.stride(0)

@@ -4,17 +4,17 @@ PyTorch's autograd would tape a dozen small operations per target step, keep a (
 each step, and add up every weight gradient step by step. Here the steps run without a tape and keep
 only what the backward pass needs; (B, S, A) arrays are recomputed; and each weight's gradient is
 one large product after the loop. The numbers are those of :meth:`Decoder.forward
-<seq2seq.model.decoder.Decoder.forward>` (``model.decoder.recurrence=reference``), to rounding.
+<seq2seq.model.decoder.Decoder.forward>` (``model.decoder.recurrence=reference``), up to rounding.
 
-With :math:`z_t = [c_t; s_{t-1}]` and what depends on the known target alone computed before the
-loop, :math:`X_t = W_x E y_{t-1} + b` and :math:`Q_t = W_a W_y E y_{t-1}`, a step is
+:math:`X_t = W_x E y_{t-1} + b` and :math:`Q_t = W_a W_y E y_{t-1}` depend on the known target
+alone and are computed before the loop. With :math:`z_t = [c_t; s_{t-1}]`, a step is
 
 .. math::
     q_t = Q_t + W_a s_{t-1}, \quad e_{tj} = v \cdot \tanh(k_j + q_t), \quad
     a_t = softmax(e_t), \quad c_t = \sum_j a_{tj} h_j, \quad s_t = cell(X_t + W z_t)
 
-The backward pass, with :math:`P_{tj} = \tanh(k_j + q_t)` and :math:`\bar x` the gradient of x, to
-which that of the readout is added:
+The backward pass, with :math:`P_{tj} = \tanh(k_j + q_t)` and :math:`\bar x` the gradient of x
+(the readout's gradients of s and c are added to theirs):
 
 .. math::
     [\bar c_t; \bar s_{t-1}] = \bar g_t W + [0; \bar q_t W_a], \quad
@@ -42,21 +42,21 @@ from seq2seq.model.layers import matmul_dtype
 
 
 class Score(NamedTuple):
-    """An attention's score: v . tanh(k_j + q), or q . k_j where there is no v."""
+    """Score of an attention: v . tanh(k_j + q), or q . k_j if ``vector`` is None."""
 
     query_weight: Float[Tensor, "Q H"] | None
-    """Maps the state to the query; None where the state itself is the query."""
+    """Matrix that maps the state to the query; None if the state itself is the query."""
     keys: Float[Tensor, "B S Q"]
     vector: Float[Tensor, "Q"] | None
 
 
 class Scan(NamedTuple):
-    """The recurrence's results, time first."""
+    """Results of the recurrence, time first."""
 
     hidden: Float[Tensor, "T B H"]
     context: Float[Tensor, "T B M"]
     weights: Float[Tensor, "T B S"]
-    """Without a gradient."""
+    """Attention weights; they carry no gradient."""
 
 
 def attention_scan(
@@ -73,10 +73,10 @@ def attention_scan(
     Args:
         gates: X_t, the part of the gates that depends on the known target only.
         hidden: s_0.
-        cell: the cell state that goes with it.
+        cell: the cell state before the first step.
         weight: W, over Z = M + H columns [context; state].
-        source: what it attends to.
-        score: how it attends.
+        source: the annotations and their mask.
+        score: the attention's score.
         queries: Q_t, the part of the queries that depends on the known target only, if any.
     """
     dtype = matmul_dtype(gates.device, hidden.dtype)
@@ -91,7 +91,7 @@ def lstm_scan(
     cell: Float[Tensor, "B H"],
     weight: Float[Tensor, "G H"],
 ) -> Float[Tensor, "T B H"]:
-    """The hidden states s_1 ... s_T of an LSTM whose inputs are all known."""
+    """Hidden states s_1 ... s_T of an LSTM whose inputs are all known."""
     dtype = matmul_dtype(gates.device, hidden.dtype)
     operations = choose_operations(gates.device, hidden.dtype, dtype)
     states: Tensor = _LstmScan.apply(operations, dtype, gates, hidden, cell, weight)
@@ -99,7 +99,7 @@ def lstm_scan(
 
 
 class _Tape:
-    """Arrays that an LSTM keeps for its backward pass; step t reads row t of each."""
+    """Arrays that an LSTM keeps for its backward pass; step t reads their rows t."""
 
     def __init__(self, steps: int, hidden: Tensor, cell: Tensor, joined: Tensor) -> None:
         batch, width = hidden.shape
@@ -107,12 +107,12 @@ class _Tape:
         self.hidden = hidden.new_empty(steps + 1, batch, width)
         self.cell = hidden.new_empty(steps + 1, batch, width)
         self.joined = joined
-        """The operand of the state's product: [context; state], or the state alone."""
+        """Operand of the product with the state's weights: [context; state], or the state."""
         self.state = joined[:, :, joined.shape[2] - width :]
         self.hidden[0], self.cell[0], self.state[0] = hidden, cell, hidden
 
     def step(self, operations: Operations, t: int, inputs: Tensor, across: Tensor) -> None:
-        """s_{t+1} and its cell from X_t and the operand of step t."""
+        """Write s_{t+1} and its cell state, from X_t and the operand of step t."""
         operations.cell(
             inputs,
             self.joined[t] @ across,
