@@ -1,7 +1,7 @@
 """Greedy and beam search, many sentences at once.
 
-Shape letters besides those of the model: N sentences still searched, W hypotheses of each (1 at the
-first step, then K, the beam), R = N x W rows that the model reads, sentence by sentence.
+Shape letters besides those of the model: N sentences still searched, W hypotheses per sentence (1
+at the first step, then K, the beam), R = N x W rows that the model reads, sentence by sentence.
 """
 
 import torch
@@ -32,13 +32,13 @@ def beam_search(
 ) -> list[list[SearchResult]]:
     """Search for the ``n_best`` hypotheses of each sentence; a beam of 1 is greedy search.
 
-    At each step a sentence keeps its best one-piece extensions: the beam minus its hypotheses
-    already finished (as in GroundHog, the program of Bahdanau et al. 2014). Finished ones rank by
-    score; if none finishes within the cap, the unfinished ones do.
+    At each step, a sentence keeps its (beam - finished hypotheses) best extensions by one piece, as
+    in GroundHog, the program of Bahdanau et al. 2014. Finished hypotheses rank by score; if none
+    finishes within the cap, the unfinished ones rank instead.
 
-    The search of a sentence ends before its cap only if more steps cannot change its result: as
-    log-probabilities only fall, a hypothesis ends at best with its present one, divided by the
-    divisor of the cap. A result does not depend on the other sentences.
+    Log-probabilities never increase, so (current log-probability / divisor at the cap) is an upper
+    bound of the score. The search of a sentence stops at its cap, or when no bound beats its
+    ``n_best`` finished hypotheses. A result does not depend on the other sentences.
 
     Args:
         model: in evaluation mode; the caller sets autocast.
@@ -47,7 +47,7 @@ def beam_search(
         config: beam, ranking, constraints and cap.
 
     Returns:
-        Hypotheses of each sentence, best first: at least one, and fewer than ``n_best`` if fewer
+        Hypotheses of each sentence, best first: at least one, but fewer than ``n_best`` if fewer
         finish.
     """
     batch, device = len(source), source.device
@@ -114,10 +114,10 @@ def _extend(
 
 
 class FinishedHypotheses:
-    """Up to K finished hypotheses of each of B sentences, in the order in which they came.
+    """Up to K finished hypotheses per sentence, in the order in which they finished.
 
-    There are K + 1 columns, where K is the beam; the last one takes what is not kept. A boolean
-    index instead would wait for a GPU's answer.
+    There are K + 1 columns, where K is the beam; entries that are not kept are written to the last
+    column. A boolean index instead would wait for a GPU's answer.
     """
 
     def __init__(self, batch: int, beam: int, longest: int, device: torch.device) -> None:
@@ -125,10 +125,10 @@ class FinishedHypotheses:
         self.ids = torch.full((*columns, longest), PAD, device=device)
         self.log_probability = torch.full(columns, -torch.inf, device=device)
         self.score = torch.full(columns, -torch.inf, device=device)
-        """-inf where there is no hypothesis."""
+        """Score of each hypothesis; -inf in empty columns."""
         self.count = torch.zeros(batch, dtype=torch.long, device=device)
         self.capped = torch.zeros(batch, dtype=torch.bool, device=device)
-        """The hypotheses were cut at the cap, since none had reached EOS."""
+        """Whether the hypotheses were cut at the cap because none had reached EOS."""
 
     def add(
         self,
@@ -153,7 +153,7 @@ class FinishedHypotheses:
         return self.score.topk(wanted, dim=1).values[:, -1]
 
     def best(self, wanted: int) -> list[list[SearchResult]]:
-        """Up to ``wanted`` hypotheses of each sentence, best first; of equals, the earlier one."""
+        """Up to ``wanted`` hypotheses of each sentence, best first; equal ones as they finished."""
         scores, order = self.score.sort(dim=1, descending=True, stable=True)
         order = order[:, :wanted]
         totals = self.log_probability.gather(1, order)

@@ -1,6 +1,6 @@
 """Steps and results that search, sampling and forced decoding share.
 
-Shape letters besides those of the model: N sentences, W hypotheses of each, R = N x W rows,
+Shape letters besides those of the model: N sentences, W hypotheses per sentence, R = N x W rows,
 sentence by sentence.
 """
 
@@ -21,7 +21,7 @@ from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
 
 IDLE_SHARE = 0.2
-"""Finished sentences stay in the batch up to this share, since dropping them copies the others."""
+"""Largest share of finished sentences in a batch; dropping them copies the other sentences."""
 
 
 class Ensemble(nn.Module):
@@ -33,23 +33,22 @@ class Ensemble(nn.Module):
 
     @property
     def models(self) -> list[TranslationModel]:
-        """The models."""
         return cast(list[TranslationModel], list(self._models))
 
     @property
     def attends(self) -> bool:
-        """Whether any of them has attention."""
+        """Whether at least one model has attention."""
         return any(model.attends for model in self.models)
 
     def parameter_counts(self) -> dict[str, int]:
-        """Trainable numbers by part, summed over the models."""
+        """Number of trainable parameters by part, summed over the models."""
         counts = [model.parameter_counts() for model in self.models]
         return {part: sum(of_model[part] for of_model in counts) for part in counts[0]}
 
 
 @torch.no_grad()
 def average_weights(models: Sequence[TranslationModel]) -> TranslationModel:
-    """Set the first of ``models``, all of one shape, to the mean of all weights; return it."""
+    """Set the weights of the first model to the mean over ``models``; return that model."""
     # Parameters come once each, also where two layers share one.
     for first, *others in zip(*(model.parameters() for model in models), strict=True):
         first.copy_(torch.stack([first, *others]).mean(dim=0))
@@ -57,7 +56,7 @@ def average_weights(models: Sequence[TranslationModel]) -> TranslationModel:
 
 
 class StepScores(NamedTuple):
-    """The results of one step for each row."""
+    """Results of one step for each row."""
 
     logits: Float[Tensor, "R V"]
     """Unnormalised log-probabilities of the next piece; the caller may overwrite them."""
@@ -67,9 +66,9 @@ class StepScores(NamedTuple):
 
 @dataclass
 class DecoderSession:
-    """Decodes the hypotheses of a batch step by step, by one model or an ensemble.
+    """Decodes the hypotheses of a batch step by step, with a single model or an ensemble.
 
-    The hypotheses of a sentence share its encoding; it is never copied for them.
+    The hypotheses of a sentence share one encoding of the source.
     """
 
     models: list[TranslationModel]
@@ -98,10 +97,10 @@ class DecoderSession:
         return session
 
     def step(self, token: Int[Tensor, "R"]) -> StepScores:
-        """Score what may follow ``token``, the last piece of each row.
+        """Score the pieces that may follow ``token``, the last piece of each row.
 
-        An ensemble's are the mean of its models' probabilities, and of the weights of those models
-        that have attention.
+        An ensemble averages the probabilities of its models, and the weights of its models with
+        attention.
         """
         parts = zip(self.models, self.states, self.sources, strict=True)
         steps = [model.step(token, state, source) for model, state, source in parts]
@@ -114,10 +113,10 @@ class DecoderSession:
         return StepScores(logits, weights / max(1, sum(model.attends for model in self.models)))
 
     def reorder(self, rows: Int[Tensor, "Q"], sentences: Int[Tensor, "M"] | None = None) -> None:
-        """Replace the rows by ``rows``, indices in their new order, repeated or left out.
+        """Replace the rows by ``rows``: old indices in a new order, repeated or left out.
 
-        ``sentences`` names the sentences that they belong to; None where none leaves, which saves
-        copying what is known of them.
+        ``sentences`` holds the old indices of the sentences that stay. None means that all stay,
+        and saves copying their encodings.
         """
         self.states = [state.select(rows) for state in self.states]
         if sentences is not None:
@@ -125,7 +124,7 @@ class DecoderSession:
 
 
 def sentences_to_keep(unfinished: Bool[Tensor, "N"]) -> Int[Tensor, "M"] | None:
-    """The indices of unfinished sentences; None for all, while few are finished."""
+    """Indices of the unfinished sentences; None, for all sentences, while few are finished."""
     if int(unfinished.sum()) > (1 - IDLE_SHARE) * len(unfinished):
         return None
     return unfinished.nonzero().flatten()
@@ -147,10 +146,11 @@ def forced_decode(
     lengths: Int[Tensor, "N"],
     target: Int[Tensor, "R T"],
 ) -> ForcedDecoding:
-    """Score known targets by the steps that search takes; R = N x W, W of each sentence.
+    """Score known targets with the decoder steps of search (forced decoding).
 
-    The model is in evaluation mode; source and lengths are as for :meth:`DecoderSession.start`.
-    ``target`` holds ids without BOS, padded on the right; without EOS they count as unfinished.
+    Each of N sentences has W targets, in R = N x W rows. The model is in evaluation mode; source
+    and lengths are as for :meth:`DecoderSession.start`. ``target`` holds ids without BOS, padded on
+    the right. A target without EOS is scored as a prefix.
     """
     session = DecoderSession.start(model, source, lengths, len(target) // len(source))
     token = torch.full_like(target[:, 0], BOS)
@@ -170,7 +170,7 @@ class SearchResult:
     """One hypothesis for one sentence."""
 
     ids: list[int]
-    """Pieces without BOS and EOS."""
+    """Ids of the pieces, without BOS and EOS."""
     score: float
     """Log-probability / length ** length_penalty; hypotheses rank by it."""
     log_probability: float
@@ -180,9 +180,9 @@ class SearchResult:
 
 
 def ban_pieces(logits: Float[Tensor, "R V"], config: DecodingConfig) -> None:
-    """Set the logits of PAD, BOS and what ``config`` forbids to -inf.
+    """Set the logits of PAD and BOS to -inf, and of UNK if ``config.forbid_unknown`` is set.
 
-    The probability of a banned piece goes to no other one.
+    Callers normalise before, so the log-probabilities of other pieces do not rise.
     """
     for piece in [PAD, BOS, UNK] if config.forbid_unknown else [PAD, BOS]:
         logits[:, piece] = -torch.inf
@@ -191,7 +191,7 @@ def ban_pieces(logits: Float[Tensor, "R V"], config: DecodingConfig) -> None:
 def length_caps(lengths: Int[Tensor, "B"], config: DecodingConfig) -> Int[Tensor, "B"]:
     """Largest number of pieces of each hypothesis, with EOS: max_ratio x source pieces + max_extra.
 
-    ``lengths`` count the source's EOS.
+    ``lengths`` count the EOS of the source, which the formula leaves out.
     """
     return ((lengths - 1).double() * config.max_ratio).floor().long() + config.max_extra
 
@@ -199,7 +199,7 @@ def length_caps(lengths: Int[Tensor, "B"], config: DecodingConfig) -> Int[Tensor
 def length_divisors(longest: int, config: DecodingConfig) -> Float[Tensor, "T"]:
     """length ** length_penalty for lengths from 0 to ``longest``, EOS counted.
 
-    It rises with the length and a log-probability only falls, so that an unfinished hypothesis can
-    at best reach what it has now, divided by the divisor of its cap.
+    Divisors never fall with the length and log-probabilities never rise. So an unfinished
+    hypothesis scores at most its current log-probability divided by the divisor at its cap.
     """
     return (torch.arange(longest + 1, dtype=torch.float64) ** config.length_penalty).float()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A translation of one sentence; ``alternatives`` of the best one are the others."""
+    """A translation of one sentence; the best one holds the others in ``alternatives``."""
 
     text: str
     """One line of text; empty for a blank source."""
@@ -29,15 +29,15 @@ class Hypothesis:
     pieces: list[str]
     """Pieces of the text, without EOS."""
     capped: bool
-    """The search reached its length limit before the model ended a hypothesis."""
+    """Whether the search reached its length limit before the model ended a hypothesis."""
     source_pieces: list[str] = field(default_factory=list)
     """Pieces of the source, with ``</s>``; empty where ``attention`` is None."""
     attention: Float[Tensor, "T S"] | None = field(default=None, compare=False)
-    """Weights, a row for each of ``pieces``, a column for each of ``source_pieces``; a row sums to
-    1, except with ``local_p``. None if it was not asked for, for a blank source, and for a model
-    without attention."""
+    """Attention weights, a row for each of ``pieces``, a column for each of ``source_pieces``; a
+    row sums to 1, except with ``local_p``. None for a blank source and a model without attention;
+    may be None without ``attention=True``."""
     alternatives: list["Hypothesis"] = field(default_factory=list)
-    """The rest of the ``n_best``, best first; samples are in the order drawn."""
+    """The other ``n_best`` hypotheses, best first; samples are in the order drawn."""
     unknown: list[str] = field(default_factory=list)
     """Source words that the model reads as ``<unk>``, each once; with subwords, the parts of words
     that the vocabulary cannot make."""
@@ -50,7 +50,8 @@ class Hypothesis:
         """Links between the words of ``source`` and of ``text``, which are cut at spaces.
 
         None if a tokenizer counts other words: SentencePiece turns some characters, such as an
-        acute accent that stands alone, into a space and another, and all later words would be off.
+        acute accent that stands alone, into a space and another character, which would shift the
+        numbers of all later words.
         """
         if self.attention is None or not self.tokenizers or not self.text.strip():
             return []
@@ -74,7 +75,8 @@ class Hypothesis:
 
         if self.attention is None or not self.tokenizers or not self.pieces:
             raise UserError(
-                "No weights to draw; it takes attention=True and a model with attention."
+                "There are no weights to draw; translate with attention=True and a model with "
+                "attention."
             )
         pieces = self.source_pieces[:-1], self.pieces
         words = attention_by_word(self.attention, pieces, self.tokenizers)
@@ -92,5 +94,5 @@ class Hypothesis:
             svg = b64encode(render(self.plot, forms=["svg"])["svg"]).decode()
         except UserError:
             return shown
-        # As an image: its style rules stay its own, and notebook viewers show it.
+        # As an image: its style rules do not affect the page, and notebook viewers show it.
         return f'{shown}<img alt="Attention" width="640" src="data:image/svg+xml;base64,{svg}">'

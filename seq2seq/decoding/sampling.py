@@ -42,11 +42,11 @@ def sample(
     Args:
         model, source, lengths: as for :func:`~seq2seq.decoding.beam_search.beam_search`.
         config: how to sample; constraints and cap.
-        numbers: line numbers of the sentences; equal ones have equal random numbers.
+        numbers: line numbers of the sentences; equal ones draw equal random numbers.
 
     Returns:
-        Samples of each sentence in the order drawn. Their log-probabilities are the model's own,
-        whatever the temperature.
+        Samples of each sentence in the order drawn. Their log-probabilities do not depend on
+        ``temperature``, ``top_k`` and ``top_p``.
     """
     batch, device, samples = len(source), source.device, config.n_best
     caps = length_caps(lengths, config)
@@ -94,7 +94,7 @@ def sample(
 def _uniform_numbers(
     config: DecodingConfig, numbers: Sequence[int], longest: int
 ) -> Float[Tensor, "B W T"]:
-    """Random numbers in [0, 1), a stream for each sample of each sentence."""
+    """Random numbers in [0, 1), with a stream for each sample of each sentence."""
     streams = [
         np.random.default_rng([config.seed, number, sample]).random(longest)
         for number in numbers

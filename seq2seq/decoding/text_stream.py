@@ -1,4 +1,4 @@
-"""Text translated line by line: a file, standard input, or what is typed at a terminal."""
+"""Translation line by line: of a file, of standard input, or of lines typed at a terminal."""
 
 import contextlib
 import importlib
@@ -30,9 +30,9 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
     finished lines stay in ``<file>.part``. Standard output receives the lines chunk by chunk.
 
     Raises:
-        UserError: the text cannot be read, or is not UTF-8; an output cannot be written, or shares
-            its place with another one or with the input; ``n_best`` has no output; ``alignments``
-            are not possible with this model.
+        UserError: the text cannot be read, or is not UTF-8; an output cannot be written, or is the
+            same file as another output or the input; ``n_best`` has no output; this model cannot
+            write ``alignments``.
     """
     _check_outputs(config)
     _check_attention(translator, config)
@@ -75,8 +75,8 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
             raise
     if unlinked:
         log.warning(
-            "Lines of alignments left empty: %d. The model cuts their texts into other words than "
-            "those between spaces.",
+            "Lines of alignments left empty: %d. In these lines, the model's words are not those "
+            "between spaces.",
             unlinked,
         )
     cut = f"; {capped} translations were cut at the search's length limit" if capped else ""
@@ -100,7 +100,7 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
     line. Where Python has ``readline``, lines have a history and can be edited.
 
     Raises:
-        UserError: ``alignments`` are not possible with this model.
+        UserError: this model cannot write ``alignments``.
     """
     _check_attention(translator, config)
     for stream in (sys.stdin, sys.stdout):  # what a terminal may send or cannot show
@@ -140,7 +140,7 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
 
 
 def _known_form(word: str, vocabulary: Vocabulary) -> str | None:
-    """The word without its punctuation, or with other capitals, if that form is known."""
+    """Form of a word, without punctuation or with other capitals, that is in the vocabulary."""
     bare = word.strip(string.punctuation)
     forms = (bare, bare.lower(), bare.capitalize())
     return next((form for form in forms if vocabulary.encode([form]) != [UNK]), None)
@@ -150,19 +150,22 @@ def _check_attention(translator: Translator, config: TranslateConfig) -> None:
     links = config.alignments is not None
     if not translator.model.attends and (links or config.decoding.replace_unknown):
         key = "alignments" if links else "decoding.replace_unknown"
-        raise UserError(f"{key} needs a model with attention; leave it out.")
+        raise UserError(
+            f"{key} needs a model with attention, and this model has none; remove {key}."
+        )
     tokenizers = translator.source.tokenizer, translator.target.tokenizer
     if links and MosesWordTokenizer.kind in {each.kind for each in tokenizers}:
         raise UserError(
-            "alignments= needs words between spaces; this model reads those of tokenization=moses. "
-            "Leave alignments= out."
+            "alignments numbers words between spaces, but this model's tokenization=moses counts "
+            "other words; remove alignments."
         )
 
 
 def _check_outputs(config: TranslateConfig) -> None:
     if config.decoding.n_best > 1 and config.n_best_list is None:
         raise UserError(
-            f"decoding.n_best={config.decoding.n_best} needs n_best_list=FILE to write them to."
+            f"decoding.n_best={config.decoding.n_best} writes several hypotheses per line; set "
+            "n_best_list=FILE."
         )
     taken: dict[str | Path, str] = {}
     files = config.outputs if config.input == "-" else {"input": config.input, **config.outputs}
@@ -170,14 +173,14 @@ def _check_outputs(config: TranslateConfig) -> None:
         place: str | Path = "standard output" if file == "-" else Path(file).resolve()
         if place in taken:
             raise UserError(
-                f"{taken[place]} and {key} share {place}; name a different file for each."
+                f"{taken[place]} and {key} are both {place}; set a different file for each."
             )
         if isinstance(place, str) or place.is_file() or not place.exists():
             taken[place] = key  # a pipe or a device, such as a terminal, may take more than one
 
 
 def _open_input(source: str) -> tuple[Iterator[str], int | None]:
-    """The lines, and their number; None if it cannot be known beforehand."""
+    """Open the text; return its lines and their number, None if it cannot be counted before."""
     if source == "-":
         if sys.stdin is None:
             raise UserError("input=- is standard input, which is closed; set input=FILE.")
@@ -189,7 +192,7 @@ def _open_input(source: str) -> tuple[Iterator[str], int | None]:
 
 @contextlib.contextmanager
 def _open_output(file: str) -> Iterator[Callable[[str], object]]:
-    """A function that writes a line."""
+    """Open an output; yield the function that writes a line."""
     if file != "-":
         with LineWriter(Path(file), keep_unfinished=True) as writer:
             yield writer.write

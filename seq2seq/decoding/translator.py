@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class ForcedPair(NamedTuple):
-    """A translation with the model's prediction of each of its pieces."""
+    """A translation with the model's log-probability of each piece."""
 
     line: int
     """Number of the pair, from 0."""
@@ -80,14 +80,14 @@ class Translator:
         """Load a checkpoint folder, or the best checkpoint of a run folder.
 
         Args:
-            checkpoint: one folder, or several that become one model, see :func:`combine`.
+            checkpoint: one folder, or several for an ensemble or average, see :func:`combine`.
             device: auto | cpu | cuda.
             precision: auto | fp32 | bf16.
-            average: average the weights of several checkpoints, not their probabilities.
+            average: average the weights of several checkpoints, instead of an ensemble.
 
         Raises:
-            UserError: a checkpoint is missing or damaged, or there is no such device, or the
-                checkpoints do not go together.
+            UserError: a checkpoint is missing or damaged, the device does not exist, or the
+                checkpoints do not fit together.
         """
         paths = [checkpoint] if isinstance(checkpoint, str | Path) else checkpoint
         chosen = choose_device(device)
@@ -97,7 +97,7 @@ class Translator:
     def of(
         cls, checkpoints: Sequence[Checkpoint], precision: str = "auto", average: bool = False
     ) -> "Translator":
-        """A translator of loaded checkpoints, all on one device; see :meth:`load`."""
+        """Build a translator from loaded checkpoints, all on one device; see :meth:`load`."""
         first = checkpoints[0]
         device = next(first.model.parameters()).device
         return cls(
@@ -135,16 +135,16 @@ class Translator:
         Args:
             text: a string, or an iterable of strings.
             config: settings of the search; None for ``DecodingConfig()``, a beam of 5.
-            attention: add the attention weights, by one more pass over the results.
+            attention: add the attention weights, computed by one more pass over the results.
             progress: text before the progress bar on a terminal; empty for no bar.
             first_line: line number of the first sentence, for warnings and for sampling.
-            settings: fields of DecodingConfig, in place of ``config``: ``beam=3``.
+            settings: fields of DecodingConfig, instead of ``config``: ``beam=3``.
 
         Returns:
             The hypothesis of a string, or a list with one hypothesis for each sentence.
 
         Raises:
-            UserError: ``text`` is something else, or a setting is unknown or not valid.
+            UserError: ``text`` is neither, or a setting is unknown or not valid.
         """
         search = _search(config, settings)
         sentences = _sentences(text, 'translate("a dog") or translate(["a dog", "a cat"])')
@@ -170,9 +170,10 @@ class Translator:
         Args:
             lines: the text.
             config, attention, progress, settings: as for :meth:`translate`.
-            chunk: lines that are read before they are translated. In a large chunk, more sentences
-                of similar length share a batch; 1 answers each line before the next one is read.
-            total: number of lines, for the bar; None if it is not known.
+            chunk: number of lines that are read before they are translated. In a large chunk, more
+                sentences of similar length share a batch; 1 translates each line before it reads
+                the next.
+            total: number of lines, for the progress bar; None if unknown.
 
         Raises:
             UserError: ``lines`` is one string; otherwise as for :meth:`translate`.
@@ -211,16 +212,18 @@ class Translator:
     def score(self, source: Any, target: Any) -> float | list[float]:
         """Log-probability of translations, with the end of the sentence, in nats.
 
-        A number for two strings, a list for two iterables of strings; NaN where a side is blank. An
-        unknown word counts as ``<unk>``.
+        Returns a number for two strings, a list for two iterables of strings; NaN where a side is
+        blank. An unknown word counts as ``<unk>``.
 
         Raises:
-            UserError: the sides are something else, or differ in length.
+            UserError: a side is neither, or the numbers of sources and translations differ.
         """
         usual = 'score("a dog", "ein Hund") or score(["a dog"], ["ein Hund"])'
         sources, targets = _sentences(source, usual), _sentences(target, usual)
         if len(sources) != len(targets):
-            raise UserError(f"{len(sources)} sources and {len(targets)} translations; pass pairs.")
+            raise UserError(
+                f"There are {len(sources)} sources and {len(targets)} translations; pass pairs."
+            )
         scores = [math.nan] * len(sources)
         for forced in self.force(sources, targets, DecodingConfig.batch_size):
             scores[forced.line] = float(forced.log_probabilities.double().sum())
@@ -229,10 +232,10 @@ class Translator:
     def force(
         self, sources: Sequence[str], targets: Sequence[str], batch_size: int, progress: str = ""
     ) -> Iterator[ForcedPair]:
-        """Yield the model's predictions of each translation, the longest first.
+        """Yield the model's log-probabilities and attention of each translation, the longest first.
 
-        Pairs with a blank side are left out. A source is cut at ``max_pieces``, as in translation;
-        its translation is never cut. ``batch_size`` changes the speed only.
+        Pairs with a blank side are left out. A source is cut at ``max_pieces``, as in translation,
+        but a translation is never cut. ``batch_size`` changes the speed only.
         """
         source_ids = [self.source.encode(_valid(source)) for source in sources]
         target_ids = [self.target.encode(_valid(target)) for target in targets]
@@ -311,7 +314,7 @@ class Translator:
         lengths: Int[Tensor, "N"],
         results: list[list[SearchResult]],
     ) -> list[list[Tensor]]:
-        """Attention weights of each result, by a forced pass."""
+        """Attention weights of each result, by forced decoding."""
         most = max(map(len, results))
         rows = [r.ids for n_best in results for r in [*n_best, *n_best[:1] * (most - len(n_best))]]
         forced = forced_decode(self.model, source, lengths, self._padded(rows))
@@ -327,7 +330,7 @@ class Translator:
 
     @contextlib.contextmanager
     def _evaluating(self) -> Iterator[None]:
-        """Evaluation mode and the chosen precision, for a while."""
+        """Set evaluation mode and the chosen precision, then restore the mode."""
         was_training = self.model.training
         self.model.eval()
         try:
@@ -338,15 +341,15 @@ class Translator:
 
 
 def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationModel | Ensemble:
-    """The model of one checkpoint, or one model of several that share both vocabularies.
+    """Return the model of a single checkpoint, or combine several into an ensemble or average.
 
     Args:
         checkpoints: at least one.
-        average: use the mean of all weights, for checkpoints of one training. Otherwise several
-            become an ensemble, which averages the models' probabilities at each step.
+        average: average the weights, for checkpoints of one training. Otherwise build an ensemble,
+            which averages the probabilities of its models at each step.
 
     Raises:
-        UserError: their vocabularies, tokenizers or, with ``average``, architectures differ.
+        UserError: vocabularies, tokenizers or, with ``average``, architectures differ.
     """
     first, *others = checkpoints
     for other in others:
@@ -360,8 +363,8 @@ def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationMode
                 )
         if average and first.config.model.shape != other.config.model.shape:
             raise UserError(
-                f"average=true needs models of one architecture, and {first.directory} and "
-                f"{other.directory} differ; set average=false for an ensemble of them."
+                f"average=true needs models of equal architecture, but {first.directory} and "
+                f"{other.directory} differ; set average=false for an ensemble."
             )
     models = [checkpoint.model for checkpoint in checkpoints]
     if not others:
@@ -376,10 +379,10 @@ def make_hypothesis(
     weights: Float[Tensor, "T S"] | None,
     replace_unknown: bool,
 ) -> Hypothesis:
-    """Turn a search's result into text.
+    """Turn a search result into text.
 
-    ``source_pieces`` end with ``</s>``. With ``replace_unknown`` and ``weights``, the source piece
-    of the largest weight replaces each ``<unk>``.
+    ``source_pieces`` end with ``</s>``. With ``replace_unknown`` and ``weights``, each ``<unk>`` is
+    replaced by the source piece with the largest weight.
     """
     pieces = target.pieces(result.ids)
     if weights is not None and replace_unknown:
@@ -396,7 +399,7 @@ def make_hypothesis(
 
 
 def _batches(lengths: Sequence[tuple[int, ...]], size: int, bar: tqdm) -> Iterator[list[int]]:
-    """Places of sentences of similar length, the longest first: memory runs out early.
+    """Yield the indices of sentences of similar length, the longest first: memory runs out early.
 
     Sentences with a length of 0 are left out; ``bar`` counts them as done.
     """
@@ -411,7 +414,7 @@ def _batches(lengths: Sequence[tuple[int, ...]], size: int, bar: tqdm) -> Iterat
 
 
 def _bar(total: int | None, progress: str) -> tqdm:
-    """A progress bar with sentences/s; on a terminal only."""
+    """Progress bar with sentences/s, on a terminal only; none if ``progress`` is empty."""
     return tqdm(total=total, unit=" sentences", desc=progress, disable=None if progress else True)
 
 
@@ -421,17 +424,17 @@ def _search(config: DecodingConfig | None, settings: dict[str, Any]) -> Decoding
         near = nearest(key, [*names, "attention"])
         raise UserError(f"{key} is not a setting of the search; nearest valid: {near}.")
     if config and settings:
-        raise UserError(f"Pass a DecodingConfig or {min(settings)}=..., and not both.")
+        raise UserError(f"Pass either a DecodingConfig or {min(settings)}=..., not both.")
     return config or DecodingConfig(**settings)
 
 
 def _valid(text: str) -> str:
-    """Replace half surrogate pairs, which a Python string may hold, but which are no text."""
+    """Replace lone surrogates, which a Python string may hold but UTF-8 cannot."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _sentences(text: Any, usual: str, first: int = 0) -> list[str]:
-    """The text as a list; UserError with the usual call if it is no text."""
+    """Return the text as a list of sentences; UserError with the usual call if it is not text."""
     if isinstance(text, bytes) or not isinstance(text, Iterable):
         raise UserError(f"{shortened(text)} is of type {type(text).__name__}; call {usual}.")
     sentences = [text] if isinstance(text, str) else list(text)
@@ -441,7 +444,7 @@ def _sentences(text: Any, usual: str, first: int = 0) -> list[str]:
             raise UserError(f"text[{place}]={shortened(each)} is of type {kind}; call {usual}.")
         if "\n" in each.rstrip("\n"):
             raise UserError(
-                f"text[{place}]={shortened(each)} has several lines, and each is a sentence; pass "
-                r"a list: text.split('\n')."
+                f"text[{place}]={shortened(each)} has several lines; pass a list with one sentence "
+                r"per line: text.split('\n')."
             )
     return sentences

@@ -1,4 +1,4 @@
-"""Which source word each target word comes from, by the attention weights.
+"""Word alignment by attention weights: the source words that each target word attends to.
 
 Shape letters besides those of the model: I words of the source, J words of the target.
 """
@@ -23,14 +23,14 @@ def word_weights(
 ) -> Float[Tensor, "J I"]:
     """Soft alignment: attention of each target word to each source word.
 
-    The mean over the pieces of a target word, and the sum over those of a source word. A row sums
-    to 1 minus the weight of the end of the sentence.
+    Weights are averaged over the pieces of a target word, and summed over the pieces of a source
+    word. A row sums to 1 minus the weight of the end of the sentence.
 
     Args:
         weights: a row for each target piece, a column for each source piece; columns beyond
-            ``source_words``, such as that of the end of the sentence, are left out.
-        source_words: number of the word of each source piece, see :meth:`Tokenizer.words`.
-        target_words: number of the word of each target piece.
+            ``source_words``, such as the end of the sentence, are left out.
+        source_words: for each source piece, the number of its word, see :meth:`Tokenizer.words`.
+        target_words: for each target piece, the number of its word.
     """
     to_source, to_target = _membership(source_words), _membership(target_words)
     merged = to_target.T @ weights[:, : len(source_words)] @ to_source
@@ -46,7 +46,7 @@ class WordAttention(NamedTuple):
     """Attention merged to words, without the ends of the sentences."""
 
     source: list[str]
-    """Words as the model counts them: between spaces, or those of Moses."""
+    """Words as the tokenizer counts them: between spaces, or tokens of Moses."""
     target: list[str]
     weights: Float[Tensor, "J I"]
     """Weights of the words that the model read; the rest of a long source is missing."""
@@ -69,7 +69,7 @@ def attention_by_word(
 
 
 def strongest_links(weights: Float[Tensor, "J I"]) -> list[Link]:
-    """Hard alignment: the source word of the largest weight of each target word.
+    """Hard alignment: link each target word to the source word with its largest weight.
 
     Links are in the order of the target. Of equal weights the first counts. A source without words
     has no links.
