@@ -27,7 +27,7 @@ LINK = re.compile(r"(\d+)([-p])(\d+)")
 
 @dataclass(frozen=True)
 class GoldLinks:
-    """The links of one pair of sentences, words counted from 0."""
+    """Gold links of one pair of sentences, words counted from 0."""
 
     sure: frozenset[Link]
     possible: frozenset[Link]
@@ -58,29 +58,30 @@ Shifts = TypedDict("Shifts", {"-1": Scores, "0": Scores, "1": Scores})
 
 
 class AlignmentRecord(TypedDict):
-    """What alignment.json holds, see :func:`score_alignment`: the keys that are read."""
+    """Keys of alignment.json that are read, see :func:`score_alignment`."""
 
     shifts: Shifts
     diagonal: Scores
 
 
 def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
-    """Gold links, a line for each pair: ``2-1`` is a sure one, ``2p1`` a possible one.
+    """Read gold links, a line for each pair: ``2-1`` is a sure link, ``2p1`` a possible one.
 
-    Words are counted from 1 where no link of the file has a 0, as in the format of Och & Ney's
-    Hansards, else from 0, as in Pharaoh's.
+    If no link of the file has a 0, words are counted from 1, as in Och & Ney's Hansards; else from
+    0, as in the Pharaoh format.
 
     Args:
         path: plain, .gz or .xz.
         pairs: source and target of each line, words between spaces.
 
     Raises:
-        UserError: the lines are not as many, one holds something else, or a word that is not there.
+        UserError: the numbers of lines and pairs differ, or a line has something else than links,
+            or a word beyond the end of the sentence.
     """
     lines = list(read_lines(path))
     if len(lines) != len(pairs):
         raise UserError(
-            f"{path} has {len(lines)} lines of links for {len(pairs)} pairs of sentences; give the "
+            f"{path} has {len(lines)} lines of links for {len(pairs)} pairs of sentences; use the "
             "alignments of this test set."
         )
     parsed = [
@@ -95,7 +96,7 @@ def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
             if source - first >= sizes[0] or target - first >= sizes[1]:
                 raise UserError(
                     f"{path}, line {number}: a link names word {source} of {sizes[0]} and word "
-                    f"{target} of {sizes[1]}; give the links of this text."
+                    f"{target} of {sizes[1]}; use the links of this text."
                 )
         possible = frozenset((source - first, target - first) for source, target, _ in line)
         sure = frozenset((s - first, t - first) for s, t, kind in line if kind == "-")
@@ -107,8 +108,8 @@ def _link(path: Path, number: int, text: str) -> tuple[int, int, str]:
     match = LINK.fullmatch(text)
     if match is None:
         raise UserError(
-            f"{path}, line {number}: {text[:20]} is no link; write 2-3 for a sure one, 2p3 for a "
-            "possible one."
+            f"{path}, line {number}: {text[:20]} is not a link; write 2-3 for a sure link, 2p3 for "
+            "a possible one."
         )
     return int(match[1]), int(match[3]), match[2]
 
@@ -132,10 +133,10 @@ def score_links(found: Sequence[Sequence[Link]], gold: Sequence[GoldLinks]) -> A
 def score_alignment(
     links: Sequence[Sequence[Link]], pairs: Sequence[tuple[str, str]], gold: Sequence[GoldLinks]
 ) -> dict[str, Any]:
-    """The scores of attention's links as JSON, with two references for comparison.
+    """Score links of attention; return the scores as JSON, with two others for comparison.
 
-    ``shifts`` has the scores with links moved by -1, 0 and 1 target words: an attention that is one
-    step off shows. ``diagonal`` has those of a straight line through each sentence.
+    ``shifts`` has the scores with links moved by -1, 0 and 1 target words, which shows an attention
+    that is one step off. ``diagonal`` has the scores of a straight line through each sentence.
     """
     words = [(len(source.split()), len(target.split())) for source, target in pairs]
     shifts = {
@@ -152,12 +153,12 @@ def score_alignment(
 
 
 def shifted(links: Sequence[Link], by: int, target_words: int) -> list[Link]:
-    """Each link moved by so many target words; those that would leave the sentence are dropped."""
+    """Move each link ``by`` target words; drop the links that leave the sentence."""
     return [(source, target + by) for source, target in links if 0 <= target + by < target_words]
 
 
 def diagonal(source_words: int, target_words: int) -> list[Link]:
-    """Each target word linked to the source word at the same share of the sentence."""
+    """Link each target word to the source word at the same relative position."""
     if not source_words:
         return []
     return [
@@ -173,12 +174,12 @@ def write_alignment(
     batch_size: int,
     required: bool,
 ) -> None:
-    """Write alignment.json next to an evaluation, or remove it where there are no gold links.
+    """Write alignment.json next to an evaluation, or remove it without gold links.
 
     Links that were scored before are not scored again.
 
     Raises:
-        UserError: the links do not fit the text, or the model's words, and are ``required``.
+        UserError: links are ``required``, but do not fit the text or the model's words.
     """
     path = evaluation.directory / ALIGNMENT
     if gold_file is None:

@@ -1,7 +1,7 @@
 """Several systems on one test set: their scores by source length and the gaps between them.
 
-A system is what its evaluations' records call ``system``; its evaluations differ in the seed of
-the training, and its score is the mean over its seeds.
+Evaluations whose records name the same ``system`` form one system. They differ in the seed of the
+training, and the score of the system is the mean over seeds.
 """
 
 import re
@@ -48,17 +48,18 @@ from seq2seq.evaluation.translations import ReferenceScores
 from seq2seq.record import WHEREABOUTS, EvaluationRecord
 
 NOT_COMPARED = ("name", "system", "seed", "data", "output", "evaluation")
-"""Config keys that name a run, or say how it is judged, rather than shape it."""
+"""Config keys that are not compared: they name a run or set its evaluation."""
 
 
 @dataclass(frozen=True)
 class KnownBits:
-    """What a system knows of the source: its loss below that of one that sees nothing of it."""
+    """Bits per reference by which the source lowers the loss, relative to the system with attention
+    kind ``none``."""
 
     short: Interval
-    """Bits per reference of a short source."""
+    """Bits per reference, for short sources."""
     long: Interval
-    """Bits per reference of a long source."""
+    """Bits per reference, for long sources."""
     half_length: Interval
     """The source length at which bits per piece are half of those on the shortest sources."""
 
@@ -70,34 +71,34 @@ class System:
     name: str
     seeds: list[int | None]
     evaluations: list[Evaluation]
-    """One for each seed."""
+    """Evaluation of each seed, in the order of ``seeds``."""
     rows: list[ScoreRow]
-    """The buckets of source length, then all sentences."""
+    """Scores of the buckets of source length, then of all sentences."""
     trend: Trend | None
-    """From short sources to long ones; None where too few buckets have enough sentences."""
+    """Change from short sources to long ones; None if too few buckets have enough sentences."""
     known_bits: KnownBits | None = None
-    """None where no system of the comparison, or more than one, sees nothing of the source."""
+    """None unless exactly one system has attention kind ``none``, and its reference pieces."""
 
     @property
     def buckets(self) -> list[ScoreRow]:
-        """The rows up to the longest bucket that holds sentences."""
+        """Rows of the buckets, up to the longest one with sentences."""
         last = max(place for place, row in enumerate(self.rows[:-1]) if row.sentences)
         return self.rows[: last + 1]
 
     @property
     def first(self) -> Evaluation:
-        """The evaluation whose sentences and attention are shown."""
+        """Evaluation whose sentences and attention are shown."""
         return self.evaluations[0]
 
     @property
     def reference_scores(self) -> list[ReferenceScores]:
-        """What the models of the seeds say of the references."""
+        """Reference scores (forced decoding), one per seed; seeds without scores are skipped."""
         scores = [evaluation.texts.reference_scores for evaluation in self.evaluations]
         return [of_seed for of_seed in scores if of_seed is not None]
 
     @property
     def overall(self) -> ScoreRow:
-        """The scores of all sentences."""
+        """Scores of all sentences."""
         return self.rows[-1]
 
 
@@ -108,9 +109,9 @@ class Gap:
     system: str
     baseline: str
     rows: list[PairedComparison | None]
-    """For each row of the systems; None without sentences."""
+    """Comparison on each row of the systems; None on a row without sentences."""
     difference_in_differences: DifferenceInDifferences | None
-    """None where the test set lacks short or long sentences."""
+    """None if the test set lacks short or long sentences."""
 
 
 @dataclass(frozen=True)
@@ -118,32 +119,34 @@ class Comparison:
     """Systems side by side."""
 
     corpus: str | None
-    """This and the two below: what the records of all models say; None where they differ."""
+    """Kind of corpus in the records of all models; None if they differ."""
     test_set: str | None
+    """Test set in the records of all models; None if they differ."""
     search: str | None
+    """Search in the records of all models; None if they differ."""
     empty_sources: int
     systems: list[System]
-    """A baseline, then the systems measured against it, by name; then the next baseline."""
+    """Each baseline, followed by the systems measured against it, sorted by name."""
     gaps: list[Gap]
-    """One for each system that is measured against another, in the order of ``systems``."""
+    """Gap of each system that has a baseline, in the order of ``systems``."""
     config_differences: dict[str, dict[str, list[Any]]]
-    """Config key -> system -> its values, for keys whose value is not the same everywhere."""
+    """Config key -> system -> values, for keys that have more than one value."""
     signatures: dict[str, str]
     settings: EvaluationConfig
 
     @property
     def sentences(self) -> int:
-        """How many the test set has."""
+        """Number of sentences of the test set."""
         return self.systems[0].overall.sentences
 
     @property
     def evaluations(self) -> list[Evaluation]:
-        """Those of all systems and seeds."""
+        """Evaluations of all systems and seeds."""
         return [evaluation for system in self.systems for evaluation in system.evaluations]
 
     @property
     def members(self) -> list[Bool[np.ndarray, "N"]]:
-        """Which sentences are in each of ``System.buckets``."""
+        """Mask of the sentences in each of ``System.buckets``."""
         words = source_words(self.systems[0].first.texts.sources)
         members = list(bucket_members(words, self.settings.length_buckets).values())
         return members[: len(self.systems[0].buckets)]
@@ -160,11 +163,13 @@ def compare_systems(
     Args:
         evaluations: in any order.
         baseline: the system that the others are measured against; None for the first one.
-        config: buckets, resamples and their coverage.
-        baselines: system -> the system that it is measured against, where that is another.
+        config: buckets, number of resamples and confidence.
+        baselines: system -> its own baseline, for systems that are not measured against
+            ``baseline``.
 
     Raises:
-        UserError: different test sets, two evaluations of one system and seed, or no such baseline.
+        UserError: test sets differ, two evaluations have the same system and seed, or a baseline is
+            unknown.
     """
     for other in evaluations[1:]:
         _require_same_texts(evaluations[0], other)
@@ -195,7 +200,7 @@ def compare_systems(
     by_models = [e for e in evaluations if not e.external] or evaluations
 
     def shared(key: str) -> Any:
-        """The value that all of them record; None where they differ."""
+        """Value of ``key`` in all records; None if they differ."""
         values = {getattr(evaluation.record, key) for evaluation in by_models}
         return values.pop() if len(values) == 1 else None
 
@@ -223,7 +228,7 @@ def _gap(
     pools: Mapping[str, Pool],
     config: EvaluationConfig,
 ) -> Gap:
-    """The first of ``names`` against the second; ``samples`` of BLEU are by system and pool."""
+    """Gap of the first of ``names`` to the second; ``samples`` has BLEU by system and pool."""
     ours, theirs = (samples[name] for name in names)
     gap = {label: ours[label] - theirs[label] for label in ours}
     system, baseline = (_stacked(groups[name]) for name in names)
@@ -254,9 +259,10 @@ def _known_bits(
     lengths: Mapping[str, float],
     config: EvaluationConfig,
 ) -> dict[str, KnownBits]:
-    """Known bits by system, where one system sees nothing of the source and the pieces are equal.
+    """Known bits by system; {} unless exactly one system sees nothing of the source.
 
-    ``pools`` include the short and the long sources, ``lengths`` are those of enough sentences.
+    Systems that cut the references into other pieces are left out. ``lengths`` has the mean source
+    length of each bucket with enough sentences.
     """
     losses, blind = {}, []
     for name, group in groups.items():
@@ -297,14 +303,14 @@ def _require_same_texts(one: Evaluation, other: Evaluation) -> None:
 
 
 def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, dict[int | None, Evaluation]]:
-    """System -> seed -> evaluation, seeds rising.
+    """Group evaluations: system -> seed -> evaluation, in the order of seeds.
 
-    Where experiments or searches differ, they become a part of the name; so do the seeds of several
-    models as one, where models of other seeds have the same name.
+    If experiments or searches differ, they become a part of the system's name. So do the seeds of
+    an ensemble or average, if another one of the same name has other seeds.
 
     Raises:
-        UserError: two evaluations are of one system and seed, or a system that was given has the
-            name of another.
+        UserError: two evaluations have the same system and seed, or given text has the name of a
+            trained system.
     """
     ours = [evaluation.record for evaluation in evaluations if not evaluation.external]
     experiments = {record.experiment for record in ours}
@@ -326,8 +332,8 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, dict[int | N
         if clash:
             raise UserError(
                 f"{clash[0].directory} and {evaluation.directory} are both of system {name}"
-                f"{'' if seed is None else f' with seed {seed}'}; leave one out, or evaluate given "
-                "text under another system=NAME."
+                f"{'' if seed is None else f' with seed {seed}'}; remove one of them, or evaluate "
+                "given text with another system=NAME."
             )
         group[seed] = evaluation
     return {
@@ -343,19 +349,19 @@ def _member_seeds(evaluation: Evaluation) -> str:
 def arrange(
     names: Sequence[str], baseline: str | None, baselines: Mapping[str, str]
 ) -> tuple[list[str], dict[str, str]]:
-    """The systems in the order of ``Comparison.systems``; and system -> its baseline.
+    """Order the systems as in ``Comparison.systems``; return them, and system -> baseline.
 
-    Names are sorted with their numbers as numbers. A system that others are measured against is
-    itself measured only if ``baselines`` names it.
+    Names are sorted; numbers in them compare as numbers. A baseline has a baseline itself only if
+    ``baselines`` sets one.
 
     Raises:
-        UserError: a baseline is no system.
+        UserError: a baseline is not among the systems.
     """
     first = names[0] if baseline is None else baseline
     for name in (first, *baselines, *baselines.values()):
         if name not in names:
             raise UserError(
-                f"baseline {name} is not among the systems compared; "
+                f"baseline {name} is not the name of a compared system; "
                 f"nearest valid: {nearest(name, names)}."
             )
     ordered = [first, *sorted({*names} - {first}, key=_by_number)]
@@ -378,7 +384,7 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 def _config_differences(
     groups: Mapping[str, Mapping[int | None, Evaluation]],
 ) -> dict[str, dict[str, list[Any]]]:
-    """See :class:`Comparison`; systems without a config in their records are left out."""
+    """Differences as in :class:`Comparison`; systems whose records have no config are left out."""
     settings = {
         name: configs
         for name, group in groups.items()
@@ -396,7 +402,7 @@ def _config_differences(
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:
-    """Each value once, in order; they need not be hashable."""
+    """Values without repetitions, in order; they need not be hashable."""
     distinct: list[Any] = []
     for value in values:
         if value not in distinct:
@@ -405,7 +411,7 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
 
 
 def _settings(record: EvaluationRecord) -> dict[str, Any]:
-    """The settings that are compared, by dotted key, with the precision that "auto" became."""
+    """Settings to compare, by dotted key; the precision is the one used, not "auto"."""
     flat = flatten(record.config or {})
     precisions = [training.precision for training in record.trainings if training.precision]
     if precisions:

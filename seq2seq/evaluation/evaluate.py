@@ -30,21 +30,21 @@ from seq2seq.record import EvaluationRecord, Member, environment_record, read_re
 log = logging.getLogger(__name__)
 
 MAPS_PER_BUCKET = 3
-"""Attention maps of each bucket of source length, besides those of ``EvaluateConfig.maps``."""
+"""Number of attention maps of each bucket of source length, besides ``EvaluateConfig.maps``."""
 
 
 def evaluate(config: EvaluateConfig) -> list[Evaluation]:
-    """Translate and score each test set asked for, or score the translations given.
+    """Translate and score the test sets of ``config``, or score ``config.hypotheses``.
 
-    With a checkpoint, each search of each test set has a folder, ``<test set>-<search>``; they are
-    returned test set by test set, in the order of ``EvaluateConfig.searches``. Several checkpoints
-    are evaluated as one system, in the run folder of the first. Translations that a
-    folder holds already are scored again, not made again.
+    With a checkpoint, each search of each test set has a folder, ``<test set>-<search>``; the
+    evaluations are returned test set by test set, in the order of ``EvaluateConfig.searches``.
+    Several checkpoints are evaluated as an ensemble or average, in the run folder of the first.
+    Translations that a folder already holds are scored again, but not made again.
 
     Raises:
-        UserError: no such checkpoint, test set or text, checkpoints that do not go together, texts
-            that do not align, ``no_unk`` for a model of subwords, or a folder that holds the
-            evaluation of something else.
+        UserError: a checkpoint, test set or text does not exist, checkpoints do not fit together,
+            texts do not align, ``no_unk`` is set for a model of subwords, or a folder holds
+            another evaluation.
     """
     if config.hypotheses is not None:
         return [_evaluate_given(config)]
@@ -68,13 +68,13 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
 
 @dataclass(frozen=True)
 class _System:
-    """The checkpoint that is evaluated, or several as one system."""
+    """The system under evaluation: one checkpoint, an ensemble, or a weight average."""
 
     config: EvaluateConfig
     translator: Translator
     checkpoints: list[Checkpoint]
     suffix: list[str]
-    """Ends the names of several as one: ``["ensemble2"]``, ``["average3"]``; [] for one alone."""
+    """Suffix of folder names for several checkpoints: ``["ensemble2"]`` or ``["average3"]``."""
 
     @classmethod
     def load(cls, config: EvaluateConfig) -> "_System":
@@ -84,35 +84,33 @@ class _System:
         translator = Translator.of(checkpoints, config.precision, config.average)
         if config.no_unk and isinstance(translator.source.tokenizer, SentencePieceTokenizer):
             raise UserError(
-                f"no_unk=true needs a vocabulary of words, and {checkpoints[0].directory} has one "
-                "of subwords; leave no_unk out."
+                f"no_unk=true needs a vocabulary of words, but {checkpoints[0].directory} has one "
+                "of subwords; remove no_unk."
             )
         kind = "average" if config.average else "ensemble"
         suffix = [f"{kind}{len(paths)}"] if len(paths) > 1 else []
         system = cls(config, translator, checkpoints, suffix)
         if config.output is None and system.output.is_symlink():  # of a stranger's run
-            raise UserError(
-                f"{system.output} is a link, which is not followed; give output=FOLDER."
-            )
+            raise UserError(f"{system.output} is a link, which is not followed; set output=FOLDER.")
         return system
 
     @property
     def runs(self) -> list[Path]:
-        """The run folder of each checkpoint, or the checkpoint itself when it stands alone."""
+        """Run folder of each checkpoint; the checkpoint's own folder if it is outside of a run."""
         folders = [checkpoint.directory for checkpoint in self.checkpoints]
         return [f.parent.parent if f.parent.name == "checkpoints" else f for f in folders]
 
     @property
     def output(self) -> Path:
-        """Where the folders of the evaluations lie."""
+        """Folder that holds the folders of the evaluations."""
         return Path(self.config.output) if self.config.output else self.runs[0] / "evaluations"
 
     def folder(self, test_set: str, search: DecodingConfig) -> Path:
-        """The folder of one evaluation."""
+        """Folder of one evaluation."""
         return self.output / "-".join([test_set, search.name, *self.suffix])
 
     def identity(self, search: DecodingConfig, text: ParallelText) -> dict[str, Any]:
-        """What the translations depend on; paths are relative to ``output``."""
+        """All that the translations depend on; paths are relative to ``output``."""
         settings = asdict(search)
         del settings["batch_size"]
         return {
@@ -131,7 +129,7 @@ class _System:
     def record(
         self, search: DecodingConfig, test_set: str, identity: dict[str, Any]
     ) -> EvaluationRecord:
-        """Who translates, and how."""
+        """Build the record of an evaluation: system, seed, trainings, search and environment."""
         trained = self.checkpoints[0].config
         trainings = [read_record(run, "restore it, or delete it") for run in self.runs]
         members = [
@@ -162,7 +160,7 @@ class _System:
     def evaluate(
         self, name: str, text: ParallelText, sides: tuple[list[str], list[str]], lines: set[int]
     ) -> Iterator[Evaluation]:
-        """Evaluate each search of one test set; ``lines`` are those whose attention is kept."""
+        """Evaluate each search of one test set; keep the attention maps of ``lines``."""
         batch_size, scores = self.config.decoding.batch_size, None
         for search in self.config.searches():
             directory, identity = self.folder(name, search), self.identity(search, text)
@@ -196,7 +194,7 @@ class _System:
 
 
 def _lines_to_draw(config: EvaluateConfig, name: str, sources: list[str]) -> set[int]:
-    """Lines, from 0, whose attention is kept: ``config.maps``, and a few of every length."""
+    """Lines, from 0, whose attention maps are kept: ``config.maps``, and some of every length."""
     for line in config.maps:
         if line > len(sources):
             raise UserError(
@@ -236,7 +234,8 @@ def _evaluate_given(config: EvaluateConfig) -> Evaluation:
 def _require_same_subject(directory: Path, identity: dict[str, Any]) -> None:
     """Refuse to replace an evaluation of another system, text, search or precision.
 
-    What is at the same path may be evaluated again after it has changed.
+    A changed checkpoint (or hypotheses file) at the same path may be evaluated again; a changed
+    source or reference text is refused.
     """
     try:
         stored = parse_object((directory / SCORES).read_bytes())["record"]["identity"]
@@ -251,13 +250,13 @@ def _require_same_subject(directory: Path, identity: dict[str, Any]) -> None:
     )
     if different:
         raise UserError(
-            f"{directory} holds the evaluation of something else (other {', '.join(different)}), "
-            "which is not replaced; give output=ANOTHER_FOLDER, or move that folder away."
+            f"{directory} holds another evaluation (other {', '.join(different)}), which is not "
+            "replaced; set output=ANOTHER_FOLDER, or move that folder away."
         )
 
 
 def _finished(directory: Path, identity: dict[str, Any]) -> Evaluation | None:
-    """The evaluation in a folder if it is of these very translations and undamaged."""
+    """Evaluation in a folder, if it is undamaged and has this ``identity``; else None."""
     if not (directory / SCORES).exists():
         return None
     try:

@@ -3,12 +3,12 @@
 sources.txt, references.txt, hypotheses.txt
     one sentence a line, aligned; an empty hypothesis is an empty line
 counts.npz
-    what each sentence adds to corpus BLEU and chrF
+    counts of each sentence, for corpus BLEU and chrF
 sentences.json
     ``capped`` and ``log_probabilities`` of each hypothesis, the model's ``reference_scores``, and
     the attention ``maps`` of a few lines
 scores.json
-    scores by length, signatures and settings, the record of how the hypotheses came about, and
+    scores by length, signatures and settings, the record of how the hypotheses were made, and
     the SHA-256 of the files above; it is written last
 """
 
@@ -43,9 +43,9 @@ COUNTS, SENTENCES, SCORES = "counts.npz", "sentences.json", "scores.json"
 FILES = (*TEXTS, COUNTS, SENTENCES)
 FORMAT = 3
 DAMAGE = OSError, KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile
-"""What reading an altered file may raise."""
+"""Errors that reading an altered file may raise."""
 GIVEN = "given"
-"""The ``search`` in records of text that another program translated."""
+"""Value of ``search`` in the record of text that another program translated."""
 
 
 @dataclass(frozen=True)
@@ -61,33 +61,33 @@ class Evaluation:
 
     @property
     def external(self) -> bool:
-        """Whether another program translated."""
+        """Whether another program made the translations."""
         return self.record.search == GIVEN
 
     @cached_property
     def pools(self) -> dict[str, Pool]:
-        """See :func:`length_pools`."""
+        """Pools of the test set, see :func:`length_pools`."""
         scored = self.texts.reference_scores
         words = source_words(self.texts.sources)
         return length_pools(words, self.settings, scored.known if scored else None)
 
     @cached_property
     def rows(self) -> list[ScoreRow]:
-        """The scores of each pool, without intervals."""
+        """Scores of each pool, without intervals."""
         return score_rows([(self.texts, self.counts)], self.pools)
 
     @property
     def overall(self) -> ScoreRow:
-        """The scores of all sentences."""
+        """Scores of all sentences."""
         return next(row for row in self.rows if row.label == ALL)
 
     def rows_with_intervals(self) -> list[ScoreRow]:
-        """``rows``, and intervals of BLEU by the resamples of ``settings``."""
+        """Return ``rows`` with intervals of BLEU, from the resamples of ``settings``."""
         samples = bleu_samples(self.counts.bleu[None], self.pools)
         return with_intervals(self.rows, samples, self.settings.confidence)
 
     def counts_for(self, config: EvaluationConfig) -> Counts:
-        """The stored counts, or new ones where ``config`` tokenises in another way."""
+        """Return the stored counts, or new ones if ``config`` sets another tokenisation."""
         return self.counts if self.counts.match(config) else Counts.of(self.texts, config)
 
 
@@ -101,20 +101,20 @@ def write_evaluation(
     """Count, score and write a translated test set.
 
     Args:
-        directory: made where it is missing; files of an earlier evaluation are replaced one by one.
+        directory: created if missing; files of an earlier evaluation are replaced one by one.
         texts: the translated test set.
         config: buckets, tokenisation, and the resamples for intervals.
         record: how the hypotheses were made.
-        counts: those of ``texts``, where they are known.
+        counts: counts of ``texts``, if they are known.
 
     Raises:
         UserError: the test set is empty.
         ValueError: a text holds a line break.
     """
     if not len(texts):
-        raise UserError(f"The test set of {directory} is empty; give at least one sentence.")
+        raise UserError(f"The test set of {directory} is empty; add at least one sentence.")
     if directory.is_symlink():  # by which a run of a stranger would choose the place
-        raise UserError(f"{directory} is a link; delete it, or give output=ANOTHER_FOLDER.")
+        raise UserError(f"{directory} is a link; delete it, or set output=ANOTHER_FOLDER.")
     if counts is None or not counts.match(config):
         counts = Counts.of(texts, config)
     evaluation = Evaluation(directory, texts, counts, config, record)
@@ -145,7 +145,7 @@ def read_evaluation(directory: Path) -> Evaluation:
     """Read an evaluation folder.
 
     Raises:
-        UserError: it is missing, unfinished, of another version, or a file in it was changed.
+        UserError: the folder is missing, unfinished, of another version, or a file was changed.
     """
     if not directory.is_dir():
         raise UserError(f"evaluations={directory}: there is no such folder; check the path.")
@@ -174,7 +174,7 @@ def read_evaluation(directory: Path) -> Evaluation:
 
 
 def _evaluation(directory: Path, content: dict[str, Any]) -> Evaluation:
-    """What the files hold, checked."""
+    """Read the files of an evaluation, and check them."""
     sentences = parse_object((directory / SENTENCES).read_bytes())
     sentences |= {Path(name).stem: list(read_lines(directory / name)) for name in TEXTS}
     texts = from_json(Translations, sentences)

@@ -23,14 +23,14 @@ from seq2seq.evaluation.translations import Counts, ReferenceScores, Translation
 
 ALL, KNOWN = "all", "no unknown words"
 ENDS = SHORT, LONG = "short", "long"
-"""Labels of pools that are no buckets; the ends overlap with these and have no row."""
+"""Labels of pools that are not buckets. ``ENDS`` overlap with the buckets and have no row."""
 
 
 @dataclass(frozen=True)
 class ScoreRow:
     """The scores of a system on one bucket of source length, or on all sentences.
 
-    Of several seeds each score is the mean; all are None where there are no sentences.
+    Each score is the mean over seeds; without sentences, all scores are None.
     """
 
     label: str
@@ -39,8 +39,9 @@ class ScoreRow:
     bleu: float | None = None
     """Corpus BLEU over these sentences (their counts summed, never a mean of sentence scores)."""
     bleu_low: float | None = None
-    """Bootstrap interval; None where it was not asked for."""
+    """Lower end of the bootstrap interval; None if it was not computed."""
     bleu_high: float | None = None
+    """Upper end of the bootstrap interval; None if it was not computed."""
     by_seed: list[float] = field(default_factory=list)
     """BLEU of each seed."""
     chrf: float | None = None
@@ -49,10 +50,10 @@ class ScoreRow:
     unpenalised: float | None = None
     """BLEU without its brevity penalty, which lowers it where translations are too short."""
     capped: float | None = None
-    """Hypotheses cut at the length limit of the search; None, too, for text that was given."""
+    """Number of hypotheses cut at the length limit of the search; None also for given text."""
     loss: float | None = None
     """Negative log-likelihood of the references in nats per piece, their ends included, without
-    pairs with a blank side; None, too, for text that was given."""
+    pairs with a blank side; None also for given text."""
     perplexity: float | None = None
     """exp(loss)."""
 
@@ -63,9 +64,9 @@ class ScoreRow:
 
 
 def lines_by_length(sources: Sequence[str], edges: Sequence[int], each: int) -> list[int]:
-    """A few lines of every bucket, ``each`` or all it has, spread over its lengths.
+    """Choose ``each`` lines of every bucket, or all it has, spread over its lengths.
 
-    They depend on the sources alone, so that all systems show the same ones.
+    The choice depends on the sources alone, so that all systems show the same lines.
     """
     words = source_words(sources)
     chosen: list[int] = []
@@ -80,13 +81,13 @@ def lines_by_length(sources: Sequence[str], edges: Sequence[int], each: int) -> 
 def length_pools(
     words: Int[np.ndarray, "N"], config: EvaluationConfig, known: Sequence[bool] | None = None
 ) -> dict[str, Pool]:
-    """The buckets of source length by label, from short to long; ``ALL``; ``SHORT`` and ``LONG``.
+    """Pools by label: buckets of source length from short to long, ``ALL``, ``SHORT`` and ``LONG``.
 
     Args:
         words: the length of each source.
         config: edges of the buckets; number and seed of the resamples.
-        known: whether a sentence has no unknown word. A last pool ``KNOWN`` has these (Bahdanau et
-            al. 2014, Table 1) where not all are.
+        known: whether each sentence has no unknown word. If some have, a last pool ``KNOWN`` holds
+            the sentences that have none (Bahdanau et al. 2014, Table 1).
     """
     members = bucket_members(words, config.length_buckets)
     members |= {ALL: np.ones(len(words), dtype=bool)}
@@ -102,14 +103,14 @@ def length_pools(
 def bleu_samples(
     counts: Int[np.ndarray, "K N 10"], pools: Mapping[str, Pool]
 ) -> dict[str, Samples]:
-    """BLEU of a system of K seeds on each pool that has sentences."""
+    """BLEU of a system with K seeds, on each pool that has sentences."""
     return {label: pool.estimate(counts, bleu) for label, pool in pools.items() if pool.sentences}
 
 
 def score_rows(
     seeds: Sequence[tuple[Translations, Counts]], pools: Mapping[str, Pool]
 ) -> list[ScoreRow]:
-    """Score one system, of one or several seeds, on each of these pools but the ``ENDS``."""
+    """Score a system, of one or several seeds, on each pool except ``ENDS``."""
     texts, counts = zip(*seeds, strict=True)
     stacked = np.stack([of_seed.bleu for of_seed in counts])
 
@@ -142,7 +143,7 @@ def score_rows(
 def with_intervals(
     rows: Sequence[ScoreRow], samples: Mapping[str, Samples], confidence: float
 ) -> list[ScoreRow]:
-    """The rows with the intervals of these samples of BLEU."""
+    """Return the rows with intervals of BLEU, computed from ``samples``."""
     found = []
     for row in rows:
         if row.sentences:
@@ -153,7 +154,10 @@ def with_intervals(
 
 
 def reference_losses(scores: ReferenceScores) -> Float[np.ndarray, "N 2"]:
-    """Loss in nats, and pieces, of each reference; 0 where nothing was scored, NaN if infinite."""
+    """Loss in nats and number of pieces of each reference.
+
+    Both are 0 for a pair that was not scored; an infinite loss is NaN.
+    """
     losses = [
         (0.0 if not pieces else np.nan if log_probability is None else -log_probability, pieces)
         for log_probability, pieces in zip(scores.log_probabilities, scores.pieces, strict=True)
@@ -162,7 +166,7 @@ def reference_losses(scores: ReferenceScores) -> Float[np.ndarray, "N 2"]:
 
 
 def reference_loss(scores: ReferenceScores | None, chosen: Int[np.ndarray, "M"]) -> float | None:
-    """Per piece, over sentences that have pieces; None where there are none, or one is infinite."""
+    """Loss in nats per piece of the ``chosen`` references; None without pieces or if infinite."""
     if scores is None:
         return None
     losses, pieces = reference_losses(scores)[chosen].T
@@ -173,10 +177,10 @@ def reference_loss(scores: ReferenceScores | None, chosen: Int[np.ndarray, "M"])
 def known_bits(
     pool: Pool, losses: Float[np.ndarray, "K N 2"], without: Float[np.ndarray, "L N 2"]
 ) -> Samples:
-    """What a system knows of the source, in bits per reference piece.
+    """Bits per reference piece by which the source lowers the loss.
 
-    That is its loss below the loss of a system that sees nothing of the source. Both are as
-    :func:`reference_losses` returns them, for each seed; without any piece the result is 0.
+    This is the loss of a system that sees nothing of the source (``without``) minus ``losses``,
+    both from :func:`reference_losses` for each seed; without any piece it is 0.
     """
     saved = (without[..., 0].mean(axis=0) - losses[..., 0]) / np.log(2)
     columns = np.stack([saved, losses[..., 1]], axis=-1)

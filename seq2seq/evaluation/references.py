@@ -1,4 +1,4 @@
-"""Forced decoding of references and hypotheses: their likelihood, and the attention on the way.
+"""Forced decoding of references and hypotheses: their log-probabilities and attention.
 
 The negative log-likelihood of the references per piece is the loss that training reports on its dev
 set, here on any test set and by source length: unlike BLEU it does not depend on a search.
@@ -19,7 +19,7 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
 
 SCORING = "scoring references"
-"""What the bar on a terminal says."""
+"""Text before the progress bar on a terminal."""
 
 
 def score_references(
@@ -58,7 +58,7 @@ def score_references(
 
 
 def attention_entropy(weights: Float[Tensor, "T S"]) -> float:
-    """The mean over target pieces of the entropy of where each looked, in nats."""
+    """Entropy of the attention weights in nats, the mean over target pieces."""
     return float(torch.special.entr(_shares(weights)).sum(dim=1).mean())
 
 
@@ -72,14 +72,14 @@ def off_diagonal(weights: Float[Tensor, "T S"]) -> float:
 
 
 def _shares(weights: Float[Tensor, "T S"]) -> Float[Tensor, "T S"]:
-    """Weights that sum to 1 for each target piece, as those of local_p do not."""
+    """Normalise each row of attention weights to sum 1 (rows of ``local_p`` do not)."""
     return weights / weights.sum(dim=1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
 
 
 def reference_links(
     translator: Translator, sources: Sequence[str], references: Sequence[str], batch_size: int
 ) -> list[list[Link]]:
-    """The source word with the largest attention of each reference word, words between spaces.
+    """Link each reference word to the source word with its largest attention, between spaces.
 
     Raises:
         UserError: the model's words are not those between spaces.
@@ -102,7 +102,7 @@ def reference_links(
 def draw_maps(
     translator: Translator, texts: Translations, lines: Iterable[int], batch_size: int
 ) -> list[AttentionMap]:
-    """Attention of each word of the translations of a few lines; none for other models.
+    """Attention maps of the translations of ``lines``; [] for a model without attention.
 
     A line with a blank side has no map.
     """

@@ -31,16 +31,16 @@ def signatures(tokenize: str = "13a") -> dict[str, str]:
 def _counts(
     metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[str]
 ) -> Num[np.ndarray, "N columns"]:
-    """What sacreBLEU sums over sentences."""
+    """Counts of each sentence that sacreBLEU sums."""
     return np.array(metric._extract_corpus_statistics(hypotheses, [references]))
 
 
 def bleu_counts(
     hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
 ) -> Int[np.ndarray, "N 10"]:
-    """What each sentence adds to corpus BLEU; columns as in :data:`ORDER`.
+    """Counts of each sentence for corpus BLEU; columns as in :data:`ORDER`.
 
-    ``tokenize`` is sacreBLEU's, see ``EvaluationConfig.tokenize``.
+    ``tokenize`` is a tokeniser of sacreBLEU, see ``EvaluationConfig.tokenize``.
     """
     return _counts(BLEU(tokenize=tokenize, force=True), hypotheses, references)
 
@@ -49,7 +49,7 @@ def bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
     """Corpus BLEU (0 to 100) of each pool of sentences, from the sums of their counts.
 
     BLEU = min(1, exp(1 - r/h)) * (p1 p2 p3 p4)^(1/4), with sacreBLEU's default smoothing (``exp``):
-    the k-th order without a match counts 2^-k matches. Without any match, or where no hypothesis is
+    the k-th order without a match counts 2^-k matches. Without any match, or if no hypothesis is
     long enough for an n-gram of each order, BLEU is 0.
     """
     matches, totals = sums[..., 2 : 2 + ORDER], sums[..., 2 + ORDER :]
@@ -83,10 +83,10 @@ def unpenalised_bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*
 def sentence_bleu(
     hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
 ) -> Float[np.ndarray, "N"]:
-    """BLEU (0 to 100) of each sentence alone, to find good and bad examples with.
+    """BLEU (0 to 100) of each sentence alone, to find good and bad examples.
 
-    Never to be averaged. Unlike :func:`bleu` it is the mean over the orders that a short sentence
-    has n-grams of. ``tokenize`` as for :func:`bleu_counts`.
+    Do not average it: unlike :func:`bleu`, it leaves out orders for which a short sentence has no
+    n-grams. ``tokenize`` is as for :func:`bleu_counts`.
     """
     metric = BLEU(tokenize=tokenize, effective_order=True)
     pairs = zip(hypotheses, references, strict=True)
@@ -94,21 +94,21 @@ def sentence_bleu(
 
 
 def chrf_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Int[np.ndarray, "N 18"]:
-    """What each sentence adds to corpus chrF2 (Popović 2015).
+    """Counts of each sentence for corpus chrF2 (Popović 2015).
 
-    Columns, for n-grams of 1 to 6 characters each: those of the hypothesis, of the reference, of
-    both. Spaces are no characters.
+    Three columns for each n from 1 to 6: character n-grams of the hypothesis, of the reference, and
+    common to both. Spaces are left out.
     """
     return _counts(CHRF(), hypotheses, references)
 
 
 def chrf(sums: Num[np.ndarray, "18"]) -> float:
-    """Corpus chrF2 (0 to 100) from the sums of its counts."""
+    """Corpus chrF2 (0 to 100), from the sums of :func:`chrf_counts`."""
     return float(CHRF()._compute_score_from_stats(sums.tolist()).score)
 
 
 def perplexity(loss: float) -> float | None:
-    """exp(loss); None where it is more than a number of 64 bits can hold."""
+    """exp(loss); None if it overflows a 64-bit float."""
     try:
         return math.exp(loss)
     except OverflowError:
@@ -123,16 +123,16 @@ def bucket_labels(edges: Sequence[int]) -> list[str]:
 
 
 def source_words(sources: Sequence[str]) -> Int[np.ndarray, "N"]:
-    """Length of each source in words: the one measure behind every bucket and limit."""
+    """Number of words of each source; every bucket and limit counts words like this."""
     return np.array([word_count(source) for source in sources], dtype=np.int64)
 
 
 def bucket_members(
     words: Int[np.ndarray, "N"], edges: Sequence[int]
 ) -> dict[str, Bool[np.ndarray, "N"]]:
-    """Which sentences fall in which bucket, each in exactly one.
+    """Mask of the sentences of each bucket, by label; each sentence is in exactly one.
 
-    An empty source (0 words) counts in the first, so that the buckets add up to the test set.
+    An empty source (0 words) is in the first, so that the buckets add up to the test set.
     """
     number = np.searchsorted(np.asarray(edges), words, side="left")
     return {label: number == index for index, label in enumerate(bucket_labels(edges))}

@@ -2,7 +2,7 @@
 
 A statistic is a function of columns summed over the sentences of a pool, such as the counts of
 :func:`seq2seq.evaluation.scores.bleu_counts`. They are stacked to [K N C] for a system trained with
-K seeds, and its value is the mean over the seeds.
+K seeds, and the value of a statistic is the mean over seeds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,37 +15,37 @@ from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.scores import bleu
 
 FEW = 100
-"""A score of fewer sentences is marked: it varies too much to conclude from."""
+"""Number of sentences below which a score is marked: it varies too much to conclude from."""
 
 SHORT_WORDS = 20
-"""The difference in differences takes sources of at most this many words as short ..."""
+"""Maximum number of words of a short source, in the difference in differences."""
 LONG_WORDS = 30
-"""... and of more words than this as long. Fixed in advance, for any buckets."""
+"""Number of words above which a source is long. Both are fixed in advance, for any buckets."""
 
 TIE = 1e-9  # BLEU points: equal up to rounding
 
 Samples = Float[np.ndarray, "R"]
-"""A statistic: its value, then that of each resample. Differences of systems are paired."""
+"""Value of a statistic, then its value on each resample. Resamples of two systems are paired."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
     """Sentences of a test set that are scored together, with resamples of them.
 
-    A resample draws sentences, the same ones for each system, and also seeds where there are
-    several: with the trained models held fixed, an interval would be too narrow for a claim about
-    the next training.
+    A resample draws sentences, the same ones for each system. If there are several seeds, it also
+    draws seeds: with the trained models held fixed, an interval would be too narrow for a claim
+    about the next training.
     """
 
     members: Bool[np.ndarray, "N"]
     number: int
-    """Pools of different numbers are resampled independently; that of number 0 as by sacreBLEU."""
+    """Number of the pool's random stream. Pool 0 is resampled as sacreBLEU does."""
     resamples: int
     seed: int
 
     @property
     def sentences(self) -> int:
-        """The number of its sentences."""
+        """Number of sentences of the pool."""
         return int(self.members.sum())
 
     def estimate(
@@ -53,7 +53,7 @@ class Pool:
         columns: Num[np.ndarray, "K N C"],
         statistic: Callable[[Float[np.ndarray, "R K C"]], Float[np.ndarray, "R K"]],
     ) -> Samples:
-        """The mean over seeds of a statistic of the summed columns, and its resamples."""
+        """Mean over seeds of a statistic of the summed columns, for the pool and its resamples."""
         rows, size = _by_sentence(columns[:, self.members]), self.sentences
         generator = np.random.default_rng([self.seed, self.number])
         sums = [rows.sum(axis=0)]
@@ -82,9 +82,9 @@ class Interval:
 
     @classmethod
     def of(cls, samples: Samples, confidence: float = 0.95) -> "Interval":
-        """The percentiles of the resamples between which the share ``confidence`` of them lies."""
+        """Build the percentile interval that holds the share ``confidence`` of the resamples."""
         tail = (1 - confidence) / 2
-        # Of samples and not between them: a half-length may be infinite.
+        # Ends are samples, not means of two: a half-length may be infinite.
         low, high = np.quantile(samples[1:], [tail, 1 - tail], method="nearest")
         return cls(float(samples[0]), float(low), float(high))
 
@@ -96,25 +96,25 @@ class PairedComparison:
     gap: Interval
     """BLEU of the system minus BLEU of the baseline."""
     p_bootstrap: float
-    """Paired bootstrap (Koehn 2004), for single seeds as sacreBLEU computes it."""
+    """p-value of the paired bootstrap (Koehn 2004), for single seeds as sacreBLEU computes it."""
     p_randomization: float
-    """Two-sided paired approximate randomisation (Riezler & Maxwell 2005)."""
+    """p-value of the two-sided paired approximate randomisation (Riezler & Maxwell 2005)."""
 
 
 @dataclass(frozen=True)
 class DifferenceInDifferences:
-    """By how much more a system gains on long sentences than on short ones."""
+    """Gain of a system over its baseline on long sentences, minus its gain on short ones."""
 
     difference: Interval
     """``long`` minus ``short``."""
     long: Interval
     """System minus baseline, in corpus BLEU over all sources of more than 30 words."""
     short: Interval
-    """The same over those of at most 20 words."""
+    """System minus baseline, in corpus BLEU over all sources of at most 20 words."""
     long_sentences: int
     short_sentences: int
     by_seed: dict[str, float]
-    """The difference for each seed that both systems were trained with."""
+    """Seed -> difference, for each seed that both systems were trained with."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,9 @@ class Trend:
     """How BLEU changes from the first bucket of enough sentences to the last one."""
 
     first: str
-    """Label of the bucket."""
+    """Label of the first bucket."""
     last: str
+    """Label of the last bucket."""
     change: Interval
     """BLEU of the last minus BLEU of the first."""
     half_length: Interval
@@ -136,17 +137,17 @@ def compare_paired(
     system: Int[np.ndarray, "L N 10"],
     config: EvaluationConfig,
 ) -> PairedComparison:
-    """The gap between two systems with its interval and two p-values.
+    """Compute the interval of the gap between two systems, and two p-values.
 
-    For one seed each, the p-values are those of ``sacrebleu.significance.PairedTest`` for the same
-    seed and number of trials, except that a trial as far apart as the systems themselves counts
-    against them: the same system twice has p = 1 here.
+    If each has one seed, the p-values are those of ``sacrebleu.significance.PairedTest`` for the
+    same seed and number of trials, with one exception: here a trial also counts if its difference
+    equals the observed one, so that a system compared with itself has p = 1.
 
     Args:
         gap: BLEU of the system minus BLEU of the baseline.
-        baseline: the counts of these sentences, as are those of ``system``.
-        system: of the system.
-        config: resamples and confidence.
+        baseline: counts of the baseline on these sentences.
+        system: counts of the system on the same sentences.
+        config: number of resamples and confidence.
     """
     spread = np.abs(gap[1:]) - np.abs(gap[1:]).mean()
     return PairedComparison(
@@ -159,11 +160,11 @@ def compare_paired(
 def randomization_test(
     baseline: Int[np.ndarray, "K N 10"], system: Int[np.ndarray, "L N 10"], config: EvaluationConfig
 ) -> float:
-    """Two-sided p-value: how often swapping outputs at random sets the systems as far apart.
+    """Two-sided p-value: share of trials with swapped outputs whose gap is at least as large.
 
-    Each trial swaps, for about half of the sentences, all of the baseline's outputs for all of the
-    system's. The statistic is the gap itself, between means over seeds. A seed of the one is
-    swapped with a seed of the other: in turn, all as often, where they have different numbers.
+    Each trial swaps the outputs of baseline and system for about half of the sentences. The
+    statistic is the gap between means over seeds. Each seed of one system is swapped with a seed of
+    the other; if the numbers of seeds differ, seeds are repeated equally often.
     """
     pairs = np.lcm(len(baseline), len(system))
     first = np.tile(baseline, (pairs // len(baseline), 1, 1))
@@ -182,7 +183,7 @@ def randomization_test(
 
 
 def p_value(trials: Float[np.ndarray, "R"], observed: float) -> float:
-    """Share of trials at least as extreme as ``observed``, which itself counts as one."""
+    """Share of trials at least as extreme as ``observed``, which counts as a trial too."""
     extreme = int(np.count_nonzero(trials >= observed - TIE))
     return (extreme + 1) / (len(trials) + 1)
 
@@ -194,13 +195,13 @@ def difference_in_differences(
     system: Mapping[int | None, Int[np.ndarray, "N 10"]],
     confidence: float,
 ) -> DifferenceInDifferences:
-    """By how much the gain of a system grows with source length.
+    """Compute how much more a system gains on long sources than on short ones.
 
     Args:
-        ends: the short sources, the long ones.
+        ends: pools of the short and of the long sources.
         gaps: BLEU of the system minus BLEU of the baseline on each of the two.
-        baseline: seed -> counts of all sentences.
-        system: the same of the system.
+        baseline: seed -> counts of the baseline on all sentences.
+        system: seed -> counts of the system on all sentences.
         confidence: coverage of the intervals.
     """
     (short, long), by_seed = gaps, {}
@@ -224,11 +225,11 @@ def difference_in_differences(
 def trend(
     lengths: Mapping[str, float], scores: Mapping[str, Samples], confidence: float
 ) -> Trend | None:
-    """The trend of BLEU over buckets; None for fewer than two of them.
+    """Compute the trend of BLEU over buckets; None for fewer than two buckets.
 
     Args:
         lengths: mean source length of each bucket, from short to long.
-        scores: BLEU of each, and perhaps of others.
+        scores: BLEU of each of these buckets; others are ignored.
         confidence: coverage of the intervals.
     """
     if len(lengths) < 2:
@@ -240,11 +241,11 @@ def trend(
 
 
 def half_length(lengths: Sequence[float], scores: Sequence[Samples]) -> Samples:
-    """The source length, in words, at which a score is half of that on the shortest sources.
+    """Source length, in words, at which a score is half of its value on the shortest sources.
 
-    ``lengths`` are the mean lengths of buckets, from short to long. Between two of them the score
-    lies on a straight line; beyond the last bucket the half-length is infinite. It is 0 where the
-    first score is.
+    ``lengths`` are the mean lengths of buckets, from short to long. Between two buckets the score
+    is interpolated linearly; if the score never falls below half, the half-length is infinite. If
+    the first score is 0, it is 0.
     """
     found = np.full(len(scores[0]), np.inf)
     for sample, values in enumerate(np.transpose(scores)):

@@ -14,7 +14,7 @@ from seq2seq.errors import UserError
 
 
 def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, ParallelText]:
-    """Name -> text of every test set that ``config`` asks for; ``corpus`` is that of the training.
+    """Find the test sets of ``config``, by name; ``corpus`` is the corpus of the training.
 
     Raises:
         UserError: a test set or a file is missing.
@@ -38,7 +38,7 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
 
 
 def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:
-    """The corpus with its files, or with its test sets alone, in another place."""
+    """Return the corpus with its files, or with its test sets alone, in ``directory``."""
     source, target = corpus.source, corpus.target
     split = find_test_names(Path(directory), [source, target])
     if split and not isinstance(corpus, Multi30kCorpus):  # whose test sets are pinned
@@ -47,7 +47,7 @@ def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:
 
 
 def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelText:
-    """A test set of sacreBLEU, which downloads it unless it has it; ``tests``: of the corpus."""
+    """Find a test set of sacreBLEU, downloaded if missing; ``tests`` are names of the corpus."""
     pair = f"{corpus.source}-{corpus.target}"
     known = [public for public, test_set in DATASETS.items() if pair in test_set.langpairs]
     if name not in known:
@@ -64,39 +64,39 @@ def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelT
         reason = "wrong checksum or certificate" if isinstance(error, SystemExit) else error
         raise UserError(
             f"test_sets={name} could not be fetched by sacreBLEU ({reason}); check the network, or "
-            f"delete {Path(SACREBLEU_DIR, name)} if what is there is damaged."
+            f"delete {Path(SACREBLEU_DIR, name)} if its files are damaged."
         ) from None
     if len(references) > 1:
         plain = name.partition("/")[0]
-        raise UserError(f"test_sets={name} has more than one reference; give test_sets=[{plain}].")
+        raise UserError(f"test_sets={name} has more than one reference; set test_sets=[{plain}].")
     return ParallelText(Path(source), Path(references[0]))
 
 
 def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str, ParallelText]:
-    """The two files of each named text, in the languages of ``corpus``; plain, .gz or .xz.
+    """Find the two files of each text, in the languages of ``corpus``; plain, .gz or .xz.
 
-    Word links are found under the ending ``.align``.
+    Word links are in the file with the ending ``.align``.
 
     Args:
         paths: name -> path without the language, ``texts/news`` for texts/news.en, texts/news.fr.
-        corpus: what the model is trained on.
+        corpus: the corpus of the training.
 
     Raises:
-        UserError: a file is missing, or a name is not a plain one or begins with test.
+        UserError: a file is missing, or a name is empty, has a slash or begins with test.
     """
     texts = {}
     for name, path in paths.items():
         if not name or name != Path(name).name or name.startswith("test"):
             raise UserError(
-                f"test_texts.{name} is not allowed as a name: give a word without slashes that "
-                "does not begin with test, as the test sets of the corpus do."
+                f"test_texts.{name} is not allowed as a name; use a word without slashes that does "
+                "not begin with test, as the names of the corpus's own test sets do."
             )
         folder, stem = Path(path).parent, Path(path).name
         text, missing = find_text(folder, stem, (corpus.source, corpus.target))
         if text is None:
             raise UserError(
                 f"test_texts.{name}={path}: there is no {folder / missing[0]}, nor with .gz or "
-                ".xz; give the path of two files without the language codes at their ends."
+                ".xz; set the path of two files without the language codes at their ends."
             )
         texts[name] = text
     return texts
