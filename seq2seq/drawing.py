@@ -1,6 +1,6 @@
-"""Colours, type and width of all figures, and how they become bytes.
+"""Style of all figures, and functions that draw them and turn them into bytes.
 
-Figures are Figure objects, without pyplot and its global state; the same results make the same
+Figures are Figure objects, without pyplot and its global state; equal results make equal
 bytes. A PNG is light; an SVG has the colour scheme of its reader, or of the page around it.
 """
 
@@ -32,10 +32,11 @@ warm family, whose first are of Okabe & Ito's palette, safe for colour-blind rea
 DARK = {GROUND: "#14161A", INK: "#ECECEC", FAINT: "#A3A8AF", GRID: "#33373E", **ATTENDS, **DOES_NOT}
 """Colour in a light scheme -> the colour that an SVG has in a dark one."""
 WITHOUT_ATTENTION = ("fixed", "init_only", "none", "uniform")
-"""Values of model.attention.kind."""
+"""Attention kinds whose weights show no alignment; figures draw them as systems without attention.
+"""
 
 LETTERS = 16
-"""Number of letters of a word on an axis; the rest is left out."""
+"""Maximum number of letters of a word on an axis; the rest is left out."""
 MAP_NOTE = "Across: the source; down: the translation. Black: a weight of 0, white: of 1."
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES: tuple[LineStyleType, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)))
@@ -62,18 +63,18 @@ STYLE: dict[Any, Any] = {
 }
 
 WIDTH, NARROW = 9.6, 4.2
-"""Inches; the narrow one is for a phone."""
+"""Widths of a figure in inches; the narrow one is for a phone."""
 DPI = 200
 ZONE = "length-"
-"""Start of the id of the invisible area of each bucket in an SVG; its number from 0 follows."""
+"""Prefix of the id of a bucket's invisible area in an SVG; the bucket's number from 0 follows."""
 
 
 def looks(configs: Sequence[Mapping[str, Any] | None]) -> list[Look]:
-    """Choose colour, line and marker of the system of each config; markers differ for grey print.
+    """Choose colour, line and marker for the system of each config; markers differ for grey print.
 
-    The hue shows whether a system attends; of systems without a config, every second one is drawn
-    as if it did. If systems differ in the most words of a training sentence, the dash shows it,
-    and those that differ in nothing else have the same hue.
+    The hue shows whether a system attends; without configs, every second system is drawn as if it
+    did. If systems differ in ``corpus.train_max_words``, the dash shows it, and systems that differ
+    only in that setting have the same hue.
     """
     settings = [flatten(dict(config or {})) for config in configs]
     limits_found = [one.get("corpus.train_max_words") for one in settings]
@@ -93,7 +94,7 @@ def looks(configs: Sequence[Mapping[str, Any] | None]) -> list[Look]:
 
 
 def ink_on(image: ScalarMappable, value: float) -> str:
-    """Nearly white or black, whichever contrasts more with a value's colour: 4.5 to 1 (WCAG 2)."""
+    """Text colour, nearly white or black, that contrasts more with a value: 4.5 to 1 (WCAG 2)."""
     red, green, blue = (
         c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
         for c in image.to_rgba(np.array([value]))[0, :3]
@@ -106,10 +107,10 @@ def ink_on(image: ScalarMappable, value: float) -> str:
 def new_figure(
     height: float, title: str, subtitle: str, note: str = "", narrow: bool = False
 ) -> Figure:
-    """A figure with its heading; matplotlib lays out what is drawn on it.
+    """Create a figure with its heading; matplotlib lays out what is drawn on it.
 
-    Its height is ``height`` inches, more if title, subtitle or note need several lines, and 0.8
-    inches less without a title.
+    The figure is ``height`` inches high, more if title, subtitle or note need several lines, and
+    0.8 inches less without a title.
     """
     width, sizes = (NARROW, (13, 10, 9)) if narrow else (WIDTH, (16, 11, 9))
     letters = [
@@ -139,7 +140,7 @@ def draw_line(
     band: tuple[Sequence[float | None], Sequence[float | None]] | None = None,
     places: Sequence[float] = (),
 ) -> None:
-    """Draw a line through the known ``values``; the points that are ``few`` are hollow.
+    """Draw a line through the ``values`` that are not None; points marked ``few`` are hollow.
 
     ``band`` has the lower and upper ends of intervals; ``places`` are 0, 1, 2, ... by default.
     """
@@ -164,7 +165,7 @@ def draw_line(
 def map_figure(
     source: Sequence[str], target: Sequence[str], weights: Sequence[Sequence[float]], subtitle: str
 ) -> Figure:
-    """An attention map with its heading."""
+    """Draw an attention map with its heading."""
     cell = min(0.5, 7 / len(source))
     figure = new_figure(cell * len(target) + 2.6, "Attention", subtitle, MAP_NOTE)
     draw_map(figure.subplots(), source, target, weights, cell)
@@ -189,7 +190,7 @@ def draw_map(
 
 
 def short(word: str) -> str:
-    """The word, cut to the room of an axis or a column."""
+    """Cut a word to the width of an axis or a column."""
     return word if len(word) <= LETTERS else word[: LETTERS - 1] + "…"
 
 
@@ -212,7 +213,7 @@ def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
 
 @contextlib.contextmanager
 def styled() -> Iterator[None]:
-    """Draw in this style; a user's own must not change a report."""
+    """Set the style of all figures for a while; a user's own style must not change a report."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(STYLE)
@@ -222,9 +223,9 @@ def styled() -> Iterator[None]:
 def render(
     lay_out: Callable[[], Figure | None], prefix: str = "", forms: Sequence[str] = ("png", "svg")
 ) -> dict[str, bytes]:
-    """Draw the figure of ``lay_out`` in this style: {"png": ..., "svg": ...}; {} if it is None.
+    """Draw the figure of ``lay_out`` in this style: {"png": ..., "svg": ...}; {} if there is none.
 
-    ``prefix`` begins the ids in the SVG, for a page that has two of them in it.
+    ``prefix`` begins the ids in the SVG, for a page with several SVGs.
     """
     with styled():
         if (figure := lay_out()) is None:

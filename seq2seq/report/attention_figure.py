@@ -26,9 +26,9 @@ from seq2seq.report.tables import heading
 MAPS = 4
 """Number of maps in a figure for which no lines are chosen."""
 LONGEST = 24
-"""Words a side of such a map: more would be too small to read."""
+"""Maximum number of words on a side of such a map; more would be too small to read."""
 WORDS = 1.2
-"""Inches left of and above a map, for the words."""
+"""Space in inches left of and above a map, for the words."""
 
 MEASURES: dict[str, tuple[str, str, Callable[[ReferenceScores], list[float | None] | None]]] = {
     "Entropy (nats)": (
@@ -44,11 +44,11 @@ MEASURES: dict[str, tuple[str, str, Callable[[ReferenceScores], list[float | Non
         lambda scores: scores.off_diagonal,
     ),
 }
-"""Label of an axis -> title, explanation, and the values of a model, None without attention."""
+"""Label of an axis -> title, explanation, and function that returns a model's values."""
 
 
 def choose_maps(evaluation: Evaluation) -> list[AttentionMap]:
-    """The maps asked for with ``maps=[...]``; else a few of readable size, from short to long."""
+    """Choose the maps of the setting ``maps``; else a few of readable size, from short to long."""
     maps, asked = evaluation.texts.maps, evaluation.record.maps
     if chosen := [drawn for drawn in maps if drawn.line + 1 in asked]:
         return chosen
@@ -63,7 +63,7 @@ def _size(drawn: AttentionMap) -> int:
 
 
 def attention_figure(evaluation: Evaluation) -> Figure:
-    """Attention maps of a few lines (Bahdanau et al. 2014, Figure 3), two in a row."""
+    """Draw attention maps of a few lines (Bahdanau et al. 2014, Figure 3), two in a row."""
     record, maps = evaluation.record, choose_maps(evaluation)
     title = f"{record.name} on {record.test_set}, {record.search}"
     room = WIDTH / 2 - WORDS
@@ -89,7 +89,7 @@ def mean_by_bucket(
     system: System,
     measure: Callable[[ReferenceScores], list[float | None] | None],
 ) -> list[float | None]:
-    """The mean over the sentences of each bucket, then over seeds; [] without attention."""
+    """Mean of ``measure`` over the sentences of each bucket, then seeds; [] without attention."""
     seeds = [values for s in system.reference_scores if (values := measure(s)) is not None]
     means: list[float | None] = []
     for chosen in comparison.members if seeds else []:
@@ -103,7 +103,7 @@ def mean_by_bucket(
 
 
 def focus_figure(comparison: Comparison) -> Figure | None:
-    """Entropy and distance from the diagonal by source length; None where no system attends."""
+    """Draw entropy and distance from the diagonal by source length; None if no system attends."""
     figure = new_figure(4.9, "Attention by source length", heading(comparison))
     rows = comparison.systems[0].buckets
     panels = figure.subplots(1, 2)

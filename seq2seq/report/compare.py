@@ -47,23 +47,23 @@ log = logging.getLogger(__name__)
 
 SCORES = "scores.json"
 MANY_SYSTEMS = 4
-"""With more, whose lines cover each other, a comparison has a heatmap too."""
+"""Number of systems above which a heatmap is added, because lines cover each other."""
 
 
 def compare(config: CompareConfig) -> Comparison:
     """Compare evaluation folders and write the report to ``config.output``.
 
     Writes table.md, scores.json with the scores and gaps, page.html, and as .png and .svg: figure;
-    heatmap for more than four systems; curves of the trainings whose folders are still there;
-    attention-<system> of the first seed of each that attends, and focus, attention by source
-    length; loss-by-position. Files that an earlier comparison in that folder wrote are removed.
+    heatmap for more than four systems; curves of the trainings whose folders still exist;
+    attention-<system> of the first seed of each system with attention; focus, which is attention by
+    source length; loss-by-position. Files that an earlier comparison wrote there are removed.
 
     Raises:
-        UserError: no folder named, a folder missing or damaged, different test sets, the same
-            system and seed twice, or an unknown baseline.
+        UserError: ``evaluations`` is empty, a folder is missing or damaged, test sets differ, two
+            evaluations have the same system and seed, or a baseline is unknown.
     """
     if not config.evaluations:
-        raise UserError("evaluations is empty; give evaluations=[first/folder,second/folder].")
+        raise UserError("evaluations is empty; set evaluations=[first/folder,second/folder].")
     folders = [
         path
         for name in config.evaluations
@@ -117,7 +117,7 @@ def compare(config: CompareConfig) -> Comparison:
 def _figures(
     comparison: Comparison, runs: Sequence[TrainingRun]
 ) -> dict[str, tuple[str, Mapping[str, bytes]]]:
-    """File name -> title and pictures of each figure that there is something to show in."""
+    """Return file name -> (title, images) of each figure that has data."""
     caveat = losses_caveat(comparison)
     drawn: dict[str, tuple[str, Callable[[], Figure | None]]] = {}
     drawn["figure"] = "BLEU by source length", partial(length_figure, comparison)
@@ -140,7 +140,7 @@ def _figures(
 
 
 def alignment_tables(comparison: Comparison) -> list[Table]:
-    """Alignment error rates, where the evaluations have them; see ``score_alignment``."""
+    """Table of alignment error rates, see ``score_alignment``; [] without them."""
     rows = []
     for evaluation in comparison.evaluations:
         path = evaluation.directory / ALIGNMENT
@@ -161,7 +161,7 @@ def alignment_tables(comparison: Comparison) -> list[Table]:
 
 
 def _numbers(comparison: Comparison) -> dict[str, Any]:
-    """The scores, gaps and settings of a comparison, as JSON."""
+    """Scores, gaps and settings of a comparison, as JSON."""
     return {
         "corpus": comparison.corpus,
         "test_set": comparison.test_set,
@@ -186,7 +186,7 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
 
 
 def _finite(numbers: dict[str, Any]) -> dict[str, Any]:
-    """With None for a half-length beyond the longest bucket, as JSON has no infinity."""
+    """Replace an infinite half-length by None, as JSON has no infinity."""
     return {
         key: _finite(value) if isinstance(value, dict) else None if value == math.inf else value
         for key, value in numbers.items()
@@ -194,7 +194,7 @@ def _finite(numbers: dict[str, Any]) -> dict[str, Any]:
 
 
 def _earlier_files(scores: Path) -> set[str]:
-    """What an earlier comparison wrote into the folder."""
+    """Names of the files that an earlier comparison wrote into the folder."""
     try:
         return {Path(name).name for name in parse_object(scores.read_bytes())["files"]}
     except (OSError, ValueError, KeyError, TypeError):

@@ -20,11 +20,11 @@ from seq2seq.model.encoder import Source
 from seq2seq.model.translation import TranslationModel
 
 WIDTH = 100
-"""Characters of a line; a table that is wider continues below itself."""
+"""Maximum number of characters of a line; the rest of a wider table follows below."""
 
 
 class WatchedSource(Source):
-    """A source that keeps the scores whose softmax it takes, for the kinds that ask it to."""
+    """A source that keeps the scores which attention kinds pass to :meth:`softmax_sum`."""
 
     scores: Float[Tensor, "1 1 S"] | None = None
 
@@ -38,20 +38,20 @@ class WordStep(NamedTuple):
 
     query: Float[Tensor, "H"]
     scores: Float[Tensor, "S"] | None
-    """None for a kind whose weights are not one softmax over the source."""
+    """Attention scores; None for a kind whose weights are not one softmax over the source."""
     weights: Float[Tensor, "S"] | None
-    """None without attention."""
+    """Attention weights; None without attention."""
     context: Float[Tensor, "M"]
     probabilities: Float[Tensor, "V"]
     chosen: int
-    """The piece that is written."""
+    """Id of the piece that is written."""
 
 
 @torch.no_grad()
 def greedy_steps(model: TranslationModel, ids: list[int]) -> list[WordStep]:
-    """The steps of greedy search for a source that ends with EOS, the step that ends it included.
+    """Run greedy search on a source that ends with EOS; return its steps, the last one included.
 
-    The model's plain equations make them: ``model.decoder.fast`` is switched off.
+    The steps use the reference definition of the model: ``model.decoder.fast`` is set to False.
     """
     model.decoder.fast = False
     seen: list[tuple[Tensor, Tensor]] = []
@@ -76,17 +76,17 @@ def greedy_steps(model: TranslationModel, ids: list[int]) -> list[WordStep]:
 
 
 def explain(config: ExplainConfig) -> str:
-    """The steps in which a model translates ``config.text``; draws its attention.
+    """Describe the steps in which a model translates ``config.text``, and draw its attention.
 
     Raises:
-        UserError: there is no such checkpoint, or no word in the text.
+        UserError: the checkpoint does not exist, or the text has no words.
     """
     translator, output = Translator.load(config.checkpoint, "cpu", "fp32"), Path(config.output)
     model = translator.model.eval()
     assert isinstance(model, TranslationModel)  # of one checkpoint
     pieces = translator.read(config.text)
     if not pieces:
-        raise UserError('text has no words; give a sentence, such as text="the dog sleeps".')
+        raise UserError('text has no words; set a sentence, such as text="the dog sleeps".')
     steps = greedy_steps(model, [*translator.source.vocabulary.encode(pieces), EOS])
     source = [short(piece) for piece in [*pieces, SPECIALS[EOS]]]
     target = [short(piece) for piece in translator.target.vocabulary.pieces]
@@ -107,7 +107,7 @@ def explain(config: ExplainConfig) -> str:
 
 
 def _step_lines(step: WordStep, source: list[str], target: list[str]) -> list[str]:
-    """Its numbers, in lines of at most :data:`WIDTH` characters."""
+    """Format one decoding step as lines of at most :data:`WIDTH` characters."""
     known = {"score": step.scores, "weight": step.weights}
     rows = {name: numbers.tolist() for name, numbers in known.items() if numbers is not None}
     best = step.probabilities.argsort(descending=True)[:5].tolist()
@@ -118,7 +118,7 @@ def _step_lines(step: WordStep, source: list[str], target: list[str]) -> list[st
 
 
 def _table(rows: dict[str, list[float]], columns: list[str]) -> list[str]:
-    """A line for each row, its name first; columns that do not fit follow in another block."""
+    """Format rows as lines, each with its name first; columns that do not fit follow below."""
     texts = {"": columns} | {
         name: [f"{number:.3f}" for number in numbers] for name, numbers in rows.items()
     }

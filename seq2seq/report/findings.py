@@ -1,4 +1,4 @@
-"""What a comparison says, in plain words; each sentence can also say that there is no effect."""
+"""Findings of a comparison in plain words; each sentence can also say that there is no effect."""
 
 import math
 
@@ -11,12 +11,12 @@ NOTABLE_CAP_SHARE = 0.01
 
 
 def headline(comparison: Comparison) -> str:
-    """The result as a title: a few words, without a full stop."""
+    """Result as a title: a few words, without a full stop."""
     return _result(comparison)[0]
 
 
 def conclusion(comparison: Comparison) -> str:
-    """The result as one sentence, with its interval where it is a difference."""
+    """Result as one sentence, with its interval if it is a difference."""
     text, interval, parts = _result(comparison)
     if interval is None:
         return f"{text}."
@@ -26,10 +26,10 @@ def conclusion(comparison: Comparison) -> str:
 
 
 def _result(comparison: Comparison) -> tuple[str, Interval | None, str]:
-    """What a comparison shows first, the interval of the number in it, and what it is made of.
+    """Main result as text, with the interval and the parts of a difference.
 
-    Of two systems it is whether the gap grows with length; where the test set lacks short or long
-    sentences, the gap itself. Of more systems it is the best one; of one, its score.
+    For one gap it is whether the gap grows with length, or the gap itself if the test set lacks
+    short or long sentences. For more systems it is the best one; for a single system, its score.
     """
     systems = comparison.systems
     if len(comparison.gaps) != 1:
@@ -61,7 +61,7 @@ def _result(comparison: Comparison) -> tuple[str, Interval | None, str]:
 
 
 def findings(comparison: Comparison) -> list[str]:
-    """The findings, a sentence each: whether gaps grow, every gap, every curve, then caveats."""
+    """List the findings, a sentence each: whether gaps grow, gaps, curves, then caveats."""
     confidence, gaps = comparison.settings.confidence, comparison.gaps
     sentences = [growth_in_words(gap) for gap in gaps if gap.difference_in_differences]
     sentences += [gap_in_words(gap, comparison.sentences, confidence) for gap in gaps]
@@ -77,7 +77,7 @@ def findings(comparison: Comparison) -> list[str]:
 
 
 def growth_in_words(gap: Gap) -> str:
-    """Whether the gap grows with source length: the claim under test."""
+    """Describe whether the gap grows with source length, the claim under test."""
     growth = gap.difference_in_differences
     if growth is None:
         return (
@@ -101,7 +101,7 @@ def growth_in_words(gap: Gap) -> str:
 
 
 def gap_in_words(gap: Gap, sentences: int, confidence: float) -> str:
-    """The gap over the whole test set."""
+    """Describe the gap over the whole test set."""
     paired = gap.rows[-1]
     assert paired is not None  # a test set has sentences
     size = with_interval(paired.gap)
@@ -114,7 +114,7 @@ def gap_in_words(gap: Gap, sentences: int, confidence: float) -> str:
 
 
 def curve_in_words(system: System, confidence: float) -> str:
-    """From the shortest bucket to the longest, among those of enough sentences."""
+    """Describe how BLEU changes from the shortest to the longest bucket with enough sentences."""
     trend = system.trend
     if trend is None:
         return f"{system.name}: no curve by length, as fewer than two lengths have {FEW} sentences."
@@ -133,7 +133,7 @@ def _score(row: ScoreRow) -> str:
 
 
 def _half(trend: Trend, confidence: float) -> str:
-    """Where BLEU is half of what it was; nothing where it never is."""
+    """Describe the length at which half of BLEU is left; empty if there is none."""
     half = trend.half_length
     if math.isinf(half.value):
         return ""

@@ -1,4 +1,4 @@
-"""BLEU by source length: the figure of Bahdanau, Cho & Bengio 2014, with intervals; and a map."""
+"""BLEU by source length: the figure of Bahdanau, Cho & Bengio 2014, with intervals; a heatmap."""
 
 from collections.abc import Sequence
 
@@ -26,16 +26,16 @@ from seq2seq.report.findings import headline
 from seq2seq.report.tables import heading, percent
 
 HEIGHT = 5.4
-"""Inches: 16 to 9 with the width, a slide."""
+"""Height in inches: 16 to 9 with the width, as a slide."""
 PAPER = {"RNNsearch-50": 26.75, "RNNencdec-50": 17.82}
 """BLEU of all sentences of newstest2014 in Table 1 of Bahdanau, Cho & Bengio 2014."""
 
 
 def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = False) -> Figure:
-    """BLEU by source length: points at the buckets, bands of the intervals, n below each bucket.
+    """Draw BLEU by source length: points at buckets, bands for intervals, n below each bucket.
 
-    An invisible area over each bucket lets a page say more of it, see ``ZONE``. ``narrow`` is for a
-    phone: without n. ``bare`` is for a page that has the title above it: without one.
+    An invisible area over each bucket (``ZONE``) lets a page show its details. ``narrow``, for a
+    phone, leaves out n. ``bare``, for a page that has the title above, leaves out the title.
     """
     settings, buckets = comparison.settings, comparison.systems[0].buckets
     notes = [f"Bands: {percent(settings.confidence)} bootstrap intervals."]
@@ -85,7 +85,7 @@ def _draw_system(axes: Axes, system: System, look: Look) -> None:
 
 
 def _draw_copying(axes: Axes, comparison: Comparison) -> float:
-    """A line for the sources taken as translations, the floor; the highest BLEU on it."""
+    """Draw the BLEU of copied sources, as a floor; return its highest value."""
     texts, tokenize = comparison.systems[0].first.texts, comparison.settings.tokenize
     counts = bleu_counts(texts.sources, texts.references, tokenize)
     known = {i: bleu(counts[of].sum(axis=0)) for i, of in enumerate(comparison.members) if of.any()}
@@ -107,7 +107,7 @@ def label_lengths(axes: Axes, rows: Sequence[ScoreRow], count: bool = False) -> 
 
 
 def bleu_top(systems: Sequence[System]) -> float:
-    """The upper end of the BLEU axis: just above all points, and the intervals to be believed."""
+    """Upper end of the BLEU axis: above all points, and above intervals of enough sentences."""
     drawn = [1.0]
     for system in systems:
         for row in system.buckets:
@@ -118,7 +118,7 @@ def bleu_top(systems: Sequence[System]) -> float:
 
 
 def heatmap(comparison: Comparison) -> Figure:
-    """BLEU as a map: the systems in the comparison's order from above, n below each length."""
+    """Draw BLEU as a heatmap: systems from top to bottom, n below each length."""
     systems = comparison.systems
     values = np.array([[row.bleu for row in system.buckets] for system in systems], dtype=float)
     height = 2.3 + 0.52 * len(systems)

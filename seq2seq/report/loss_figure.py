@@ -38,7 +38,7 @@ def position_losses(
 
 
 def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
-    """The loss by position, a map for each system, all in the same shades; None without models.
+    """Draw the loss by position, a map for each system, in equal shades; None without losses.
 
     ``caveat`` is printed below the maps.
     """
@@ -79,9 +79,9 @@ def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
 
 
 def learning_curves(runs: Sequence[TrainingRun]) -> Figure | None:
-    """Dev loss and BLEU by updates, and each system's BLEU at a few lengths, where measured.
+    """Draw dev loss and BLEU by updates, and each system's BLEU at a few lengths, if measured.
 
-    None without a validation.
+    Returns None without a validation.
     """
     runs = [run for run in runs if run.updates]
     if not runs:
@@ -132,7 +132,7 @@ def learning_curves(runs: Sequence[TrainingRun]) -> Figure | None:
 
 
 def _draw_curve(axes: Axes, run: TrainingRun, values: Sequence[float | None], look: Look) -> None:
-    """A line through what was measured, with a mark at the update of the best checkpoint."""
+    """Draw a line through the measured values, with a mark at the best checkpoint."""
     points = {u: v for u, v in zip(run.updates, values, strict=True) if v is not None}
     colour, line, marker = look
     places, measured = list(points), list(points.values())

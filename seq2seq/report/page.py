@@ -19,7 +19,7 @@ from seq2seq.report.tables import Table, heading, score_text, with_interval
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MAP_WORDS = 20
-"""Source words of the attention map that is shown, or as near as there is."""
+"""Number of source words that the shown attention map should have; the nearest map is taken."""
 
 
 def render_page(
@@ -30,7 +30,7 @@ def render_page(
     notes: Sequence[str],
     sentences: Sequence[Example],
 ) -> bytes:
-    """The page; the same content gives the same bytes.
+    """Render the page; equal content makes equal bytes.
 
     ``figures`` maps titles to SVG, and ``notes`` are Markdown. The page draws BLEU by length; the
     other figures are folded, and so are the notes and all tables but the first.
@@ -56,26 +56,26 @@ def render_page(
         sentences=sentences,
         tables=tables,
     )
-    # Half a character of a damaged text must not cost the page.
+    # A lone surrogate in a damaged text must not stop the page.
     return html.encode("utf-8", "replace")
 
 
 def _chart(comparison: Comparison, narrow: bool) -> str:
-    """BLEU by length as a part of the page, with ids that no other part has."""
+    """Draw BLEU by length as SVG, with ids that no other part of the page has."""
     figure = partial(length_figure, comparison, narrow, bare=True)
     svg = render(figure, "narrow-" if narrow else "wide-")["svg"].decode()
     return svg[svg.index("<svg") :]
 
 
 def _pair(comparison: Comparison) -> list[int]:
-    """The places of the systems whose sentences are compared: those of the first gap."""
+    """Indices of the systems whose sentences are compared: the two of the first gap."""
     names = [system.name for system in comparison.systems]
     first = comparison.gaps[:1]
     return [names.index(name) for gap in first for name in (gap.baseline, gap.system)] or [0]
 
 
 def _map_of_readable_size(comparison: Comparison) -> tuple[int, AttentionMap] | None:
-    """A system that attends, by its place, and its map of about 20 source words."""
+    """Index of a system with attention, and its map of about 20 source words."""
     maps = [
         (place, drawn)
         for place, system in enumerate(comparison.systems)
@@ -86,11 +86,11 @@ def _map_of_readable_size(comparison: Comparison) -> tuple[int, AttentionMap] | 
 
 
 def three_numbers(comparison: Comparison) -> list[tuple[str, str, int | None]]:
-    """What the result is about: labels, values with intervals, and places of the systems.
+    """Main numbers of a comparison: label, value with interval, index of the system or None.
 
-    Of two systems their BLEU on long sources, and by how much the gap grows, or the gap itself. Of
-    more the best BLEU on all and on long sources, and the greatest gap. Of one its BLEU on all
-    sources, on short and on long ones.
+    For two systems: BLEU of both on long sources, and by how much the gap grows with length, or the
+    gap itself. For more systems: the best BLEU on all sources and on long ones, and the greatest
+    gap. For a single system: BLEU on all sources, on short and on long ones.
     """
     systems, rows = comparison.systems, comparison.systems[0].rows
     long = rows.index(longest_bucket(comparison))

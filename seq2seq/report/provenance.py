@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from seq2seq.record import WHEREABOUTS, Record
 
 ABSOLUTE_PATH = re.compile(r"(?<=[=,\[:'\"\s])/(?!/)[^,\]}'\"]*/(?=[^,\]}'\"/]+/[^,\]}'\"/]+)")
-"""All but the last two parts of a path from the root, as a value or in a list of them."""
+"""Pattern of an absolute path without its last two parts, as a value or in a list."""
 
 
 def describe_environments(records: Sequence[Record]) -> list[str]:
-    """A line for all commands of one machine, precision and code, from the results' records."""
+    """Describe how results were made: a line for each machine, precision and code."""
     commands: dict[str, list[str]] = {}
     for record in records:
         machine = describe_machine(record, record.precision)
@@ -23,7 +23,7 @@ def describe_environments(records: Sequence[Record]) -> list[str]:
 
 
 def describe_machine(record: Record, precision: str | None = None) -> str:
-    """One line on hardware, PyTorch and code."""
+    """Describe hardware, PyTorch and code in one line."""
     hardware = record.hardware
     several = "" if hardware.threads == "1" else "s"
     threads = f"{hardware.processor}, {hardware.threads} thread{several}"
@@ -39,7 +39,7 @@ def describe_machine(record: Record, precision: str | None = None) -> str:
 
 
 def command(arguments: Sequence[str]) -> str:
-    """The command line of a record, without the places of files."""
+    """Format the command line of a record, without the paths of files."""
     kept = []
     for argument in arguments:
         if not WHEREABOUTS.match(argument):

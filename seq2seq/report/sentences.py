@@ -1,4 +1,4 @@
-"""Sentences to look at: what the systems make of the same source, and where they go wrong."""
+"""Sentences to look at: the systems' translations of the same source, and their errors."""
 
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -10,14 +10,14 @@ from seq2seq.evaluation.lengths import ScoreRow, lines_by_length
 from seq2seq.evaluation.scores import sentence_bleu, source_words
 
 EACH = 3
-"""Sentences of a bucket for each reason to show them."""
+"""Number of sentences of a bucket for each reason to show them."""
 MOST_CHARACTERS = 800
-"""A longer text is cut where it is shown."""
+"""Maximum number of characters of a text that is shown; a longer one is cut."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """A sentence with the translations of all systems, of their first seeds."""
+    """A sentence with its translations by the first seed of each system."""
 
     line: int
     """Line of the test set, from 1."""
@@ -25,19 +25,20 @@ class Example:
     words: int
     reason: str
     median: bool
-    """Whether it is the median of its bucket."""
+    """Whether this is the median of its bucket."""
     source: str
     reference: str
     hypotheses: list[tuple[str, str, float]]
-    """System, its translation, and BLEU of this sentence alone."""
+    """(system, translation, BLEU of this sentence alone) of each system."""
 
 
 def examples(comparison: Comparison) -> list[Example]:
-    """Sentences of every bucket, short ones first.
+    """Choose sentences of every bucket, short ones first.
 
-    A few are chosen by the sources alone. Others are those on which the system of the first gap
-    gains and loses most against its baseline, in BLEU of the sentence alone, and the lower median
-    of these differences (of equal ones, by line); of one system, its best, worst and median.
+    A few are chosen by the sources alone. The others are chosen by sentence BLEU: the largest gains
+    and losses of the system of the first gap against its baseline, and the lower median of these
+    differences (equal ones in the order of lines). Without a gap, they are the best, the worst and
+    the median of the first system.
     """
     texts = comparison.systems[0].first.texts
     tokenize = comparison.settings.tokenize
@@ -87,13 +88,13 @@ def examples(comparison: Comparison) -> list[Example]:
 
 
 def longest_bucket(comparison: Comparison) -> ScoreRow:
-    """The longest bucket of at least 100 sentences; without one, the longest that has any."""
+    """Row of the longest bucket of at least 100 sentences; without one, of the longest with any."""
     buckets = comparison.systems[0].buckets
     return next((row for row in reversed(buckets) if not row.few), buckets[-1])
 
 
 def runs_of_words(reference: str, hypothesis: str) -> list[tuple[list[str], list[str]]]:
-    """The hypothesis in runs of words, each with the words of the reference in its place.
+    """Split the hypothesis into runs of words, each with the reference's words in its place.
 
     Both are equal where the hypothesis is right; one is empty where words are missing or too many.
     """
@@ -103,5 +104,5 @@ def runs_of_words(reference: str, hypothesis: str) -> list[tuple[list[str], list
 
 
 def shortened(text: str) -> str:
-    """A text as it is shown."""
+    """Cut a long text, with a note that it is cut."""
     return text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS] + " … (cut here)"

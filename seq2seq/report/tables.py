@@ -11,9 +11,9 @@ from seq2seq.evaluation.lengths import ALL, FEW, ScoreRow
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, TIE, Interval, PairedComparison
 
 DAGGER = "†"
-"""Marks a result of fewer than 100 sentences."""
+"""Mark of a result of fewer than 100 sentences."""
 MOST_GAPS = 2
-"""Up to this many gaps become columns of the table of BLEU; more have a table each."""
+"""Number of gaps that fit into the table of BLEU as columns; more gaps have a table each."""
 DETAILS = {
     "chrf": ("chrF", 1),
     "brevity_ratio": ("Brevity: hypothesis tokens per reference token", 2),
@@ -33,12 +33,12 @@ class Table:
     rows: list[list[str]]
 
     def markdown(self) -> str:
-        """The table below its caption."""
+        """Format the table as Markdown, below its caption."""
         return f"**{self.caption}**\n\n{markdown_table(self.columns, self.rows)}"
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table whose columns are aligned as plain text."""
+    """Format a Markdown table whose columns are aligned as plain text."""
     cells = [[escaped(cell) for cell in row] for row in (header, *rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
@@ -52,14 +52,14 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text that cannot end its cell early."""
+    """Escape text so that it cannot end its cell early."""
     return text.replace("\\|", "|").replace("|", "\\|").replace("\n", " ")
 
 
 def heading(comparison: Comparison) -> str:
-    """What was compared on what: ``grammar · test · beam5``, as far as the records say.
+    """Corpus, test set and search, as far as the records agree: ``grammar · test · beam5``.
 
-    The name of the checkpoints follows where an epoch was kept on the way: ``epoch-2``.
+    The name of the checkpoints follows if all are of one kept epoch: ``epoch-2``.
     """
     parts = [comparison.corpus, comparison.test_set, comparison.search]
     states = {Path(str(one.record.checkpoint)).name for one in comparison.evaluations}
@@ -68,7 +68,7 @@ def heading(comparison: Comparison) -> str:
 
 
 def evaluation_table(evaluation: Evaluation) -> Table:
-    """One evaluation by source length; columns of unknown values are left out."""
+    """Table of one evaluation by source length; columns without values are left out."""
     rows = [row for row in evaluation.rows_with_intervals() if row.sentences]
     columns = {
         "source words": [row_label(row) for row in rows],
@@ -87,11 +87,11 @@ def evaluation_table(evaluation: Evaluation) -> Table:
 
 
 def unknown_words_table(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> Table:
-    """BLEU as in Bahdanau, Cho & Bengio 2014, Table 1: all sentences, and those of known words.
+    """Table as Bahdanau, Cho & Bengio 2014, Table 1: BLEU of all sentences, and without unknowns.
 
     Args:
         pairs: a search of a test set, and the same search with ``<unk>`` forbidden. The second is
-            shown on the sentences of which neither side holds a word unknown to the model.
+            shown on the sentences whose two sides hold no word unknown to the model.
     """
     rows = []
     for search, without_unknown in pairs:
@@ -106,7 +106,7 @@ def unknown_words_table(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> Table
 
 
 def bleu_table(comparison: Comparison) -> Table:
-    """BLEU of each system by source length, with the gaps to its baseline unless they are many."""
+    """Table of BLEU by source length, with the gaps to the baselines unless they are many."""
     gaps = comparison.gaps if len(comparison.gaps) <= MOST_GAPS else []
     header = ["source words", "n", *(system.name for system in comparison.systems)]
     for gap in gaps:
@@ -122,7 +122,7 @@ def bleu_table(comparison: Comparison) -> Table:
 
 
 def summary_rows(comparison: Comparison) -> list[list[str]]:
-    """BLEU of each system and the first two gaps, where there are sentences; first the header."""
+    """Rows with BLEU of each system and the first two gaps, the header first; no empty buckets."""
     gaps = comparison.gaps[:MOST_GAPS]
     header = ["words", "n", *(system.name for system in comparison.systems)]
     header += [f"{gap.system} - {gap.baseline}" if len(gaps) > 1 else "gap" for gap in gaps]
@@ -136,12 +136,12 @@ def summary_rows(comparison: Comparison) -> list[list[str]]:
 
 
 def _rows(comparison: Comparison) -> list[tuple[int, ScoreRow]]:
-    """The rows that have sentences, each with its place."""
+    """Index and row of each row that has sentences."""
     return [(i, row) for i, row in enumerate(comparison.systems[0].rows) if row.sentences]
 
 
 def gap_tables(comparison: Comparison) -> list[Table]:
-    """A table for each gap that :func:`bleu_table` leaves out."""
+    """Tables of the gaps that :func:`bleu_table` leaves out, one for each."""
     trials = comparison.settings.bootstrap
     return [
         Table(
@@ -155,7 +155,7 @@ def gap_tables(comparison: Comparison) -> list[Table]:
 
 
 def growth_table(comparison: Comparison) -> Table:
-    """Each gap over all sentences, on short and long sources, and their difference."""
+    """Table of each gap over all sentences, on short and long sources, and their difference."""
     header = ["gap", "all", "p bootstrap", "p randomisation", f"up to {SHORT_WORDS} words"]
     header += [f"above {LONG_WORDS}", "difference in differences", "over seeds"]
     rows = []
@@ -177,7 +177,7 @@ def growth_table(comparison: Comparison) -> Table:
 
 
 def detail_tables(comparison: Comparison) -> list[Table]:
-    """A table of each other score that is known, by source length."""
+    """Return one table by source length for each score in DETAILS that at least one system has."""
     tables = []
     for field, (caption, digits) in DETAILS.items():
         values = [[getattr(row, field) for row in s.rows] for s in comparison.systems]
@@ -192,7 +192,7 @@ def detail_tables(comparison: Comparison) -> list[Table]:
 
 
 def half_length_table(comparison: Comparison) -> list[Table]:
-    """Half-lengths and known bits of each system; no table where none is known."""
+    """Table of half-lengths and known bits of each system; [] without any."""
     systems = [system for system in comparison.systems if system.trend]
     if not systems:
         return []
@@ -209,7 +209,7 @@ def half_length_table(comparison: Comparison) -> list[Table]:
 
 
 def gap_cells(paired: PairedComparison | None, trials: int) -> list[str]:
-    """A gap with its interval, and the p-values of both tests."""
+    """Format a gap with its interval, and the p-values of both tests."""
     if paired is None:
         return ["–"] * 3
     return [
@@ -220,12 +220,12 @@ def gap_cells(paired: PairedComparison | None, trials: int) -> list[str]:
 
 
 def row_label(row: ScoreRow) -> str:
-    """The words of a row; marked where its sentences are few."""
+    """Label of a row, with a mark if its sentences are few."""
     return f"{row.label} {DAGGER}" if row.few else row.label
 
 
 def score_text(row: ScoreRow) -> str:
-    """BLEU with its interval, and with the range over seeds where there are several."""
+    """Format BLEU with its interval, and with the range over several seeds."""
     if row.bleu is None or row.bleu_low is None or row.bleu_high is None:
         return or_dash(row.bleu, 1)
     text = interval_text(Interval(row.bleu, row.bleu_low, row.bleu_high))
@@ -235,7 +235,7 @@ def score_text(row: ScoreRow) -> str:
 
 
 def notes(comparison: Comparison) -> list[str]:
-    """How to read the tables: every sentence that applies here, in Markdown."""
+    """Notes on how to read the tables of this comparison, in Markdown."""
     settings = comparison.settings
     remarks = [
         f"Rows: source length in words between spaces. Brackets: {percent(settings.confidence)} "
@@ -287,34 +287,34 @@ def notes(comparison: Comparison) -> list[str]:
 
 
 def percent(share: float) -> str:
-    """``95%``, ``99.9%``: all digits that there are."""
+    """Format a share with all its digits: ``95%``, ``99.9%``."""
     return f"{100 * share:g}%"
 
 
 def signed(value: float, digits: int = 1) -> str:
-    """A difference: ``+1.2``. One that is not 0, but would read so, has more digits."""
+    """Format a difference: ``+1.2``; a small one that would read as 0 gets another digit."""
     if abs(value) < TIE:
         return f"+{0:.{digits}f}"
     return f"{value:+.{digits}f}" if abs(value) >= 0.5 * 10**-digits else f"{value:+.1g}"
 
 
 def with_interval(interval: Interval, digits: int = 1) -> str:
-    """A difference: ``+0.4 [-0.3, +1.2]``."""
+    """Format a difference: ``+0.4 [-0.3, +1.2]``."""
     value, low, high = (signed(v, digits) for v in (interval.value, interval.low, interval.high))
     return f"{value} [{low}, {high}]"
 
 
 def interval_text(interval: Interval, digits: int = 1) -> str:
-    """A score: ``27.1 [26.2, 28.0]``; infinity is a length beyond all that were tested."""
+    """Format a score: ``27.1 [26.2, 28.0]``; ∞ is a length beyond the longest bucket."""
     numbers = (interval.value, interval.low, interval.high)
     value, low, high = ("∞" if math.isinf(v) else f"{v:.{digits}f}" for v in numbers)
     return f"{value} [{low}, {high}]"
 
 
 def p_text(p: float, trials: int) -> str:
-    """A p-value; ``≤`` and rounded up at the smallest one that the trials allow.
+    """Format a p-value; the smallest one that the trials allow is rounded up, with ``≤``.
 
-    Below 0.0005 three digits would read as 0.
+    Below 0.0005, three digits would read as 0, so one significant digit is shown.
     """
     if p >= 1.5 / (trials + 1):
         return f"{p:.3f}" if p >= 0.0005 else f"{p:.1g}"
@@ -324,5 +324,5 @@ def p_text(p: float, trials: int) -> str:
 
 
 def or_dash(value: float | None, digits: int) -> str:
-    """A number with ``digits`` after the point; a dash for None."""
+    """Format a number with ``digits`` after the point; a dash for None."""
     return "–" if value is None else f"{value:,.{digits}f}"

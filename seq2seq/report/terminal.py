@@ -1,4 +1,4 @@
-"""For a terminal: the plan of an experiment; its results on one screen, Markdown in a pipe."""
+"""Output for a terminal: the plan of an experiment, and its results (as Markdown in a pipe)."""
 
 import math
 import os
@@ -18,15 +18,15 @@ from seq2seq.report.tables import DAGGER, heading, markdown_table, or_dash, row_
 from seq2seq.training.run_folder import RunFolder
 
 WIDTH, HEIGHT = 80, 23
-"""Columns and lines of a screen, with one line left for the prompt."""
+"""Numbers of columns and lines of a screen, with one line left for the prompt."""
 MOST_ARMS = 4
-"""Systems that fit next to each other; more of them are ranked."""
+"""Number of systems that fit next to each other; more systems are ranked."""
 HUES = (33, 36, 35, 32)
 """ANSI colours: yellow, cyan, magenta, green."""
 
 
 def plan(runs: Sequence[TrainConfig], searches: list[str], tests: list[str]) -> str:
-    """What is trained and tested, what of it is finished, and how long the rest takes."""
+    """Describe what is trained and tested, what is finished, and how long the rest takes."""
     folders = {f"{run.system}, seed {run.seed}": RunFolder(run) for run in runs}
     done = {name: folder.record() for name, folder in folders.items() if folder.finished}
     seconds = [record.progress.seconds for record in done.values()]
@@ -51,7 +51,7 @@ def plan(runs: Sequence[TrainConfig], searches: list[str], tests: list[str]) -> 
 
 
 def show(compared: Mapping[str, Comparison]) -> None:
-    """Print comparisons, given by their folders; in colour on a terminal without ``NO_COLOR``."""
+    """Print comparisons by folder; in colour on a terminal unless ``NO_COLOR`` is set."""
     if sys.stdout.isatty():
         print(screen(compared, colour=not os.environ.get("NO_COLOR")))
     else:
@@ -59,7 +59,7 @@ def show(compared: Mapping[str, Comparison]) -> None:
 
 
 def markdown(folder: str, comparison: Comparison) -> str:
-    """The scores, the conclusion, and where to look closer."""
+    """Format scores, conclusion and the paths of the full report as Markdown."""
     header, *rows = summary_rows(comparison)
     where = f"Tables and figures: {folder}/table.md, page.html"
     table = markdown_table(header, rows)
@@ -68,7 +68,7 @@ def markdown(folder: str, comparison: Comparison) -> str:
 
 
 def screen(compared: Mapping[str, Comparison], colour: bool) -> str:
-    """The first test set with the last search as a table with bars, and a line for each other."""
+    """Format the first test set with the last search as a table, and each other one as a line."""
     search = list(compared.values())[-1].search
     folder, main = next(one for one in compared.items() if one[1].search == search)
     rest = {Path(path).name: one for path, one in compared.items() if one is not main}
@@ -90,13 +90,13 @@ def _title(comparison: Comparison) -> str:
 
 
 def _first(lines: list[str], most: int, where: str) -> list[str]:
-    """At most so many lines; the last says how many more there are."""
+    """Keep at most ``most`` lines; the last one then says how many more there are."""
     more = f"and {len(lines) - most + 1} more: {where}"
     return lines if len(lines) <= most else [*lines[: most - 1], more]
 
 
 def _translate_command(systems: Sequence[System]) -> list[str]:
-    """How to translate with the best system whose checkpoint is here; nothing where none is."""
+    """Command to translate with the best system whose checkpoint exists; [] without one."""
     for system in _ranked(systems):
         run = system.first.directory.parent.parent
         if (run / "checkpoints" / "best").is_dir() and not system.first.record.members:
@@ -106,9 +106,9 @@ def _translate_command(systems: Sequence[System]) -> list[str]:
 
 
 def _translate() -> str:
-    """How to start ``translate`` from here, as this program was started.
+    """Command that starts ``translate`` in the way this program was started.
 
-    By its path where the environment is not active.
+    It has the path of the program or of Python if the environment is not active.
     """
     program = sys.orig_argv[1] if len(sys.orig_argv) > 1 else ""
     if Path(program).name == "seq2seq":
@@ -125,7 +125,7 @@ def _ranked(systems: Sequence[System]) -> list[System]:
 
 
 def _table(comparison: Comparison, colour: bool) -> list[str]:
-    """BLEU by source length, with a gap if there is one; of many systems a ranking."""
+    """Table of BLEU by source length, with the gap of two systems; of many systems, a ranking."""
     count = len(comparison.systems)
     if count <= MOST_ARMS:
         gaps = len(comparison.gaps) if count == 2 else 0
@@ -140,7 +140,7 @@ def _table(comparison: Comparison, colour: bool) -> list[str]:
 
 
 def _with_bars(rows: list[list[str]], bars: range, colour: bool) -> list[str]:
-    """Rows of cells as lines, the first of them the head; columns ``bars`` hold BLEU."""
+    """Format rows of cells as lines, the header first; the columns ``bars`` hold BLEU."""
     columns = [list(column) for column in zip(*rows, strict=True)]
     plain = [column for place, column in enumerate(columns) if place not in bars]
     room = (WIDTH + 2 - sum(max(map(len, column)) + 2 for column in plain)) // len(bars) - 2
@@ -156,6 +156,6 @@ def _with_bars(rows: list[list[str]], bars: range, colour: bool) -> list[str]:
 
 
 def _bar(score: str, width: int) -> str:
-    """BLEU as a number and as a bar, full at 100."""
+    """Format BLEU as a number and a bar, which is full at 100."""
     full, eighths = divmod(round(8 * width * float(score) / 100), 8)
     return f"{score:>5} {'█' * full}{' ▏▎▍▌▋▊▉'[eighths]}".rstrip()

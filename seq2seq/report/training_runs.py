@@ -1,4 +1,4 @@
-"""The trainings behind a comparison: validations, speed, machine and code of each."""
+"""Trainings behind a comparison: validations, speed, machine and code of each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -16,38 +16,38 @@ from seq2seq.report.tables import Table, or_dash
 from seq2seq.training.metrics import JsonlLog
 
 READING = ("corpus.", "tokenization.")
-"""Settings that decide which text is read, and how it is cut."""
+"""Prefixes of the settings that decide which text is read, and how it is cut."""
 
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """A training, by its run.json and metrics.jsonl."""
+    """A training, as its run.json and metrics.jsonl record it."""
 
     record: TrainingRecord
     updates: list[int]
-    """Updates before each validation."""
+    """Number of updates before each validation."""
     losses: list[float]
     """Dev loss of each validation, in nats per piece."""
     bleus: list[float | None]
     """Greedy dev BLEU of each validation; None where it was not measured."""
     bleus_by_length: list[dict[str, float]]
-    """The same by source length; empty where it was not measured."""
+    """Greedy dev BLEU of each validation by source length; empty where it was not measured."""
     speeds: list[float]
     """Target tokens per second of each log entry."""
     config: dict[str, Any] = field(default_factory=dict)
-    """The one that its evaluation's record holds."""
+    """Config in the record of the evaluation."""
 
     @property
     def system(self) -> str:
-        """What it is a seed of."""
+        """Name of the trained system."""
         return self.record.system
 
 
 def read_training_run(folder: Path) -> TrainingRun:
-    """Read a run folder, of a finished training or of one that is not.
+    """Read a run folder; the training may be unfinished.
 
     Raises:
-        UserError: it holds no training run, or a damaged one.
+        UserError: the folder holds no training run, or a damaged one.
     """
     try:
         if record := read_record(folder, "restore it"):
@@ -63,7 +63,7 @@ def read_training_run(folder: Path) -> TrainingRun:
         OverflowError,
     ) as error:
         raise UserError(
-            f"{folder} holds no readable training run ({type(error).__name__}: {error}); name a "
+            f"{folder} holds no readable training run ({type(error).__name__}: {error}); use a "
             "folder that train or reproduce wrote."
         ) from None
 
@@ -85,7 +85,7 @@ def _training_run(record: TrainingRecord, folder: Path | None) -> TrainingRun:
 
 
 def training_runs(comparison: Comparison) -> list[TrainingRun]:
-    """Every training behind a comparison; with its validations where its folder is still there."""
+    """Trainings behind a comparison, with their validations if the run folder still exists."""
     runs: dict[str, TrainingRun] = {}
     for evaluation in comparison.evaluations:
         for training in evaluation.record.trainings:
@@ -96,7 +96,7 @@ def training_runs(comparison: Comparison) -> list[TrainingRun]:
 
 
 def _live_run(evaluation: Evaluation, training: TrainingRecord) -> TrainingRun | None:
-    """The run folder of a training, if it is still there and still holds that run."""
+    """Training run read from its folder, if the folder still exists and holds that training."""
     for folder in (Path(str(evaluation.record.checkpoint)), evaluation.directory):
         try:
             run = read_training_run(folder.parent.parent)
@@ -109,7 +109,7 @@ def _live_run(evaluation: Evaluation, training: TrainingRecord) -> TrainingRun |
 
 
 def training_table(runs: Sequence[TrainingRun]) -> Table:
-    """A row for each training."""
+    """Table with a row for each training."""
     header = ["run", "parameters", "precision", "pairs", "updates", "epochs", "best after"]
     header += ["best dev loss", "best dev BLEU", "target tokens/s", "minutes", "ended by"]
     rows = []
@@ -136,7 +136,7 @@ def training_table(runs: Sequence[TrainingRun]) -> Table:
 
 
 def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[str]:
-    """How the results were made, in Markdown: what ended the trainings; command, machine, code."""
+    """Notes on how results were made, in Markdown: end of the trainings, command, machine, code."""
     lines = []
     reasons = [str(run.record.reason) for run in runs]
     if runs and all(reason.startswith("max_") for reason in reasons):
@@ -162,7 +162,7 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
 
 
 def losses_caveat(comparison: Comparison) -> str:
-    """Warning that losses are not comparable, as text or pieces differ; or an empty text."""
+    """Warning that losses do not compare, as text or pieces differ; empty if they do compare."""
     trainings = [e.record.training for e in comparison.evaluations if not e.external]
     texts = [training and training.data_sha256 for training in trainings]
     settings = [k for k in comparison.config_differences if k.startswith(READING)]
