@@ -1,4 +1,4 @@
-"""``python study/floors.py EVALUATION``: what is scored without any understanding.
+"""``python study/floors.py EVALUATION``: scores of translations without any understanding.
 
 Makes three "translations" of the test set of an evaluation folder and writes each as an evaluation
 next to it, to be packed and compared:
@@ -26,11 +26,11 @@ from seq2seq.evaluation.translations import Translations
 from seq2seq.record import EvaluationRecord
 
 MOST_SHARED = 0.02
-"""A word in more than this share of the training sentences says nothing about a sentence."""
+"""Share of the training sentences above which a word is too common to find a sentence by."""
 
 
 def nearest(sources: Sequence[str], train: Sequence[str]) -> list[int]:
-    """The line of ``train`` that is nearest to each source; 0 where they share no word."""
+    """Line of ``train`` that is nearest to each source; 0 if no line shares a word."""
     bags = [{*line.lower().split()} for line in train]
     frequency = Counter(word for bag in bags for word in bag)
     weight = {word: float(np.log(len(train) / count)) for word, count in frequency.items()}
@@ -51,9 +51,9 @@ def nearest(sources: Sequence[str], train: Sequence[str]) -> list[int]:
 
 
 def unrelated(sources: Sequence[str]) -> list[int]:
-    """For each sentence the next one in the order of lengths: another of the same length, nearly.
+    """Choose for each sentence the next one by length: another of (nearly) the same length.
 
-    Sentences of a length are in random order.
+    Sentences of equal length are in random order.
     """
     words = np.array([word_count(source) for source in sources])
     order = np.lexsort((np.random.default_rng(1).random(len(words)), words))

@@ -1,4 +1,4 @@
-"""Packed systems on one test set, and their scores: of each a value and its resamples."""
+"""Packed systems on one test set, and their scores, each with its resamples."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -16,26 +16,26 @@ from seq2seq.evaluation.scores import bleu, brevity_ratio, chrf
 from seq2seq.evaluation.significance import Interval, Pool, Samples, half_length
 
 CONFIG = EvaluationConfig()
-"""As ``compare`` resamples and cuts by length: its intervals are these."""
+"""Default settings of ``compare``, so that intervals and buckets are the same."""
 MARGIN = 2.0
-"""BLEU. A change from short to long whose interval lies within it is level; fixed in advance."""
+"""BLEU points: a change is level if its interval lies within ± this; fixed in advance."""
 BUDGET = ("batch_size", "max_epochs", "max_updates", "label_smoothing", "optimizer")
-"""Settings of training that are equal in one table, but for the learning rate, which it shows."""
+"""Training settings that must be equal in one table, except the learning rate, which it shows."""
 Group = tuple[Packed, ...]
-"""The seeds of a system."""
+"""Packed evaluations of a system, one for each seed."""
 Score = Callable[[Pool, Group], Samples]
-"""A statistic of a system on a pool."""
+"""Function that computes a statistic of a system on a pool."""
 
 
 class Groups(dict[str, Group]):
-    """System -> its seeds."""
+    """System -> its packed evaluations."""
 
     @classmethod
     def of(cls, files: Sequence[Packed]) -> "Groups":
         """Group the seeds of each system.
 
         Raises:
-            UserError: they cannot be compared: other code, precision, training budget or text.
+            UserError: the systems differ in code, precision, training budget or text.
         """
         groups, found = cls(), dict[str, tuple[str, str]]()
         for one in sorted(files, key=lambda one: (one.system, one.record["seed"] or 0)):
@@ -52,44 +52,44 @@ class Groups(dict[str, Group]):
 
     @cached_property
     def first(self) -> Packed:
-        """One of them."""
+        """First packed evaluation, for the properties that all share."""
         return next(iter(self.values()))[0]
 
     @cached_property
     def pools(self) -> dict[str, Pool]:
-        """The pools that hold sentences."""
+        """Pools that hold sentences, by label."""
         pools = length_pools(self.first.words, CONFIG)
         return {label: pool for label, pool in pools.items() if pool.sentences}
 
     @property
     def rows(self) -> dict[str, Pool]:
-        """The buckets of source length, then all sentences."""
+        """Buckets of source length, then all sentences."""
         return {label: pool for label, pool in self.pools.items() if label not in ENDS}
 
     @property
     def buckets(self) -> dict[str, Pool]:
-        """The buckets of source length."""
+        """Buckets of source length, by label."""
         return {label: pool for label, pool in self.rows.items() if label != ALL}
 
     def mean_words(self, label: str) -> float:
-        """The mean length of the sources of a pool."""
+        """Mean length of the sources of a pool, in words."""
         return float(self.first.words[self.pools[label].members].mean())
 
     def short_and_long(self, longest: int = sys.maxsize) -> tuple[Pool, Pool]:
-        """Short sources, and long ones of up to ``longest`` words."""
+        """Pools of the short sources, and of the long ones of up to ``longest`` words."""
         long = self.pools[LONG]
         if longest < sys.maxsize:
             long = replace(long, members=long.members & (self.first.words <= longest))
         return self.pools[SHORT], long
 
     def half_length(self, name: str, score: Score) -> Samples:
-        """Source words at which a score is half of that of the first bucket."""
+        """Number of source words at which a score is half of its value on the first bucket."""
         lengths = [self.mean_words(label) for label in self.buckets]
         return half_length(lengths, [score(pool, self[name]) for pool in self.buckets.values()])
 
 
 def _facts(one: Packed) -> dict[str, str]:
-    """What must be equal for all systems of one table."""
+    """Facts that must be equal for all systems of one table."""
     facts: dict[str, Any] = {key: one.record[key] for key in ("source", "reference")}
     if training := one.record["training"]:
         finished = one.record["checkpoint"] == "best"
@@ -108,26 +108,26 @@ def _facts(one: Packed) -> dict[str, str]:
 
 @cache
 def corpus_bleu(pool: Pool, group: Group) -> Samples:
-    """BLEU."""
+    """Corpus BLEU."""
     return pool.estimate(np.stack([one.bleu for one in group]), bleu)
 
 
 @cache
 def length_ratio(pool: Pool, group: Group) -> Samples:
-    """Tokens of the hypotheses for each token of the references."""
+    """Number of hypothesis tokens per reference token."""
     return pool.estimate(np.stack([one.bleu for one in group]), brevity_ratio)
 
 
 @cache
 def corpus_chrf(pool: Pool, group: Group) -> Samples:
-    """The chrF of the corpus."""
+    """Corpus chrF."""
     counts = np.stack([one.chrf for one in group])
     return pool.estimate(counts, lambda sums: np.apply_along_axis(chrf, -1, sums))
 
 
 @cache
 def above_chance(unrelated: Group) -> Score:
-    """chrF above that of an unrelated reference, as a share of what is above it, in percent."""
+    """chrF on a scale from 0, the chrF of unrelated references, to 100."""
 
     def score(pool: Pool, group: Group) -> Samples:
         chance = corpus_chrf(pool, unrelated)
@@ -138,9 +138,9 @@ def above_chance(unrelated: Group) -> Score:
 
 @cache
 def bits_beyond(blind: Group, places: range = range(10_000)) -> Score:
-    """Known bits per reference piece against a system that sees nothing of the source.
+    """Known bits per reference piece, against the system ``blind``, which sees no source.
 
-    Only pieces at these places of their reference count, from 0.
+    Only pieces at ``places`` of their reference count, from 0.
     """
 
     @cache
@@ -152,7 +152,7 @@ def bits_beyond(blind: Group, places: range = range(10_000)) -> Score:
 
 
 def sentence_bits(blind: Group) -> Score:
-    """Known bits per reference."""
+    """Known bits per reference, against the system ``blind``."""
 
     def score(pool: Pool, group: Group) -> Samples:
         return bits_beyond(blind)(pool, group) * float(np.mean(group[0].pieces[pool.members]))
@@ -163,13 +163,13 @@ def sentence_bits(blind: Group) -> Score:
 def contrast(
     pools: tuple[Pool, Pool], pair: tuple[Group, Group], score: Score
 ) -> tuple[Samples, Samples, Samples]:
-    """The gap of the first group to the second on two pools, and the second gap minus the first."""
+    """Gap of the first group to the second on each pool, and the second gap minus the first."""
     short, long = (score(pool, pair[0]) - score(pool, pair[1]) for pool in pools)
     return short, long, long - short
 
 
 def seed_by_seed(pools: tuple[Pool, Pool], pair: tuple[Group, Group], score: Score) -> list[float]:
-    """The difference of :func:`contrast` for each seed that both have."""
+    """Difference of :func:`contrast` for each seed that both groups have."""
     first, second = (replace(pool, resamples=0) for pool in pools)
     seeds = [{one.record["seed"]: (one,) for one in group} for group in pair]
     return [
@@ -179,14 +179,14 @@ def seed_by_seed(pools: tuple[Pool, Pool], pair: tuple[Group, Group], score: Sco
 
 
 def slope(x: Sequence[float], y: Sequence[Samples]) -> Samples:
-    """The slope of log(y) on log(x), by least squares."""
+    """Slope of log(y) on log(x), by least squares."""
     centred = np.log(x) - np.log(x).mean()
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(centred @ np.log(np.stack(y)) / (centred @ centred))
 
 
 def verdict(change: Samples) -> str:
-    """Level, a fall, a rise, or undecided."""
+    """Name of a change from short to long: level, falls, rises, or undecided."""
     interval = Interval.of(change)
     if interval.low > -MARGIN and interval.high < MARGIN:
         return "level"

@@ -1,4 +1,4 @@
-"""What the pages of the study share: numbers, figures and tables by source length, provenance."""
+"""Common parts of the study's pages: numbers, figures, tables by source length, provenance."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ FLOORS = ("copying", "nearest", "unrelated")
 
 
 def scored(samples: Samples, digits: int = 1) -> str:
-    """A score with its interval."""
+    """Format a score with its interval."""
     return interval_text(Interval.of(samples), digits)
 
 
 def gained(samples: Samples, digits: int = 1) -> str:
-    """A difference with its interval."""
+    """Format a difference with its interval."""
     return with_interval(Interval.of(samples), digits)
 
 
@@ -44,9 +44,9 @@ class Line:
     look: Look
     samples: Sequence[Samples]
     places: Sequence[float] = ()
-    """0, 1, 2 ... where they are empty."""
+    """Positions of the points on the x axis; 0, 1, 2, ... if empty."""
     notes: Sequence[str] = ()
-    """Next to the points."""
+    """Texts next to the points."""
 
 
 def draw(
@@ -57,7 +57,7 @@ def draw(
     buckets: Mapping[str, Pool] | None = None,
     log: Literal["", "x", "both"] = "",
 ) -> bytes:
-    """Lines with the bands of their intervals, as SVG."""
+    """Draw lines with the bands of their intervals, as SVG."""
 
     def lay_out() -> Figure:
         figure = new_figure(4.8, *titles, f"{note} Bands: 95% intervals.")
@@ -97,12 +97,12 @@ def draw(
 
 
 def page(title: str, groups: Groups, *parts: str) -> bytes:
-    """A page that ends with how its results were made."""
+    """Build a page that ends with the provenance of its results."""
     return "\n".join([f"# {title}\n", *parts, provenance(groups)]).encode()
 
 
 def provenance(groups: Groups) -> str:
-    """Which code made the results, on what, and how large each system is."""
+    """Describe the size and training of each system, and the code and machine of the results."""
     trained = {name: group for name, group in groups.items() if group[0].config}
     rows = []
     for name, group in trained.items():
@@ -128,7 +128,7 @@ def provenance(groups: Groups) -> str:
 
 
 def length_lines(groups: Groups, names: Sequence[str], score: Score) -> list[Line]:
-    """A line by source length for each of ``names``; floors are grey."""
+    """Lines by source length, one for each of ``names``; floors are grey."""
     floors = [name for name in names if name in FLOORS]
     models = [name for name in names if name not in FLOORS]
     drawn = dict(zip(models, looks([groups[name][0].config for name in models]), strict=True))
@@ -140,7 +140,7 @@ def length_lines(groups: Groups, names: Sequence[str], score: Score) -> list[Lin
 
 
 def length_table(groups: Groups, names: Sequence[str], cell: Callable[[Pool, str], str]) -> str:
-    """A row for each bucket of source length, a column for each of ``names``."""
+    """Table with a row for each bucket of source length and a column for each of ``names``."""
     rows = [
         [label, f"{pool.sentences:,}", *(cell(pool, name) for name in names)]
         for label, pool in groups.rows.items()

@@ -1,8 +1,8 @@
 """``python study/packed.py EVALUATION...``: keep evaluations below results/, without the corpus.
 
-``results/<experiment>/<test set>.npz.xz`` is one pool: all systems that translated a test set,
-also the states of a training that were kept on the way. From these files ``study/report.py``
-makes every table and figure.
+``results/<experiment>/<test set>.npz.xz`` is one pool: all systems that translated a test set, and
+the checkpoints of epochs that a training kept. From these files ``study/report.py`` makes every
+table and figure.
 """
 
 import io
@@ -26,30 +26,30 @@ from seq2seq.files import write_whole
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 KEPT = ("experiment", "system", "seed", "test_set", "search", "parameters", "command", "hardware",
         "git_commit", "git_modified", "versions")  # fmt: skip
-"""What is kept of the record of an evaluation."""
+"""Fields of an evaluation's record that are kept."""
 BLOCK = 10
-"""Pieces of a reference whose losses are kept as one sum."""
+"""Number of pieces of a reference whose losses are kept as one sum."""
 
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """One system's translation of a test set, as it is kept."""
+    """Translation of a test set by one system, as it is kept."""
 
     record: dict[str, Any]
-    """How it was made: ``training`` of the model, ``config``, SHA-256 of ``source`` and
+    """Record of how it was made: ``training`` of the model, ``config``, SHA-256 of ``source`` and
     ``reference``, ``curve`` (the validations), ``checkpoint`` (best, or epoch-<n>)."""
     words: Int[np.ndarray, "N"]
     """Number of words of each source."""
     bleu: Int[np.ndarray, "N 10"]
     chrf: Int[np.ndarray, "N 18"]
     pieces: Int[np.ndarray, "N"]
-    """Number of pieces of each reference with its end; 0 where no model translated."""
+    """Number of pieces of each reference with its end; 0 if no model translated."""
     block_losses: Float[np.ndarray, "B"]
-    """Negative log-likelihood of each ten pieces of each reference, in nats, to two digits; the
-    last block of a reference may have fewer."""
+    """Negative log-likelihood of each block of ten pieces of each reference, in nats, to two
+    digits; the last block of a reference may have fewer pieces."""
     capped: Bool[np.ndarray, "N"]
     hypotheses: list[str]
-    """Empty for a floor, which is made of the corpus's own sentences."""
+    """Translations; empty for a floor, which is made from sentences of the corpus."""
 
     @property
     def system(self) -> str:
@@ -57,20 +57,20 @@ class Packed:
 
     @property
     def name(self) -> str:
-        """``<system>-seed-<n>``, and ``-epoch-<n>`` for a state on the way."""
+        """Name ``<system>-seed-<n>``, with ``-epoch-<n>`` for the checkpoint of an epoch."""
         seed, state = self.record["seed"], self.record["checkpoint"]
         name = self.system if seed is None else f"{self.system}-seed-{seed}"
         return name if state == "best" else f"{name}-{state}"
 
     @property
     def config(self) -> dict[str, Any]:
-        """Config of the model; empty where no model translated."""
+        """Config of the model; empty if no model translated."""
         return dict(self.record["config"] or {})
 
     def losses(self, places: range) -> Float[np.ndarray, "N 2"]:
-        """Loss in nats and number of pieces of each reference, at ``places`` (from 0) alone.
+        """Loss in nats and number of pieces of each reference, at ``places`` (from 0) only.
 
-        ``places`` begin and end with a block.
+        ``places`` must begin and end with a block.
         """
         size, blocks = len(self.pieces), -(-self.pieces // BLOCK)
         sentence = np.repeat(np.arange(size), blocks)
@@ -82,7 +82,7 @@ class Packed:
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> "Packed":
-        """The evaluation without sources, references and attention maps."""
+        """Pack an evaluation, without sources, references and attention maps."""
         texts, record = evaluation.texts, evaluation.record
         scores = texts.reference_scores
         losses = [] if scores is None else scores.piece_losses
@@ -121,7 +121,7 @@ class Packed:
 
 
 def read_all(pool: Path) -> list[Packed]:
-    """The systems of ``<experiment>/<test set>``, by name; none where there is no such file."""
+    """Read the systems of ``<experiment>/<test set>``, by name; [] without such a file."""
     path = pool.with_name(f"{pool.name}.npz.xz")
     if not path.exists():
         return []
@@ -151,12 +151,10 @@ def read_all(pool: Path) -> list[Packed]:
 
 
 def write_all(pool: Path, systems: Sequence[Packed]) -> Path:
-    """The file of these systems; the same systems make the same bytes."""
+    """Write the file of these systems; equal systems make equal bytes."""
     systems = sorted(systems, key=lambda one: one.name)
     if len({one.record["source"] for one in systems}) > 1:
-        raise UserError(
-            f"{pool}: the sources of its systems differ; name one of the test sets otherwise."
-        )
+        raise UserError(f"{pool}: the sources of its systems differ; rename one of the test sets.")
     # From one length of n-grams to the next the counts change little, and systems translate a
     # sentence alike: small files.
     chrf = np.stack([one.chrf for one in systems]).reshape(len(systems), -1, 6, 3)
@@ -189,7 +187,7 @@ def write_all(pool: Path, systems: Sequence[Packed]) -> Path:
 
 
 def main(folders: Sequence[str], results: Path = RESULTS) -> None:
-    """Put evaluations into their pools; a system that is there already is replaced."""
+    """Add evaluations to their pools; a system that is already there is replaced."""
     pools: defaultdict[Path, dict[str, Packed]] = defaultdict(dict)
     for folder in folders:
         one = Packed.of(read_evaluation(Path(folder)))

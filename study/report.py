@@ -1,7 +1,7 @@
-"""``python study/report.py [RESULTS] [OUTPUT]``: every table and figure of docs/study.md.
+"""``python study/report.py [RESULTS] [OUTPUT]``: write every table and figure of docs/study.md.
 
-Reads the packed evaluations below results/ and writes docs/results/study/. What is not trained yet
-is left out.
+Reads the packed evaluations below results/ and writes docs/results/study/. Systems that are not
+trained yet are left out.
 """
 
 import sys
@@ -47,7 +47,7 @@ MEMORIES = (
     ("slots-32", "linear-32"),
     ("additive", "slots-32"),
 )
-"""Memories that are compared: the first minus the second."""
+"""Pairs of memories that are compared: the first minus the second."""
 EUROPARL = {
     "europarl-test": (
         "test",
@@ -73,7 +73,7 @@ EUROPARL = {
 def translation_page(
     groups: Groups, title: str, pairs: Sequence[tuple[str, str]]
 ) -> dict[str, bytes]:
-    """BLEU by length of the systems of these pairs and of the floors, the gaps and the changes."""
+    """Make the page of BLEU by length, for the systems of ``pairs`` and the floors."""
     models = sorted({name for pair in pairs for name in pair}, key=lambda n: ("no-" in n, n))
     names = [*models, *(name for name in FLOORS if name in groups)]
     ends = groups.short_and_long()
@@ -130,7 +130,7 @@ def translation_page(
 
 
 def amount_page(files: Sequence[Packed]) -> dict[str, bytes]:
-    """The gaps of the two -50 systems after each epoch that was kept, in BLEU and in bits."""
+    """Make the page of the gaps of the two -50 systems after each kept epoch, in BLEU and bits."""
     arms, blind = ("attention-50", "no-attention-50"), "target-only-50"
     states: dict[int, list[Packed]] = {}
     for one in files:
@@ -187,7 +187,7 @@ def amount_page(files: Sequence[Packed]) -> dict[str, bytes]:
 
 
 def bits_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, bytes]:
-    """What each system knows of the source, in bits: per sentence and per piece."""
+    """Make the page of the known bits of each system, per sentence and per piece."""
     groups = Groups.of([one for one in files if one.config])
     names = [name for name in groups if name != blind]
     per_sentence, per_piece = sentence_bits(groups[blind]), bits_beyond(groups[blind])
@@ -222,7 +222,7 @@ def bits_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, byte
 
 
 def context_size(one: Packed, words: float) -> float:
-    """How many numbers are handed to the decoder for a source of so many words."""
+    """Number of values that the decoder receives for a source of ``words`` words."""
     encoder, attention = one.config["model"]["encoder"], one.config["model"]["attention"]
     directions = 2 if encoder["directions"] == "both" else 1
     width = encoder["hidden_size"] * directions
@@ -234,7 +234,7 @@ def context_size(one: Packed, words: float) -> float:
 
 
 def by_size(groups: Groups, blind: str) -> dict[str, float]:
-    """System -> its context size on the longest bucket, rising."""
+    """Context size of each system on the longest bucket, rising."""
     words = groups.mean_words([*groups.buckets][-1])
     sizes = {name: context_size(group[0], words) for name, group in groups.items() if name != blind}
     return dict(sorted(sizes.items(), key=lambda item: (item[1], item[0])))
@@ -246,7 +246,7 @@ def bleu_cells(groups: Groups, name: str) -> list[str]:
 
 
 def memory_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, bytes]:
-    """BLEU by length, known bits of long sentences and half-length of memories of every size."""
+    """Make the page of memories of every size: BLEU by length, known bits and half-lengths."""
     groups = Groups.of(files)
     sizes, longest = by_size(groups, blind), [*groups.buckets][-1]
     words, pool = groups.mean_words(longest), groups.pools[longest]
@@ -310,7 +310,7 @@ def memory_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, by
 
 
 def width_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, bytes]:
-    """What one vector holds by its width: BLEU half-length and bits, with their log-log slopes."""
+    """Make the page of one vector by its width: BLEU half-length, bits, and log-log slopes."""
     groups = Groups.of(files)
     widths, longest = by_size(groups, blind), [*groups.buckets][-1]
     bits, pool = sentence_bits(groups[blind]), groups.pools[longest]
@@ -349,7 +349,7 @@ def width_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, byt
 
 
 def same_content_page(folders: Mapping[str, Sequence[Packed]]) -> dict[str, bytes]:
-    """BLEU of equal content, whole and in parts."""
+    """Make the page of BLEU of equal content, whole and in parts."""
     systems = sorted({one.system for files in folders.values() for one in files})
     cases = [case for case in folders if not case.endswith("-apart")]
     joined = [case for case in cases if case != "cut"]
@@ -395,7 +395,7 @@ def same_content_page(folders: Mapping[str, Sequence[Packed]]) -> dict[str, byte
 
 
 def pages(results: Path) -> dict[str, dict[str, bytes]]:
-    """Name -> the files of each page whose trainings are packed."""
+    """Make all pages whose trainings are packed: name -> form -> content."""
     europarl, made = results / "figure2-cpu", dict[str, dict[str, bytes]]()
     for test_set in ("test", "newstest2014"):
         files = read_all(europarl / test_set)

@@ -1,17 +1,17 @@
-"""``python study/same_content.py EVALUATION...``: equal content at other lengths.
+"""``python study/same_content.py EVALUATION...``: translate equal content at other lengths.
 
-Makes test sets of that of an evaluation folder, translates them by the same model and search, and
-writes each as an evaluation next to it. A translator that loses a long sentence because of its
-length, not because of what it says, gets more of it right in parts (Pouget-Abadie et al. 2014, who
-cut long sentences to help one).
+Makes new test sets from the test set of an evaluation folder, translates them with the same model
+and search, and writes each as an evaluation next to the folder. If a translator fails on a long
+sentence because of its length, not because of its content, it translates the parts of the sentence
+better (Pouget-Abadie et al. 2014 cut long sentences for this reason).
 
 - ``joined-<n>``: n sentences of 5 to 15 words as one source, in the order of the text; the same
   sentences for every n, the last source may have fewer;
 - ``cut``: the sources of more than 40 words that can be cut after punctuation into parts of at
   least eight words.
 
-Each is followed by its like ``-apart``: the same sources and references, but every sentence or part
-is translated by itself.
+Each has a second version ``-apart``: the same sources and references, but every sentence or part is
+translated by itself.
 """
 
 import math
@@ -32,16 +32,16 @@ from seq2seq.record import environment_record
 
 MOST_JOINED = 5
 SHORT, LONG, PART = (5, 15), 40, 8
-"""Words of a sentence that is joined; of one that is cut, more; of a part, at least."""
+"""Range of words of a joined sentence, words that a cut sentence exceeds, least words of a part."""
 PRECISIONS = {"float32": "fp32", "bfloat16": "bf16"}
 Line = tuple[list[str], str]
-"""The parts of a source, and the reference of the whole."""
+"""Parts of a source, and the reference of the whole source."""
 
 
 def same_content(
     sources: Sequence[str], references: Sequence[str]
 ) -> Iterator[tuple[str, list[Line]]]:
-    """The test sets ``joined-<n>`` and ``cut`` by name; none that are empty."""
+    """Yield name and lines of the test sets ``joined-<n>`` and ``cut``; empty ones are left out."""
     pairs = [*zip(sources, references, strict=True)]
     short = [pair for pair in pairs if SHORT[0] <= word_count(pair[0]) <= SHORT[1]]
     made: dict[str, list[Line]] = {}
@@ -59,12 +59,12 @@ def same_content(
 
 
 def whole(parts: Sequence[str]) -> str:
-    """A source from its parts."""
+    """Join the parts of a source."""
     return " ".join(parts)
 
 
 def cut(source: str) -> list[str]:
-    """The parts of a sentence: it is cut after punctuation where both sides are long enough."""
+    """Cut a sentence after punctuation where both sides are long enough; return its parts."""
     parts: list[str] = []
     for clause in re.split(r"(?<=[,;:.?!])\s+", source.strip()):
         if parts and word_count(parts[-1]) < PART:
@@ -79,7 +79,7 @@ def cut(source: str) -> list[str]:
 def translate(
     translator: Translator, lines: Sequence[Line], search: DecodingConfig, apart: bool
 ) -> Translations:
-    """The translations of the whole sources, or of their parts one by one, joined."""
+    """Translate the whole sources or, if ``apart``, their parts one by one, and join these."""
     parts = [part if apart else [whole(part)] for part, _ in lines]
     one_by_one = iter(translator.translate([*chain.from_iterable(parts)], search))
     hypotheses = [[*islice(one_by_one, len(part))] for part in parts]
@@ -94,7 +94,7 @@ def translate(
 
 
 def main(*evaluations: str) -> None:
-    """Write the evaluations; those that are there already are kept."""
+    """Write the evaluations; those that exist already are kept."""
     for folder in map(Path, evaluations):
         model = read_evaluation(folder)
         record = model.record

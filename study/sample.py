@@ -1,6 +1,7 @@
-"""``python study/sample.py FOLDER PAIRS``: the digests by which corpus.sample=study finds its text.
+"""``python study/sample.py FOLDER PAIRS``: write the digests that corpus.sample=study looks for.
 
-FOLDER has train, valid and test of Europarl, English and French; PAIRS is how many of train count.
+FOLDER has train, valid and test of Europarl, English and French; of each, at most the first PAIRS
+pairs are taken.
 """
 
 import itertools
