@@ -24,7 +24,7 @@ CONFIGS = Path(__file__).resolve().parent / "configs"
 
 
 def compose_config(name: str, overrides: Sequence[str]) -> DictConfig:
-    """Settings of benchmark ``name``: ``configs/<name>.yaml`` and Hydra overrides.
+    """Compose the settings of benchmark ``name`` from ``configs/<name>.yaml`` and Hydra overrides.
 
     Raises:
         UserError: Hydra, or the schema of a corpus, refuses an override.
@@ -44,7 +44,7 @@ def compose_config(name: str, overrides: Sequence[str]) -> DictConfig:
 
 
 def main(name: str, benchmark: Callable[[DictConfig], Path]) -> None:
-    """Run ``benchmark`` with the settings of the command line, and print the table it returns."""
+    """Run ``benchmark`` with the settings of the command line, and print the page that it wrote."""
     if {"-h", "--help"} & set(sys.argv):
         print((CONFIGS / f"{name}.yaml").read_text(encoding="utf-8"), end="")
         return

@@ -19,7 +19,7 @@ import psutil
 import torch
 
 INTERVAL = 0.05
-"""Seconds between two looks at a watched process."""
+"""Seconds between two measurements of a watched process."""
 
 Case = TypeVar("Case", bound=Hashable)
 
@@ -31,10 +31,10 @@ def time_in_turns(
     device: torch.device,
     warm_up: int = 2,
 ) -> dict[Case, list[list[float]]]:
-    """Seconds of each call: a list per round for each case.
+    """Measure the seconds of each call: for each case, a list per round.
 
-    In each round every case has its turn of ``calls`` calls, in the order of ``cases``. Calls to
-    ``warm_up`` come first: they allocate and choose algorithms.
+    In each round, every case is called ``calls`` times, in the order of ``cases``. Before, each
+    case is called ``warm_up`` times: these calls allocate memory and choose algorithms.
     """
     for call in cases.values():
         for _ in range(warm_up):
@@ -57,21 +57,21 @@ def _seconds(call: Callable[[], object], device: torch.device) -> float:
 
 
 def ratio_by_round(first: Sequence[float], second: Sequence[float]) -> str:
-    """``first`` over ``second``, round by round, as "median [lowest, highest]"."""
+    """Format ``first`` divided by ``second``, round by round, as "median [lowest, highest]"."""
     ratios = [one / two for one, two in zip(first, second, strict=True)]
     return f"{median(ratios):.2f} [{min(ratios):.2f}, {max(ratios):.2f}]"
 
 
 def _fresh_process() -> ProcessPoolExecutor:
-    """A process that has done nothing yet; its arguments travel by pickling."""
+    """Pool of one new process; work and results are pickled."""
     return ProcessPoolExecutor(max_workers=1, mp_context=multiprocessing.get_context("spawn"))
 
 
 def peak_memory(work: Callable[[], object], device: torch.device) -> float:
     """Peak memory of ``work`` in a fresh process, in MB of a million bytes.
 
-    The largest resident size of the process (on Linux alone), with Python and PyTorch; on CUDA the
-    largest sum of PyTorch's tensors.
+    On a CPU (Linux only) it is the largest resident size of the process, with Python and PyTorch;
+    on CUDA the largest sum of PyTorch's tensors.
     """
     with _fresh_process() as pool:
         return pool.submit(_peak_here, work, device, torch.get_num_threads()).result()
@@ -89,10 +89,10 @@ def _peak_here(work: Callable[[], object], device: torch.device, threads: int) -
 
 
 class Watched(NamedTuple):
-    """Result of work in a fresh process, its seconds, and the most memory of its process tree.
+    """Result of work in a fresh process, its seconds, and peaks of its process tree.
 
-    In MB of a million bytes: ``peak MB`` is all memory, pages that several processes share counted
-    in each; ``own MB`` is without shared pages, such as those of mapped files.
+    ``peak MB`` is all memory, in millions of bytes; a page that several processes share counts in
+    each. ``own MB`` leaves out shared pages, such as mapped files. ``processes`` is their number.
     """
 
     result: Any
@@ -101,7 +101,7 @@ class Watched(NamedTuple):
 
 
 def watch(work: Callable[[], object]) -> Watched:
-    """Run ``work`` in a fresh process, and look at its memory 20 times a second."""
+    """Run ``work`` in a fresh process, and measure its memory 20 times a second."""
     with _fresh_process() as pool:
         root = psutil.Process(pool.submit(os.getpid).result())
         job = pool.submit(_timed, work)

@@ -1,4 +1,4 @@
-"""This project next to other toolkits: speed of training and of translation, time to quality.
+"""Comparison with other toolkits: speed of training and of translation, time to quality.
 
 python benchmarks/peers.py measure=translation peers=[opennmt,eole] peers_python=peers/bin/python
 """
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 Record = dict[str, Any]
 Measured = tuple[list[Record], list[dict[str, str]], str]
-"""Raw records, rows of the table, and what was measured."""
+"""Raw records, rows of the table, and a note on what was measured."""
 NOTES = [
     "The models are of one kind, not equal: in the peers attention follows the decoder's step "
     "(Luong's order), here it comes first (Bahdanau's) unless the order above is luong; their "
@@ -48,7 +48,7 @@ def benchmark_peers(config: DictConfig) -> Path:
     """Compare this project with its peers by ``configs/peers.yaml``; return the path of the table.
 
     Raises:
-        UserError: no such peer, Python or text, or a program failed.
+        UserError: a peer, its Python or a text does not exist, or a program failed.
     """
     measures = {"training": time_training, "translation": time_translation, "quality": time_quality}
     require_choice("measure", config.measure, tuple(measures))
@@ -96,7 +96,7 @@ def benchmark_peers(config: DictConfig) -> Path:
 
 
 class Comparison(NamedTuple):
-    """Programs that take turns, and the settings of all."""
+    """Programs that take turns, and their common settings."""
 
     config: DictConfig
     toolkits: dict[str, Toolkit]
@@ -106,7 +106,7 @@ class Comparison(NamedTuple):
     """Folder for logs, models and translations."""
 
     def variables(self, precision: str, updates: int, **more: Any) -> Record:
-        """Values that the descriptions of the toolkits refer to."""
+        """Values for the variables in the descriptions of the toolkits."""
         setting: Any = OmegaConf.to_container(self.config.setting)
         epochs = math.ceil(updates * setting["batch_size"] / self.text.pairs)
         run = {"precision": precision, "updates": updates, "epochs": epochs, **more}
@@ -114,7 +114,7 @@ class Comparison(NamedTuple):
         return {**setting, **self.text._asdict(), **fixed, **run}
 
     def run(self, task: str, name: str, run: str, variables: Record) -> tuple[Path, list[Any]]:
-        """Run ``task`` of toolkit ``name``; return its folder, and :meth:`Toolkit.run`'s lines."""
+        """Run ``task`` of toolkit ``name``; return its folder and log lines."""
         folder = self.work / f"{name}-{run}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -248,9 +248,9 @@ def time_quality(comparison: Comparison) -> Measured:
 
 
 def speed_rows(runs: list[Record], unit: str, extras: dict[str, str]) -> list[dict[str, str]]:
-    """A row for each program and case: medians of speed and ``extras``, ratios within a round.
+    """Rows for each program and case: medians of speed and ``extras``, ratios within a round.
 
-    ``unit`` is that of the speed; ``extras`` maps further columns to their format.
+    ``unit`` is the unit of speed; ``extras`` maps further columns to their formats.
     """
     cases: dict[tuple[str, ...], list[Record]] = {}
     for run in runs:
@@ -272,7 +272,7 @@ def speed_rows(runs: list[Record], unit: str, extras: dict[str, str]) -> list[di
 
 
 def draw_quality(runs: list[Record], path: Path) -> None:
-    """Dev perplexity by minutes since the start, one line a program."""
+    """Draw dev perplexity by minutes since the start, one line per program."""
     figure = Figure((7, 4), dpi=150, layout="constrained")
     axes = figure.subplots()
     for run in runs:

@@ -1,8 +1,8 @@
 """Translate a file and print the seconds: this project's part in a comparison of searches.
 
-Arguments: checkpoint, text, output, precision, beam, batch size, most words of a translation. The
-seconds are those of ``Translator.translate``, from text to text; loading the model and its kernels
-is not among them.
+Arguments: checkpoint, text, output, precision, beam, batch size, maximum length of a translation.
+The seconds are those of ``Translator.translate``, from text to text, without loading the model and
+its kernels.
 """
 
 import sys

@@ -27,9 +27,9 @@ CONFIGS = ROOT / "benchmarks" / "configs" / "toolkits"
 OURS = "seq2seq"
 PEERS = ("joeynmt", "opennmt", "eole")
 REPORT_EVERY = 20
-"""Updates after which each program writes a line; the same number of updates is its warm-up."""
+"""Number of updates between two log lines of a program, and number of warm-up updates."""
 NEVER = 10**9
-"""Updates between two validations, for no validation at all."""
+"""Number of updates between two validations that means: no validation."""
 
 
 class PeerText(NamedTuple):
@@ -41,7 +41,7 @@ class PeerText(NamedTuple):
     pairs: int
     """Number of training pairs."""
     target_tokens: int
-    """Target tokens of the training pairs, with an end of sentence for each."""
+    """Number of target tokens of the training pairs, ends of sentences included."""
     words: tuple[int, int]
     """Number of entries of the two word lists, without specials."""
 
@@ -49,8 +49,8 @@ class PeerText(NamedTuple):
 def write_text(corpus: Corpus, folder: Path, min_frequency: int) -> PeerText:
     """Write ``corpus`` to ``folder``: Moses tokens in lower case, and the words of each side.
 
-    Pairs with an empty side are left out. Of several test sets the first is taken. A word list
-    holds the words of at least ``min_frequency`` training occurrences, the most frequent first.
+    Pairs with an empty side are left out, and all test sets but the first. A word list holds the
+    words that occur at least ``min_frequency`` times in training, the most frequent first.
     """
     folder.mkdir(parents=True, exist_ok=True)
     languages = corpus.source_language, corpus.target_language
@@ -108,7 +108,7 @@ class Toolkit:
         return f"{package} {version}, torch {torch_version}"
 
     def command(self, task: str, folder: Path, variables: dict[str, Any]) -> list[str]:
-        """Arguments to Python for ``task``, train or translate; its config goes into ``folder``."""
+        """Arguments to Python for ``task`` (train or translate); writes the config file."""
         usual = {"validate_every": NEVER, "report_every": REPORT_EVERY, "root": ROOT}
         merged = OmegaConf.merge(self._spec, usual, {"folder": folder}, variables)
         filled: Any = OmegaConf.to_container(OmegaConf.select(merged, task), resolve=True)
@@ -121,7 +121,7 @@ class Toolkit:
         """Run :meth:`command` in ``folder``, with a copy of its output in ``<folder>.log``.
 
         Returns:
-            Each line, and its second on this process's monotonic clock.
+            Each line, with its time on this process's monotonic clock, in seconds.
 
         Raises:
             UserError: the program ended with an error.
@@ -150,10 +150,10 @@ class Toolkit:
         return lines
 
     def find(self, kind: str, line: str) -> float | None:
-        """The number of a kind in a line of its log, if there is one.
+        """Find the number of a kind in a log line; None if there is none.
 
-        The kinds are update (made so far), parameters, perplexity (of a validation), and seconds
-        (of a search; of several, the sum counts).
+        The kinds are update (number so far), parameters, perplexity (of a validation), and seconds
+        (of a search; those of several lines are summed).
         """
         found = re.search(self._spec.log[kind], line)
         return float(found[1].replace(",", "")) if found else None

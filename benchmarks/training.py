@@ -1,4 +1,4 @@
-"""Speed and memory of training, by several paths to the same update.
+"""Speed and memory of training, for several ways to compute the same update.
 
 python benchmarks/training.py sizes=[m,l] paths=[plain,fast] attention=[additive,local_p]
 """
@@ -52,10 +52,10 @@ PATHS = {
 
 
 class Size(NamedTuple):
-    """Widths of a model of one layer, and shape of its batches.
+    """Widths of a model with one layer, and shape of its batches.
 
-    The encoder's width is that of each direction, the vocabulary that of each side. ``batch``
-    sentences have ``source`` and ``target`` positions, with their ends; none is padding.
+    ``encoder`` is the width of each direction, ``vocabulary`` the size for each language. The
+    ``batch`` sentences have ``source`` and ``target`` positions, with their ends; none is padding.
     """
 
     embedding: int
@@ -97,13 +97,13 @@ class Workload(NamedTuple):
         )
 
     def model(self, recurrence: str) -> TranslationModel:
-        """The model with its initial weights, on the host."""
+        """Build the model with its initial weights, on the CPU."""
         torch.manual_seed(self.seed)
         vocabulary = self.size.vocabulary
         return TranslationModel(self.config(recurrence), vocabulary, vocabulary)
 
     def batch(self) -> Batch:
-        """A batch of random ids on the host, without padding."""
+        """Draw a batch of random ids on the CPU, without padding."""
         generator, size = torch.Generator().manual_seed(self.seed), self.size
 
         def pieces(length: int) -> Int[torch.Tensor, "B length"]:
@@ -129,11 +129,11 @@ class Training(NamedTuple):
     products: str
     """Precision of matrix products: fp32 | bf16."""
     kernels: str
-    """native (compiled) | triton | torch."""
+    """Name of the operations: native (compiled) | triton | torch."""
 
 
 def start(path: str, workload: Workload) -> Training:
-    """A training by ``path``, one of :data:`PATHS`, ready for its first update."""
+    """Prepare a training by ``path``, one of :data:`PATHS`, up to its first update."""
     keep_freed_memory()
     settings, device = TrainingConfig(), workload.device
     model = workload.model("reference" if path.startswith("plain") else "fast").to(device)
@@ -163,7 +163,7 @@ def start(path: str, workload: Workload) -> Training:
 def train(path: str, workload: Workload) -> None:
     """Train for three updates, to measure memory."""
     training = start(path, workload)
-    for _ in range(3):  # the optimizer's state is there from the second on
+    for _ in range(3):  # from the second update on, the optimizer's state exists
         training.update()
 
 
@@ -193,7 +193,7 @@ def benchmark_training(config: DictConfig) -> Path:
 
 
 def _measure(workloads: list[Workload], config: DictConfig) -> list[dict[str, Any]]:
-    """A record for each kind and path. Memory comes first, while this process holds little."""
+    """Measure each kind and path. Memory comes first, while this process holds little."""
     rows = {(load.attention, path): (path, load) for load in workloads for path in config.paths}
     device = workloads[0].device
     peaks = {case: peak_memory(partial(train, *row), device) for case, row in rows.items()}
@@ -246,7 +246,7 @@ def _notes(config: DictConfig) -> list[str]:
 
 
 def _draw(runs: list[dict[str, Any]], path: Path) -> None:
-    """Bars of milliseconds per update, a panel for each size."""
+    """Draw bars of milliseconds per update, a panel for each size."""
     sizes = list(dict.fromkeys(run["size"] for run in runs))
     figure = Figure((8, 0.6 + 0.3 * len(runs) + 0.6 * len(sizes)), dpi=150, layout="constrained")
     for axes, size in zip(figure.subplots(len(sizes), squeeze=False)[:, 0], sizes, strict=True):

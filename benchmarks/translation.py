@@ -88,7 +88,7 @@ def benchmark_translation(config: DictConfig) -> Path:
 
 
 def every_nth(sentences: list[str], most: int) -> list[str]:
-    """At most ``most`` sentences: all of them, or every second, or every third, and so on.
+    """Take at most ``most`` sentences: all, or every second, or every third, and so on.
 
     A test set may be sorted, or cut from few documents, so its start may not represent it.
     """
