@@ -156,7 +156,7 @@ def _check_attention(translator: Translator, config: TranslateConfig) -> None:
     tokenizers = translator.source.tokenizer, translator.target.tokenizer
     if links and MosesWordTokenizer.kind in {each.kind for each in tokenizers}:
         raise UserError(
-            "alignments numbers words between spaces, but this model's tokenization=moses counts "
+            "alignments counts words between spaces, but this model's tokenization=moses counts "
             "other words; remove alignments."
         )
 
@@ -173,7 +173,7 @@ def _check_outputs(config: TranslateConfig) -> None:
         place: str | Path = "standard output" if file == "-" else Path(file).resolve()
         if place in taken:
             raise UserError(
-                f"{taken[place]} and {key} are both {place}; set a different file for each."
+                f"{taken[place]} and {key} share {place}; set a different file for each."
             )
         if isinstance(place, str) or place.is_file() or not place.exists():
             taken[place] = key  # a pipe or a device, such as a terminal, may take more than one

@@ -32,7 +32,8 @@ class TranslationModel(nn.Module):
     """RNNsearch or RNNencdec, as ``config.attention`` says (Bahdanau et al. 2014).
 
     Training calls the model (``forward``) on a whole target. Search calls :meth:`encode` and
-    :meth:`init_state` once, then :meth:`step` word by word. The module stores nothing of a sentence.
+    :meth:`init_state` once, then :meth:`step` word by word. The module stores nothing about a
+    sentence.
     """
 
     def __init__(self, config: ModelConfig, source_size: int, target_size: int) -> None:
