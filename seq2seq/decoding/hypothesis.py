@@ -42,7 +42,7 @@ class Hypothesis:
     """Source words that the model reads as ``<unk>``, each once; with subwords, the parts of words
     that the vocabulary cannot make."""
     source: str = ""
-    """The sentence that was translated."""
+    """Sentence that was translated."""
     tokenizers: tuple[Tokenizer, Tokenizer] | None = field(default=None, repr=False, compare=False)
     """Tokenizers of source and target, to join pieces to words; None if ``attention`` is None."""
 

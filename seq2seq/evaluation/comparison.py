@@ -61,7 +61,7 @@ class KnownBits:
     long: Interval
     """Bits per reference, for long sources."""
     half_length: Interval
-    """The source length at which bits per piece are half of those on the shortest sources."""
+    """Source length at which bits per piece are half of their value on the shortest sources."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class System:
     trend: Trend | None
     """Change from short sources to long ones; None if too few buckets have enough sentences."""
     known_bits: KnownBits | None = None
-    """None unless exactly one system has attention kind ``none``, and its reference pieces."""
+    """Known bits; None unless exactly one compared system has attention kind ``none``."""
 
     @property
     def buckets(self) -> list[ScoreRow]:
@@ -111,7 +111,7 @@ class Gap:
     rows: list[PairedComparison | None]
     """Comparison on each row of the systems; None on a row without sentences."""
     difference_in_differences: DifferenceInDifferences | None
-    """None if the test set lacks short or long sentences."""
+    """Growth of the gap with length; None if the test set lacks short or long sentences."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class Evaluation:
     counts: Counts
     settings: EvaluationConfig
     record: EvaluationRecord
-    """How the hypotheses were made."""
+    """Record of how the hypotheses were made."""
 
     @property
     def external(self) -> bool:

@@ -119,7 +119,7 @@ class DifferenceInDifferences:
 
 @dataclass(frozen=True)
 class Trend:
-    """How BLEU changes from the first bucket of enough sentences to the last one."""
+    """Change of BLEU from the first bucket of enough sentences to the last one."""
 
     first: str
     """Label of the first bucket."""

@@ -60,7 +60,7 @@ class Translations:
     log_probabilities: list[float | None] = field(default_factory=list)
     """Log-probability of each hypothesis, in nats; empty for given text."""
     reference_scores: ReferenceScores | None = None
-    """None for given text."""
+    """Scores of the references; None for given text."""
     maps: list[AttentionMap] = field(default_factory=list)
     """Maps of a few lines, the same lines for every system; [] for a model without attention."""
 
@@ -99,5 +99,5 @@ class Counts:
         )
 
     def match(self, config: EvaluationConfig) -> bool:
-        """Whether the tokenisation is that of ``config``, by this version of sacreBLEU."""
+        """Whether the counts have the tokenisation of ``config`` and this version of sacreBLEU."""
         return signatures(config.tokenize).items() <= self.signatures.items()

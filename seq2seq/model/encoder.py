@@ -28,7 +28,7 @@ class Source(NamedTuple):
     mask: Bool[Tensor, "N S"]
     """True at real tokens."""
     summary: Float[Tensor, "N F"]
-    """Final states of both directions, of the top layer or of all layers: the sentence as one
+    """Final state of each direction, of the top layer or of all layers: the sentence as one
     vector."""
     keys: Float[Tensor, "N S A"]
     """Vectors that queries are compared with; empty until :meth:`Attention.read

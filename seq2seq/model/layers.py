@@ -109,5 +109,5 @@ class Embedding(nn.Embedding):
         self.scale = scale
 
     def forward(self, ids: Int[Tensor, "*N"]) -> Float[Tensor, "*N E"]:
-        """The vectors of ``ids``."""
+        """Vectors of ``ids``, multiplied by ``scale``."""
         return super().forward(ids) * self.scale

@@ -1,4 +1,4 @@
-"""How a result was made, in one line: its command, machine and code."""
+"""Provenance of a result in one line: its command, machine and code."""
 
 import re
 import shlex

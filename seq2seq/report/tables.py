@@ -97,7 +97,7 @@ def unknown_words_table(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> Table
     for search, without_unknown in pairs:
         row = [f"{search.record.test_set}, {search.record.search}"]
         scores = {score.label: score for score in search.rows_with_intervals()}
-        # The last row is that of known words, or of all where each word is known.
+        # The last row has the sentences of known words, or all if each word is known.
         for shown in (scores[ALL], without_unknown.rows_with_intervals()[-1]):
             row += [f"{shown.sentences:,}", score_text(shown)]
         rows.append(row)
