@@ -131,7 +131,7 @@ def test_the_test_sets_of_a_moved_text_are_found_where_directory_says(run, tmp_p
     copy = shutil.copytree(run, tmp_path / "run")
     config(corpus("files", directory="gone"))(copy)
     reseal(copy / "checkpoints" / "best")
-    with pytest.raises(UserError, match="give directory="):
+    with pytest.raises(UserError, match="directory="):
         evaluate(settings(copy))
     folder = write_reversal_corpus(tmp_path / "moved")
     with contextlib.suppress(FileNotFoundError):
