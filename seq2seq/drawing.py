@@ -179,7 +179,7 @@ def draw_map(
     weights: Sequence[Sequence[float]],
     cell: float,
 ) -> None:
-    """Draw a square for each weight, about ``cell`` inches wide, and the words."""
+    """Draw a square for each weight, and words that fit squares of ``cell`` inches."""
     axes.imshow(np.array(weights), cmap="gray", vmin=0, vmax=1)
     axes.set_xticks(range(len(source)), [short(word) for word in source], rotation=90)
     axes.set_yticks(range(len(target)), [short(word) for word in target])

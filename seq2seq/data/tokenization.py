@@ -229,7 +229,7 @@ def _complaint(message: str, size: int, where: str) -> UserError:
         )
     if smallest := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return UserError(
-            f"tokenization.vocabulary_size={size} is less than the distinct characters of {where}; "
+            f"tokenization.vocabulary_size={size} is too small for the characters of {where}; "
             f"set it to {smallest[1]} or more."
         )
     if "sentences_.empty()" in message or "all_chars_count" in message:

@@ -180,7 +180,7 @@ def _check_outputs(config: TranslateConfig) -> None:
 
 
 def _open_input(source: str) -> tuple[Iterator[str], int | None]:
-    """Open the text; return its lines and their number, None if it cannot be counted before."""
+    """Open the text; return its lines and how many there are, None for a pipe, read only once."""
     if source == "-":
         if sys.stdin is None:
             raise UserError("input=- is standard input, which is closed; set input=FILE.")

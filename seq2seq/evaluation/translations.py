@@ -56,11 +56,11 @@ class Translations:
     hypotheses: list[str]
     """Translations; empty lines are scored as empty translations."""
     capped: list[bool]
-    """Whether the search stopped at its length limit; empty for given text."""
+    """Whether the search stopped at its length limit; empty for ``hypotheses=FILE``."""
     log_probabilities: list[float | None] = field(default_factory=list)
-    """Log-probability of each hypothesis, in nats; empty for given text."""
+    """Log-probability of each hypothesis, in nats; empty for ``hypotheses=FILE``."""
     reference_scores: ReferenceScores | None = None
-    """Scores of the references; None for given text."""
+    """The model's scores of the references; None for ``hypotheses=FILE``, which has no model."""
     maps: list[AttentionMap] = field(default_factory=list)
     """Maps of a few lines, the same lines for every system; [] for a model without attention."""
 

@@ -163,7 +163,7 @@ def claim_report() -> bool:
 
 
 def _by_torchrun() -> bool:
-    """Whether torchrun started this process and runs the store, not another scheduler."""
+    """Whether torchrun, not another launcher, started this process; it then runs the store."""
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 

@@ -16,7 +16,7 @@ from seq2seq.training.tracking import Tracker
 
 
 class JsonlLog:
-    """File of one JSON object per line, each with an ``update``; also sent to a tracker, if any."""
+    """File of one JSON object per line, each with an ``update``; a tracker gets their numbers."""
 
     def __init__(self, path: Path, writes: bool = True) -> None:
         """Use ``path``, created with the first line; without ``writes``, write nothing."""
