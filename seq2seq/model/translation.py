@@ -85,7 +85,7 @@ class TranslationModel(nn.Module):
             nn.init.constant_(parameter, math.nan)
         (initialize_paper if config.initialization == "paper" else initialize_uniform)(self)
         if config.initialization == "uniform" and not config.decoder.tie_embedding:
-            # As the target embedding starts: Xavier's bound is too small for so many rows.
+            # Like the target embedding: Xavier's bound is too small for a row per target piece.
             nn.init.normal_(self.output.weight, std=config.embedding_dim**-0.5)
         for name, parameter in self.named_parameters():
             if bool(parameter.isnan().any()):

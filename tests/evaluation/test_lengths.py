@@ -24,7 +24,7 @@ SETTINGS = EvaluationConfig(bootstrap=200)
 def scored(
     texts: Translations, config: EvaluationConfig = SETTINGS, *more: Translations
 ) -> dict[str, ScoreRow]:
-    """The rows by their labels; of several texts those of as many seeds."""
+    """Score rows by label; each text is the output of one seed."""
     seeds = [(one, Counts.of(one, config)) for one in (texts, *more)]
     scores = texts.reference_scores
     pools = length_pools(source_words(texts.sources), config, scores.known if scores else None)
