@@ -10,6 +10,7 @@ import shutil
 import sys
 import time
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -204,39 +205,43 @@ def train_once(comparison: Comparison, name: str) -> Path:
 
 
 def time_quality(comparison: Comparison) -> Measured:
-    """Train with each program once; record the dev perplexities and their times."""
+    """Train with each program at each learning rate; record dev perplexities and their times."""
     runs: list[Record] = []
     config, precision = comparison.config, comparison.precisions[-1]
     updates, every = config.train_updates, config.validate_every
     best: Any = OmegaConf.to_container(config.best)
-    for name, toolkit in comparison.toolkits.items():
+    for rate, (name, toolkit) in product(config.rates, comparison.toolkits.items()):
         own = {"updates": updates, "validate_every": every, **best.get(name, {})}
-        variables = comparison.variables(precision, **own)
+        variables = comparison.variables(precision, learning_rate=rate, **own)
         start = time.monotonic()
-        folder, lines = comparison.run("train", name, precision, variables)
+        folder, lines = comparison.run("train", name, f"{precision}-{rate:g}", variables)
         shutil.rmtree(folder)
         found = [(clock - start, toolkit.find("perplexity", line)) for line, clock in lines]
         curve = [(second, perplexity) for second, perplexity in found if perplexity is not None]
         log.info("%s: dev perplexity %.2f", folder.name, curve[-1][1])
-        runs.append({"program": name, "precision": precision, "curve": curve})
+        runs.append({"program": name, "precision": precision, "rate": rate, "curve": curve})
 
-    def minutes(run: Record, target: float) -> str:
-        return next((f"{second / 60:.1f}" for second, p in run["curve"] if p <= target), "")
+    def earliest(name: str, goal: float) -> str:
+        times = [point for point in points(runs, name) if point[1] <= goal]
+        return f"{min(times)[0] / 60:.1f} ({min(times)[2]:g})" if times else ""
 
+    lowest = {name: min(points(runs, name), key=itemgetter(1)) for name in comparison.toolkits}
     rows = [
         {
-            "program": run["program"],
-            "precision": run["precision"],
-            **{f"minutes to {target:g}": minutes(run, target) for target in config.perplexities},
-            "best": f"{min(perplexity for _, perplexity in run['curve']):.2f}",
-            "minutes": f"{run['curve'][-1][0] / 60:.1f}",
+            "program": name,
+            "precision": precision,
+            **{f"minutes to {goal:g}": earliest(name, goal) for goal in config.perplexities},
+            "best": f"{perplexity:.2f} ({rate:g})",
+            "minutes to it": f"{seconds / 60:.1f}",
         }
-        for run in runs
+        for name, (seconds, perplexity, rate) in lowest.items()
     ]
     note = (
         "Minutes from the start of the program to the first validation at this dev perplexity or "
-        f"below (empty: none), one each {every} updates; the best of {updates:,} updates, and the "
-        "minutes of all. One run of each. Settings of its own: "
+        f"below (empty: none), one each {every} updates; best: the lowest dev perplexity. Each is "
+        "the best of one run with each learning rate: "
+        f"{', '.join(f'{rate:g}' for rate in config.rates)}; the rate that reached it is in "
+        f"brackets. At most {updates:,} updates. Settings of its own: "
         + "; ".join(
             f"{name} " + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in own.items())
             for name, own in best.items()
@@ -245,6 +250,12 @@ def time_quality(comparison: Comparison) -> Measured:
         + "."
     )
     return runs, rows, note
+
+
+def points(runs: list[Record], name: str) -> list[tuple[float, float, float]]:
+    """All validations of a program: seconds since its start, dev perplexity, learning rate."""
+    own = (run for run in runs if run["program"] == name)
+    return [(*point, run["rate"]) for run in own for point in run["curve"]]
 
 
 def speed_rows(runs: list[Record], unit: str, extras: dict[str, str]) -> list[dict[str, str]]:
@@ -272,13 +283,19 @@ def speed_rows(runs: list[Record], unit: str, extras: dict[str, str]) -> list[di
 
 
 def draw_quality(runs: list[Record], path: Path) -> None:
-    """Draw dev perplexity by minutes since the start, one line per program."""
+    """Draw dev perplexity by minutes since the start, one line for each program and rate."""
     figure = Figure((7, 4), dpi=150, layout="constrained")
     axes = figure.subplots()
+    programs, rates = (list(dict.fromkeys(run[key] for run in runs)) for key in ("program", "rate"))
     for run in runs:
         seconds, perplexities = zip(*run["curve"], strict=True)
-        minutes = [second / 60 for second in seconds]
-        axes.plot(minutes, perplexities, marker=".", label=run["program"])
+        axes.plot(
+            [second / 60 for second in seconds],
+            perplexities,
+            color=f"C{programs.index(run['program'])}",
+            linestyle=("-", "--", "-.", ":")[rates.index(run["rate"]) % 4],
+            label=f"{run['program']} {run['rate']:g}",
+        )
     axes.set(xlabel="minutes since the start", ylabel="dev perplexity", yscale="log")
     axes.set_yticks(ticks := [4, 5, 6, 8, 10, 15, 20, 30], [str(tick) for tick in ticks])
     axes.minorticks_off()

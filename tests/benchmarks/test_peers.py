@@ -131,7 +131,9 @@ class Pretender(Toolkit):
     def command(self, task, folder, variables):
         lines = LINES[self.name]
         update = lines["update"].replace("40", "{}")
-        said = [lines["parameters"], *(update.format(n) for n in (20, 40)), lines["perplexity"]]
+        best = "13.25" if variables["learning_rate"] == 0.002 else "15.5"
+        said = [lines["parameters"], *(update.format(n) for n in (20, 40))]
+        said.append(lines["perplexity"].replace("13.25", best))
         said = said if task == "train" else [lines["seconds"]]
         code = f"import os, time\nfor line in {said!r}: time.sleep(0.02); print(line)\n"
         if task == "translate":
@@ -151,7 +153,7 @@ def test_the_programs_take_turns_and_who_is_left_out_is_named(tmp_path, monkeypa
     monkeypatch.setattr(peers, "choose_precision", lambda name, device: torch.float32)
     given = [f"measure={measure}", "peers=[opennmt,eole]", "updates=20", "train_updates=40"]
     given += ["rounds=2", "beams=[1]", "setting.batch_size=0.2", f"output={tmp_path}"]
-    given += [f"peers_python={sys.executable}", "perplexities=[14,13]"]
+    given += [f"peers_python={sys.executable}", "perplexities=[14,13]", "rates=[0.001,0.002]"]
     for _ in range(2):
         table = benchmark_peers(compose_config("peers", given))
     started = (tmp_path / f"peers-{measure}" / "started").read_text().splitlines()
@@ -159,7 +161,7 @@ def test_the_programs_take_turns_and_who_is_left_out_is_named(tmp_path, monkeypa
     turns = {
         "training": 4 * both[:2],
         "translation": both[:2] + 4 * both[2:],  # the models are kept
-        "quality": 2 * both[:2],
+        "quality": 4 * both[:2],
     }
     assert started == turns[measure]
     text = table.read_text(encoding="utf-8")
@@ -167,7 +169,7 @@ def test_the_programs_take_turns_and_who_is_left_out_is_named(tmp_path, monkeypa
     assert "opennmt 1" in text
     rows = [line for line in text.splitlines() if line.startswith(("| seq2seq", "| opennmt"))]
     assert len(rows) == 2
-    number = {"training": "11,302,184", "translation": "100.0", "quality": "13.25"}[measure]
+    number = {"training": "11,302,184", "translation": "100.0", "quality": "13.25 (0.002)"}[measure]
     assert number in rows[1]
 
 
