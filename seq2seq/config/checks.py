@@ -64,8 +64,8 @@ def require_choice(key: str, value: str, choices: Collection[str]) -> None:
 
 
 Rule = Callable[[str, Any], Any]
-"""Function (key, value) that raises UserError for a bad value; a result replaces the value.
-Rules stand in ``Annotated``."""
+"""Function (key, value) that raises UserError for a bad value; a result other than None replaces
+the value. A setting's type names its rules in ``Annotated``."""
 
 
 def one_of(*choices: str) -> Rule:
@@ -122,10 +122,10 @@ FileName = Annotated[str, file_name]
 
 
 def check(key: str, value: Any, hint: Any) -> Any:
-    """Check ``value`` against the type ``hint``; return it as its rules changed it, or UserError.
+    """Return ``value`` as the rules in the type ``hint`` change it; UserError if it does not fit.
 
-    A JSON object becomes a dataclass where ``hint`` is one. Keys that a TypedDict does not name
-    pass unchecked.
+    If ``hint`` is a dataclass, a JSON object becomes one. Keys that a TypedDict does not name pass
+    unchecked.
     """
     kind: Any = get_origin(hint) or hint
     arguments, prefix = get_args(hint), f"{key}." if key else ""
@@ -152,7 +152,7 @@ def check(key: str, value: Any, hint: Any) -> Any:
         raise UserError(f"{key}={shortened(value)} is not of type {kind.__name__}.")
     if isinstance(value, int) and abs(value) > sys.float_info.max:
         raise UserError(f"{key}={shortened(value)} is out of range; set a smaller number.")
-    floats = arguments == (float,) and {*map(type, value)} == {float}  # often many, and all fit
+    floats = arguments == (float,) and {*map(type, value)} == {float}  # often many: one check
     if kind is list and arguments and not floats:
         return [check(key, item, arguments[-1]) for item in value]
     if kind is dict and arguments:
@@ -175,9 +175,10 @@ def _require_printable(key: str, value: Any) -> None:
 
 
 def build(schema: type, data: Any, prefix: str = "") -> Any:
-    """Build a dataclass from its ``dataclasses.asdict``; ``prefix`` begins the keys in messages.
+    """Build a ``schema`` from the dict that ``dataclasses.asdict`` makes of one.
 
-    For a schema with ``kinds``, the setting ``kind`` selects the subclass.
+    For a schema with ``kinds``, the setting ``kind`` selects the subclass. In messages each key
+    begins with ``prefix``.
     """
     if not isinstance(data, dict):
         raise UserError(f"{prefix[:-1] or 'config'}={shortened(data)} is not a group of settings.")
@@ -199,7 +200,7 @@ def build(schema: type, data: Any, prefix: str = "") -> Any:
 
 
 def _names(schema: type, prefix: str) -> list[str]:
-    """List the keys of all settings and groups, including nested ones."""
+    """List the keys of all settings and groups of ``schema``, those inside its groups included."""
     names = []
     for key, hint in get_type_hints(schema).items():
         names.append(f"{prefix}{key}")
@@ -209,12 +210,13 @@ def _names(schema: type, prefix: str) -> list[str]:
 
 
 class Stored:
-    """Base of stored dataclasses: keys that only other versions of the program know are ignored."""
+    """Base class of stored dataclasses; stored keys that this version does not know are ignored."""
 
 
 @dataclass(kw_only=True)
 class Settings:
-    """Base of groups of settings; field types define valid values, as in ``layers: Count = 1``."""
+    """Base class of groups of settings; a field's type defines its valid values, as in
+    ``layers: Count = 1``."""
 
     def __post_init__(self) -> None:
         for key, hint in get_type_hints(type(self), include_extras=True).items():

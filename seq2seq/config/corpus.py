@@ -23,9 +23,11 @@ class CorpusConfig(Settings):
     mirror: str | None = None
     """Base URL (http, https or file) to download from instead of the public one."""
     train_pairs: Count | None = None
-    """Number of training pairs to use, from the start of the text; null for all."""
+    """Number of training pairs to read, from the start of the text; null for all. Blank and too
+    long ones count, but are left out."""
     train_max_words: Count | None = None
-    """Longest training pair in words per side; longer ones are left out (30 or 50 in the paper)."""
+    """Maximum number of words on each side of a training pair; longer pairs are left out (30 or 50
+    in the paper)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -69,9 +71,10 @@ class CleanedCorpus(CorpusConfig):
     """A raw public corpus, which this program cleans and splits deterministically."""
 
     max_words: Count = 100
-    """Longest pair in words per side; cleaning drops longer ones from all splits."""
+    """Maximum number of words on each side of a pair; cleaning drops longer pairs before the text
+    is split."""
     max_ratio: Annotated[float, between(1)] = 3.0
-    """Largest ratio of the two word counts of a pair; cleaning drops pairs beyond it."""
+    """Maximum ratio of the word counts of the two sides of a pair; cleaning drops other pairs."""
     valid_pairs: Count = 2_000
     """Number of validation pairs, chosen by content hash."""
     test_pairs: Count = 4_000
@@ -101,9 +104,11 @@ class MtdataCorpus(CleanedCorpus):
     """Ids of training datasets, such as Statmt-europarl-10-deu-eng. To list them, run
     ``mtdata list -id -l de-en``."""
     valid: list[FileName] = field(default_factory=list)
-    """Ids of validation datasets, used unchanged; [] splits valid_pairs off the training text."""
+    """Ids of validation datasets, used unchanged; if [], valid_pairs pairs are split off the
+    training text."""
     test: list[FileName] = field(default_factory=list)
-    """Ids of test sets ``test_<id>``, used unchanged; [] splits test_pairs off training text."""
+    """Ids of test datasets, used unchanged as test sets ``test_<id>``; if [], test_pairs pairs are
+    split off the training text."""
 
 
 @dataclass(kw_only=True)
@@ -132,7 +137,8 @@ CORPORA |= {
 
 @dataclass(kw_only=True)
 class TokenizationConfig(Settings):
-    """Settings that cut text into pieces and number the pieces."""
+    """Settings of the tokenizers, which cut text into pieces, and of the vocabularies, which number
+    the pieces."""
 
     kind: Annotated[str, one_of("sentencepiece", "moses", "whitespace")]
     """sentencepiece | moses | whitespace."""
@@ -143,9 +149,11 @@ class TokenizationConfig(Settings):
     joint: bool = False
     """Whether both languages share one subword model (sentencepiece)."""
     max_pieces: Count = 250
-    """Maximum pieces per side of a training pair; longer lines to translate are cut."""
+    """Maximum number of pieces on each side of a training or validation pair; longer pairs are left
+    out. In translation, a longer line is cut."""
     workers: Count | None = None
-    """Number of processes that tokenise; null for one per core. A small text needs only one."""
+    """Number of processes that tokenise; null for one per core. A text of less than 200,000 pairs
+    is always tokenised by one."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -46,7 +46,7 @@ class DecodingConfig(Settings):
     top_k: Count | None = None
     """Sampling: number of likeliest pieces to draw from; null for all."""
     top_p: Annotated[float, between(0.001, 1)] = 1.0
-    """Sampling: probability that the likeliest pieces must reach together; only they are drawn."""
+    """Sampling: total probability; only the likeliest pieces needed to reach it are drawn."""
     seed: Natural = 1
     """Sampling: seed. Each sentence has its own random numbers."""
 

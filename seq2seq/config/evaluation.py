@@ -13,7 +13,8 @@ class EvaluationConfig(Settings):
     length_buckets: Annotated[list[Count], rising] = field(
         default_factory=lambda: [10, 20, 30, 40, 50, 60]
     )
-    """Upper edges of the length buckets in source words; the last bucket is open."""
+    """Upper limits of the length buckets, in source words; one more bucket holds longer
+    sentences."""
     bootstrap: Annotated[int, between(100, 1_000_000)] = 1_000
     """Number of bootstrap resamples for intervals and paired tests."""
     seed: Natural = 12_345

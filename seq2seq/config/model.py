@@ -6,7 +6,8 @@ from typing import Annotated
 from seq2seq.config.checks import Settings, between, one_of
 from seq2seq.errors import UserError
 
-# Larger than any useful model: a checkpoint's model is built before its tensors are checked.
+# The limits exceed any useful size. They are there because a checkpoint's model is built before
+# its tensors are checked.
 Size = Annotated[int, between(1, 1_000_000)]
 Layers = Annotated[int, between(1, 100)]
 Dropout = Annotated[float, between(0, 0.95)]
@@ -101,7 +102,7 @@ class DecoderConfig(Settings):
     """fast (one operation with its own gradient, if it supports the model) | reference (plain loop
     with autograd, for the same numbers)."""
     tie_embedding: bool = True
-    """Whether the softmax shares the target embedding (Press & Wolf 2017)."""
+    """Whether softmax layer and target embedding share their weights (Press & Wolf 2017)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -62,8 +62,8 @@ class ReproduceConfig(TrainConfig):
     """Settings of ``reproduce``: all systems of an experiment, trained, evaluated and compared."""
 
     systems: dict[FolderName, dict[str, Any]]
-    """Name of each system to compare -> its settings of corpus, tokenization, model, training and
-    ``seeds`` that differ: {attention: {model: {attention: {kind: dot}}}}."""
+    """Name of each system to compare -> the settings of corpus, tokenization, model and training,
+    and ``seeds``, that differ from the common ones: {dot: {model: {attention: {kind: dot}}}}."""
     baseline: str
     """Name of the system without the component under study; the others are compared with it."""
     baselines: dict[str, str] = field(default_factory=dict)
@@ -101,7 +101,8 @@ class TranslatorSettings(Settings):
     more_checkpoints: list[Place] = field(default_factory=list)
     """Other checkpoints of an ensemble; all must have the same vocabularies."""
     average: bool = False
-    """Whether to average the weights of checkpoints of one training, instead of an ensemble."""
+    """Whether to average the weights of the checkpoints, all of one training, instead of using them
+    as an ensemble."""
     device: Device = "auto"
     """auto | cpu | cuda."""
     precision: Precision = "auto"
@@ -130,7 +131,8 @@ class TranslateConfig(TranslatorSettings):
     - for standard output. Each target word is linked to the source word with the largest attention
     weight; needs attention, and not kind=moses. A line that was cut for its length has no links."""
     chunk: Count = 4_096
-    """Number of lines read before translating; 1 answers each line of a slow pipe at once."""
+    """Number of lines to read before they are translated; with 1, each line of a slow pipe is
+    answered at once."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -161,8 +163,8 @@ class EvaluateConfig(TranslatorSettings):
     system: str | None = None
     """Name of the system that wrote ``hypotheses``."""
     test_sets: list[str] | None = None
-    """Names of test sets of the training corpus, or of sacreBLEU, such as wmt14; null for all of
-    the corpus, [] for none."""
+    """Names of test sets of the training corpus, or of sacreBLEU, such as wmt14; null for all test
+    sets of the corpus, [] for none."""
     test_texts: dict[str, Place] = field(default_factory=dict)
     """Name of another test set -> path of its two files without their language codes:
     newstest2014: texts/newstest2014 for texts/newstest2014.en and texts/newstest2014.fr."""
@@ -174,9 +176,10 @@ class EvaluateConfig(TranslatorSettings):
     """Reference translations of ``source``, line by line."""
     gold: Place | None = None
     """File of gold word links between ``source`` and ``reference``, one line per pair, to score the
-    links of attention: 2-1 is a sure link, 2p1 a possible one; as in ``<test set>.align``."""
+    links of attention. 2-1 is a sure link, 2p1 a possible one, as in ``<test set>.align``."""
     maps: list[Count] = field(default_factory=list)
-    """Line numbers (from 1) whose attention ``compare`` draws; [] for lines of a few lengths."""
+    """Numbers (from 1) of the lines whose attention maps ``compare`` draws; if [], it chooses lines
+    of a few lengths."""
     output: Place | None = None
     """Folder to write to; null for ``evaluations`` in the run folder."""
     data: Place = "data"
@@ -203,7 +206,8 @@ class EvaluateConfig(TranslatorSettings):
             raise UserError("evaluate scores one hypothesis per sentence; remove decoding.n_best.")
         if self.system is not None and (self.hypotheses is None or "/" in self.system):
             raise UserError(
-                f"system={self.system} needs hypotheses=FILE and a name without slash; change it."
+                f"system={self.system} needs hypotheses=FILE, and a name without a slash; "
+                "set both, or remove system."
             )
 
     def searches(self) -> list[DecodingConfig]:

@@ -24,7 +24,8 @@ def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 def from_json(schema: type[T], data: Any, where: str = "") -> T:
     """Rebuild a config dataclass from its ``dataclasses.asdict``.
 
-    A missing key, an unknown key or a bad value raises UserError; ``where`` names the data in it.
+    A missing key, an unknown key or a bad value raises UserError; its message begins
+    with ``where``, the place of the data.
     """
     try:
         return cast(T, build(schema, data))

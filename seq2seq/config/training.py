@@ -34,9 +34,10 @@ class OptimizerConfig(Settings):
     """constant | plateau (times decay_factor whenever the early-stopping metric stalls) |
     inverse_sqrt | linear (falls to zero at the end of max_epochs or max_updates)."""
     decay_factor: Share = 0.5
-    """Plateau: factor on the learning rate."""
+    """schedule=plateau: factor on the learning rate whenever the metric stalls."""
     decay_patience: Natural = 1
-    """Plateau: number of validations without improvement before the rate drops."""
+    """schedule=plateau: maximum number of validations in a row without improvement; one more lowers
+    the learning rate."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -46,7 +47,7 @@ class OptimizerConfig(Settings):
 
 @dataclass(kw_only=True)
 class TrainingConfig(Settings):
-    """Settings of the training and of its end."""
+    """Settings of the training: batches, loss, limits, validation, checkpoints, logs."""
 
     batch_size: Count = 64
     """Maximum sentences (or target tokens, with batch_unit=tokens) per micro-batch."""
@@ -65,7 +66,8 @@ class TrainingConfig(Settings):
     patience: Count = 5
     """Number of validations without improvement after which training ends."""
     early_stopping_metric: Annotated[str, one_of("loss", "bleu")] = "loss"
-    """loss | bleu: dev-set metric that selects the best checkpoint and counts for patience."""
+    """loss | bleu: dev-set metric that selects the best checkpoint; patience waits for it to
+    improve."""
     clip_norm: NonNegative = 1.0
     """Maximum gradient norm; larger gradients are scaled down to it. 0 for no limit."""
     label_smoothing: Annotated[float, between(0, 0.99)] = 0.1
@@ -87,8 +89,8 @@ class TrainingConfig(Settings):
     save_minutes: NonNegative = 10.0
     """Minutes between two saves of the state, in addition to the save at each validation."""
     keep_last: Count = 2
-    """Number of validation checkpoints to keep besides the best and the newest checkpoint, to fall
-    back to or to average."""
+    """Number of newest validation checkpoints to keep, to fall back to or to average. The best and
+    the newest checkpoint are kept in any case."""
     keep_epochs: list[Count] = field(default_factory=list)
     """Epochs whose final state is kept as checkpoints/epoch-<n>, such as [1,2,4]."""
     log_every: Count = 50
