@@ -1,4 +1,4 @@
-"""Batches of similar length in random order: a pure function of seed and epoch.
+"""Batches of pairs of similar length, in a random order that depends only on seed and epoch.
 
 Padding wastes time, so pairs of similar length should share a batch; but training needs different
 batches in each epoch. So the shuffled pairs are divided into large chunks, each chunk is sorted
@@ -50,7 +50,7 @@ class Batch(NamedTuple):
 
 
 def _copied(tensor: Tensor, device: torch.device | str) -> Tensor:
-    """Copy to ``device``; for a GPU via pinned memory, so that the CPU does not wait."""
+    """Copy ``tensor`` to ``device``; for a GPU via pinned memory, so that the CPU does not wait."""
     if torch.device(device).type == "cuda" and not tensor.is_cuda:
         tensor = tensor.pin_memory()
     return tensor.to(device, non_blocking=True)
@@ -82,7 +82,7 @@ def collate(pairs: EncodedPairs, indices: Int[np.ndarray, "B"] | Sequence[int]) 
 def _padded(
     ids: Integer[np.ndarray, "X"], offsets: Int64[np.ndarray, "N1"], chosen: Int[np.ndarray, "B"]
 ) -> tuple[Int64[np.ndarray, "B L"], Int64[np.ndarray, "B"]]:
-    """Return rows ``chosen`` of a flat array as a padded matrix, and their lengths."""
+    """Return the sentences ``chosen`` of a flat array as a padded matrix, and their lengths."""
     starts = offsets[chosen]
     lengths = offsets[chosen + 1] - starts
     columns = np.arange(lengths.max())
@@ -114,16 +114,16 @@ class BatchPlan:
         self.shuffle = shuffle
         self._source_lengths = pairs.source_lengths
         self._target_lengths = pairs.target_lengths
-        # Sentences per batch; with batch_unit=tokens, per batch of average length, EOS included.
+        # Number of pairs in a batch; with batch_unit=tokens, in a batch of pairs of average length.
         self._sentences = batch_size
         if batch_unit == "tokens":
             tokens = int(self._target_lengths.sum(dtype=np.int64)) + len(self._target_lengths)
             self._sentences = max(1, round(batch_size / (tokens / len(self._target_lengths))))
 
     def epoch(self, number: int) -> list[Int32[np.ndarray, "_"]]:
-        """Batches of epoch ``number`` as arrays of pair indices; equal arguments, equal batches.
+        """Return the batches of epoch ``number``, the same in each call, as arrays of pair indices.
 
-        Indices take only 4 bytes, because memory holds two copies of all indices for a while.
+        An index takes only 4 bytes, because memory holds two copies of all indices for a while.
         """
         count = len(self._source_lengths)
         order = np.arange(count, dtype=np.int32)
@@ -137,8 +137,8 @@ class BatchPlan:
         ends = [step * round(count * i / chunks / step) for i in range(1, chunks)]
         batches = []
         for chunk in np.split(order, ends):
-            # A random band width, else a corpus of one chunk would be cut in the same way in every
-            # epoch.
+            # A random number of bands: with a fixed one, a corpus of one chunk would be cut in the
+            # same way in every epoch.
             batches += self._batches(chunk, fineness=random.uniform(0.75, 1.33))
         return [batches[i] for i in random.permutation(len(batches))]
 
@@ -157,7 +157,8 @@ class BatchPlan:
         ends = [step * round(len(chunk) * i / bands / step) for i in range(1, bands)]
         by_both = []
         for i, band in enumerate(np.split(by_source, ends)):
-            # Up, down, up: a batch that spans two bands has similar lengths at the border.
+            # Target lengths rise in one band and fall in the next: where two bands meet in a batch,
+            # they have similar lengths.
             key = self._target_lengths[band] * (1 if i % 2 == 0 else -1)
             by_both.append(band[np.argsort(key, kind="stable")])
         return self._cut(np.concatenate(by_both))

@@ -55,7 +55,7 @@ def load_test_sets(config: CorpusConfig, data: Path) -> dict[str, ParallelText]:
 
 
 def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, ParallelText]:
-    """Find and check ``splits`` and all test sets; with ``splits``, make missing text first."""
+    """Find and check ``splits`` and all test sets; for ``splits``, make missing text first."""
     try:
         folder = _folder(config, data / "corpora", make=bool(splits))
         if isinstance(config, Multi30kCorpus):
@@ -104,7 +104,7 @@ def _named_texts(
             texts[name] = text
     if missing:
         remedy = "add them"
-        if "valid" not in names:  # nothing is made
+        if "valid" not in names:  # only test sets: nothing is written
             remedy = "run prepare with the same settings, or set directory=FOLDER to their folder"
         elif isinstance(config, FilesCorpus):
             remedy += (
@@ -118,7 +118,7 @@ def _named_texts(
 
 
 def _check(name: str, text: ParallelText) -> None:
-    """Refuse text that is not UTF-8, is empty, or differs from its translation in lines."""
+    """Refuse text that is not UTF-8, is empty, or has more or fewer lines than its translation."""
     counts = [count_lines(path) for path in text.files]
     for path, count in zip(text.files, counts, strict=True):
         if not count:

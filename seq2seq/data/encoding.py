@@ -29,7 +29,8 @@ WORTH_SHARING = 200_000
 BLOCK = 1 << 18
 """Number of ids renumbered at a time."""
 PROVISIONAL_END = -1
-"""Provisional id of the end of a sentence; as an index, it selects the last final id."""
+"""Provisional id of the end of a sentence. As index -1 it selects the last entry of the table of
+final ids, which is the id of the end."""
 
 
 class Pair(NamedTuple):
@@ -44,7 +45,7 @@ class Pair(NamedTuple):
 def choose_pairs(
     text: ParallelText, limit: int | None, max_words: int | None, skipped: Counter[str]
 ) -> Iterator[Pair]:
-    """Yield the first ``limit`` pairs of ``text``, without blank sides and too long ones.
+    """Yield the first ``limit`` pairs of ``text``, except those with a blank or too long side.
 
     Pairs with a blank side are counted in ``skipped["empty"]``, pairs with more than ``max_words``
     words on a side in ``skipped["max_words"]``.
@@ -86,13 +87,14 @@ class Chunk(NamedTuple):
     source: Side
     target: Side
     skipped: Counter[str]
-    """Number of pairs with a side without pieces (``empty``) or with too many (``max_pieces``)."""
+    """Number of pairs left out because a side has no pieces (``empty``) or too many
+    (``max_pieces``)."""
 
 
 def tokenize_chunk(
     pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer, max_pieces: int
 ) -> Chunk:
-    """Cut ``pairs`` into pieces; skip pairs with a side of no pieces or over ``max_pieces``."""
+    """Cut ``pairs`` into pieces; skip a pair if a side has none, or more than ``max_pieces``."""
     lines, sources, targets = [], [], []
     skipped: Counter[str] = Counter()
     for pair in pairs:
@@ -127,8 +129,9 @@ def tokenize_pairs(
 ) -> Iterator[Chunk]:
     """Tokenise ``pairs`` in order, in ``workers`` processes (None: one per core).
 
-    ``total``, the maximum number of pairs, and ``name`` are for the progress bar. This process cuts
-    a short text itself. Memory holds only a few chunks per worker at a time.
+    ``total``, the maximum number of pairs, and ``name`` are for the progress bar. A text of
+    less than :data:`WORTH_SHARING` pairs is cut in this process. Memory holds only a few chunks per
+    worker at a time.
     """
     stream = iter(tqdm(pairs, f"encoding {name}", total, unit_scale=True, disable=None))
     chunks = iter(lambda: list(islice(stream, CHUNK)), [])
@@ -164,7 +167,7 @@ def _work(pairs: list[Pair]) -> Chunk:
 
 
 class TokenIdWriter:
-    """Writes one side of a corpus, first as provisional ids, then renumbered, as a .npy file.
+    """Writes one side of a text as ids into a .npy file; the ids are provisional until the end.
 
     Memory holds the distinct pieces, a block of ids and the length of each sentence.
     """

@@ -104,7 +104,7 @@ def _unpack(archive: Path, folder: Path) -> dict[str, Path]:
 def pick_sample(
     config: EuroparlCorpus, texts: dict[str, Path], folder: Path, **origin: Any
 ) -> dict[str, int]:
-    """Write the splits of ``config.sample`` in its order, instead of :func:`clean_and_split`.
+    """Write the splits of ``config.sample``, in its order; replaces :func:`clean_and_split`.
 
     Pairs are found by their :func:`pair_digest`; pairs that ``texts`` lack are left out.
     Returns the number of pairs found per split.
@@ -142,7 +142,7 @@ def pick_sample(
 def pair_digest(english: str, french: str) -> int:
     """Return a 32-bit hash of a pair, ignoring case and spaces.
 
-    In two million pairs, expect about 200 false matches with a sample.
+    In two million pairs, expect about 100 that match another pair of the study's sample by chance.
     """
     text = "\t".join("".join(side.split()).casefold() for side in (english, french))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big")

@@ -32,7 +32,7 @@ BREAKS = str.maketrans("\n\0", "  ")
 
 
 def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Return a folder below ``home``, and a function that makes it of the datasets.
+    """Return a folder below ``home``, and a function that writes the datasets into it.
 
     If ``own``, the user's folder, is set, return it and None.
 

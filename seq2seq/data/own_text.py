@@ -1,4 +1,4 @@
-"""The user's text: a folder, or one file of tab-separated pairs, and splits of it."""
+"""Find the user's text, a folder or one file of tab-separated pairs, and split it if asked to."""
 
 import json
 import logging
@@ -28,13 +28,14 @@ log = logging.getLogger(__name__)
 
 
 def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Return ``own`` and None; or a folder below ``home``, and a function that splits the text.
+    """Return the folder ``own``, and None: its text needs no split.
 
-    The second case is for ``config.valid_pairs`` or ``config.test_pairs``.
+    If ``config.valid_pairs`` or ``config.test_pairs`` is set, return a folder below ``home``, and a
+    function that splits the text into it.
 
     Raises, here or in the returned function:
-        UserError: there is no training text, or too little; of a split, neither files nor its
-            setting exist, or both do; a line is not a pair.
+        UserError: the training text is missing or too short; a split has neither files nor its
+            setting, or has both; a line is not a pair.
     """
     if own is None:
         raise UserError("corpus=files needs your text; set corpus.directory=FOLDER.")
@@ -47,8 +48,8 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
         found = [text for name in names if (text := find_text(own, name, languages)[0])]
         if bool(found) == bool(size):
             raise UserError(
-                f"{own} needs either {split} files or corpus.{split}_pairs=500, which splits them "
-                "off the training text; for a single file, set corpus.valid_pairs=500 "
+                f"{own} needs either {split} files, or corpus.{split}_pairs=500 to split pairs off "
+                "the training text, and not both; for a single file, set corpus.valid_pairs=500 "
                 "corpus.test_pairs=500."
             )
         kept += found
@@ -71,7 +72,7 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
 
 
 def _split(config: FilesCorpus, texts: list[Path], kept: list[Path], folder: Path) -> None:
-    """Write the splits of the training text; no source is in two splits or in ``kept``."""
+    """Split the training text; no source sentence is in two splits, or in the files ``kept``."""
     if len(texts) == 1 and next(read_lines(texts[0]), "").count("\t") > 1:
         log.warning("%s has more than two columns; only the first two are used.", texts[0])
     complete, digests = bytearray(), array("Q")
@@ -81,7 +82,7 @@ def _split(config: FilesCorpus, texts: list[Path], kept: list[Path], folder: Pat
             digests.append(source_digest(source))
     ways = np.full(len(complete), TRAIN, np.int8)
     ways[np.frombuffer(complete, bool)] = assign(
-        np.arange(len(digests), dtype=np.uint64),  # training may hold a pair twice
+        np.arange(len(digests), dtype=np.uint64),  # all differ: training may hold a pair twice
         np.array(digests, np.uint64),
         config.valid_pairs or 0,
         config.test_pairs or 0,

@@ -31,7 +31,7 @@ FORMAT = 4
 """Version of the folder's layout and of the code that fills it; part of the hash."""
 TOKENIZER_SENTENCES = 1_000_000
 """Maximum number of sentences, evenly spaced over the training text, that a subword model learns
-from. It holds them all in memory, so this limits the memory of ``prepare``."""
+from. SentencePiece holds them all in memory, so this limits the memory of ``prepare``."""
 FEW_PAIRS = 20_000
 """Number of training pairs below which a message suggests more dropout."""
 REASONS = {
@@ -72,7 +72,9 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
         counted = _fill(folder, text, corpus, tokenization)
         for part, found in text.hashes().items():
             if found != hashes[part]:
-                raise UserError(f"{part} changed while it was prepared; run the command again.")
+                raise UserError(
+                    f"The text {part} changed while it was prepared; run the command again."
+                )
         write_json(folder / "manifest.json", {**recipe, **counted})
         if counted["pairs"]["train"] < FEW_PAIRS and tokenization.kind == "sentencepiece":
             log.info(
@@ -101,7 +103,7 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
 
 
 def summary(data: PreparedData) -> str:
-    """Return lines of text: numbers of pairs, their lengths, and the share of unknown words."""
+    """Return lines of text: the number of pairs, their lengths, and the share of unknown words."""
     subwords = isinstance(data.source.tokenizer, SentencePieceTokenizer)
     unit, lines = "subwords" if subwords else "words", []
     for name, pairs in (("train", data.train), ("valid", data.valid)):
@@ -185,7 +187,7 @@ def _tokenize(
     tokenizers: tuple[Tokenizer, Tokenizer],
     options: TokenizationConfig,
 ) -> tuple[tuple[TokenIdWriter, TokenIdWriter], int, Counter[str]]:
-    """Tokenise to disk; return both sides, the number of pairs, and the counts left out."""
+    """Tokenise a split to disk; return its sides, its number of pairs, and the counts left out."""
     sides = (
         TokenIdWriter(folder / f"{split.name}.source", end=EOS),
         TokenIdWriter(folder / f"{split.name}.target", end=None),

@@ -29,7 +29,8 @@ RULES = 2
 
 WAYS = ("train", "valid", "test", "duplicate", "held_out", "empty", "too_long", "uneven")
 TRAIN, VALID, TEST, DUPLICATE, HELD_OUT, EMPTY, TOO_LONG, UNEVEN = range(len(WAYS))
-"""Labels of pairs, indices into WAYS. HELD_OUT: validation or test has this source already."""
+"""Labels of pairs, as indices of WAYS. HELD_OUT: the source is already in a validation or test
+text, so the pair is in no split."""
 
 
 def clean_and_split(
@@ -38,8 +39,8 @@ def clean_and_split(
     """Write {train,valid,test}.<language> and cleaning.json into ``folder`` from the raw texts.
 
     A split that ``folder`` already holds stays, and its sources are kept out of the other splits.
-    ``texts``: language -> raw file; ``origin``: entries of cleaning.json about their origin.
-    Returns the number of pairs with each label of :data:`WAYS`, and ``read``, the sum.
+    ``texts``: language -> raw file; ``origin``: entries of cleaning.json about the raw files.
+    Returns the number of pairs with each label of :data:`WAYS`, and their sum as ``read``.
 
     Raises:
         UserError: the raw files have different numbers of lines, or too few pairs remain.
@@ -91,9 +92,9 @@ def assign(
     distinct, leader, source = np.unique(sources[first], return_index=True, return_inverse=True)
     if len(distinct) <= valid + test:
         raise UserError(
-            f"The text has only {len(distinct)} distinct sources that no other split holds, too "
-            f"few for corpus.valid_pairs={valid}, corpus.test_pairs={test} and any training text; "
-            "lower these settings, or add text."
+            f"The text has only {len(distinct)} distinct source sentences that no other split "
+            f"has, too few for corpus.valid_pairs={valid}, corpus.test_pairs={test} and any "
+            "training text; lower these settings, or add text."
         )
     split = np.full(len(distinct), TRAIN, np.int8)
     split[:test] = TEST
@@ -112,9 +113,10 @@ def write_splits(
     ways: Int8[np.ndarray, " N"],
     pairs: Iterable[tuple[str, str]],
 ) -> dict[str, int]:
-    """Write ``pairs`` to {train,valid,test}.<language> by their labels ``ways``; skip the others.
+    """Write each pair to {train,valid,test}.<language>, as its label in ``ways`` says.
 
-    Returns the number of pairs with each label of :data:`WAYS`, and ``read``, the sum.
+    A pair with any other label is not written. Returns the number of pairs with each label of
+    :data:`WAYS`, and their sum as ``read``.
     """
     with ExitStack() as stack:
         files = {

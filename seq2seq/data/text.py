@@ -31,7 +31,7 @@ COMPRESSIONS = tuple(_OPENERS)
 SIDES = ("source", "target")
 
 TextFolder = tuple[Path, Callable[[], object] | None]
-"""Folder of text, and a function that makes it; None if it is the user's own folder."""
+"""Folder of text, and the function that makes it, or None for the user's own folder."""
 
 LONGEST_LINE = 1 << 20
 """Maximum line length in bytes. It limits the memory for a file without line breaks, for example a
@@ -40,7 +40,7 @@ decompression bomb."""
 
 @contextlib.contextmanager
 def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
-    """Open a plain, .gz or .xz file to read its (unpacked) bytes; its name does not matter.
+    """Open a file to read its bytes, unpacked if its first bytes or its name are of .gz or .xz.
 
     Raises:
         UserError: the file is missing, cannot be read, or is compressed and damaged.
@@ -81,8 +81,11 @@ def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
     """Decode lines of bytes and yield each one at once, without its line end.
 
     One "\\n" is removed, and one "\\r" before it; a byte order mark at the start of the first line
-    is dropped. :class:`UserError` with ``where``, line and byte (from 1) for bytes that are not
-    UTF-8, or are zero as in UTF-16, and for a line of more than :data:`LONGEST_LINE` bytes.
+    is dropped.
+
+    Raises:
+        UserError: a byte is not UTF-8, or is zero as in UTF-16; or a line has more than
+            :data:`LONGEST_LINE` bytes. The message begins with ``where`` and the line's number.
     """
     for number, raw in enumerate(raw_lines, start=1):
         if len(raw) > LONGEST_LINE:
@@ -130,10 +133,10 @@ def content_digest(path: Path) -> str:
 class LineWriter:
     """Writes a text file completely or not at all; compressed if its name ends in .gz or .xz.
 
-    Used with ``with``: lines go to ``part``, which replaces ``path`` (or the target of a link) at
-    the end of the block, and is removed if the block fails. A named pipe, a device, or a file that
-    this process has open for writing (/dev/stdout) is written to directly. Errors of the disk
-    become :class:`UserError`.
+    Used with ``with``: lines go to the file ``part``, which replaces ``path`` (or the target of a
+    link) at the end of the block, and is removed if the block fails. A named pipe, a device, or a
+    file that this process has open for writing (/dev/stdout) is written to directly. Errors of the
+    disk become :class:`UserError`.
     """
 
     def __init__(self, path: Path, keep_unfinished: bool = False) -> None:
@@ -196,7 +199,7 @@ def _open_stream(path: Path) -> int | None:
         import fcntl
 
         for descriptor in [int(stream.name) for stream in streams.iterdir()]:
-            with contextlib.suppress(OSError):  # the descriptor of the listing is closed
+            with contextlib.suppress(OSError):  # iterdir's own one is closed by now
                 writes = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
                 if writes and os.path.samestat(path.stat(), os.fstat(descriptor)):
                     return descriptor
@@ -291,7 +294,7 @@ def find_file(folder: Path, names: Sequence[str]) -> Path | None:
 def find_text(
     folder: Path, name: str, languages: tuple[str, str]
 ) -> tuple[ParallelText | None, list[str]]:
-    """Find the text ``name`` in a folder; return it and [], or None and its missing files.
+    """Find the text ``name`` in a folder; return it and [], or None and the missing file names.
 
     The two files end in the language codes or in ``source`` and ``target``, plain, .gz or .xz; the
     file of gold alignments, if any, in ``align``. ``val`` is another name for ``valid``. If several
@@ -311,8 +314,8 @@ def find_text(
 def find_test_names(folder: Path, languages: Sequence[str]) -> list[str]:
     """List test sets, such as "test" of test.<language>, that have files for both sides.
 
-    A warning names each file whose other side is missing. If no test set has both files, return the
-    names of all.
+    A warning names each file whose other side is missing. If no test set has both files, the
+    names of those with one are returned.
     """
     found: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.glob("test*")):

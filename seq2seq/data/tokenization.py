@@ -81,7 +81,7 @@ class MosesWordTokenizer(Tokenizer):
         self._detokenizer = MosesDetokenizer(lang=language)
 
     def tokenize(self, text: str) -> list[str]:
-        """Cut into words; characters do not change (no ``&amp;`` escapes)."""
+        """Cut ``text`` into words; characters do not change (no ``&amp;`` escapes)."""
         pieces: list[str] = self._tokenizer.tokenize(text, escape=False)
         return [piece for piece in pieces if piece]
 
@@ -91,7 +91,7 @@ class MosesWordTokenizer(Tokenizer):
 
 
 class SentencePieceTokenizer(Tokenizer):
-    """Cuts raw text (Kudo & Richardson 2018) by byte-pair encoding (Sennrich et al. 2016).
+    """Cuts raw text into subwords (Kudo & Richardson 2018; byte pairs, Sennrich et al. 2016).
 
     SentencePiece's rule ``nmt_nfkc`` normalises text before it is cut: NFKC, white space to single
     spaces, control characters dropped, except U+0000 and most from U+0080 to U+009F. Joining
@@ -146,7 +146,7 @@ class SentencePieceTokenizer(Tokenizer):
         return [processor.id_to_piece(i) for i in range(processor.get_piece_size())]
 
     def tokenize(self, text: str) -> list[str]:
-        """Normalise and cut; ``▁`` stands for the space before a word."""
+        """Normalise ``text`` and cut it into pieces; ``▁`` stands for the space before a word."""
         pieces: list[str] = self._processor.encode(text, out_type=str)
         return pieces
 
@@ -193,7 +193,7 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
         if not model:  # SentencePiece would treat it as no model
             raise ValueError("it is empty")
         tokenizer = SentencePieceTokenizer(language, model)
-        tokenizer.tokenize(" ".join(tokenizer.pieces))  # an altered model may hold no text
+        tokenizer.tokenize(" ".join(tokenizer.pieces))  # fails if a piece is not text
         return tokenizer
     except FileNotFoundError:
         raise UserError(f"{path} is missing; create or copy the folder again.") from None
@@ -204,8 +204,8 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
 def _learnable(sentences: Iterable[str]) -> Iterator[str]:
     """Yield the sentences; cut those that are so long that SentencePiece would skip them.
 
-    It learns nothing across words, so a long sentence may be cut between words; if it has no space
-    in :data:`LEARNT_BYTES` bytes, it is cut between characters.
+    SentencePiece learns nothing across words, so a long sentence may be cut between words; without
+    a space in :data:`LEARNT_BYTES` bytes, it is cut between characters.
     """
     for sentence in sentences:
         rest = sentence.replace(RESERVED, " ").encode("utf-8")

@@ -23,7 +23,7 @@ class Vocabulary:
     def __init__(self, pieces: Sequence[str], counts: Sequence[int]) -> None:
         """Number ``pieces`` (without the specials) in the given order.
 
-        ``counts``: occurrences of each piece in the training text, for the file's readers.
+        ``counts``: occurrences of each piece in the training text, for people who read the file.
         """
         # Vocab would rank pieces by count; passed as specials, they keep their order.
         self._vocab = Vocab(Counter(), specials=[*SPECIALS, *pieces])
@@ -71,7 +71,7 @@ class Vocabulary:
         return [self._vocab.itos[i] for i in ids]
 
     def save(self, path: Path) -> None:
-        """Write one ``piece<TAB>count`` a line, in the order of ids."""
+        """Write a line ``piece<TAB>count`` for each piece, in the order of ids."""
         rows = zip(self.pieces, self.counts, strict=True)
         lines = [f"{piece}\t{count}\n" for piece, count in rows]
         path.write_text("".join(lines), encoding="utf-8", newline="\n")
@@ -85,7 +85,7 @@ class Vocabulary:
             rows = [line.rpartition("\t") for line in lines[:-1]]
             pieces, counts = [piece for piece, _, _ in rows], [int(count) for _, _, count in rows]
             if lines[-1] or tuple(pieces[: len(SPECIALS)]) != SPECIALS or not all(pieces):
-                raise ValueError(f"it does not hold {' '.join(SPECIALS)} and whole lines")
+                raise ValueError(f"it must begin with {' '.join(SPECIALS)} and hold whole lines")
             if any(len(piece) > LONGEST or "\0" in piece for piece in pieces):
                 raise ValueError("a piece is too long or holds a zero byte")
             return cls(pieces[len(SPECIALS) :], counts[len(SPECIALS) :])

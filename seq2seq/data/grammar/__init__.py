@@ -37,7 +37,7 @@ SHORTEST = 4
 BAND = 10
 """Width of the length bands, in words; the test set has equally many pairs in each."""
 DECAY = 0.96
-"""Probability ratio of training sentences of n + 1 words and of n words."""
+"""Probability of a training sentence of n + 1 words, divided by that of one of n words."""
 
 
 class SentencePair(NamedTuple):
@@ -63,7 +63,7 @@ def sentence(rng: random.Random, words: int, source: str = "en") -> SentencePair
     """Draw a pair whose English side has exactly ``words`` words (at least 4).
 
     ``source`` is the language of the source side, en or de; the German side is a tenth longer on
-    average (its commas).
+    average, because of its commas.
     """
     phrase = Composer(rng).sentence(words - 1)
     english = [*phrase.english, (".", -1)]
@@ -81,7 +81,7 @@ def sentence(rng: random.Random, words: int, source: str = "en") -> SentencePair
 
 
 def training_pairs(config: GrammarCorpus, split: str) -> Iterator[SentencePair]:
-    """Yield endless pairs of training lengths, drawn from the seed and the split's name."""
+    """Yield pairs without end, as long as training pairs are; seed and split decide the text."""
     rng = random.Random(f"{config.seed} {split}")
     weights = accumulate(repeat(DECAY, config.max_words - SHORTEST), mul, initial=1.0)
     bounds = list(accumulate(weights))
@@ -111,7 +111,8 @@ def write_corpus(config: GrammarCorpus, directory: Path) -> None:
     """Write train, valid and test text into ``directory``, each as .en, .de and .align files.
 
     The .align files hold one line of Pharaoh links per pair, source position first. A source
-    sentence of test or valid occurs only once in all splits; training may repeat a short one.
+    sentence of test or valid occurs only once in all splits; training may repeat a short
+    sentence of its own.
     """
     test = banded_pairs(config)
     _write(config, directory, "test", test, len(test))

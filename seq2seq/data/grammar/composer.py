@@ -201,7 +201,7 @@ class Composer:
     # Sentences and clauses
 
     def sentence(self, room: int) -> Phrase:
-        """Compose one or more coordinated main clauses, no full stop; ``room`` is at least 2."""
+        """Compose main clauses, one or more, without full stop; ``room`` is at least 2."""
         if room >= 9 and self._random() * 30 < room - 8:
             coordinator = self._fixed("coordinator")
             rest = room - len(coordinator.english)
@@ -236,7 +236,7 @@ class Composer:
         )
 
     def _dependent_clause(self, room: int, simple: bool, like: Tense | None = None) -> Phrase:
-        """Compose a clause for after a conjunction; in German, the verb is at the end."""
+        """Compose the clause that follows a conjunction; in German, the verb is at the end."""
         kind = self._subject_kind()
         subject = self._subject(self._between(1, min(room - 1, 6)), kind)
         room -= len(subject.english)
@@ -368,15 +368,15 @@ class Composer:
     def _tense(self, room: int, kind: str, like: Tense | None = None) -> Tense:
         """Pick a tense that adds at most ``room`` words to the verb of a subject of this kind.
 
-        ``like`` is the tense of the clause next to it: the result is past if and only if ``like``
-        is past, and it is never future.
+        For a clause that depends on another, ``like`` is the tense of that clause. The result is
+        then past if and only if ``like`` is past, and never future.
         """
         choice = self._random()
         if like is PAST:
             return PAST
         if room > 0 and choice > 0.7:
             tenses = FUTURE_OR_MODAL if like is None else MODAL
-            most = 1 if kind == THING else room  # things want nothing
+            most = 1 if kind == THING else room  # no "want to" for things
             return self._pick(tenses, lambda tense: tense.words <= most)
         return PRESENT if like or choice < 0.35 or choice > 0.85 else PAST
 
@@ -408,7 +408,7 @@ class Composer:
         final = [(verb.prefix + verb.finite[number], whole.german[0][1])]
         return VerbGroup(adverb + whole.english, whole.german[:1], whole.german[1:], final)
 
-    # Frames: each draws a verb and fills ``room`` words after its first
+    # Frames: each draws a verb and composes ``room`` words, those after the verb's first word
 
     def _frame_alone(self, room: int, setting: Setting) -> Complement:
         verbs = VERBS["intransitive thing" if setting.subject == THING else "intransitive"]
@@ -454,7 +454,7 @@ class Composer:
 
     def _frame_ditransitive(self, room: int, setting: Setting) -> Complement:
         verb = self._verb("ditransitive", room - 2)
-        room -= len(verb.english)  # includes "to", for which German has the dative
+        room -= len(verb.english)  # its other words, and "to" (German has the dative)
         size = self._between(1, min(room - 1, 5))
         thing = self._noun_phrase(size, Slot(THING, ACCUSATIVE, clause=False))
         person = self._noun_phrase(room - size, Slot(PERSON, DATIVE, clause=setting.clause))
@@ -534,7 +534,7 @@ class Composer:
     def _single(self, room: int, behind: int, slot: Slot) -> Phrase:
         """Compose a noun, ``room`` - 1 words before it, ``behind`` words of attributes after it."""
         kind, case, number, preposition, clause = slot
-        bare = room == 1 and number != PLURAL  # if it becomes a name, it is singular
+        bare = room == 1 and number != PLURAL  # may be a name; names are singular
         if bare and (
             kind == PLACE or number == SINGULAR or (kind == PERSON and self._chance(0.75))
         ):
@@ -561,7 +561,7 @@ class Composer:
         return phrase._replace(number=number)
 
     def _attribute(self, room: int, head: str, clause: bool) -> Phrase:
-        """Compose a prepositional phrase for after a noun; ``room`` is at least 2."""
+        """Compose a prepositional phrase that follows a noun; ``room`` is at least 2."""
         choice = self._random()
         if head in (PERSON, ANIMAL) and choice < 0.5:
             return self._prepositional(room, self._pick(PREPOSITIONS["belonging"]), THING, clause)
@@ -583,7 +583,8 @@ class Composer:
         return self._pick(DETERMINERS["plural"]), NOTHING, room - 1
 
     def _adjectives(self, words: int, kind: str, ending: str) -> Phrase:
-        """Compose ``words`` words of adjectives in their order, perhaps after an intensifier."""
+        """Compose ``words`` words: adjectives in their usual order, perhaps after an
+        intensifier."""
         phrase = NOTHING
         classes = self._pick(list(combinations(lexicon.ADJECTIVES[kind], words)))
         if words > 1 and self._chance(0.3):

@@ -60,7 +60,7 @@ class Preposition(NamedTuple):
 
 
 class Modal(NamedTuple):
-    """An auxiliary of an infinitive; pairs are indexed by number."""
+    """A verb that takes an infinitive; pairs are indexed by number."""
 
     english: tuple[Words, ...]
     german: Words
@@ -156,7 +156,7 @@ _ROWS = [line.split("\t") for line in _LINES if line and not line.startswith("#"
 
 
 def _read(word_class: str, parse: Callable[[str, str], T]) -> dict[str, tuple[T, ...]]:
-    """Read the entries of a word class, by the rest of their class name (or "")."""
+    """Return the entries of a word class by the rest of their class: "person" of "noun person"."""
     entries: dict[str, list[T]] = defaultdict(list)
     for name, english, german in _ROWS:
         first, _, rest = name.partition(" ")
