@@ -30,7 +30,8 @@ class DecoderState(NamedTuple):
     """The decoder's memory between two steps."""
 
     hidden: Float[Tensor, "L R H"]
-    """float32; bfloat16 in mixed-precision search with one layer, where only products read it."""
+    """float32; bfloat16 in mixed-precision search with one layer, where only matrix products read
+    it."""
     cell: Float[Tensor, "L R H"]
     attention: Float[Tensor, "R P"]
     """The attention's own state; empty for most kinds."""
@@ -151,7 +152,7 @@ class Decoder(nn.Module, ABC):
         return TargetInputs(embedded, self.input_gates(embedded), query)
 
     def init_state(self, source: Source) -> DecoderState:
-        """s_0 = tanh(W_s summary), hidden and cell of every layer.
+        """Return the first state s_0 = tanh(W_s summary): hidden and cell state of every layer.
 
         The paper (appendix A.2.2) starts from the backward reader's last state alone. Here both
         directions enter, with and without attention: the baseline has nothing else.
@@ -183,7 +184,10 @@ class Decoder(nn.Module, ABC):
         context: Float[Tensor, "*N M"],
         embedded: Float[Tensor, "*N E"],
     ) -> Float[Tensor, "*N E"]:
-        """Input of the softmax layer: a linear mix of the parts, or its tanh or maxout."""
+        """Input of the softmax layer: a linear layer of the arguments, or its tanh or maxout.
+
+        In Luong's order it does not read ``embedded``.
+        """
         parts = [hidden, context, embedded] if self.attends_first else [hidden, context]
         mixed = self.readout_layer(concatenate(*parts))
         if self.readout_kind == "maxout":
@@ -230,7 +234,7 @@ class LuongDecoder(Decoder):
     The attentional state :math:`\tilde h_t` has the width of an embedding, so the softmax layer is
     the same as in Bahdanau's order and may share the target embedding. With input feeding (section
     3.3) the next step reads :math:`\tilde h_t`, after dropout; the first step reads zeros. Without
-    input feeding the states do not depend on the attention: all are known before the first one.
+    input feeding the states do not depend on the attention, so all are computed before it.
     With several layers, :math:`\tilde h_{t-1}` enters the lowest layer and the query comes from the
     top layer.
     """

@@ -8,8 +8,9 @@ from seq2seq.model.decoder import Decoder
 from seq2seq.model.layers import spread
 
 READOUT_GAIN = 3.0
-"""Factor of the readout's initial weights for state and context. These have a deviation of about
-0.1, the word has 1: without the factor, the readout would depend on little but the last word."""
+"""Factor of the readout's initial weights for state and context. At the start, the numbers of state
+and context have a deviation of about 0.1, and those of the word's embedding have 1. Without the
+factor, the readout would depend on little but the last word."""
 
 
 def _attention_last(model: nn.Module) -> tuple[list[nn.Module], list[nn.Module]]:

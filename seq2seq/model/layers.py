@@ -1,7 +1,7 @@
-"""Parts of encoder and decoder: LSTM cell, dropout, embedding, and products by precision.
+"""Parts of encoder and decoder: LSTM cell, dropout, embedding, and exact products.
 
 Under mixed precision (autocast) a matrix product is rounded to bfloat16. The functions and layers
-of this file say which products and results stay in float32; no equation of the model casts.
+of this file say which products and results stay in float32, so the model's equations hold no casts.
 """
 
 import torch
@@ -104,7 +104,7 @@ class Embedding(nn.Embedding):
     """
 
     def __init__(self, size: int, width: int, scale: float) -> None:
-        # An own matrix: PyTorch's initialization would load its compiler on "meta".
+        # A matrix of our own: else PyTorch draws values, which loads its compiler on "meta".
         super().__init__(size, width, padding_idx=PAD, _weight=torch.empty(size, width))
         self.scale = scale
 

@@ -59,7 +59,7 @@ class TranslationModel(nn.Module):
         self.encoder = Encoder(config.embedding_dim, config.encoder, config.dropout)
         annotation_size, summary_size = self.encoder.annotation_size, self.encoder.summary_size
         luong = config.decoder.order == "luong"
-        # In Luong's order the state has read the word.
+        # In Luong's order the state has already read the word.
         word_in_query = not luong and config.decoder.query == "state_and_word"
         attention = build_attention(
             config.attention,

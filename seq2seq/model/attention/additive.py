@@ -94,13 +94,14 @@ class CoverageAttention(AdditiveAttention):
         self.covered = nn.Linear(1, config.size, bias=False)  # V_a
 
     def init_state(self, source: Source) -> Float[Tensor, "N S"]:
-        """C_0: no word has had any attention."""
+        """Return the coverage C_0, all zeros: no word has had any attention yet."""
         return torch.zeros_like(source.annotations[:, :, 0])
 
     def update_state(
         self, state: Float[Tensor, "R S"], weights: Float[Tensor, "R S"]
     ) -> Float[Tensor, "R S"]:
-        """C_i: ``state`` plus the attention of this step."""
+        """Return the coverage C_i: the attention of earlier steps, ``state``, plus that of this
+        step."""
         return state + weights
 
     def forward(
@@ -108,7 +109,7 @@ class CoverageAttention(AdditiveAttention):
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """Context and weights of one target step; weights are 0 at padding and sum to 1."""
         projected = source.by_sentence(self.query(query))
-        # V_a C, the product of nn.Linear but exact.
+        # V_a C, as in nn.Linear, but never rounded to bfloat16.
         covered = exact_product(source.by_sentence(state)[..., None], self.covered.weight.t())
         hidden = torch.tanh(source.keys[:, None] + projected[:, :, None] + covered)
         return source.softmax_sum(exact_product(hidden, self.vector))

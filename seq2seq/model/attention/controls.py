@@ -1,4 +1,4 @@
-"""Controls of the comparison: the same network with a context that never changes."""
+"""Control systems for the comparison: the same network with a context that never changes."""
 
 from abc import abstractmethod
 
@@ -16,7 +16,7 @@ class ConstantContext(Attention):
     needs_query = False
 
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S 0"]:
-        """No keys: nothing is compared."""
+        """Return empty keys, since no query is compared with them."""
         return annotations[:, :, :0]
 
     @abstractmethod
@@ -39,7 +39,7 @@ class FixedContext(ConstantContext):
     """No attention: the context is the encoder's summary at every step.
 
     The RNN encoder-decoder of Cho et al. 2014, which feeds one fixed vector to each step: the
-    baseline of the comparison. All weights are 0.
+    baseline of the comparison. All attention weights are 0.
     """
 
     attends = False
@@ -53,8 +53,8 @@ class FixedContext(ConstantContext):
 class NoContext(ConstantContext):
     """No attention, and no context: the source enters through the first state alone.
 
-    The encoder-decoder of Sutskever et al. 2014. The context is zero, so the weights that
-    multiply it have no effect.
+    The encoder-decoder of Sutskever et al. 2014. The context is zero, so the decoder's parameters
+    that multiply it have no effect.
     """
 
     attends = False

@@ -1,4 +1,4 @@
-"""Scores that are products of query and key: dot, general, scaled dot; and several heads."""
+"""Scores that are products of query and key: dot, general, scaled dot and multi-head."""
 
 import torch
 from jaxtyping import Float
@@ -63,7 +63,7 @@ class MultiHeadAttention(Attention):
         \alpha^k_i = softmax\left((W_q^k s_{i-1}) \cdot (W_k^k h) / \sqrt{A / K}\right), \quad
         c_i = W_o [...; \sum_j \alpha^k_{ij} W_v^k h_j; ...]
 
-    The weights are the mean over heads.
+    The attention weights that a step returns are the mean over the heads.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:

@@ -30,8 +30,8 @@ def pool(source: Source, queries: Projection) -> Source:
 class SlotAttention(AdditiveAttention):
     r"""Additive attention to k pooled vectors, :math:`e_i = v^\top \tanh(W s + U m_i)`.
 
-    With k = 1 the context is one fixed vector. With k = the source length, each vector an
-    annotation, it is :class:`AdditiveAttention`.
+    With k = 1 the context is one fixed vector. If the vectors were the annotations themselves, it
+    would be :class:`AdditiveAttention`.
     """
 
     attends = False  # its weights belong to vectors, not to words

@@ -117,9 +117,9 @@ def _attend_after(
 def _known_states(
     decoder: Decoder, gates: Float[Tensor, "T B G"], state: DecoderState
 ) -> Float[Tensor, "B T H"]:
-    """States of the top layer at all steps, for steps that do not wait for a context.
+    """States of the top layer at all steps, if all inputs of the lowest layer are known.
 
-    ``gates`` holds all that enters the lowest layer's gates besides its own state.
+    ``gates`` holds their share of that layer's gates; only the share of its own state is missing.
     """
     recurrent = decoder.state_gates.weight[:, -state.hidden.shape[2] :]
     hidden = lstm_scan(gates, state.hidden[0], state.cell[0], recurrent)
@@ -165,7 +165,7 @@ def _score(attention: Attention, source: Source) -> Score | None:
 
 
 def _attend(attention: Attention, source: Source) -> Attend:
-    """Function that attends: for additive scores with compiled operations."""
+    """Return ``attention``, or for additive scores a function with compiled operations."""
     score = _score(attention, source)
     return attention if score is None or score.vector is None else partial(_attend_additive, score)
 
@@ -191,7 +191,8 @@ def _attend_additive(
 def _cell(
     before: Float[Tensor, "R H"], product: Float[Tensor, "R G"], word: Float[Tensor, "R G"] | None
 ) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
-    """Compute :func:`lstm_cell`, faster with a ``word``; h then has the type of ``product``."""
+    """Compute :func:`lstm_cell`; with a ``word`` it is faster, and h has the type of
+    ``product``."""
     if word is None:
         return lstm_cell(before, product, word)
     gates = torch.empty_like(product, dtype=before.dtype)

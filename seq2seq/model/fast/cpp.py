@@ -145,7 +145,7 @@ class CppOperations(Operations):
 def _library_file(compiler: list[str]) -> Path:
     """Path of the library for this source, compiler and processor."""
     cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    # Names on x86 and ARM of what -march=native depends on.
+    # The entries, on x86 and on ARM, that -march=native depends on.
     named = ("flags", "model name", "Features", "CPU implementer", "CPU part")
     processor = [x for x in cpuinfo.split("\n\n")[0].split("\n") if x.startswith(named)]
     source = SOURCE.read_text(encoding="utf-8")
@@ -156,14 +156,14 @@ def _library_file(compiler: list[str]) -> Path:
 
 
 def _build(compiler: list[str], library: Path) -> None:
-    """Compile in a folder of our own, then move into place: other processes may build too."""
+    """Compile in a temporary folder, then move the library: other processes may build it, too."""
     library.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         compiled, linked = Path(folder) / "native.o", Path(folder) / "native.so"
         compile_source = [*compiler, *COMPILE.split(), str(SOURCE), "-o", str(compiled)]
         try:
             _run([*compile_source, "-march=native"])
-        except subprocess.CalledProcessError:  # some compilers do not know it
+        except subprocess.CalledProcessError:  # some do not know -march=native
             _run(compile_source)
         _run([*compiler, "-shared", str(compiled), "-o", str(linked)])
         linked.replace(library)

@@ -1,10 +1,10 @@
 """The operations as Triton kernels for a GPU. They compile, but have not run on a GPU yet.
 
-Each program computes one block of columns or positions of one sentence (or row); its two program
-ids are their numbers. Whole sentences would be too few programs to keep a GPU busy. Sums run inside
-one program and in one order, so equal inputs make equal bits. Numbers are widened to float32 when
-they are read, and rounded to an array's own type when they are written. No operation waits for the
-device.
+Each program computes one block of columns or positions of one sentence (or row). Its two program
+ids are the numbers of the sentence and of the block. One program for each sentence would be too few
+to keep a GPU busy. Sums run inside one program and in one order, so equal inputs make equal bits.
+Numbers are widened to float32 when they are read, and rounded to an array's own type when they are
+written. No operation waits for the device.
 
 ``no_type_check`` excludes a kernel from type checks: Triton compiles its source. Arguments in
 ``do_not_specialize`` change from batch to batch; specialized kernels would be compiled again each
@@ -101,7 +101,7 @@ def softmax(weights, positions, BLOCK: tl.constexpr):
         s = start + tl.arange(0, BLOCK)
         score = tl.load(row + s, mask=s < positions, other=float("-inf"))
         new_top = tl.maximum(top, tl.max(score, axis=0))
-        # Before the first position that is not excluded there is no top to subtract.
+        # While all positions so far are excluded, there is no maximum to subtract.
         shift = tl.where(new_top == float("-inf"), 0.0, new_top)
         total = total * tl.exp(top - shift) + tl.sum(tl.exp(score - shift), axis=0)
         top = new_top
@@ -260,7 +260,7 @@ def additive_scores_backward(
 
 
 class TritonOperations(Operations):
-    """Operations in float32 on the current CUDA device; operations not here are plain PyTorch."""
+    """Operations in float32 on the current CUDA device; other operations are plain PyTorch."""
 
     name = "triton"
 

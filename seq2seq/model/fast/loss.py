@@ -13,8 +13,8 @@ from seq2seq.model.layers import matmul_dtype
 CHUNK_CELLS = 1 << 23
 """Number of logits held at a time: 16 MB in bfloat16. More are not faster, fewer are slower."""
 GPU_CHUNK_CELLS = 1 << 27
-"""Number of logits held at a time on a GPU, where each chunk costs launches and a pass over the
-weight's gradient."""
+"""Number of logits held at a time on a GPU, where each chunk costs kernel launches and a pass over
+the weight's gradient."""
 WORD_BLOCK = 1 << 12
 """Number of words whose weight gradients are added at a time. For all words at once, the product
 and its float32 copy, each as large as the weight, would set the peak memory of an update."""
@@ -45,7 +45,7 @@ def output_loss(
     float32 (or float64).
     """
     product = matmul_dtype(outputs.device, outputs.dtype)
-    wanted = torch.is_grad_enabled()  # inside the operation it is off in any case
+    wanted = torch.is_grad_enabled()  # always False inside the operation
     settings = smoothing, scale, product, wanted
     return BatchLoss(*_OutputLoss.apply(outputs, weight, bias, targets, settings))
 
@@ -95,8 +95,8 @@ class _OutputLoss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, incoming: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         gradients = ctx.saved_tensors
-        # The incoming gradient is usually 1 (`scale` is there for that), and a pass over arrays as
-        # large as the weight is not free; on a GPU it is cheaper than to wait for the number.
+        # The incoming gradient is usually 1, because `scale` is applied already. Then a CPU saves a
+        # pass over arrays as large as the weight; a GPU would wait longer for the comparison.
         if incoming.device.type != "cpu" or incoming != 1:
             gradients = tuple(incoming * kept for kept in gradients)
         return *gradients, None, None

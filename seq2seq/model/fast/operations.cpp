@@ -1,4 +1,4 @@
-// The operations of operations.py for a processor, in float32, without arrays in between.
+// The operations of operations.py for a CPU, in float32, without intermediate arrays.
 //
 // Built by cpp.py with the machine's own compiler; plain C calls, no PyTorch headers. Arrays are
 // dense unless a stride ("ld", in elements, from one row to the next) is given. Narrow arrays hold
@@ -35,7 +35,7 @@ inline void put(float x, float* place) { *place = x; }
 inline void put(float x, bfloat* place) {  // rounds to the nearest, ties to even
     std::uint32_t word = bits<std::uint32_t>(x);
     std::uint32_t rounded = word + 0x7fffu + ((word >> 16) & 1u);
-    std::uint32_t number = x == x ? rounded : word | 0x400000u;  // what is no number stays none
+    std::uint32_t number = x == x ? rounded : word | 0x400000u;  // a NaN stays a NaN
     *place = static_cast<bfloat>(number >> 16);
 }
 
@@ -151,8 +151,8 @@ void attend(extent rows, extent hypotheses, extent positions, extent width, floa
     }
 }
 
-// Rows of logits become their gradients; losses go to `sums` (two a row), biases' to `d_bias`
-// (one row a thread).
+// Writes the two losses of LossSums of each row to `sums`. If `wanted` is set, it also replaces the
+// logits by their gradient, and adds the gradient of the bias to `d_bias`, a row for each thread.
 template <typename T>
 void softmax_loss(extent rows, extent words, T* logits, const float* bias, const extent* targets,
                   float smoothing, float scale, extent wanted, double* sums, float* d_bias,
@@ -194,7 +194,7 @@ void softmax_loss(extent rows, extent words, T* logits, const float* bias, const
     }
 }
 
-// log of the sum of e^x over each row; minus infinity where all of it is that.
+// Logarithm of the sum of e^x over each row; minus infinity if all its numbers are minus infinity.
 template <typename T>
 void logsumexp(extent rows, extent words, const T* logits, float* sums) {
 #pragma omp parallel for schedule(static)
@@ -213,9 +213,10 @@ void logsumexp(extent rows, extent words, const T* logits, float* sums) {
     }
 }
 
-// The `count` largest of each row, falling; of equals, the first. The maxima of blocks come first:
-// the count-th largest of them bounds what can be found, and few blocks hold as much. Until it is
-// known, `values` and `places` hold maxima and their blocks.
+// The `count` largest logits of each row, in falling order; of equal ones, the first comes first.
+// A first loop finds the maximum of each block. No result is below the count-th largest of these
+// maxima, so a second loop reads only the few blocks that reach this bound. In the first loop,
+// `values` and `places` hold the largest maxima and the numbers of their blocks.
 template <typename T>
 void topk(extent rows, extent words, extent count, const T* logits, float* values,
              extent* places) {
@@ -258,7 +259,7 @@ void topk(extent rows, extent words, extent count, const T* logits, float* value
                 for (extent v = b * block; v < end; ++v) {
                     float x = wide(l[v]);
                     if (x >= bound) insert(x, v);
-                    else if (bound == never) insert(never, v);  // what is no number comes last
+                    else if (bound == never) insert(never, v);  // a NaN is like -inf
                 }
             }
         }

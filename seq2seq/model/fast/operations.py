@@ -100,10 +100,10 @@ class Operations:
         context: Float[Tensor, "R M"],
         narrow: Float[Tensor, "R M"],
     ) -> None:
-        """Replace the scores in ``weights`` by their softmax; write the sum of the annotations.
+        """Replace the scores in ``weights`` by their softmax; write the context.
 
-        A score of minus infinity excludes its position. The context, the weighted sum, is written
-        twice: wide and narrow. ``narrow`` may be ``context`` itself.
+        A score of minus infinity excludes its position. The context, the weighted sum of the
+        annotations, is written twice: wide and narrow. ``narrow`` may be ``context`` itself.
         """
         by_sentence = (len(annotations), -1)
         weights.copy_(weights.softmax(dim=1))

@@ -1,10 +1,11 @@
 r"""The decoder's recurrence over a whole target as one differentiable operation.
 
-PyTorch's autograd would tape a dozen small operations per target step, keep a (B, S, A) array of
-each step, and add up every weight gradient step by step. Here the steps run without a tape and keep
-only what the backward pass needs; (B, S, A) arrays are recomputed; and each weight's gradient is
-one large product after the loop. The numbers are those of :meth:`Decoder.forward
-<seq2seq.model.decoder.Decoder.forward>` (``model.decoder.recurrence=reference``), up to rounding.
+PyTorch's autograd would record a dozen small operations per target step, keep a (B, S, A) array of
+each step, and add up every weight gradient step by step. Here autograd records nothing inside the
+loop, and the steps keep only what the backward pass needs; (B, S, A) arrays are recomputed; and
+each weight's gradient is one large product after the loop. The numbers are those of
+:meth:`Decoder.forward <seq2seq.model.decoder.Decoder.forward>`
+(``model.decoder.recurrence=reference``), up to rounding.
 
 :math:`X_t = W_x E y_{t-1} + b` and :math:`Q_t = W_a W_y E y_{t-1}` depend on the known target
 alone and are computed before the loop. With :math:`z_t = [c_t; s_{t-1}]`, a step is
@@ -240,7 +241,7 @@ class _AttentionScan(torch.autograd.Function):
                 d_hidden.copy_(d_joined[:, width:])  # sums from here on are in float32
                 d_queries[t] = d_query
                 d_hidden += d_query if query_across is None else d_queries[t] @ query_across
-            del across  # at the peak of memory
+            del across  # memory is at its peak here
             operands = joined[:-1].flatten(0, 1)
             d_weight = d_gates.flatten(0, 1).t() @ operands
             d_query_weight = None
