@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 class CheckpointManager:
     """Saves and restores the full training state.
 
-    In distributed training, rank 0 writes; it stores the random state of every rank.
+    In distributed training, rank 0 writes the checkpoint, with the random state of every rank.
     """
 
     folder: RunFolder
@@ -67,7 +67,7 @@ class CheckpointManager:
                 log.warning("%s Trying the previous checkpoint.", error)
                 errors[folder] = error
                 continue
-            self.group.maximum(0)  # wait: all have read the folders that are renamed now
+            self.group.maximum(0)  # wait until all have read what is renamed now
             for damaged in errors if self.group.is_first else ():
                 aside = damaged.with_name(f"{damaged.name}.damaged")
                 remove_checkpoint(aside)

@@ -39,7 +39,7 @@ class ProcessGroup:
         self.is_first = rank == 0
         """Whether this process writes the files and the log."""
         self.share = slice(rank, None, size)
-        """Slice that selects this process's items from a list; shares differ by one at most."""
+        """Slice that selects this process's share of a list; shares differ by at most one item."""
 
     def gather(self, value: Item) -> list[Item]:
         """Return the values of all processes, in the order of ranks."""
@@ -114,7 +114,7 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
         yield SINGLE
         return
     group = ProcessGroup(int(os.environ["RANK"]), size)
-    # Objects and counters are exchanged on the processor, gradients on the GPU.
+    # gloo exchanges objects and counters between CPUs, NCCL gradients between GPUs.
     backend = "cpu:gloo,cuda:nccl" if _take_device(device).type == "cuda" else "gloo"
     if not group.is_first:
         logging.disable(logging.WARNING)

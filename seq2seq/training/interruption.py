@@ -51,7 +51,7 @@ def process_count() -> int:
 
     UserError if the variables RANK and WORLD_SIZE have invalid values.
     """
-    # A job script may leave one of them set; torchrun sets both.
+    # A job script may set only one of them; torchrun sets both.
     if "RANK" not in os.environ or not os.environ.get("WORLD_SIZE"):
         return 1
     rank, size = number("RANK"), number("WORLD_SIZE")

@@ -16,7 +16,7 @@ from seq2seq.training.tracking import Tracker
 
 
 class JsonlLog:
-    """File of one JSON object per line, each with an ``update``; a tracker gets their numbers."""
+    """File of one JSON object per line, each with an ``update``; ``tracker`` gets its numbers."""
 
     def __init__(self, path: Path, writes: bool = True) -> None:
         """Use ``path``, created with the first line; without ``writes``, write nothing."""
@@ -37,7 +37,7 @@ class JsonlLog:
     def rewind(self, update: int, validated: int) -> None:
         """Drop entries after ``update``, validations after ``validated``, and damaged lines.
 
-        The last validation may have been interrupted after the updates before it were saved.
+        If no checkpoint was saved after the validation at ``update``, it will be made again.
         """
         if self.writes and self.path.exists():
             kept = [

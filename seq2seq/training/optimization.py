@@ -48,7 +48,7 @@ def clipped_step(
     norm = torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
     taken = norm.isfinite() & loss.isfinite()
     if isinstance(optimizer, _Adam):
-        # torch.amp.GradScaler passes them by these attributes.
+        # The optimizer reads these attributes, which torch.amp.GradScaler sets.
         fused: Any = optimizer
         fused.grad_scale = (norm / limit if limit else torch.ones_like(norm)).clamp(min=1).float()
         fused.found_inf = (~taken).float()

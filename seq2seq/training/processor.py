@@ -48,7 +48,7 @@ class Threads:
             self._last = self._clocks()
 
     def look(self) -> None:
-        """Measure the load since the last call; set the number, or warn once if it is too large."""
+        """Measure the load since the last call; adapt the threads, or warn once of too many."""
         if not self._watches:
             return
         now = self._clocks()

@@ -34,7 +34,7 @@ NOT_PART_OF_A_RUN = (
 )
 """Settings that may change when a run resumes: paths (text is compared by its hashes), saving,
 logging, and the device."""
-REMEDY = "choose another name=, seed= or output=, or move that folder away"
+REMEDY = "choose another name=, seed= or output=, or move the run folder away"
 
 
 def identity(config: dict[str, Any]) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class RunFolder:
         return newest_checkpoints(self.path)
 
     def prune(self, keep: int) -> None:
-        """Delete update and interim checkpoints but the newest and the ``keep`` newest updates."""
+        """Delete update-* and interim-* checkpoints; keep the newest, and ``keep`` of update-*."""
         whole = [folder for folder in self.newest() if has_manifest(folder)]
         needed = {*whole[:1], *[f for f in whole if f.name.startswith("update-")][:keep]}
         cut_off = (self.path / "checkpoints").glob("*-*.part")
@@ -96,7 +96,7 @@ class RunFolder:
             write_json(path, mine)
             return
         settings = read_object(path, "move its folder away")
-        old = identity({key: settings[key] for key in mine if key in settings})  # 0.2 wrote more
+        old = identity({key: settings[key] for key in mine if key in settings})  # 0.2 stored more
         new = identity(mine)
         for key in sorted(old.keys() | new.keys()):
             if old.get(key) != new.get(key):

@@ -143,7 +143,7 @@ class Trainer:
             self.device,
             self.folder.path,
         )
-        self._started = time.monotonic() - self.progress.seconds  # includes earlier sittings
+        self._started = time.monotonic() - self.progress.seconds  # with the time before a resume
         self._saved = time.monotonic()
         bar = tqdm(
             total=self._most_updates,
@@ -335,7 +335,7 @@ class Trainer:
             self._save_interim()
         self._write_record("interrupted")
         self.metrics.close()
-        self.group.maximum(0)  # wait for the first to write: torchrun ends all when one ends
+        self.group.maximum(0)  # wait until the first has written: torchrun ends all when one ends
         raise Interrupted(
             number,
             f"Stopped after update {self.progress.update}, which is saved in {self.folder.path}.",
@@ -344,14 +344,15 @@ class Trainer:
     # -- logs and records ------------------------------------------------------------------------
 
     def _fetch_metrics(self) -> None:
-        """Fetch the metrics; log updates that were not finite, and raise UserError if too many."""
+        """Fetch the metrics; log the updates that were skipped; UserError if they are too many."""
         if not (skipped := self.interval.fetch()):
             return
         lines, limit = self.data.train.line_numbers, self.config.training.max_nonfinite_updates
         for update, pairs in skipped:
             self.nonfinite.add({"update": update, "lines": lines[pairs].tolist()})
         log.warning(
-            "Skipped %d update(s) because loss or gradient was not finite; %s lists their lines.",
+            "Skipped %d update(s) because loss or gradient was not finite; %s lists the lines of "
+            "their training pairs.",
             len(skipped),
             self.nonfinite.path,
         )
@@ -359,12 +360,12 @@ class Trainer:
         if self.progress.nonfinite > limit:
             raise UserError(
                 f"{self.progress.nonfinite} updates had no finite loss or gradient, more than "
-                f"training.max_nonfinite_updates={limit} ({self.nonfinite.path} has their lines); "
-                f"{ADVICE}"
+                f"training.max_nonfinite_updates={limit} ({self.nonfinite.path} lists the "
+                f"lines of their training pairs); {ADVICE}"
             )
 
     def _log_updates(self, rate: float, bar: tqdm) -> None:
-        if self.group.size == 1 and self.device.type == "cpu":  # else others are of this training
+        if self.group.size == 1 and self.device.type == "cpu":  # several would count each other
             self.threads.look()
         self.record.hardware.threads = self.conditions["threads"] = self.threads.used
         self._fetch_metrics()

@@ -34,7 +34,7 @@ class Validation:
     perplexity: float | None
     """Perplexity; None if it is too large for a float."""
     bleu: float | None
-    """Greedy BLEU on the first dev_bleu_sentences sentences; None if that is 0."""
+    """BLEU of greedy search on the first dev_bleu_sentences sentences; None if there are none."""
     bleu_by_length: dict[str, float]
     """Bucket of source words -> BLEU; empty buckets are left out."""
 
@@ -69,7 +69,8 @@ class Validator:
         by_length, count = np.argsort(words, kind="stable").tolist(), len(words)
         self.shown = [by_length[count * part // 10] for part in (1, 5, 9) if count]
         self.examples: list[str] = []
-        """Short, medium and long hypotheses of the last run; on the first run also references."""
+        """Hypotheses of a short, a medium and a long source in the last run, as lines for the log;
+        after the first run, also the references."""
         self.translator = Translator(
             self.model, data.source, data.target, self.device, self.precision, data.max_pieces
         )
