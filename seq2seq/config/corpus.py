@@ -153,7 +153,7 @@ class TokenizationConfig(Settings):
     out. In translation, a longer line is cut."""
     workers: Count | None = None
     """Number of processes that tokenise; null for one per core. A text of less than 200,000 pairs
-    is always tokenised by one."""
+    is always tokenised by one process."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

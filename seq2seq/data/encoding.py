@@ -25,7 +25,7 @@ from seq2seq.data.tokenization import Tokenizer
 CHUNK = 1_000
 """Number of pairs that a worker tokenises at a time."""
 WORTH_SHARING = 200_000
-"""Number of pairs from which on worker processes save more time than their start costs."""
+"""Minimum number of pairs for which worker processes save more time than their start costs."""
 BLOCK = 1 << 18
 """Number of ids renumbered at a time."""
 PROVISIONAL_END = -1
@@ -62,7 +62,7 @@ def choose_pairs(
 
 
 def subsample_pairs(pairs: Iterable[Pair], total: int, limit: int) -> Iterator[Pair]:
-    """Yield ``limit`` of ``total`` pairs, evenly spaced; all pairs if there are fewer."""
+    """Yield ``limit`` of ``total`` pairs, evenly spaced; all if ``total`` is smaller."""
     for i, pair in enumerate(pairs):
         if total <= limit or (i + 1) * limit // total > i * limit // total:
             yield pair

@@ -25,7 +25,7 @@ from seq2seq.files import write_json
 log = logging.getLogger(__name__)
 
 RULES = 2
-"""Version of the cleaning and splitting; an increase prevents the reuse of older text."""
+"""Version of the cleaning and splitting; text of an older version is made again."""
 
 WAYS = ("train", "valid", "test", "duplicate", "held_out", "empty", "too_long", "uneven")
 TRAIN, VALID, TEST, DUPLICATE, HELD_OUT, EMPTY, TOO_LONG, UNEVEN = range(len(WAYS))

@@ -40,7 +40,7 @@ decompression bomb."""
 
 @contextlib.contextmanager
 def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
-    """Open a file to read its bytes, unpacked if its first bytes or its name are of .gz or .xz.
+    """Open a file to read its bytes; a .gz or .xz file, by first bytes or by name, is unpacked.
 
     Raises:
         UserError: the file is missing, cannot be read, or is compressed and damaged.

@@ -154,7 +154,7 @@ class SentencePieceTokenizer(Tokenizer):
         return "".join(pieces).replace(WORD_START, " ").lstrip(" ")
 
     def words(self, pieces: Sequence[str]) -> list[int]:
-        """Return the index, from 0, of the word of the joined text that each piece belongs to.
+        """Return for each piece the index, from 0, of its word in the joined text.
 
         A single ``▁`` belongs to the next word; at the end of the text, to the last word.
         """
@@ -264,7 +264,8 @@ class TextCodec:
     def encodes_like(self, other: "TextCodec") -> bool:
         """Whether ``other``, built from the same training text, encodes text as the same ids.
 
-        Counts are compared too: if the rules of cutting changed, the pieces may still be the same.
+        Counts are compared too: after a change of the rules of cutting they differ, even if the
+        pieces do not.
         """
         return (
             type(self.tokenizer) is type(other.tokenizer)

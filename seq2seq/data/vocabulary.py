@@ -11,7 +11,8 @@ from seq2seq.errors import UserError
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 LONGEST = 1_000
-"""Maximum characters of a piece, which limits the size of translations; longer words are UNK."""
+"""Maximum number of characters of a piece; longer words are UNK. This limits the size of
+translations."""
 
 
 class Vocabulary:
@@ -35,7 +36,7 @@ class Vocabulary:
     def from_counts(
         cls, counts: Mapping[str, int], size: int | None = None, min_frequency: int = 1
     ) -> "Vocabulary":
-        """Build a vocabulary of the most frequent pieces; equal counts rank by code points.
+        """Build a vocabulary of the most frequent pieces; code points order those of equal count.
 
         Args:
             counts: occurrences of each piece in the training text.

@@ -81,7 +81,7 @@ def sentence(rng: random.Random, words: int, source: str = "en") -> SentencePair
 
 
 def training_pairs(config: GrammarCorpus, split: str) -> Iterator[SentencePair]:
-    """Yield pairs without end, as long as training pairs are; seed and split decide the text."""
+    """Yield pairs without end, with the lengths of training; seed and split decide the text."""
     rng = random.Random(f"{config.seed} {split}")
     weights = accumulate(repeat(DECAY, config.max_words - SHORTEST), mul, initial=1.0)
     bounds = list(accumulate(weights))

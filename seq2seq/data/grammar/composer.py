@@ -381,7 +381,7 @@ class Composer:
         return PRESENT if like or choice < 0.35 or choice > 0.85 else PAST
 
     def _verb_group(self, verb: Verb, number: int, tense: Tense, adverb: Tokens) -> VerbGroup:
-        """Inflect the verb for its tense. English puts the adverb before it, after an auxiliary."""
+        """Inflect the verb for its tense. The English adverb precedes it, after an auxiliary."""
         if tense.modal:
             modal = self._link(tense.modal.english[number], (tense.modal.german[number],))
             main = self._link(verb.english, (verb.prefix + verb.stem,))
