@@ -68,8 +68,8 @@ class Decoder(nn.Module, ABC):
     """A language model of the target that consults the source for each word."""
 
     attends_first: bool
-    """Whether a step attends before its LSTM moves; the context then enters the LSTM, and the word
-    enters the readout."""
+    """Whether a step attends before its LSTM changes state. The context then enters the LSTM, and
+    the word enters the readout."""
 
     def __init__(
         self,

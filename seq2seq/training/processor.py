@@ -34,8 +34,8 @@ def keep_freed_memory() -> None:
 class Threads:
     """Context that, with ``adapt``, sets PyTorch's threads to the number of free cores.
 
-    The number of threads changes the order of additions, and so the last bits of a training. The
-    end of the context restores the number of its start.
+    The number of threads changes the order of additions, and so the last bits of a training. At
+    its end, the context restores the number that it found.
     """
 
     def __init__(self, adapt: bool, statistics: Path = Path("/proc/stat")) -> None:
@@ -86,7 +86,7 @@ class Threads:
             torch.set_num_threads(self.most)
 
     def _clocks(self) -> tuple[float, float, float]:
-        """Return seconds of wall time, of busy usable cores, and of CPU time of this process."""
+        """Return in seconds: wall time, busy time of all usable cores, CPU time of this process."""
         usable = {f"cpu{core}" for core in os.sched_getaffinity(0)}
         rows = (line.split() for line in self.statistics.read_text().split("\n") if line)
         # User, nice, system; then idle, waiting for a disk, interrupts, ...

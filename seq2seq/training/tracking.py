@@ -16,7 +16,7 @@ Tracker = tuple[Callable[[dict[str, float], int], object], Callable[[], object]]
 def start_tracker(logger: str, folder: Path, config: dict[str, Any], update: int) -> Tracker:
     """Start to track the run in ``folder`` from ``update`` on; ``config`` has dotted keys.
 
-    An earlier tracking of the run is continued. UserError if the program does not start.
+    An earlier tracking of the run is continued. UserError if the tracker does not start.
     """
     try:
         if logger == "tensorboard":
