@@ -99,7 +99,7 @@ class TranslatorSettings(Settings):
     """Checkpoint folder, or run folder (for its best checkpoint)."""
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     more_checkpoints: list[Place] = field(default_factory=list)
-    """Other checkpoints of an ensemble; all must have the same vocabularies."""
+    """Other checkpoints, for an ensemble or an average; all must have the same vocabularies."""
     average: bool = False
     """Whether to average the weights of the checkpoints, all of one training, instead of using them
     as an ensemble."""
