@@ -25,7 +25,7 @@ class Step(NamedTuple):
     """Unnormalised log-probabilities of the next token, in the autocast type if autocast is on."""
     state: DecoderState
     weights: Float[Tensor, "R S"]
-    """Attention weights; all 0 for a model without attention."""
+    """Attention weights; all 0 for the attention kinds fixed, init_only and none."""
 
 
 class TranslationModel(nn.Module):

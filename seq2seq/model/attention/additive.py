@@ -85,7 +85,7 @@ class CoverageAttention(AdditiveAttention):
         e_{ij} = v_a^\top \tanh(W_a s_{i-1} + U_a h_j + V_a C_{i-1,j}), \quad
         C_{i,j} = C_{i-1,j} + \alpha_{ij}
 
-    The paper's "linguistic" coverage divides C by a word's fertility, the attention that it
+    Their "linguistic" coverage divides C by a word's fertility, the attention that the word
     should need; here the fertility is 1.
     """
 
