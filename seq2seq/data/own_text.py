@@ -48,8 +48,8 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
         found = [text for name in names if (text := find_text(own, name, languages)[0])]
         if bool(found) == bool(size):
             raise UserError(
-                f"{own} needs either {split} files, or corpus.{split}_pairs=500 to split pairs off "
-                "the training text, and not both; for a single file, set corpus.valid_pairs=500 "
+                f"{own} needs either {split} files or corpus.{split}_pairs=500 to split pairs off "
+                "the training text, not both; for a single file, set corpus.valid_pairs=500 "
                 "corpus.test_pairs=500."
             )
         kept += found
