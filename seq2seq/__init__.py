@@ -25,7 +25,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is used: PyTorch only with the Translator and its hypotheses."""
+    """Import a public name when it is used; only Translator and Hypothesis load PyTorch."""
     if name in ("Hypothesis", "Translator"):
         return getattr(import_module("seq2seq.decoding.translator"), name)
     if name != "__version__":

@@ -42,14 +42,16 @@ OPTIMIZER_STATE = {
     torch.optim.Adadelta: ("acc_delta", "square_avg", "step"),
     torch.optim.SGD: ("momentum_buffer",),
 }
-"""Optimizer -> state tensors per parameter, of the parameter's shape; ``step`` is a scalar."""
+"""Optimizer -> names of the state tensors of each parameter.
+
+They have the parameter's shape, except ``step``, which is a scalar."""
 REMEDY = "copy the folder again, or use another one"
 
 
 def _logged(key: str, row: list[float]) -> None:
     """Reject a row that is not (likelihood, gradient norm, number of tokens >= 1)."""
     if len(row) != 3 or row[2] < 1:
-        raise UserError(f"{key}={row} is not likelihood, gradient norm and tokens of an update.")
+        raise UserError(f"{key}={row} must be [likelihood, gradient norm, tokens >= 1].")
 
 
 @dataclass
@@ -78,7 +80,7 @@ class TrainingState(Stored):
     learning_rate: RateState
     metrics: MetricsState
     conditions: dict[str, str]
-    """Conditions that the last bits depend on, such as the number of threads."""
+    """Conditions that the last bits of all results depend on, such as the number of threads."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Checkpoint:
     rng: Mapping[str, Tensor] = field(default_factory=dict)
     """Random states for :func:`restore_rng`; empty if none were saved."""
     directory: Path = Path()
-    """Checkpoint folder it was loaded from, even if ``path`` was a run folder."""
+    """Folder of the checkpoint that was loaded, never the run folder above it."""
     sha256: str = ""
     """SHA-256 of the manifest; it identifies the checkpoint, because the manifest lists the hash of
     every file."""
@@ -118,7 +120,7 @@ def save_checkpoint(
                     f"{index}.{name}": value.detach().contiguous()
                     for index, values in optimizer.state_dict()["state"].items()
                     for name, value in values.items()
-                    if value is not None  # SGD's buffer where there is no momentum
+                    if value is not None  # None: SGD's buffer if there is no momentum
                 }
                 save_file(moments, folder / OPTIMIZER)
             if checkpoint.rng:
@@ -137,12 +139,12 @@ def save_checkpoint(
 
 
 def has_manifest(folder: Path) -> bool:
-    """Whether ``folder`` was written completely; loading checks its content."""
+    """Whether ``folder`` has a manifest, which is written last; loading checks the other files."""
     return (folder / MANIFEST).is_file()
 
 
 def remove_checkpoint(folder: Path) -> None:
-    """Delete a folder, the manifest first: a half-deleted checkpoint then has no manifest."""
+    """Delete a checkpoint, its manifest first, so that a half-deleted one has no manifest."""
     (folder / MANIFEST).unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -158,13 +160,15 @@ def newest_checkpoints(run: Path) -> list[Path]:
 
 
 def find_checkpoint(path: Path) -> Path:
-    """Return ``path`` if it is a checkpoint folder, else the best (or newest) of a run folder.
+    """Return ``path`` if it is a checkpoint folder.
+
+    In a run folder, return the best checkpoint, or the newest if there is no best one.
 
     Raises:
         UserError: there is no checkpoint, or the best one lacks its manifest.
     """
     path = path.expanduser()
-    path = path if path.name.strip(".") else path.resolve()  # a name, not "." or ".."
+    path = path if path.name.strip(".") else path.resolve()  # "." gets its real name
     best = path / "checkpoints" / "best"
     for folder in (path, best, *newest_checkpoints(path)):
         for found in (folder, folder.parent / f"{folder.name}.old"):  # see replacing_folder
@@ -184,7 +188,8 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     The random generators do not change; :func:`restore_rng` sets them.
 
     Raises:
-        UserError: there is no checkpoint, a file is missing or altered, or files do not match.
+        UserError: there is no checkpoint, a file is missing or altered, or the tensors do not fit
+            the config.
     """
     folder = find_checkpoint(path)
     names = _verify(folder, REQUIRED | OPTIONAL)
@@ -192,12 +197,12 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
         raise UserError(f"{min(missing)} is missing in {folder}; {REMEDY}.")
     where = folder / "config.json"
     settings = read_object(where, REMEDY)
-    # Version 0.2 wrote those of reproduce, too.
+    # Version 0.2 also wrote the settings of reproduce.
     ours = {one.name: settings[one.name] for one in fields(TrainConfig) if one.name in settings}
     config = from_json(TrainConfig, ours, str(where))
     source, target = TextCodec.load(folder, "source"), TextCodec.load(folder, "target")
     for codec in (source, target):
-        if not codec.language.isprintable():  # it reaches the terminal
+        if not codec.language.isprintable():  # it is printed at the prompt
             raise UserError(
                 f"The language {codec.language!r} in {folder} is not a code such as en; {REMEDY}."
             )
@@ -219,7 +224,7 @@ def _load_model(
     sizes = len(source.vocabulary), len(target.vocabulary)
     tensors = _read_tensors(folder / MODEL)
     with torch.random.fork_rng(devices=[]):
-        # First without memory: a config that does not fit the file might ask for too much of it.
+        # First on the device "meta", without memory: a wrong config could ask for too much of it.
         with torch.device("meta"):
             expected = _tensors_of(TranslationModel(config.model, *sizes))
         _require_fit(expected, tensors, f"{MODEL} in {folder} does not fit config.json")
@@ -233,7 +238,7 @@ def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
     """Load the optimizer state at ``path`` into a new ``optimizer``, whose settings do not change.
 
     Raises:
-        UserError: the checkpoint has no optimizer state, or it is of another optimizer or model.
+        UserError: the checkpoint has no optimizer state, or a state of another optimizer or model.
     """
     folder = find_checkpoint(path)
     if not _verify(folder, {OPTIMIZER}):
@@ -279,7 +284,7 @@ def restore_rng(states: Mapping[str, Tensor]) -> None:
 
 
 def _verify(folder: Path, names: Collection[str]) -> set[str]:
-    """Check the files ``names`` against the manifest; return the listed ones."""
+    """Check those of the files ``names`` that the manifest lists; return their names."""
     manifest = read_object(folder / MANIFEST, REMEDY)
     if manifest.get("format") != FORMAT or not isinstance(files := manifest.get("files"), dict):
         raise UserError(
@@ -320,6 +325,6 @@ def _require_fit(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], wh
         )
         if given != wanted:
             raise UserError(
-                f"{what}: tensor {name} is {given}, not {wanted}; it was saved by another version "
-                "of seq2seq, or altered."
+                f"{what}: tensor {name} is {given}, not {wanted}, as if altered or written by "
+                f"another version of seq2seq; {REMEDY}."
             )

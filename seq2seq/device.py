@@ -17,9 +17,8 @@ if hasattr(os, "register_at_fork"):
 def choose_device(name: str) -> torch.device:
     """Return the device ``name``: ``auto`` (cuda if available), ``cpu`` or ``cuda``.
 
-    For CUDA, also set that cuDNN's LSTM does not round float32 to TF32, that sums of bfloat16
-    products are in float32, and that cuBLAS supports :func:`deterministic`. UserError if the
-    device is missing.
+    For CUDA, also forbid cuDNN's LSTM to round float32 to TF32, let bfloat16 products be summed in
+    float32, and prepare cuBLAS for :func:`deterministic`. UserError if the device is missing.
     """
     require_choice("device", name, ("auto", "cpu", "cuda"))
     if name == "cpu":
@@ -59,7 +58,7 @@ def mixed_precision(device: torch.device, precision: torch.dtype) -> torch.autoc
 def deterministic(wanted: bool) -> Iterator[None]:
     """Context in which PyTorch refuses operations that are not deterministic, if ``wanted``."""
     before = torch.are_deterministic_algorithms_enabled()
-    if not wanted or before:  # the setter itself imports PyTorch's compiler: a second, 60 MB
+    if not wanted or before:  # the setter imports PyTorch's compiler: 1 s and 60 MB
         yield
         return
     torch.use_deterministic_algorithms(True)

@@ -1,7 +1,8 @@
 """Style of all figures, and functions that draw them and turn them into bytes.
 
-Figures are Figure objects, without pyplot and its global state; equal results make equal
-bytes. A PNG is light; an SVG has the colour scheme of its reader, or of the page around it.
+Figures are Figure objects, without pyplot and its global state; equal results make equal bytes. A
+PNG has light colours. An SVG has the colours, light or dark, of the page around it or of the
+reader's system.
 """
 
 import contextlib
@@ -27,8 +28,9 @@ from seq2seq.config import flatten
 GROUND, INK, FAINT, GRID = "#FFFFFF", "#222222", "#6B6B6B", "#E3E3E3"
 ATTENDS = {"#0072B2": "#56B4E9", "#009E73": "#35C79B", "#5F5BC0": "#A9A5F2", "#3F8F3F": "#8FD18F"}
 DOES_NOT = {"#D55E00": "#F58A3C", "#B8558F": "#E39AC4", "#8A6A00": "#E6B800", "#A83232": "#F08080"}
-"""Colours of systems with attention and without, in a light scheme -> in a dark one: a cold and a
-warm family, whose first are of Okabe & Ito's palette, safe for colour-blind readers."""
+"""Colour in a light scheme -> colour in a dark scheme, for systems with attention (cold colours)
+and without (warm colours). The first colours are from Okabe & Ito's palette, which is safe for
+colour-blind readers."""
 DARK = {GROUND: "#14161A", INK: "#ECECEC", FAINT: "#A3A8AF", GRID: "#33373E", **ATTENDS, **DOES_NOT}
 """Colour in a light scheme -> the colour that an SVG has in a dark one."""
 WITHOUT_ATTENTION = ("fixed", "init_only", "none", "uniform")
@@ -73,8 +75,8 @@ def looks(configs: Sequence[Mapping[str, Any] | None]) -> list[Look]:
     """Choose colour, line and marker for the system of each config; markers differ for grey print.
 
     The hue shows whether a system attends; without configs, every second system is drawn as if it
-    did. If systems differ in ``corpus.train_max_words``, the dash shows it, and systems that differ
-    only in that setting have the same hue.
+    did. If systems differ in ``corpus.train_max_words``, the dashes of the lines show it, and
+    systems that differ only in that setting have the same hue.
     """
     settings = [flatten(dict(config or {})) for config in configs]
     limits_found = [one.get("corpus.train_max_words") for one in settings]
@@ -94,13 +96,16 @@ def looks(configs: Sequence[Mapping[str, Any] | None]) -> list[Look]:
 
 
 def ink_on(image: ScalarMappable, value: float) -> str:
-    """Text colour, nearly white or black, that contrasts more with a value: 4.5 to 1 (WCAG 2)."""
+    """Choose nearly white or black as the colour of text on the square of ``value``.
+
+    The one that contrasts more has a contrast of at least 4.5 to 1 (WCAG 2).
+    """
     red, green, blue = (
         c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
         for c in image.to_rgba(np.array([value]))[0, :3]
     )
     luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    # Not quite white: that is the ground, which turns dark.
+    # Not quite white, as white is the colour of the ground, which a dark scheme turns dark.
     return "#FEFEFE" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"
 
 
@@ -142,7 +147,8 @@ def draw_line(
 ) -> None:
     """Draw a line through the ``values`` that are not None; points marked ``few`` are hollow.
 
-    ``band`` has the lower and upper ends of intervals; ``places`` are 0, 1, 2, ... by default.
+    ``band`` has the lower and upper ends of intervals; ``places`` are the x coordinates, by default
+    0, 1, 2, ...
     """
     colour, line, marker = look
     known = [number for number, value in enumerate(values) if value is not None]
@@ -190,7 +196,7 @@ def draw_map(
 
 
 def short(word: str) -> str:
-    """Cut a word to the width of an axis or a column."""
+    """Cut a word to at most ``LETTERS`` letters, for an axis or a column."""
     return word if len(word) <= LETTERS else word[: LETTERS - 1] + "…"
 
 
@@ -213,7 +219,7 @@ def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
 
 @contextlib.contextmanager
 def styled() -> Iterator[None]:
-    """Set the style of all figures for a while; a user's own style must not change a report."""
+    """Context with the style of all figures; a user's own style must not change a report."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(STYLE)
@@ -223,7 +229,7 @@ def styled() -> Iterator[None]:
 def render(
     lay_out: Callable[[], Figure | None], prefix: str = "", forms: Sequence[str] = ("png", "svg")
 ) -> dict[str, bytes]:
-    """Draw the figure of ``lay_out`` in this style: {"png": ..., "svg": ...}; {} if there is none.
+    """Draw the figure that ``lay_out`` returns: {"png": ..., "svg": ...}; {} if it returns None.
 
     ``prefix`` begins the ids in the SVG, for a page with several SVGs.
     """
@@ -243,7 +249,7 @@ def _save(figure: Figure, form: str, prefix: str) -> bytes:
     if form == "png":
         return stream.getvalue()
     svg = re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', prefix, stream.getvalue().decode())
-    # The colours in the SVG remain, for programs that know no such rules.
+    # The SVG also keeps its light colours, for programs that ignore these rules.
     rules = [
         f'[style*="{part}: {light.lower()}"] {{{part}: light-dark({light}, {dark}) !important}}\n'
         for light, dark in DARK.items()

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 LACKING = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK}
 """Error numbers of a file system that does not support an operation."""
 DEEPEST = 30
-"""Maximum nesting of a JSON file, as files are written again with indentation."""
+"""Maximum nesting of the objects and lists in a JSON file."""
 BLOCK = 1 << 20
 """Number of bytes read at a time."""
 
@@ -72,15 +72,15 @@ def _finite(text: str) -> float:
 
 
 def read_object(path: Path, remedy: str) -> dict[str, Any]:
-    """Read a JSON object from a file; for any other content, UserError ending in ``remedy``."""
+    """Read a JSON object from a file; other content raises a UserError that ends in ``remedy``."""
     try:
         return parse_object(path.read_bytes())
     except ValueError:  # raised for both broken JSON and broken UTF-8
-        raise UserError(f"{path} is not JSON; {remedy}.") from None
+        raise UserError(f"{path} is not a valid JSON object; {remedy}.") from None
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write JSON, with dataclasses as objects; ValueError or TypeError for NaN."""
+    """Write JSON, with dataclasses as objects; ValueError for NaN, TypeError for other objects."""
     text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False, default=asdict)
     write_whole(path, f"{text}\n".encode())
 
@@ -143,9 +143,10 @@ def make_folder(folder: Path, fill: Callable[[Path], object]) -> Path:
 
 @contextlib.contextmanager
 def locked(path: Path, wait: bool = True) -> Iterator[None]:
-    """Hold the lock ``path`` in a context; without ``wait``, filelock's Timeout if it is taken.
+    """Hold the lock file ``path`` during the context.
 
-    On a file system without locks, warn and continue.
+    Without ``wait``, raise filelock's Timeout if another process holds the lock. On a file system
+    without locks, warn and continue.
     """
     lock = FileLock(path)
     try:
@@ -161,7 +162,7 @@ def locked(path: Path, wait: bool = True) -> Iterator[None]:
 
 
 def set_usual_mode(path: Path) -> None:
-    """Copy the folder's read and write permissions to a file; temporary files are private."""
+    """Copy its folder's read and write permissions to a file, as temporary files are private."""
     with contextlib.suppress(OSError):  # not every file system has modes
         if path.is_file():
             path.chmod(path.parent.stat().st_mode & 0o666)
@@ -170,7 +171,7 @@ def set_usual_mode(path: Path) -> None:
 def _flush(path: Path) -> None:
     """Wait until a file, or a folder's list of names, has reached the disk."""
     windows = os.name == "nt"
-    if windows and path.is_dir():  # cannot be opened there
+    if windows and path.is_dir():  # Windows cannot open folders
         return
     descriptor = os.open(path, os.O_RDWR if windows else os.O_RDONLY)
     try:

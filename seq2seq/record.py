@@ -20,7 +20,7 @@ PACKAGES = ("seq2seq", "torch", "torchtext", "sacrebleu", "sentencepiece", "sacr
 WHEREABOUTS = re.compile(
     r"\+*(data|output|directory|peers_python|test_texts(\.[^=]+)?|corpus\.(directory|mirror))="
 )
-"""Settings with paths of this machine; a published command leaves their values out."""
+"""Pattern of settings that hold paths of this machine; published commands omit the values."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Progress(Stored):
     validated_update: Natural = 0
     """Update of the latest validation."""
     stale: Natural = 0
-    """Number of validations since ``best_metric``."""
+    """Number of validations since the one that reached ``best_metric``."""
     nonfinite: Natural = 0
     """Number of updates skipped because their loss or gradient was not finite."""
     seconds: Annotated[float, between(0)] = 0.0
@@ -122,7 +122,7 @@ class Member(Stored):
 
 @dataclass(kw_only=True)
 class EvaluationRecord(Record):
-    """Content of scores.json about the origin of the translations."""
+    """Part ``record`` of scores.json: the origin of the translations."""
 
     training: TrainingRecord | None = None
     """Record of the model's training; None without run.json or for models of several trainings."""
@@ -136,7 +136,7 @@ class EvaluationRecord(Record):
     config: dict[str, Any] | None = None
     """Config of the model, plus the ``decoding`` of this search; None for ``hypotheses=FILE``."""
     identity: dict[str, Any] = field(default_factory=dict)
-    """Facts that the translations depend on."""
+    """Facts that the translations depend on, such as the checkpoint and the source text."""
     maps: list[int] = field(default_factory=list)
     """Line numbers of the setting ``maps``, from 1."""
     seconds: float | None = None
@@ -144,7 +144,7 @@ class EvaluationRecord(Record):
 
     @property
     def trainings(self) -> list[TrainingRecord]:
-        """Training records of all models that have one."""
+        """Training record of each model that has one."""
         found = [member.training for member in self.members] or [self.training]
         return [training for training in found if training is not None]
 
@@ -180,7 +180,7 @@ def earlier_commits(before: Record, commit: str | None) -> list[str]:
 def _git(*arguments: str) -> str | None:
     """Output of git for this package's own repository; None if it has none, or git fails."""
     root = Path(__file__).resolve().parents[1]
-    if not (root / ".git").exists():  # an installed package may lie in another's repository
+    if not (root / ".git").exists():  # it may be installed inside another repository
         return None
     settings: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 10, "check": True}
     try:
