@@ -32,13 +32,14 @@ def beam_search(
 ) -> list[list[SearchResult]]:
     """Search for the ``n_best`` hypotheses of each sentence; a beam of 1 is greedy search.
 
-    At each step, a sentence keeps its (beam - finished hypotheses) best extensions by one piece, as
-    in GroundHog, the program of Bahdanau et al. 2014. Finished hypotheses rank by score; if none
-    finishes within the cap, the unfinished ones rank instead.
+    At each step, a sentence keeps its best extensions by one piece: as many as the beam minus its
+    finished hypotheses. GroundHog, the program of Bahdanau et al. 2014, does the same. Finished
+    hypotheses rank by score; if none finishes within the cap, the unfinished ones rank instead.
 
     Log-probabilities never increase, so (current log-probability / divisor at the cap) is an upper
-    bound of the score. The search of a sentence stops at its cap, or when no bound beats its
-    ``n_best`` finished hypotheses. A result does not depend on the other sentences.
+    bound of the score. The search of a sentence stops at its cap, or when ``n_best`` hypotheses are
+    finished and no bound is above the lowest of their scores. A result does not depend on the other
+    sentences of the batch.
 
     Args:
         model: in evaluation mode; the caller sets autocast.
@@ -101,11 +102,11 @@ def beam_search(
 def _extend(
     total: Float[Tensor, "N W"], logits: Float[Tensor, "R V"], config: DecodingConfig
 ) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"], Int[Tensor, "N K"]]:
-    """Best extensions by one piece: log-probability (falling), hypothesis extended, piece."""
+    """Return the best extensions by one piece, best first: log-probability, hypothesis, piece."""
     sentences, width = total.shape
     log_sum = fast.logsumexp(logits)
     ban_pieces(logits, config)
-    # The K best of a sentence are among the K best of each of its hypotheses.
+    # The K best extensions of a sentence are among the K best of each of its hypotheses.
     best, pieces = fast.topk(logits, min(config.beam, logits.shape[1]))
     gained = (best - log_sum[:, None]).view(sentences, width, -1)
     extended = (total[:, :, None] + gained).flatten(1)
@@ -117,7 +118,7 @@ class FinishedHypotheses:
     """Up to K finished hypotheses per sentence, in the order in which they finished.
 
     There are K + 1 columns, where K is the beam; entries that are not kept are written to the last
-    column. A boolean index instead would wait for a GPU's answer.
+    column. A boolean index would make the CPU wait for the GPU.
     """
 
     def __init__(self, batch: int, beam: int, longest: int, device: torch.device) -> None:
@@ -149,11 +150,14 @@ class FinishedHypotheses:
         self.count[alive] += chosen.sum(dim=1)
 
     def threshold(self, wanted: int) -> Float[Tensor, "B"]:
-        """Score of the last of the ``wanted`` best hypotheses; -inf while there are fewer."""
+        """Lowest score of the ``wanted`` best hypotheses; -inf while there are fewer."""
         return self.score.topk(wanted, dim=1).values[:, -1]
 
     def best(self, wanted: int) -> list[list[SearchResult]]:
-        """Up to ``wanted`` hypotheses of each sentence, best first; equal ones as they finished."""
+        """Return up to ``wanted`` hypotheses of each sentence, best first.
+
+        Hypotheses of equal score are in the order in which they finished.
+        """
         scores, order = self.score.sort(dim=1, descending=True, stable=True)
         order = order[:, :wanted]
         totals = self.log_probability.gather(1, order)
@@ -170,5 +174,5 @@ def _results(
         for score, total, row in zip(scores, totals, ids, strict=True)
         if score > -torch.inf
     ]
-    # Without a finite score (NaN): an empty translation, counted as cut.
+    # If every score is NaN, the result is an empty translation, which counts as cut.
     return results or [SearchResult([], -torch.inf, -torch.inf, True)]

@@ -21,7 +21,8 @@ from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
 
 IDLE_SHARE = 0.2
-"""Largest share of finished sentences in a batch; dropping them copies the other sentences."""
+"""Share of finished sentences at which a batch drops them. Dropping copies the other sentences, so
+it is not done for each one."""
 
 
 class Ensemble(nn.Module):
@@ -49,7 +50,7 @@ class Ensemble(nn.Module):
 @torch.no_grad()
 def average_weights(models: Sequence[TranslationModel]) -> TranslationModel:
     """Set the weights of the first model to the mean over ``models``; return that model."""
-    # Parameters come once each, also where two layers share one.
+    # Each parameter comes once, even if two layers share it.
     for first, *others in zip(*(model.parameters() for model in models), strict=True):
         first.copy_(torch.stack([first, *others]).mean(dim=0))
     return models[0]
@@ -113,7 +114,7 @@ class DecoderSession:
         return StepScores(logits, weights / max(1, sum(model.attends for model in self.models)))
 
     def reorder(self, rows: Int[Tensor, "Q"], sentences: Int[Tensor, "M"] | None = None) -> None:
-        """Replace the rows by ``rows``: old indices in a new order, repeated or left out.
+        """Replace the rows by those with the old indices ``rows``, which may repeat or be missing.
 
         ``sentences`` holds the old indices of the sentences that stay. None means that all stay,
         and saves copying their encodings.
@@ -174,7 +175,7 @@ class SearchResult:
     score: float
     """Log-probability / length ** length_penalty; hypotheses rank by it."""
     log_probability: float
-    """Sum over all pieces and EOS, in nats."""
+    """Log-probability of all pieces and EOS, in nats."""
     capped: bool
     """Whether the search cut it at the longest allowed length, before the model ended it."""
 
@@ -182,7 +183,7 @@ class SearchResult:
 def ban_pieces(logits: Float[Tensor, "R V"], config: DecodingConfig) -> None:
     """Set the logits of PAD and BOS to -inf, and of UNK if ``config.forbid_unknown`` is set.
 
-    Callers normalise before, so the log-probabilities of other pieces do not rise.
+    Callers sum the probabilities before, so the log-probabilities of other pieces do not rise.
     """
     for piece in [PAD, BOS, UNK] if config.forbid_unknown else [PAD, BOS]:
         logits[:, piece] = -torch.inf

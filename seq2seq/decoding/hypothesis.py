@@ -34,13 +34,13 @@ class Hypothesis:
     """Pieces of the source, with ``</s>``; empty where ``attention`` is None."""
     attention: Float[Tensor, "T S"] | None = field(default=None, compare=False)
     """Attention weights, a row for each of ``pieces``, a column for each of ``source_pieces``; a
-    row sums to 1, except with ``local_p``. None for a blank source and a model without attention;
-    may be None without ``attention=True``."""
+    row sums to 1, except with ``local_p``. None for a blank source or a model without attention.
+    Without ``attention=True``, it may also be None."""
     alternatives: list["Hypothesis"] = field(default_factory=list)
-    """The other ``n_best`` hypotheses, best first; samples are in the order drawn."""
+    """The other hypotheses of ``n_best``, best first; samples are in the order drawn."""
     unknown: list[str] = field(default_factory=list)
     """Source words that the model reads as ``<unk>``, each once; with subwords, the parts of words
-    that the vocabulary cannot make."""
+    that are not in the vocabulary."""
     source: str = ""
     """Sentence that was translated."""
     tokenizers: tuple[Tokenizer, Tokenizer] | None = field(default=None, repr=False, compare=False)
@@ -49,9 +49,9 @@ class Hypothesis:
     def links(self) -> list[Link] | None:
         """Links between the words of ``source`` and of ``text``, which are cut at spaces.
 
-        None if a tokenizer counts other words: SentencePiece turns some characters, such as an
-        acute accent that stands alone, into a space and another character, which would shift the
-        numbers of all later words.
+        [] without attention. None if a tokenizer counts other words than those between spaces:
+        SentencePiece turns some characters, such as an acute accent that stands alone, into a space
+        and another character, which would shift the numbers of all later words.
         """
         if self.attention is None or not self.tokenizers or not self.text.strip():
             return []
@@ -59,7 +59,7 @@ class Hypothesis:
         source_words = source.words(self.source_pieces[:-1])  # without </s>
         target_words = target.words(self.pieces)
         links = strongest_links(word_weights(self.attention, source_words, target_words))
-        read = source.words(source.tokenize(self.source))  # the whole line, beyond max_pieces, too
+        read = source.words(source.tokenize(self.source))  # the whole line, also beyond max_pieces
         for words, side in ((read, self.source), (target_words, self.text)):
             if links and max(words) + 1 != len(side.split()):
                 return None

@@ -32,17 +32,18 @@ def sample(
 ) -> list[list[SearchResult]]:
     """Draw ``n_best`` hypotheses for each sentence, piece by piece.
 
-    Logits are divided by ``temperature``. Each piece is drawn from the ``top_k`` likeliest, and
-    among these from the fewest that together have ``top_p`` of the probability (Holtzman et al.
-    2020). Pieces that :func:`ban_pieces` bans are never drawn.
+    Logits are divided by ``temperature``. Each piece is drawn from the ``top_k`` likeliest pieces,
+    and of these only from the likeliest ones that together have the share ``top_p`` of their
+    probability (Holtzman et al. 2020). Pieces that :func:`ban_pieces` bans are never drawn.
 
-    The random numbers depend on ``config.seed``, the sentence's number and the number of the
-    sample, and on nothing else in the batch.
+    The random numbers depend only on ``config.seed``, the number of the sentence and the number of
+    the sample, not on the rest of the batch.
 
     Args:
         model, source, lengths: as for :func:`~seq2seq.decoding.beam_search.beam_search`.
         config: how to sample; constraints and cap.
-        numbers: line numbers of the sentences; equal ones draw equal random numbers.
+        numbers: line numbers of the sentences; sentences with equal numbers draw equal random
+            numbers.
 
     Returns:
         Samples of each sentence in the order drawn. Their log-probabilities do not depend on
@@ -56,7 +57,7 @@ def sample(
 
     ids = torch.full((batch, samples, longest), PAD, device=device)
     total = torch.zeros(batch, samples, device=device)
-    # N: sentences still decoded.  N W: which of their samples are done.
+    # alive: the N sentences still decoded. done, N x W: whether each sample is complete.
     alive = torch.arange(batch, device=device)
     done = torch.zeros(batch, samples, dtype=torch.bool, device=device)
     token = torch.full((batch * samples,), BOS, device=device)
@@ -106,7 +107,7 @@ def _uniform_numbers(
 def _draw(
     logits: Float[Tensor, "R V"], uniform: Float[Tensor, "R"], config: DecodingConfig
 ) -> Int[Tensor, "R"]:
-    """One piece for each row, by inversion: where ``uniform`` falls in the cumulative sum."""
+    """Draw one piece for each row: the one where ``uniform`` falls in the cumulative sum."""
     count = min(config.top_k or logits.shape[1], logits.shape[1])
     scores, pieces = (logits / config.temperature).topk(count, dim=1)
     probability = scores.double().softmax(dim=1)
@@ -114,6 +115,6 @@ def _draw(
     probability = probability.masked_fill(likelier >= config.top_p, 0)
     cumulative = probability.cumsum(dim=1)
     rank = (cumulative <= uniform[:, None] * cumulative[:, -1:]).sum(dim=1)
-    # Rounding must not lead beyond the last piece allowed; the allowed come first.
+    # Rounding must not lead beyond the last allowed piece; the allowed pieces come first.
     last = (probability > 0).sum(dim=1) - 1
     return pieces.gather(1, rank.minimum(last).clamp(min=0)[:, None]).squeeze(1)

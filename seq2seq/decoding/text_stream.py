@@ -31,8 +31,8 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
 
     Raises:
         UserError: the text cannot be read, or is not UTF-8; an output cannot be written, or is the
-            same file as another output or the input; ``n_best`` has no output; this model cannot
-            write ``alignments``.
+            same file as another output or the input; ``n_best`` is set without ``n_best_list``;
+            this model cannot write ``alignments`` or replace unknown words.
     """
     _check_outputs(config)
     _check_attention(translator, config)
@@ -55,7 +55,7 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
                 if "hypotheses" in write:
                     write["hypotheses"](hypothesis.text)
                 if "n_best_list" in write:
-                    # The text is between the first ||| and the last, whatever it holds.
+                    # The text is between the first ||| and the last, even if it holds a ||| itself.
                     for each in [hypothesis, *hypothesis.alternatives]:
                         write["n_best_list"](f"{done} ||| {each.text} ||| {each.score:.6f}")
                 if "alignments" in write:
@@ -100,10 +100,10 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
     line. Where Python has ``readline``, lines have a history and can be edited.
 
     Raises:
-        UserError: this model cannot write ``alignments``.
+        UserError: this model cannot write ``alignments`` or replace unknown words.
     """
     _check_attention(translator, config)
-    for stream in (sys.stdin, sys.stdout):  # what a terminal may send or cannot show
+    for stream in (sys.stdin, sys.stdout):  # a terminal may send invalid bytes, or lack characters
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
@@ -131,7 +131,7 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
                 print(f"{each.score:9.3f}  {each.text}")
             if links:
                 between = found.links()
-                unknown = "none: the model cuts this line into other words"
+                unknown = "none: the model's words are not those between spaces"
                 print(f"    links  {unknown if between is None else pharaoh(between)}")
             for word in found.unknown:
                 known = _known_form(word, translator.source.vocabulary)
@@ -176,11 +176,11 @@ def _check_outputs(config: TranslateConfig) -> None:
                 f"{taken[place]} and {key} share {place}; set a different file for each."
             )
         if isinstance(place, str) or place.is_file() or not place.exists():
-            taken[place] = key  # a pipe or a device, such as a terminal, may take more than one
+            taken[place] = key  # a pipe or a device, such as a terminal, may take several outputs
 
 
 def _open_input(source: str) -> tuple[Iterator[str], int | None]:
-    """Open the text; return its lines and how many there are, None for a pipe, read only once."""
+    """Open the text; return its lines and their number, which is None for a pipe."""
     if source == "-":
         if sys.stdin is None:
             raise UserError("input=- is standard input, which is closed; set input=FILE.")
@@ -199,6 +199,6 @@ def _open_output(file: str) -> Iterator[Callable[[str], object]]:
         return
     if sys.stdout is None:
         raise UserError("Standard output is closed; set hypotheses=FILE.")
-    output = sys.stdout.buffer  # bytes: on Windows, the text layer would change encoding and ends
+    output = sys.stdout.buffer  # on Windows, text would get another encoding and line ends
     yield lambda line: output.write(line.encode("utf-8") + b"\n")
     output.flush()

@@ -40,15 +40,15 @@ class ForcedPair(NamedTuple):
     log_probabilities: Float[Tensor, "T"]
     """Log-probability of each id, in nats."""
     weights: Float[Tensor, "T S"]
-    """Attention at each id; the last position is the end of the source."""
+    """Attention weights at each id; the last column is the end of the source."""
 
 
 @dataclass(eq=False)
 class Translator:
     """A trained model that translates text.
 
-    A blank line has an empty hypothesis; a line of more than ``max_pieces`` pieces is cut there,
-    with a warning.
+    A blank line has an empty hypothesis. A line of more than ``max_pieces`` pieces is cut to that
+    number, with a warning.
     """
 
     model: TranslationModel | Ensemble
@@ -83,7 +83,7 @@ class Translator:
             checkpoint: one folder, or several for an ensemble or average, see :func:`combine`.
             device: auto | cpu | cuda.
             precision: auto | fp32 | bf16.
-            average: average the weights of several checkpoints, instead of an ensemble.
+            average: average the weights of several checkpoints, instead of building an ensemble.
 
         Raises:
             UserError: a checkpoint is missing or damaged, the device does not exist, or the
@@ -144,7 +144,8 @@ class Translator:
             The hypothesis of a string, or a list with one hypothesis for each sentence.
 
         Raises:
-            UserError: ``text`` is neither, or a setting is unknown or not valid.
+            UserError: ``text`` is neither a string nor an iterable of strings, or a setting is
+                unknown or not valid.
         """
         search = _search(config, settings)
         sentences = _sentences(text, 'translate("a dog") or translate(["a dog", "a cat"])')
@@ -171,8 +172,8 @@ class Translator:
             lines: the text.
             config, attention, progress, settings: as for :meth:`translate`.
             chunk: number of lines that are read before they are translated. In a large chunk, more
-                sentences of similar length share a batch; 1 translates each line before it reads
-                the next.
+                sentences of similar length share a batch. With 1, each line is translated before
+                the next one is read.
             total: number of lines, for the progress bar; None if unknown.
 
         Raises:
@@ -181,7 +182,7 @@ class Translator:
         search = _search(config, settings)
         usual = 'translate("a dog") or stream(["a dog", "a cat"])'
         if isinstance(lines, str):
-            raise UserError(f"stream reads several strings, and lines is only one; call {usual}.")
+            raise UserError(f"stream needs a list of strings, but lines is a string; call {usual}.")
         reader, line = iter(lines), 1
         with _bar(total, progress) as bar:
             while part := list(islice(reader, chunk)):
@@ -212,17 +213,19 @@ class Translator:
     def score(self, source: Any, target: Any) -> float | list[float]:
         """Log-probability of translations, with the end of the sentence, in nats.
 
-        Returns a number for two strings, a list for two iterables of strings; NaN where a side is
-        blank. An unknown word counts as ``<unk>``.
+        Returns a number for two strings, a list for two iterables of strings; NaN for a pair whose
+        source or target is blank. An unknown word counts as ``<unk>``.
 
         Raises:
-            UserError: a side is neither, or the numbers of sources and translations differ.
+            UserError: ``source`` or ``target`` is neither a string nor an iterable of strings, or
+                their numbers of sentences differ.
         """
         usual = 'score("a dog", "ein Hund") or score(["a dog"], ["ein Hund"])'
         sources, targets = _sentences(source, usual), _sentences(target, usual)
         if len(sources) != len(targets):
             raise UserError(
-                f"There are {len(sources)} sources and {len(targets)} translations; pass pairs."
+                f"There are {len(sources)} sources and {len(targets)} translations; pass pairs: "
+                "one translation for each source."
             )
         scores = [math.nan] * len(sources)
         for forced in self.force(sources, targets, DecodingConfig.batch_size):
@@ -234,8 +237,8 @@ class Translator:
     ) -> Iterator[ForcedPair]:
         """Yield the model's log-probabilities and attention of each translation, the longest first.
 
-        Pairs with a blank side are left out. A source is cut at ``max_pieces``, as in translation,
-        but a translation is never cut. ``batch_size`` changes the speed only.
+        Pairs whose source or target is blank are left out. A source is cut at ``max_pieces``, as in
+        translation, but a target is never cut. ``batch_size`` changes only speed and memory.
         """
         source_ids = [self.source.encode(_valid(source)) for source in sources]
         target_ids = [self.target.encode(_valid(target)) for target in targets]
@@ -293,7 +296,7 @@ class Translator:
         hypotheses, tokenizers = [], (self.source.tokenizer, self.target.tokenizer)
         for place, pieces in enumerate(read):
             ended = [*pieces, SPECIALS[EOS]]
-            # SentencePiece may write the space before a word.
+            # A piece of SentencePiece may begin with the space before a word.
             coded = zip(ended, ids[place], strict=True)
             missing = dict.fromkeys(piece.strip(WORD_START) for piece, i in coded if i == UNK)
             best, *others = [
@@ -399,9 +402,10 @@ def make_hypothesis(
 
 
 def _batches(lengths: Sequence[tuple[int, ...]], size: int, bar: tqdm) -> Iterator[list[int]]:
-    """Yield the indices of sentences of similar length, the longest first: memory runs out early.
+    """Yield batches of indices of sentences of similar length.
 
-    Sentences with a length of 0 are left out; ``bar`` counts them as done.
+    The longest come first, so that a lack of memory shows early. Sentences with a length of 0 are
+    left out; ``bar`` counts them as done.
     """
     order = sorted(
         (i for i, of in enumerate(lengths) if all(of)), key=lambda i: [-n for n in lengths[i]]
@@ -434,7 +438,7 @@ def _valid(text: str) -> str:
 
 
 def _sentences(text: Any, usual: str, first: int = 0) -> list[str]:
-    """Return the text as a list of sentences; UserError with the usual call if it is not text."""
+    """Return the text as a list of sentences; if it is not text, UserError with the usual call."""
     if isinstance(text, bytes) or not isinstance(text, Iterable):
         raise UserError(f"{shortened(text)} is of type {type(text).__name__}; call {usual}.")
     sentences = [text] if isinstance(text, str) else list(text)

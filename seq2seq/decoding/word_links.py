@@ -24,7 +24,7 @@ def word_weights(
     """Soft alignment: attention of each target word to each source word.
 
     Weights are averaged over the pieces of a target word, and summed over the pieces of a source
-    word. A row sums to 1 minus the weight of the end of the sentence.
+    word. A row sums to 1 minus the weight of the end of the source.
 
     Args:
         weights: a row for each target piece, a column for each source piece; columns beyond
@@ -49,7 +49,7 @@ class WordAttention(NamedTuple):
     """Words as the tokenizer counts them: between spaces, or tokens of Moses."""
     target: list[str]
     weights: Float[Tensor, "J I"]
-    """Weights of the words that the model read; the rest of a long source is missing."""
+    """Weights of the source words that the model read; the rest of a long source has no column."""
 
 
 def attention_by_word(
@@ -57,7 +57,8 @@ def attention_by_word(
 ) -> WordAttention:
     """Merge the weights between source and target ``pieces`` into weights between words.
 
-    The last column is the end of the source. There may be more source pieces than the model read.
+    The last column of ``weights`` is the end of the source. ``pieces`` may hold more source pieces
+    than the model read.
     """
     numbers, words = [], []
     for tokenizer, side in zip(tokenizers, pieces, strict=True):
