@@ -31,12 +31,12 @@ class GoldLinks:
 
     sure: frozenset[Link]
     possible: frozenset[Link]
-    """Includes the sure ones."""
+    """Possible links, the sure ones included."""
 
 
 @dataclass(frozen=True)
 class AlignmentScore:
-    """Agreement of links with gold ones over a whole text."""
+    """Agreement of a model's links with the gold links over a whole text."""
 
     links: int
     sure: int
@@ -45,7 +45,8 @@ class AlignmentScore:
     recall: float
     """Share of the sure links that were found."""
     aer: float
-    """Alignment error rate: 1 - (|A n S| + |A n P|) / (|A| + |S|); 0 is best."""
+    """Alignment error rate: 1 - (|A n S| + |A n P|) / (|A| + |S|), of links A, sure links S and
+    possible links P; 0 is best."""
 
 
 class Scores(TypedDict):
@@ -75,8 +76,8 @@ def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
         pairs: source and target of each line, words between spaces.
 
     Raises:
-        UserError: the numbers of lines and pairs differ, or a line has something else than links,
-            or a word beyond the end of the sentence.
+        UserError: the numbers of lines and pairs differ, a line holds something other than links,
+            or a link is beyond the end of a sentence.
     """
     lines = list(read_lines(path))
     if len(lines) != len(pairs):
@@ -95,8 +96,8 @@ def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
         for source, target, _ in line:
             if source - first >= sizes[0] or target - first >= sizes[1]:
                 raise UserError(
-                    f"{path}, line {number}: a link names word {source} of {sizes[0]} and word "
-                    f"{target} of {sizes[1]}; use the links of this text."
+                    f"{path}, line {number}: a link is between source word {source} of {sizes[0]} "
+                    f"and target word {target} of {sizes[1]}; use the links of this text."
                 )
         possible = frozenset((source - first, target - first) for source, target, _ in line)
         sure = frozenset((s - first, t - first) for s, t, kind in line if kind == "-")
@@ -133,7 +134,7 @@ def score_links(found: Sequence[Sequence[Link]], gold: Sequence[GoldLinks]) -> A
 def score_alignment(
     links: Sequence[Sequence[Link]], pairs: Sequence[tuple[str, str]], gold: Sequence[GoldLinks]
 ) -> dict[str, Any]:
-    """Score links of attention; return the scores as JSON, with two others for comparison.
+    """Score the links of attention; return the scores as JSON, with two controls.
 
     ``shifts`` has the scores with links moved by -1, 0 and 1 target words, which shows an attention
     that is one step off. ``diagonal`` has the scores of a straight line through each sentence.
@@ -174,12 +175,12 @@ def write_alignment(
     batch_size: int,
     required: bool,
 ) -> None:
-    """Write alignment.json next to an evaluation, or remove it without gold links.
+    """Write alignment.json into the folder of an evaluation; without gold links, remove it.
 
-    Links that were scored before are not scored again.
+    A file with the scores of the same evaluation and gold links is kept.
 
     Raises:
-        UserError: links are ``required``, but do not fit the text or the model's words.
+        UserError: gold links are ``required``, but do not fit the text or the model's words.
     """
     path = evaluation.directory / ALIGNMENT
     if gold_file is None:

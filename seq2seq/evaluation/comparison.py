@@ -66,7 +66,7 @@ class KnownBits:
 
 @dataclass(frozen=True)
 class System:
-    """One arm of the comparison."""
+    """A system of the comparison, with the scores over all its seeds."""
 
     name: str
     seeds: list[int | None]
@@ -87,7 +87,7 @@ class System:
 
     @property
     def first(self) -> Evaluation:
-        """Evaluation whose sentences and attention are shown."""
+        """Evaluation of the first seed, whose sentences and attention the reports show."""
         return self.evaluations[0]
 
     @property
@@ -104,7 +104,7 @@ class System:
 
 @dataclass(frozen=True)
 class Gap:
-    """A system against its baseline."""
+    """Comparison of a system with its baseline."""
 
     system: str
     baseline: str
@@ -116,7 +116,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Systems side by side."""
+    """Comparison of several systems on one test set."""
 
     corpus: str | None
     """Kind of corpus in the records of all models; None if they differ."""
@@ -261,8 +261,8 @@ def _known_bits(
 ) -> dict[str, KnownBits]:
     """Known bits by system; {} unless exactly one system sees nothing of the source.
 
-    Systems that cut the references into other pieces are left out. ``lengths`` has the mean source
-    length of each bucket with enough sentences.
+    Systems that cut the references into other pieces than that system are left out. ``lengths`` has
+    the mean source length of each bucket with enough sentences.
     """
     losses, blind = {}, []
     for name, group in groups.items():
@@ -309,8 +309,8 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, dict[int | N
     an ensemble or average, if another one of the same name has other seeds.
 
     Raises:
-        UserError: two evaluations have the same system and seed, or given text has the name of a
-            trained system.
+        UserError: two evaluations have the same system and seed, or translations of another program
+            have the name of a trained system.
     """
     ours = [evaluation.record for evaluation in evaluations if not evaluation.external]
     experiments = {record.experiment for record in ours}
@@ -333,7 +333,7 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, dict[int | N
             raise UserError(
                 f"{clash[0].directory} and {evaluation.directory} are both of system {name}"
                 f"{'' if seed is None else f' with seed {seed}'}; remove one of them, or evaluate "
-                "given text with another system=NAME."
+                "hypotheses=FILE with another system=NAME."
             )
         group[seed] = evaluation
     return {
@@ -349,7 +349,7 @@ def _member_seeds(evaluation: Evaluation) -> str:
 def arrange(
     names: Sequence[str], baseline: str | None, baselines: Mapping[str, str]
 ) -> tuple[list[str], dict[str, str]]:
-    """Order the systems as in ``Comparison.systems``; return them, and system -> baseline.
+    """Order the systems as in ``Comparison.systems``; return their names, and system -> baseline.
 
     Names are sorted; numbers in them compare as numbers. A baseline has a baseline itself only if
     ``baselines`` sets one.
@@ -384,7 +384,7 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 def _config_differences(
     groups: Mapping[str, Mapping[int | None, Evaluation]],
 ) -> dict[str, dict[str, list[Any]]]:
-    """Differences as in :class:`Comparison`; systems whose records have no config are left out."""
+    """Find ``Comparison.config_differences``; systems whose records have no config are left out."""
     settings = {
         name: configs
         for name, group in groups.items()

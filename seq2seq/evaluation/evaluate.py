@@ -53,7 +53,7 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
     sides = {name: read_aligned(text.source, text.target) for name, text in texts.items()}
     lines = {name: _lines_to_draw(config, name, sources) for name, (sources, _) in sides.items()}
     for name, text in texts.items():
-        for search in config.searches():  # before the work
+        for search in config.searches():  # before any work
             _require_same_subject(system.folder(name, search), system.identity(search, text))
     evaluations = []
     for name, text in texts.items():
@@ -90,7 +90,7 @@ class _System:
         kind = "average" if config.average else "ensemble"
         suffix = [f"{kind}{len(paths)}"] if len(paths) > 1 else []
         system = cls(config, translator, checkpoints, suffix)
-        if config.output is None and system.output.is_symlink():  # of a stranger's run
+        if config.output is None and system.output.is_symlink():  # in a stranger's run folder
             raise UserError(f"{system.output} is a link, which is not followed; set output=FOLDER.")
         return system
 
@@ -168,7 +168,7 @@ class _System:
             if (finished := _finished(directory, identity)) is not None:
                 log.info("%s holds these translations already; scoring them again.", directory)
                 texts, counts = finished.texts, finished.counts
-                # The run may have continued without a better checkpoint, or have been moved away.
+                # Since then, the run may have continued without a better checkpoint, or been moved.
                 training = record.training or finished.record.training
                 record = replace(finished.record, training=training)
             else:
@@ -206,7 +206,7 @@ def _lines_to_draw(config: EvaluateConfig, name: str, sources: list[str]) -> set
 
 
 def _evaluate_given(config: EvaluateConfig) -> Evaluation:
-    """Score ``config.hypotheses``, into the folder ``<output>/<name of source>-<system>``."""
+    """Score ``config.hypotheses``; write to the folder ``<output>/<name of source>-<system>``."""
     source, reference, hypotheses, output = (
         Path(str(path))
         for path in (config.source, config.reference, config.hypotheses, config.output)
@@ -244,7 +244,7 @@ def _require_same_subject(directory: Path, identity: dict[str, Any]) -> None:
             for subject in (identity, stored)
         )
     except (OSError, ValueError, KeyError, TypeError):
-        return  # there is none, or a damaged one
+        return  # there is no evaluation, or a damaged one
     different = sorted(
         key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key)
     )

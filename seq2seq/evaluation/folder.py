@@ -1,7 +1,7 @@
 """An evaluation on disk: three text files a person can read side by side, and their scores.
 
 sources.txt, references.txt, hypotheses.txt
-    one sentence a line, aligned; an empty hypothesis is an empty line
+    one sentence per line, aligned; an empty hypothesis is an empty line
 counts.npz
     counts of each sentence, for corpus BLEU and chrF
 sentences.json
@@ -113,7 +113,7 @@ def write_evaluation(
     """
     if not len(texts):
         raise UserError(f"The test set of {directory} is empty; add at least one sentence.")
-    if directory.is_symlink():  # by which a run of a stranger would choose the place
+    if directory.is_symlink():  # with it, a stranger's run could choose the place
         raise UserError(f"{directory} is a link; delete it, or set output=ANOTHER_FOLDER.")
     if counts is None or not counts.match(config):
         counts = Counts.of(texts, config)
@@ -150,7 +150,7 @@ def read_evaluation(directory: Path) -> Evaluation:
     if not directory.is_dir():
         raise UserError(f"evaluations={directory}: there is no such folder; check the path.")
     if not (directory / SCORES).is_file():
-        raise UserError(f"{directory} holds no evaluation ({SCORES}); run evaluate first.")
+        raise UserError(f"{directory} holds no evaluation (no {SCORES}); run evaluate first.")
     try:
         content = parse_object((directory / SCORES).read_bytes())
         version, digests = content["format"], content.get("sha256", {})

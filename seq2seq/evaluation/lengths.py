@@ -1,4 +1,4 @@
-"""Scores by source length, as in Bahdanau, Cho & Bengio 2014, Figure 2, and their pools."""
+"""Scores by source length (Bahdanau, Cho & Bengio 2014, Figure 2), and the pools of sentences."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,8 @@ from seq2seq.evaluation.translations import Counts, ReferenceScores, Translation
 
 ALL, KNOWN = "all", "no unknown words"
 ENDS = SHORT, LONG = "short", "long"
-"""Labels of pools that are not buckets. ``ENDS`` overlap with the buckets and have no row."""
+"""Labels of pools that are not buckets. The pools ``ENDS`` overlap with the buckets; no
+:class:`ScoreRow` has them."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,11 @@ class ScoreRow:
     unpenalised: float | None = None
     """BLEU without its brevity penalty, which lowers it where translations are too short."""
     capped: float | None = None
-    """Number of hypotheses cut at the length limit of the search; None also for given text."""
+    """Number of hypotheses cut at the length limit of the search; None also for translations of
+    another program."""
     loss: float | None = None
-    """Negative log-likelihood of the references in nats per piece, their ends included, without
-    pairs with a blank side; None also for given text."""
+    """Negative log-likelihood of the references, their ends included, in nats per piece. Pairs with
+    a blank source or reference are left out. None also for translations of another program."""
     perplexity: float | None = None
     """exp(loss)."""
 
@@ -64,7 +66,7 @@ class ScoreRow:
 
 
 def lines_by_length(sources: Sequence[str], edges: Sequence[int], each: int) -> list[int]:
-    """Choose ``each`` lines of every bucket, or all it has, spread over its lengths.
+    """Choose ``each`` lines of every bucket, spread over its lengths; all lines if it has fewer.
 
     The choice depends on the sources alone, so that all systems show the same lines.
     """
@@ -156,7 +158,7 @@ def with_intervals(
 def reference_losses(scores: ReferenceScores) -> Float[np.ndarray, "N 2"]:
     """Loss in nats and number of pieces of each reference.
 
-    Both are 0 for a pair that was not scored; an infinite loss is NaN.
+    Both are 0 for a pair whose source or reference is blank; a loss that is not finite is NaN.
     """
     losses = [
         (0.0 if not pieces else np.nan if log_probability is None else -log_probability, pieces)
@@ -166,7 +168,7 @@ def reference_losses(scores: ReferenceScores) -> Float[np.ndarray, "N 2"]:
 
 
 def reference_loss(scores: ReferenceScores | None, chosen: Int[np.ndarray, "M"]) -> float | None:
-    """Loss in nats per piece of the ``chosen`` references; None without pieces or if infinite."""
+    """Loss in nats per piece of the ``chosen`` references; None if not finite or without pieces."""
     if scores is None:
         return None
     losses, pieces = reference_losses(scores)[chosen].T
@@ -180,7 +182,7 @@ def known_bits(
     """Bits per reference piece by which the source lowers the loss.
 
     This is the loss of a system that sees nothing of the source (``without``) minus ``losses``,
-    both from :func:`reference_losses` for each seed; without any piece it is 0.
+    both from :func:`reference_losses` for each seed. For a pool without pieces it is 0.
     """
     saved = (without[..., 0].mean(axis=0) - losses[..., 0]) / np.log(2)
     columns = np.stack([saved, losses[..., 1]], axis=-1)

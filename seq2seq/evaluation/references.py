@@ -63,7 +63,10 @@ def attention_entropy(weights: Float[Tensor, "T S"]) -> float:
 
 
 def off_diagonal(weights: Float[Tensor, "T S"]) -> float:
-    """Distance of attention from the diagonal, see :class:`ReferenceScores`; 0 for one piece."""
+    """Distance of attention from the diagonal, see :class:`ReferenceScores`.
+
+    The only piece of a sentence has the position 0.
+    """
     positions = [
         torch.linspace(0, 1, size) if size > 1 else torch.zeros(1) for size in weights.shape
     ]
@@ -72,14 +75,14 @@ def off_diagonal(weights: Float[Tensor, "T S"]) -> float:
 
 
 def _shares(weights: Float[Tensor, "T S"]) -> Float[Tensor, "T S"]:
-    """Normalise each row of attention weights to sum 1 (rows of ``local_p`` do not)."""
+    """Normalise each row of attention weights to sum to 1 (rows of ``local_p`` sum to less)."""
     return weights / weights.sum(dim=1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
 
 
 def reference_links(
     translator: Translator, sources: Sequence[str], references: Sequence[str], batch_size: int
 ) -> list[list[Link]]:
-    """Link each reference word to the source word with its largest attention, between spaces.
+    """Link each reference word to the source word with its largest weight; spaces separate words.
 
     Raises:
         UserError: the model's words are not those between spaces.
@@ -92,8 +95,8 @@ def reference_links(
             if len(words) != len(text.split()):
                 raise UserError(
                     f'The model cuts line {forced.line + 1}, "{text[:40]}", into {len(words)} '
-                    f"words, but links count the {len(text.split())} between spaces; evaluate the "
-                    "links with tokenization=sentencepiece or whitespace."
+                    f"words, but links count the {len(text.split())} between spaces; score links "
+                    "with a model of tokenization=sentencepiece or whitespace."
                 )
         links[forced.line] = strongest_links(by_word.weights)
     return links
@@ -102,9 +105,9 @@ def reference_links(
 def draw_maps(
     translator: Translator, texts: Translations, lines: Iterable[int], batch_size: int
 ) -> list[AttentionMap]:
-    """Attention maps of the translations of ``lines``; [] for a model without attention.
+    """Make attention maps of the translations of ``lines``; [] for a model without attention.
 
-    A line with a blank side has no map.
+    A line whose source or translation is blank has no map.
     """
     numbers = sorted(lines)
     if not (translator.model.attends and numbers):

@@ -132,7 +132,7 @@ def bucket_members(
 ) -> dict[str, Bool[np.ndarray, "N"]]:
     """Mask of the sentences of each bucket, by label; each sentence is in exactly one.
 
-    An empty source (0 words) is in the first, so that the buckets add up to the test set.
+    An empty source (0 words) is in the first bucket, so that the buckets add up to the test set.
     """
     number = np.searchsorted(np.asarray(edges), words, side="left")
     return {label: number == index for index, label in enumerate(bucket_labels(edges))}

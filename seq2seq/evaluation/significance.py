@@ -20,7 +20,7 @@ FEW = 100
 SHORT_WORDS = 20
 """Maximum number of words of a short source, in the difference in differences."""
 LONG_WORDS = 30
-"""Number of words above which a source is long. Both are fixed in advance, for any buckets."""
+"""Number of words above which a source is long. Both limits were fixed in advance."""
 
 TIE = 1e-9  # BLEU points: equal up to rounding
 
@@ -119,7 +119,7 @@ class DifferenceInDifferences:
 
 @dataclass(frozen=True)
 class Trend:
-    """Change of BLEU from the first bucket of enough sentences to the last one."""
+    """Change of BLEU from the first bucket that has enough sentences to the last one that has."""
 
     first: str
     """Label of the first bucket."""
@@ -244,8 +244,8 @@ def half_length(lengths: Sequence[float], scores: Sequence[Samples]) -> Samples:
     """Source length, in words, at which a score is half of its value on the shortest sources.
 
     ``lengths`` are the mean lengths of buckets, from short to long. Between two buckets the score
-    is interpolated linearly; if the score never falls below half, the half-length is infinite. If
-    the first score is 0, it is 0.
+    is interpolated linearly. The half-length is infinite if the score never falls below half, and 0
+    if the first score is 0.
     """
     found = np.full(len(scores[0]), np.inf)
     for sample, values in enumerate(np.transpose(scores)):

@@ -38,16 +38,16 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
 
 
 def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:
-    """Return the corpus with its files, or with its test sets alone, in ``directory``."""
+    """Return the corpus with ``directory`` as the folder of its files, or of its test sets only."""
     source, target = corpus.source, corpus.target
     split = find_test_names(Path(directory), [source, target])
-    if split and not isinstance(corpus, Multi30kCorpus):  # whose test sets are pinned
+    if split and not isinstance(corpus, Multi30kCorpus):  # its test sets are fixed
         return FilesCorpus(source=source, target=target, directory=directory)
     return replace(corpus, directory=directory)
 
 
 def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelText:
-    """Find a test set of sacreBLEU, downloaded if missing; ``tests`` are names of the corpus."""
+    """Find a test set of sacreBLEU, downloaded if missing; ``tests`` names those of the corpus."""
     pair = f"{corpus.source}-{corpus.target}"
     known = [public for public, test_set in DATASETS.items() if pair in test_set.langpairs]
     if name not in known:
@@ -58,7 +58,7 @@ def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelT
         )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of tarfile, in some versions of Python
+            warnings.simplefilter("ignore")  # warnings of tarfile in some Pythons
             source, references = get_source_file(name, pair), get_reference_files(name, pair)
     except (Exception, SystemExit) as error:
         reason = "wrong checksum or certificate" if isinstance(error, SystemExit) else error
@@ -75,7 +75,7 @@ def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelT
 def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str, ParallelText]:
     """Find the two files of each text, in the languages of ``corpus``; plain, .gz or .xz.
 
-    Word links are in the file with the ending ``.align``.
+    Gold word links are in the file with the ending ``.align``.
 
     Args:
         paths: name -> path without the language, ``texts/news`` for texts/news.en, texts/news.fr.

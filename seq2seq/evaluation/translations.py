@@ -15,14 +15,14 @@ class ReferenceScores:
     """Scores and attention of a test set's references, line by line, from forced decoding."""
 
     log_probabilities: list[float | None]
-    """Log-probability of each reference, its end included, in nats; None if it is not finite or a
-    side is blank."""
+    """Log-probability of each reference, its end included, in nats; None if it is not finite, or if
+    the source or reference is blank."""
     pieces: list[Natural]
-    """Number of pieces of each reference, its end included; 0 if a side is blank."""
+    """Number of pieces of each reference, its end included; 0 if source or reference is blank."""
     known: list[bool] | None
-    """Whether neither side holds an unknown word; None for a vocabulary of subwords."""
+    """Whether source and reference have no unknown word; None for a vocabulary of subwords."""
     piece_losses: list[list[float]]
-    """Negative log-likelihood of each piece, in nats; [] if not finite or a side is blank."""
+    """Negative log-likelihood of each piece, in nats; [] where ``log_probabilities`` is None."""
     entropy: list[float | None] | None
     """Mean entropy of the attention over the pieces of a reference, in nats: 0 if all weight is on
     one source piece, log S if it is equal on S pieces. None without attention."""
