@@ -26,7 +26,7 @@ from seq2seq.report.tables import heading
 MAPS = 4
 """Number of maps in a figure for which no lines are chosen."""
 LONGEST = 24
-"""Maximum number of words on a side of such a map; more would be too small to read."""
+"""Maximum number of source words and of target words of such a map; more would be too small."""
 WORDS = 1.2
 """Space in inches left of and above a map, for the words."""
 
@@ -48,7 +48,10 @@ MEASURES: dict[str, tuple[str, str, Callable[[ReferenceScores], list[float | Non
 
 
 def choose_maps(evaluation: Evaluation) -> list[AttentionMap]:
-    """Choose the maps of the setting ``maps``; else a few of readable size, from short to long."""
+    """Choose the attention maps of the lines that the setting ``maps`` names.
+
+    If it names no line that has a map, choose a few of readable size, from short to long.
+    """
     maps, asked = evaluation.texts.maps, evaluation.record.maps
     if chosen := [drawn for drawn in maps if drawn.line + 1 in asked]:
         return chosen
@@ -63,7 +66,7 @@ def _size(drawn: AttentionMap) -> int:
 
 
 def attention_figure(evaluation: Evaluation) -> Figure:
-    """Draw attention maps of a few lines (Bahdanau et al. 2014, Figure 3), two in a row."""
+    """Draw attention maps of a few lines (Bahdanau et al. 2014, Figure 3), two side by side."""
     record, maps = evaluation.record, choose_maps(evaluation)
     title = f"{record.name} on {record.test_set}, {record.search}"
     room = WIDTH / 2 - WORDS
@@ -89,7 +92,7 @@ def mean_by_bucket(
     system: System,
     measure: Callable[[ReferenceScores], list[float | None] | None],
 ) -> list[float | None]:
-    """Mean of ``measure`` over the sentences of each bucket, then seeds; [] without attention."""
+    """Mean of ``measure`` over a bucket's sentences, then over seeds; [] without attention."""
     seeds = [values for s in system.reference_scores if (values := measure(s)) is not None]
     means: list[float | None] = []
     for chosen in comparison.members if seeds else []:

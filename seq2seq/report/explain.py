@@ -1,4 +1,4 @@
-"""The stage ``explain``: a trained model word by word, in its own numbers."""
+"""The stage ``explain``: how a trained model translates a sentence, word by word, in numbers."""
 
 import textwrap
 from functools import partial
@@ -34,7 +34,7 @@ class WatchedSource(Source):
 
 
 class WordStep(NamedTuple):
-    """One step of greedy search, in the model's own numbers."""
+    """Numbers of one step of greedy search."""
 
     query: Float[Tensor, "H"]
     scores: Float[Tensor, "S"] | None
@@ -49,7 +49,7 @@ class WordStep(NamedTuple):
 
 @torch.no_grad()
 def greedy_steps(model: TranslationModel, ids: list[int]) -> list[WordStep]:
-    """Run greedy search on a source that ends with EOS; return its steps, the last one included.
+    """Run greedy search on a source that ends with EOS; return its steps, up to EOS or the cap.
 
     The steps use the reference definition of the model: ``model.decoder.fast`` is set to False.
     """
@@ -83,7 +83,7 @@ def explain(config: ExplainConfig) -> str:
     """
     translator, output = Translator.load(config.checkpoint, "cpu", "fp32"), Path(config.output)
     model = translator.model.eval()
-    assert isinstance(model, TranslationModel)  # of one checkpoint
+    assert isinstance(model, TranslationModel)  # one checkpoint is no ensemble
     pieces = translator.read(config.text)
     if not pieces:
         raise UserError('text has no words; set a sentence, such as text="the dog sleeps".')

@@ -28,7 +28,7 @@ def conclusion(comparison: Comparison) -> str:
 def _result(comparison: Comparison) -> tuple[str, Interval | None, str]:
     """Main result as text, with the interval and the parts of a difference.
 
-    For one gap it is whether the gap grows with length, or the gap itself if the test set lacks
+    For one gap it is whether the gap grows with length, or the gap itself if there are too few
     short or long sentences. For more systems it is the best one; for a single system, its score.
     """
     systems = comparison.systems

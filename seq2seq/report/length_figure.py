@@ -26,7 +26,7 @@ from seq2seq.report.findings import headline
 from seq2seq.report.tables import heading, percent
 
 HEIGHT = 5.4
-"""Height in inches: 16 to 9 with the width, as a slide."""
+"""Height in inches, which makes the figure 16 to 9, like a slide."""
 PAPER = {"RNNsearch-50": 26.75, "RNNencdec-50": 17.82}
 """BLEU of all sentences of newstest2014 in Table 1 of Bahdanau, Cho & Bengio 2014."""
 
@@ -42,13 +42,13 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
     if not bare and any(gap.difference_in_differences for gap in comparison.gaps):
         notes.append(f"Long: above {LONG_WORDS} words; short: up to {SHORT_WORDS}.")
     if any(len(system.seeds) > 1 for system in comparison.systems):
-        notes.append("With whiskers: means, from the lowest to the highest seed.")
+        notes.append("Points: means over seeds; whiskers: lowest and highest seed.")
     if any(row.few for row in buckets):
         notes.append(f"Hollow: fewer than {FEW} sentences.")
     experiment = str(comparison.systems[0].first.record.experiment)
     paper = PAPER if (experiment[:7], comparison.test_set) == ("figure2", "newstest2014") else {}
     if paper:
-        notes.append("RNNsearch, RNNencdec: BLEU of all lengths in the paper.")
+        notes.append("RNNsearch, RNNencdec: BLEU of all lengths in Bahdanau et al. 2014.")
     subtitle = f"{heading(comparison)} · {comparison.sentences:,} sentences"
     title, subtitle = ("", "") if bare else (headline(comparison), subtitle)
     height = 4.4 + 0.2 * len(comparison.systems) + 0.6 * bare if narrow else HEIGHT

@@ -38,7 +38,7 @@ def position_losses(
 
 
 def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
-    """Draw the loss by position, a map for each system, in equal shades; None without losses.
+    """Draw the loss by position, a map for each system, in one colour scale; None without losses.
 
     ``caveat`` is printed below the maps.
     """
@@ -58,7 +58,7 @@ def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
     highest = max(float(np.nanmax(means)) for means, _ in losses.values()) or 1.0
     for place, (name, (means, count)) in enumerate(losses.items(), start=1):
         axes = figure.add_subplot(rows, 2, place)
-        # Dark is bad, and never as dark as a dark ground; read alike by colour-blind eyes, in grey.
+        # Darker means a higher loss, in grey, too; no shade is as dark as a dark ground.
         image = axes.imshow(means, cmap="YlOrRd", vmin=0, vmax=highest, aspect="auto")
         for (i, j), loss in np.ndenumerate(means):
             if count[i, j]:

@@ -19,7 +19,7 @@ from seq2seq.report.tables import Table, heading, score_text, with_interval
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MAP_WORDS = 20
-"""Number of source words that the shown attention map should have; the nearest map is taken."""
+"""Number of source words of the ideal attention map; the map with the nearest number is shown."""
 
 
 def render_page(
@@ -88,9 +88,10 @@ def _map_of_readable_size(comparison: Comparison) -> tuple[int, AttentionMap] | 
 def three_numbers(comparison: Comparison) -> list[tuple[str, str, int | None]]:
     """Main numbers of a comparison: label, value with interval, index of the system or None.
 
-    For two systems: BLEU of both on long sources, and by how much the gap grows with length, or the
-    gap itself. For more systems: the best BLEU on all sources and on long ones, and the greatest
-    gap. For a single system: BLEU on all sources, on short and on long ones.
+    For two systems: BLEU of both on the longest bucket, and by how much the gap grows with length,
+    or the gap itself. For more systems: the best BLEU on all sources and on the longest bucket, and
+    the greatest gap. For a single system: BLEU on all sources, on the shortest bucket and on the
+    longest. A bucket of fewer than 100 sentences counts only if all have fewer.
     """
     systems, rows = comparison.systems, comparison.systems[0].rows
     long = rows.index(longest_bucket(comparison))

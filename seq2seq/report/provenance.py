@@ -1,4 +1,4 @@
-"""Provenance of a result in one line: its command, machine and code."""
+"""Provenance of a result in one line: its command, hardware, PyTorch version and commit."""
 
 import re
 import shlex
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from seq2seq.record import WHEREABOUTS, Record
 
 ABSOLUTE_PATH = re.compile(r"(?<=[=,\[:'\"\s])/(?!/)[^,\]}'\"]*/(?=[^,\]}'\"/]+/[^,\]}'\"/]+)")
-"""Pattern of an absolute path without its last two parts, as a value or in a list."""
+"""Pattern of an absolute path without its last two parts; the path is a value or in a list."""
 
 
 def describe_environments(records: Sequence[Record]) -> list[str]:
-    """Describe how results were made: a line for each machine, precision and code."""
+    """Describe how results were made: a line per combination of hardware, precision, commit."""
     commands: dict[str, list[str]] = {}
     for record in records:
         machine = describe_machine(record, record.precision)
@@ -23,7 +23,7 @@ def describe_environments(records: Sequence[Record]) -> list[str]:
 
 
 def describe_machine(record: Record, precision: str | None = None) -> str:
-    """Describe hardware, PyTorch and code in one line."""
+    """Describe hardware, PyTorch version and commit in one line."""
     hardware = record.hardware
     several = "" if hardware.threads == "1" else "s"
     threads = f"{hardware.processor}, {hardware.threads} thread{several}"
@@ -45,5 +45,5 @@ def command(arguments: Sequence[str]) -> str:
         if not WHEREABOUTS.match(argument):
             kept.append(ABSOLUTE_PATH.sub(".../", argument))
         elif not re.match(r"\+*(data|output|peers_python|corpus\.mirror)=", argument):
-            kept.append(f"{argument.partition('=')[0]}=...")  # text of one's own changes a result
+            kept.append(f"{argument.partition('=')[0]}=...")  # shows that own text was used
     return shlex.join(["python", f"scripts/{kept[0]}", *kept[1:]]) if kept else "unknown"

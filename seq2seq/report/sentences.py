@@ -37,8 +37,8 @@ def examples(comparison: Comparison) -> list[Example]:
 
     A few are chosen by the sources alone. The others are chosen by sentence BLEU: the largest gains
     and losses of the system of the first gap against its baseline, and the lower median of these
-    differences (equal ones in the order of lines). Without a gap, they are the best, the worst and
-    the median of the first system.
+    differences (equal differences in the order of lines). Without a gap, they are the best, the
+    worst and the median sentences of the first system.
     """
     texts = comparison.systems[0].first.texts
     tokenize = comparison.settings.tokenize
@@ -52,7 +52,7 @@ def examples(comparison: Comparison) -> list[Example]:
         gap = comparison.gaps[0]
         value = scores[gap.system] - scores[gap.baseline]
         most, least = f"one where {gap.system} gains most", f"one where {gap.system} loses most"
-        measure = f"sentence BLEU of {gap.system} minus {gap.baseline}"
+        measure = f"sentence BLEU, {gap.system} minus {gap.baseline}"
     blind = lines_by_length(texts.sources, comparison.settings.length_buckets, EACH)
     words = source_words(texts.sources)
     chosen = []
@@ -66,7 +66,7 @@ def examples(comparison: Comparison) -> list[Example]:
             worst = [line for line in worst if value[line] < 0]
             best = [line for line in best if value[line] > 0]
         rules = {
-            "a sample chosen by its source": [line for line in blind if members[line]],
+            "a sample by its source alone": [line for line in blind if members[line]],
             most: best,
             least: worst,
             f"the median of {measure}": [median],
@@ -80,7 +80,7 @@ def examples(comparison: Comparison) -> list[Example]:
                 (s.name, shortened(s.first.texts.hypotheses[line]), float(scores[s.name][line]))
                 for s in comparison.systems
             ]
-            rule = f"{reasons[line]}, of {row.sentences:,} sentences of {row.label} words"
+            rule = f"{reasons[line]}, among {row.sentences:,} sentences of {row.label} words"
             texts_of = shortened(texts.sources[line]), shortened(texts.references[line])
             place = line + 1, row.label, int(words[line])
             chosen.append(Example(*place, rule, line == median, *texts_of, hypotheses))
@@ -88,7 +88,10 @@ def examples(comparison: Comparison) -> list[Example]:
 
 
 def longest_bucket(comparison: Comparison) -> ScoreRow:
-    """Row of the longest bucket of at least 100 sentences; without one, of the longest with any."""
+    """Row of the longest bucket that has at least 100 sentences.
+
+    If there is none, row of the longest bucket that has sentences.
+    """
     buckets = comparison.systems[0].buckets
     return next((row for row in reversed(buckets) if not row.few), buckets[-1])
 
@@ -96,7 +99,7 @@ def longest_bucket(comparison: Comparison) -> ScoreRow:
 def runs_of_words(reference: str, hypothesis: str) -> list[tuple[list[str], list[str]]]:
     """Split the hypothesis into runs of words, each with the reference's words in its place.
 
-    Both are equal where the hypothesis is right; one is empty where words are missing or too many.
+    Both lists are equal where the hypothesis is right; one is empty if words are missing or added.
     """
     meant, written = reference.split(), hypothesis.split()
     runs = SequenceMatcher(None, written, meant, autojunk=False).get_opcodes()

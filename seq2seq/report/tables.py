@@ -1,4 +1,4 @@
-"""Numbers as reports write them, and tables of scores and gaps, in Markdown for terminals too."""
+"""Format of numbers in reports, and tables of scores and gaps as Markdown, readable as text."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ DETAILS = {
     "capped": ("Hypotheses cut at the length limit of the search", 1),
     "loss": ("Loss of the references, nats per piece", 3),
 }
-"""Field of :class:`ScoreRow` -> caption and digits of its table."""
+"""Field of :class:`ScoreRow` -> caption of its table, and number of decimals."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,11 @@ def evaluation_table(evaluation: Evaluation) -> Table:
 
 
 def unknown_words_table(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> Table:
-    """Table as Bahdanau, Cho & Bengio 2014, Table 1: BLEU of all sentences, and without unknowns.
+    """Table like Table 1 of Bahdanau, Cho & Bengio 2014: BLEU of all, and without unknown words.
 
     Args:
-        pairs: a search of a test set, and the same search with ``<unk>`` forbidden. The second is
-            shown on the sentences whose two sides hold no word unknown to the model.
+        pairs: an evaluation, and the one of the same search with ``<unk>`` forbidden. BLEU of the
+            second is on the sentences without unknown words in source and reference.
     """
     rows = []
     for search, without_unknown in pairs:
@@ -106,7 +106,7 @@ def unknown_words_table(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> Table
 
 
 def bleu_table(comparison: Comparison) -> Table:
-    """Table of BLEU by source length, with the gaps to the baselines unless they are many."""
+    """Table of BLEU by source length, with the gaps to the baselines if there are at most two."""
     gaps = comparison.gaps if len(comparison.gaps) <= MOST_GAPS else []
     header = ["source words", "n", *(system.name for system in comparison.systems)]
     for gap in gaps:
@@ -192,7 +192,7 @@ def detail_tables(comparison: Comparison) -> list[Table]:
 
 
 def half_length_table(comparison: Comparison) -> list[Table]:
-    """Table of half-lengths and known bits of each system; [] without any."""
+    """Table of half-lengths and known bits of each system; [] if no system has a trend."""
     systems = [system for system in comparison.systems if system.trend]
     if not systems:
         return []
@@ -252,17 +252,18 @@ def notes(comparison: Comparison) -> list[str]:
         measured = {gap.system: gap.baseline for gap in comparison.gaps}
         pairs = ", ".join(f"{system} minus {baseline}" for system, baseline in measured.items())
         remarks.append(
-            f"Gaps: {pairs}, with paired bootstrap intervals. p: paired bootstrap (too small where "
-            "sentences are few), and two-sided paired approximate randomisation, the one to read, "
-            "with the trained models held fixed; not corrected for the number of rows. Difference "
-            "in differences, fixed in advance: "
+            f"Gaps: {pairs}, with paired bootstrap intervals. Two p-values: of the paired "
+            "bootstrap, too small for few sentences, and of two-sided paired approximate "
+            "randomisation. Read the second one; it holds the trained models fixed. Neither is "
+            "corrected for the number of rows. Difference in differences, with limits fixed in "
+            "advance: "
             f"gap above {LONG_WORDS} source words minus gap up to {SHORT_WORDS}."
         )
     if any(system.trend for system in comparison.systems):
         remarks.append(
-            "Half-length: source words at which a score is half of that on the shortest sources; "
-            "∞: beyond the longest ones. Known bits: loss of a system that sees nothing of the "
-            "source minus that of this one, per reference."
+            "Half-length: number of source words at which a score is half of that on the shortest "
+            "sources; ∞: more than the longest sources have. Known bits: loss of a system that "
+            "sees nothing of the source minus loss of this system, in bits per reference."
         )
     growths = [gap.difference_in_differences for gap in comparison.gaps]
     few = any(g and min(g.short_sentences, g.long_sentences) < FEW for g in growths)
@@ -283,7 +284,7 @@ def notes(comparison: Comparison) -> list[str]:
     return remarks
 
 
-# -- numbers: rounding never makes one mean something else ----------------------------------------
+# -- format of numbers: rounding never changes what a number says ---------------------------------
 
 
 def percent(share: float) -> str:
@@ -292,7 +293,7 @@ def percent(share: float) -> str:
 
 
 def signed(value: float, digits: int = 1) -> str:
-    """Format a difference: ``+1.2``; a small one that would read as 0 gets another digit."""
+    """Format a difference: ``+1.2``; a small one that would read as 0 has one significant digit."""
     if abs(value) < TIE:
         return f"+{0:.{digits}f}"
     return f"{value:+.{digits}f}" if abs(value) >= 0.5 * 10**-digits else f"{value:+.1g}"
@@ -314,7 +315,7 @@ def interval_text(interval: Interval, digits: int = 1) -> str:
 def p_text(p: float, trials: int) -> str:
     """Format a p-value; the smallest one that the trials allow is rounded up, with ``≤``.
 
-    Below 0.0005, three digits would read as 0, so one significant digit is shown.
+    Below 0.0005, three decimals would read as 0, so one significant digit is shown.
     """
     if p >= 1.5 / (trials + 1):
         return f"{p:.3f}" if p >= 0.0005 else f"{p:.1g}"

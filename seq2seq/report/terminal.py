@@ -35,7 +35,7 @@ def plan(runs: Sequence[TrainConfig], searches: list[str], tests: list[str]) -> 
         f"max_updates={end.max_updates:,}" if end.max_updates else f"max_epochs={end.max_epochs:,}"
         for end in (run.training for run in runs)
     )
-    time = "known after the first updates of each, see its bar or log"
+    time = "known once training starts: see its progress bar or log"
     if seconds:
         minutes = math.ceil(fmean(seconds) * len(left) / 60)
         time = f"about {minutes:,} min, if each takes as long as the finished ones"
@@ -68,7 +68,7 @@ def markdown(folder: str, comparison: Comparison) -> str:
 
 
 def screen(compared: Mapping[str, Comparison], colour: bool) -> str:
-    """Format the first test set with the last search as a table, and each other one as a line."""
+    """Format the first test set with the last search as a table, each other one as a headline."""
     search = list(compared.values())[-1].search
     folder, main = next(one for one in compared.items() if one[1].search == search)
     rest = {Path(path).name: one for path, one in compared.items() if one is not main}
@@ -96,7 +96,7 @@ def _first(lines: list[str], most: int, where: str) -> list[str]:
 
 
 def _translate_command(systems: Sequence[System]) -> list[str]:
-    """Command to translate with the best system whose checkpoint exists; [] without one."""
+    """Command to translate with the best system whose checkpoint exists; [] if none exists."""
     for system in _ranked(systems):
         run = system.first.directory.parent.parent
         if (run / "checkpoints" / "best").is_dir() and not system.first.record.members:
@@ -125,7 +125,7 @@ def _ranked(systems: Sequence[System]) -> list[System]:
 
 
 def _table(comparison: Comparison, colour: bool) -> list[str]:
-    """Table of BLEU by source length, with the gap of two systems; of many systems, a ranking."""
+    """Table of BLEU by source length, with the gap of two systems; a ranking of more than four."""
     count = len(comparison.systems)
     if count <= MOST_ARMS:
         gaps = len(comparison.gaps) if count == 2 else 0

@@ -1,4 +1,4 @@
-"""Trainings behind a comparison: validations, speed, machine and code of each."""
+"""Trainings behind a comparison: validations, speed, hardware and commit of each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +16,7 @@ from seq2seq.report.tables import Table, or_dash
 from seq2seq.training.metrics import JsonlLog
 
 READING = ("corpus.", "tokenization.")
-"""Prefixes of the settings that decide which text is read, and how it is cut."""
+"""Prefixes of the settings that decide which text is read, and how it is cut into pieces."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def training_table(runs: Sequence[TrainingRun]) -> Table:
 
 
 def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[str]:
-    """Notes on how results were made, in Markdown: end of the trainings, command, machine, code."""
+    """Notes, in Markdown: why trainings ended; commands, hardware and commits of the results."""
     lines = []
     reasons = [str(run.record.reason) for run in runs]
     if runs and all(reason.startswith("max_") for reason in reasons):
@@ -148,7 +148,7 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
         lines.append(caveat)
     given = [e.record.system for e in comparison.evaluations if e.external]
     if given:
-        lines.append(f"Translations that were given: {', '.join(given)}.")
+        lines.append(f"Translations by other programs that were given: {', '.join(given)}.")
     trained = [run.record for run in runs if run.record.command]
     machines = {describe_machine(record) for record in trained}
     translated = [
@@ -162,10 +162,10 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
 
 
 def losses_caveat(comparison: Comparison) -> str:
-    """Warning that losses do not compare, as text or pieces differ; empty if they do compare."""
+    """Warning that losses do not compare, as texts or pieces differ; empty if losses compare."""
     trainings = [e.record.training for e in comparison.evaluations if not e.external]
     texts = [training and training.data_sha256 for training in trainings]
     settings = [k for k in comparison.config_differences if k.startswith(READING)]
     if not settings and all(text == texts[0] for text in texts):
         return ""
-    return "Losses of systems trained on other text, or in other pieces, do not compare."
+    return "These systems were trained on different texts or pieces: their losses do not compare."
