@@ -68,8 +68,8 @@ def write_results(
 ) -> Path:
     """Write a page as ``<path>.md`` and raw timings as ``<path>.json``; return the page's path.
 
-    A row of the page's table has a cell for each column; the notes come below. The command, the
-    hardware and the versions are in both files.
+    Each of ``rows`` maps columns of the page's table to cells; the notes come below the table. The
+    command, the hardware and the versions are in both files.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     environment = environment_record(device)

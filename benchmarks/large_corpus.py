@@ -26,7 +26,7 @@ from seq2seq.data.text import SIDES, Corpus, read_lines, write_lines
 
 
 def benchmark_large_corpus(config: DictConfig) -> Path:
-    """Prepare and read a corpus by ``configs/large_corpus.yaml``; return the path of the table.
+    """Prepare and read a corpus with the settings of ``config``; return the path of the table.
 
     Raises:
         UserError: there is no such corpus, or the vocabulary size does not fit.
@@ -64,12 +64,14 @@ def benchmark_large_corpus(config: DictConfig) -> Path:
         f"Text: {text.kind} {text.source_language}-{text.target_language}, over and over, which "
         f"brings no new words; {tokenization.kind}, {tokenization.vocabulary_size or 'all'} "
         f"entries; seed {config.seed}.",
-        "prepare: reads and checks the text, learns the tokenisation, cuts, numbers, writes. One "
-        f"epoch: opens the result, divides it into batches of {config.batch_size} and pads each.",
-        "Each stage in a fresh process, watched 20 times a second together with the processes that "
-        "it starts; MB of a million bytes. Peak: pages that several processes share counted in "
-        "each. Own: without shared pages, such as those of mapped files, which the system takes "
-        "back when memory is short. Encoded: on disk; up to three times as much meanwhile.",
+        "prepare: reads and checks the text, learns the tokenisation, cuts the text into pieces "
+        "and writes their ids. One epoch: opens these files, divides the pairs into batches of "
+        f"{config.batch_size} and pads each batch.",
+        "Each stage runs in a fresh process, whose memory is measured 20 times a second, together "
+        "with that of the processes it starts. 1 MB is a million bytes. Peak: all memory; a page "
+        "that several processes share counts in each. Own: without shared pages, such as those of "
+        "mapped files, which the system takes back when memory is short. Encoded: size of the ids "
+        "on disk; while they are written, up to three times as much.",
     ]
     path = output / "large-corpus"
     return write_results(path, "Large corpora", rows, notes, runs, torch.device("cpu"))

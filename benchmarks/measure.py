@@ -68,7 +68,7 @@ def _fresh_process() -> ProcessPoolExecutor:
 
 
 def peak_memory(work: Callable[[], object], device: torch.device) -> float:
-    """Peak memory of ``work`` in a fresh process, in MB of a million bytes.
+    """Peak memory of ``work`` in a fresh process, in MB (a million bytes).
 
     On a CPU (Linux only) it is the largest resident size of the process, with Python and PyTorch;
     on CUDA the largest sum of PyTorch's tensors.
@@ -92,7 +92,8 @@ class Watched(NamedTuple):
     """Result of work in a fresh process, its seconds, and peaks of its process tree.
 
     ``peak MB`` is all memory, in millions of bytes; a page that several processes share counts in
-    each. ``own MB`` leaves out shared pages, such as mapped files. ``processes`` is their number.
+    each. ``own MB`` leaves out shared pages, such as mapped files. ``processes`` is the number of
+    processes.
     """
 
     result: Any

@@ -42,11 +42,13 @@ NOTES = [
     "Batches are each program's own: JoeyNMT's are random, ours hold sentences of like length.",
     "bf16 is no setting of JoeyNMT and OpenNMT-py on a processor: an autocast forces it on them.",
 ]
-OVER = f"{OURS} over it: how many times as fast within a round, median and range."
+OVER = f"{OURS} over it: speed of {OURS} / speed of the program, per round; median and range."
 
 
 def benchmark_peers(config: DictConfig) -> Path:
-    """Compare this project with its peers by ``configs/peers.yaml``; return the path of the table.
+    """Compare this project with its peers; return the path of the table.
+
+    ``config`` has the settings of ``configs/peers.yaml``.
 
     Raises:
         UserError: a peer, its Python or a text does not exist, or a program failed.
@@ -131,7 +133,9 @@ def time_training(comparison: Comparison) -> Measured:
     text, config, runs = comparison.text, comparison.config, []
     total, batch = REPORT_EVERY + config.updates, config.setting.batch_size
     if total * batch > text.pairs:  # between two passes some toolkits read the text again
-        raise UserError(f"updates={config.updates} are more than one pass over {text.pairs} pairs.")
+        raise UserError(
+            f"updates={config.updates} is more than one pass over {text.pairs} pairs; lower it."
+        )
     turns = product(range(config.rounds), comparison.precisions, comparison.toolkits.items())
     for number, precision, (name, toolkit) in turns:
         variables = comparison.variables(precision, total)
@@ -151,7 +155,7 @@ def time_training(comparison: Comparison) -> Measured:
     note = (
         f"Target tokens per second of the whole program: the sentences of {config.updates} updates "
         f"after {REPORT_EVERY} of warm-up, times their mean length, ends of sentence included, by "
-        f"one clock for all; median of {config.rounds} rounds in turns. {OVER}"
+        f"one clock for all programs; median of {config.rounds} rounds in turns. {OVER}"
     )
     return runs, speed_rows(runs, "target tokens/s", {"parameters": ",.0f"}), note
 
@@ -238,10 +242,10 @@ def time_quality(comparison: Comparison) -> Measured:
     ]
     note = (
         "Minutes from the start of the program to the first validation at this dev perplexity or "
-        f"below (empty: none), one each {every} updates; best: the lowest dev perplexity. Each is "
-        "the best of one run with each learning rate: "
-        f"{', '.join(f'{rate:g}' for rate in config.rates)}; the rate that reached it is in "
-        f"brackets. At most {updates:,} updates. Settings of its own: "
+        f"below (empty: none); a validation every {every} updates, of at most {updates:,}. Best: the "
+        "lowest dev perplexity. Each program trains once with each learning rate "
+        f"{', '.join(f'{rate:g}' for rate in config.rates)}; the rate that was best for an entry is "
+        "in brackets. Settings of a single program: "
         + "; ".join(
             f"{name} " + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in own.items())
             for name, own in best.items()
@@ -259,7 +263,7 @@ def points(runs: list[Record], name: str) -> list[tuple[float, float, float]]:
 
 
 def speed_rows(runs: list[Record], unit: str, extras: dict[str, str]) -> list[dict[str, str]]:
-    """Rows for each program and case: medians of speed and ``extras``, ratios within a round.
+    """Make a row for each program and case: medians of speed and ``extras``, ratios within a round.
 
     ``unit`` is the unit of speed; ``extras`` maps further columns to their formats.
     """

@@ -49,8 +49,9 @@ class PeerText(NamedTuple):
 def write_text(corpus: Corpus, folder: Path, min_frequency: int) -> PeerText:
     """Write ``corpus`` to ``folder``: Moses tokens in lower case, and the words of each side.
 
-    Pairs with an empty side are left out, and all test sets but the first. A word list holds the
-    words that occur at least ``min_frequency`` times in training, the most frequent first.
+    Pairs with an empty source or target are left out, and so are all test sets but the first. A
+    word list holds the words that occur at least ``min_frequency`` times in training, the most
+    frequent first.
     """
     folder.mkdir(parents=True, exist_ok=True)
     languages = corpus.source_language, corpus.target_language
@@ -76,7 +77,7 @@ def write_text(corpus: Corpus, folder: Path, min_frequency: int) -> PeerText:
 
 
 class Toolkit:
-    """A toolkit by its description, in the environment of one Python."""
+    """A toolkit as ``configs/toolkits/<name>.yaml`` describes it, run by the program ``python``."""
 
     def __init__(self, name: str, python: Path) -> None:
         self.name, self.python = name, python
@@ -146,11 +147,13 @@ class Toolkit:
                 record.write(line)
         if process.returncode:
             last = lines[-1][0].strip() if lines else "no output"
-            raise UserError(f"{self.name} ended with status {process.returncode} ({last}): {log}")
+            raise UserError(
+                f"{self.name} ended with status {process.returncode} ({last}); see {log}."
+            )
         return lines
 
     def find(self, kind: str, line: str) -> float | None:
-        """Find the number of a kind in a log line; None if there is none.
+        """Find the number of this ``kind`` in a log line; None if the line has none.
 
         The kinds are update (number so far), parameters, perplexity (of a validation), and seconds
         (of a search; those of several lines are summed).

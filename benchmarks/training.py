@@ -42,20 +42,20 @@ from seq2seq.training.processor import keep_freed_memory
 log = logging.getLogger(__name__)
 
 PATHS = {
-    "plain": "a taped loop over the target (`model.decoder.recurrence=reference`), in float32",
+    "plain": "a loop over the target words (`model.decoder.recurrence=reference`), in float32",
     "plain-bf16": "plain, with bfloat16 products",
     "fast-fp32": "the default settings, but in float32 (`training.precision=fp32`)",
     "fast-torch": "the default settings without compiled kernels",
     "fast": "the default settings",
 }
-"""Name -> description of each way to make the update."""
+"""Name -> description of each way to compute the update."""
 
 
 class Size(NamedTuple):
     """Widths of a model with one layer, and shape of its batches.
 
-    ``encoder`` is the width of each direction, ``vocabulary`` the size for each language. The
-    ``batch`` sentences have ``source`` and ``target`` positions, with their ends; none is padding.
+    ``encoder`` is the width of each direction, ``vocabulary`` the size for each language. Each of
+    ``batch`` sentences has ``source`` and ``target`` positions, its ends included, without padding.
     """
 
     embedding: int
@@ -168,7 +168,7 @@ def train(path: str, workload: Workload) -> None:
 
 
 def benchmark_training(config: DictConfig) -> Path:
-    """Measure by ``configs/training.yaml``; return the path of the table.
+    """Measure with the settings of ``configs/training.yaml``; return the path of the table.
 
     Raises:
         UserError: a size, a path, a kind of attention or the device does not exist.
@@ -235,12 +235,12 @@ def _notes(config: DictConfig) -> list[str]:
     }
     return [
         *(f"{name}: {size}." for name, size in described.items()),
-        "Sizes: the encoder's is that of each direction; a batch has so many sentences of source "
-        "and target positions, none padding.",
+        "Sizes: encoder is the width of each direction; batch is the number of sentences, each "
+        "with this number of source and target positions, none of them padding.",
         *(f"{path}: {PATHS[path]}." for path in config.paths),
         f"Medians over {config.rounds} rounds of {config.updates} updates of each row in turn; "
         "speeds relative to the first row of a size within a round, median and range. Memory of "
-        "each row in a fresh process, Python and PyTorch included, in MB of a million bytes. "
+        "each row in a fresh process, Python and PyTorch included, in MB (a million bytes). "
         f"Seed {config.seed}.",
     ]
 

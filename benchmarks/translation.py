@@ -24,7 +24,9 @@ log = logging.getLogger(__name__)
 
 
 def benchmark_translation(config: DictConfig) -> Path:
-    """Time a checkpoint by ``configs/translation.yaml``; return the path of the table.
+    """Time the translation by a checkpoint; return the path of the table.
+
+    ``config`` has the settings of ``configs/translation.yaml``.
 
     Raises:
         UserError: the checkpoint, the device, the corpus or the test set does not exist.
@@ -76,12 +78,12 @@ def benchmark_translation(config: DictConfig) -> Path:
         f"Model: {trained.name}, {trained.system}, seed {trained.seed}: "
         f"{checkpoint.model.parameter_counts()['total']:,} parameters; products in {products}.",
         f"Text: {name} of {corpus.kind}, {len(sentences):,} sentences, of which at most "
-        f"{config.most_batches:,} batches are translated in a turn, taken at equal distances. Time "
-        "from text to text, the model being loaded.",
+        f"{config.most_batches:,} batches are translated in a turn, taken at equal distances. "
+        "Times are from text to text, without loading the model.",
         f"Medians over {config.rounds} rounds, in which the searches take turns; ratios within a "
         "round, median and range.",
-        "Memory of a fresh process that loads the model and translates one batch, in MB of a "
-        "million bytes.",
+        "Memory of a fresh process that loads the model and translates one batch, in MB (a million "
+        "bytes).",
     ]
     path = Path(config.output) / "translation"
     return write_results(path, "Translation speed", rows, notes, runs, device)

@@ -110,7 +110,7 @@ def launch(name: str, stage: Callable[..., float | None]) -> None:
 
 
 def register_schema(name: str) -> None:
-    """Register the dataclasses of script ``name``; Hydra then refuses unknown keys, wrong types."""
+    """Register the dataclasses of script ``name``: Hydra then refuses unknown keys, wrong types."""
     store = ConfigStore.instance()
     node, hints = OmegaConf.structured(SCHEMAS[name]), typing.get_type_hints(SCHEMAS[name])
     for key, hint in hints.items():
@@ -119,7 +119,7 @@ def register_schema(name: str) -> None:
     store.store(name=f"{name}_schema", node=node)
     for kind, corpus in schema.CORPORA.items():
         store.store(name=kind, node=corpus, group="corpus")
-    Plugins.instance()  # registers Hydra's own
+    Plugins.instance()  # registers Hydra's own sources
     SourcesRegistry.instance().types["file"] = FileConfigSource
 
 
@@ -133,7 +133,7 @@ class FileConfigSource(file_config_source.FileConfigSource):
     def load_config(self, config_path: str) -> ConfigResult:
         path = Path(self.path, self._normalize_file_name(config_path))
         text = path.read_text(encoding="utf-8-sig")
-        own = config_path.startswith("hydra/")  # whose schemas do not say all types
+        own = config_path.startswith("hydra/")  # Hydra's schemas do not say all types
         config = yaml.load(text, Loader=get_yaml_loader() if own else _AsWritten)
         where, header = f"file://{self.path}", self._get_header_dict(text)
         return ConfigResult(self.provider, where, OmegaConf.create(config or {}), header)
@@ -200,7 +200,7 @@ def _experiment(name: str, composed: DictConfig, overrides: list[str]) -> tuple[
     if chosen in schema.ATTENTION_KINDS and chosen not in systems:
         part = {"model": {"attention": {"kind": chosen}}}
         OmegaConf.update(systems, chosen, part, force_add=True)
-    # Before a system is merged, which could hide what is not valid.
+    # Before a system is merged, which could hide an invalid value.
     config = _to_dataclass(schema.ReproduceConfig, composed)
     if name != "reproduce":
         return (_to_dataclass(schema.TrainConfig, _with_system(composed, chosen, given)),)
@@ -294,9 +294,9 @@ def _unknown_key(key: str, group: Any, name: str) -> str:
 def exit_status() -> Iterator[None]:
     """Map exceptions and signals to one line and an exit status.
 
-    Status 1: a UserError, a file that cannot be used, or too little memory. 130: Ctrl-C.
-    143: SIGTERM. 0: SIGTERM stopped a training and everything is saved, or the reader of standard
-    output has closed it. Other exceptions pass through.
+    Status 1: a UserError, a file that cannot be used, a full disk or too little memory. 130:
+    Ctrl-C. 143: SIGTERM. 0: SIGTERM stopped a training and everything is saved, or the reader of
+    standard output has closed it. Other exceptions pass through.
     """
     try:
         # By default SIGTERM would leave temporary files and workers behind. Under torchrun it keeps
@@ -333,7 +333,7 @@ def exit_status() -> Iterator[None]:
 
 def _fail(sentence: str) -> typing.NoReturn:
     """Exit with status 1; only the first process that fails prints the reason."""
-    with contextlib.suppress(UserError):  # of variables that are not torchrun's
+    with contextlib.suppress(UserError):  # process_count refuses some variables
         if process_count() > 1:
             from seq2seq.training.distributed import claim_report  # imports torch
 

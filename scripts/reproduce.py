@@ -38,7 +38,7 @@ def main(config: ReproduceConfig, runs: list[TrainConfig]) -> None:
             for evaluation in evaluate(settings):
                 name = f"{state}{evaluation.record.test_set}-{evaluation.record.search}"
                 evaluations.setdefault(name, []).append(str(evaluation.directory))
-    # Not every training may have reached every epoch.
+    # Some trainings may have ended before an epoch that others kept.
     _compare(config, runs, {name: of for name, of in evaluations.items() if len(of) == len(runs)})
 
 

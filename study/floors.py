@@ -4,9 +4,10 @@ Makes three "translations" of the test set of an evaluation folder and writes ea
 next to it, to be packed and compared:
 
 - ``copying``: the source as it is;
-- ``nearest``: the target of the pair of the model's training text whose source shares the rarest
-  words with it (cosine of inverse document frequencies);
-- ``unrelated``: the reference of another test sentence with as many source words, or nearly.
+- ``nearest``: the target of the model's training pair whose source shares the rarest words with the
+  test source (cosine of inverse document frequencies);
+- ``unrelated``: the reference of another test sentence, whose number of source words is equal or
+  nearly equal.
 """
 
 import sys
@@ -30,7 +31,7 @@ MOST_SHARED = 0.02
 
 
 def nearest(sources: Sequence[str], train: Sequence[str]) -> list[int]:
-    """Line of ``train`` that is nearest to each source; 0 if no line shares a word."""
+    """Line of ``train`` that is nearest to each source; 0 if no line shares a rare word."""
     bags = [{*line.lower().split()} for line in train]
     frequency = Counter(word for bag in bags for word in bag)
     weight = {word: float(np.log(len(train) / count)) for word, count in frequency.items()}
@@ -51,7 +52,7 @@ def nearest(sources: Sequence[str], train: Sequence[str]) -> list[int]:
 
 
 def unrelated(sources: Sequence[str]) -> list[int]:
-    """Choose for each sentence the next one by length: another of (nearly) the same length.
+    """Choose for each sentence the next one in the order of length, so of (nearly) equal length.
 
     Sentences of equal length are in random order.
     """

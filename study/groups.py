@@ -18,9 +18,9 @@ from seq2seq.evaluation.significance import Interval, Pool, Samples, half_length
 CONFIG = EvaluationConfig()
 """Default settings of ``compare``, so that intervals and buckets are the same."""
 MARGIN = 2.0
-"""BLEU points: a change is level if its interval lies within ± this; fixed in advance."""
+"""BLEU points, fixed in advance: a change is level if its interval lies within ± this margin."""
 BUDGET = ("batch_size", "max_epochs", "max_updates", "label_smoothing", "optimizer")
-"""Training settings that must be equal in one table, except the learning rate, which it shows."""
+"""Training settings that must be equal in one table, except the learning rate: tables show it."""
 Group = tuple[Packed, ...]
 """Packed evaluations of a system, one for each seed."""
 Score = Callable[[Pool, Group], Samples]

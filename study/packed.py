@@ -1,8 +1,8 @@
 """``python study/packed.py EVALUATION...``: keep evaluations below results/, without the corpus.
 
-``results/<experiment>/<test set>.npz.xz`` is one pool: all systems that translated a test set, and
-the checkpoints of epochs that a training kept. From these files ``study/report.py`` makes every
-table and figure.
+A file ``results/<experiment>/<test set>.npz.xz``, called a pool, holds all systems that translated
+a test set, and the checkpoints of epochs that a training kept. From these files ``study/report.py``
+makes every table and figure.
 """
 
 import io
@@ -33,7 +33,7 @@ BLOCK = 10
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """Translation of a test set by one system, as it is kept."""
+    """Evaluation of one system on a test set, as a pool holds it."""
 
     record: dict[str, Any]
     """Record of how it was made: ``training`` of the model, ``config``, SHA-256 of ``source`` and
@@ -43,10 +43,10 @@ class Packed:
     bleu: Int[np.ndarray, "N 10"]
     chrf: Int[np.ndarray, "N 18"]
     pieces: Int[np.ndarray, "N"]
-    """Number of pieces of each reference with its end; 0 if no model translated."""
+    """Number of pieces of each reference, its end included; 0 for translations without a model."""
     block_losses: Float[np.ndarray, "B"]
     """Negative log-likelihood of each block of ten pieces of each reference, in nats, to two
-    digits; the last block of a reference may have fewer pieces."""
+    decimals; the last block of a reference may have fewer pieces."""
     capped: Bool[np.ndarray, "N"]
     hypotheses: list[str]
     """Translations; empty for a floor, which is made from sentences of the corpus."""
@@ -64,7 +64,7 @@ class Packed:
 
     @property
     def config(self) -> dict[str, Any]:
-        """Config of the model; empty if no model translated."""
+        """Config of the model; empty for translations without a model."""
         return dict(self.record["config"] or {})
 
     def losses(self, places: range) -> Float[np.ndarray, "N 2"]:
@@ -121,7 +121,10 @@ class Packed:
 
 
 def read_all(pool: Path) -> list[Packed]:
-    """Read the systems of ``<experiment>/<test set>``, by name; [] without such a file."""
+    """Read the systems of a pool, sorted by name; [] if it has no file.
+
+    ``pool`` is the path of its file without the ending .npz.xz.
+    """
     path = pool.with_name(f"{pool.name}.npz.xz")
     if not path.exists():
         return []
@@ -155,8 +158,8 @@ def write_all(pool: Path, systems: Sequence[Packed]) -> Path:
     systems = sorted(systems, key=lambda one: one.name)
     if len({one.record["source"] for one in systems}) > 1:
         raise UserError(f"{pool}: the sources of its systems differ; rename one of the test sets.")
-    # From one length of n-grams to the next the counts change little, and systems translate a
-    # sentence alike: small files.
+    # For small files: counts change little from one length of n-grams to the next, and systems
+    # translate a sentence alike.
     chrf = np.stack([one.chrf for one in systems]).reshape(len(systems), -1, 6, 3)
     lines = zip(*(one.hypotheses for one in systems if one.hypotheses), strict=True)
     texts = {
@@ -187,7 +190,10 @@ def write_all(pool: Path, systems: Sequence[Packed]) -> Path:
 
 
 def main(folders: Sequence[str], results: Path = RESULTS) -> None:
-    """Add evaluations to their pools; a system that is already there is replaced."""
+    """Add each evaluation to the pool of its experiment and test set.
+
+    A system that a pool already holds is replaced.
+    """
     pools: defaultdict[Path, dict[str, Packed]] = defaultdict(dict)
     for folder in folders:
         one = Packed.of(read_evaluation(Path(folder)))

@@ -32,7 +32,8 @@ from seq2seq.record import environment_record
 
 MOST_JOINED = 5
 SHORT, LONG, PART = (5, 15), 40, 8
-"""Range of words of a joined sentence, words that a cut sentence exceeds, least words of a part."""
+"""Numbers of words: range of a joined sentence, limit above which sources are cut, least of a
+part."""
 PRECISIONS = {"float32": "fp32", "bfloat16": "bf16"}
 Line = tuple[list[str], str]
 """Parts of a source, and the reference of the whole source."""

@@ -18,7 +18,7 @@ OUTPUT = europarl.SAMPLES / "europarl_study.npz"
 
 
 def main(folder: str, pairs: str) -> None:
-    """Write the digests of each split, in its order."""
+    """Write the digests of the pairs of each split, in the order of the pairs."""
     digests: dict[str, Any] = {}
     for split in ("train", "valid", "test"):
         text, missing = find_text(Path(folder), split, ("en", "fr"))
