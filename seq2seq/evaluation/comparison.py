@@ -77,7 +77,8 @@ class System:
     trend: Trend | None
     """Change from short sources to long ones; None if too few buckets have enough sentences."""
     known_bits: KnownBits | None = None
-    """Known bits; None unless exactly one compared system has attention kind ``none``."""
+    """Known bits; None unless exactly one system has attention kind ``none``. Also None for that
+    system itself, and for systems that cut the references into other pieces."""
 
     @property
     def buckets(self) -> list[ScoreRow]:

@@ -168,7 +168,7 @@ class _System:
             if (finished := _finished(directory, identity)) is not None:
                 log.info("%s holds these translations already; scoring them again.", directory)
                 texts, counts = finished.texts, finished.counts
-                # Since then, the run may have continued without a better checkpoint, or been moved.
+                # The run may since have continued without a better checkpoint, or been moved.
                 training = record.training or finished.record.training
                 record = replace(finished.record, training=training)
             else:

@@ -113,7 +113,7 @@ def write_evaluation(
     """
     if not len(texts):
         raise UserError(f"The test set of {directory} is empty; add at least one sentence.")
-    if directory.is_symlink():  # with it, a stranger's run could choose the place
+    if directory.is_symlink():  # a link in a stranger's run could lead anywhere
         raise UserError(f"{directory} is a link; delete it, or set output=ANOTHER_FOLDER.")
     if counts is None or not counts.match(config):
         counts = Counts.of(texts, config)

@@ -90,8 +90,8 @@ def unknown_words_table(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> Table
     """Table like Table 1 of Bahdanau, Cho & Bengio 2014: BLEU of all, and without unknown words.
 
     Args:
-        pairs: an evaluation, and the one of the same search with ``<unk>`` forbidden. BLEU of the
-            second is on the sentences without unknown words in source and reference.
+        pairs: an evaluation, and the evaluation of the same search with ``<unk>`` forbidden. BLEU
+            of the second is on the sentences without unknown words in source and reference.
     """
     rows = []
     for search, without_unknown in pairs:

@@ -162,7 +162,7 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
 
 
 def losses_caveat(comparison: Comparison) -> str:
-    """Warning that losses do not compare, as texts or pieces differ; empty if losses compare."""
+    """Warning that losses do not compare, as texts or pieces differ; empty if they are equal."""
     trainings = [e.record.training for e in comparison.evaluations if not e.external]
     texts = [training and training.data_sha256 for training in trainings]
     settings = [k for k in comparison.config_differences if k.startswith(READING)]
