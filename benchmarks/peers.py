@@ -242,10 +242,10 @@ def time_quality(comparison: Comparison) -> Measured:
     ]
     note = (
         "Minutes from the start of the program to the first validation at this dev perplexity or "
-        f"below (empty: none); a validation every {every} updates, of at most {updates:,}. Best: the "
-        "lowest dev perplexity. Each program trains once with each learning rate "
-        f"{', '.join(f'{rate:g}' for rate in config.rates)}; the rate that was best for an entry is "
-        "in brackets. Settings of a single program: "
+        f"below (empty: none); a validation every {every} updates, of at most {updates:,}. Best: "
+        "the lowest dev perplexity. Each program trains once with each learning rate "
+        f"{', '.join(f'{rate:g}' for rate in config.rates)}; the rate that was best for an entry "
+        "is in brackets. Settings of a single program: "
         + "; ".join(
             f"{name} " + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in own.items())
             for name, own in best.items()
