@@ -110,7 +110,7 @@ def launch(name: str, stage: Callable[..., float | None]) -> None:
 
 
 def register_schema(name: str) -> None:
-    """Register the dataclasses of script ``name``: Hydra then refuses unknown keys, wrong types."""
+    """Register the dataclasses of script ``name``: Hydra then refuses other keys and types."""
     store = ConfigStore.instance()
     node, hints = OmegaConf.structured(SCHEMAS[name]), typing.get_type_hints(SCHEMAS[name])
     for key, hint in hints.items():

@@ -80,7 +80,12 @@ def read_object(path: Path, remedy: str) -> dict[str, Any]:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write JSON, with dataclasses as objects; ValueError for NaN, TypeError for other objects."""
+    """Write JSON, with dataclasses as objects.
+
+    Raises:
+        ValueError: a number is NaN or infinite.
+        TypeError: JSON has no form for a value.
+    """
     text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False, default=asdict)
     write_whole(path, f"{text}\n".encode())
 

@@ -104,9 +104,10 @@ def _unpack(archive: Path, folder: Path) -> dict[str, Path]:
 def pick_sample(
     config: EuroparlCorpus, texts: dict[str, Path], folder: Path, **origin: Any
 ) -> dict[str, int]:
-    """Write the splits of ``config.sample``, in its order; replaces :func:`clean_and_split`.
+    """Write the splits of the sample ``config.sample``, instead of those of clean_and_split.
 
-    Pairs are found by their :func:`pair_digest`; pairs that ``texts`` lack are left out.
+    Pairs are found by their :func:`pair_digest` and written in the sample's order. Pairs that are
+    not in ``texts`` are left out.
     Returns the number of pairs found per split.
 
     Raises:

@@ -72,8 +72,8 @@ def attention_by_word(
 def strongest_links(weights: Float[Tensor, "J I"]) -> list[Link]:
     """Hard alignment: link each target word to the source word with its largest weight.
 
-    Links are in the order of the target. Of equal weights the first counts. A source without words
-    has no links.
+    Links are in the order of the target. If several source words share the largest weight, the
+    first one is used. A source without words has no links.
     """
     if not weights.numel():
         return []

@@ -147,7 +147,7 @@ class Comparison:
 
     @property
     def members(self) -> list[Bool[np.ndarray, "N"]]:
-        """Mask of the sentences in each of ``System.buckets``."""
+        """One mask for each of ``System.buckets``: the sentences that it holds."""
         words = source_words(self.systems[0].first.texts.sources)
         members = list(bucket_members(words, self.settings.length_buckets).values())
         return members[: len(self.systems[0].buckets)]

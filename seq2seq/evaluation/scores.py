@@ -40,7 +40,7 @@ def bleu_counts(
 ) -> Int[np.ndarray, "N 10"]:
     """Counts of each sentence for corpus BLEU; columns as in :data:`ORDER`.
 
-    ``tokenize`` is a tokeniser of sacreBLEU, see ``EvaluationConfig.tokenize``.
+    ``tokenize`` names a tokeniser of sacreBLEU, see ``EvaluationConfig.tokenize``.
     """
     return _counts(BLEU(tokenize=tokenize, force=True), hypotheses, references)
 

@@ -122,7 +122,10 @@ def bleu_table(comparison: Comparison) -> Table:
 
 
 def summary_rows(comparison: Comparison) -> list[list[str]]:
-    """Rows with BLEU of each system and the first two gaps, the header first; no empty buckets."""
+    """BLEU of each system and the first two gaps to baselines, as rows of text.
+
+    A header comes first, then a row for each bucket that has sentences, then one for all sentences.
+    """
     gaps = comparison.gaps[:MOST_GAPS]
     header = ["words", "n", *(system.name for system in comparison.systems)]
     header += [f"{gap.system} - {gap.baseline}" if len(gaps) > 1 else "gap" for gap in gaps]

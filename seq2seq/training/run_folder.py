@@ -106,7 +106,10 @@ class RunFolder:
                 )
 
     def require_text(self, hashes: dict[str, str]) -> None:
-        """Refuse to resume if the text differs; ``hashes``: name -> SHA-256 of the current text."""
+        """Refuse to resume if a text has changed since the run started.
+
+        ``hashes`` maps the name of each text to the SHA-256 of its current content.
+        """
         for name, digest in self.record().data_sha256.items():
             if hashes.get(name) != digest:
                 raise UserError(

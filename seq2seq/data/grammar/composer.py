@@ -79,7 +79,11 @@ FUTURE_OR_MODAL = [Tense(lexicon.MODALS["future"][0], "time future", 1)] * 3 + M
 
 
 class VerbGroup(NamedTuple):
-    """An inflected verb. German main clauses use ``finite`` and ``closing``, others ``final``."""
+    """An inflected verb.
+
+    A German main clause splits it: ``finite`` comes early, ``closing`` at the end. In other German
+    clauses all of it, ``final``, comes at the end.
+    """
 
     english: Tokens
     finite: Tokens

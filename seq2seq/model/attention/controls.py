@@ -83,7 +83,7 @@ class UniformAttention(ConstantContext):
     """
 
     def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
-        """Mean of the annotations of real positions, and equal weights."""
+        """Mean of the annotations, and an equal weight for each position but padding."""
         weights = source.mask.to(source.annotations.dtype)
         weights = weights / weights.sum(dim=1, keepdim=True)
         return source.weighted_sum(weights[:, None])

@@ -1,4 +1,4 @@
-"""Attention by position: location, and the two local kinds, all of Luong et al. 2015."""
+"""Attention by position: location, and the two local kinds, all from Luong et al. 2015."""
 
 import torch
 from jaxtyping import Float

@@ -22,7 +22,7 @@ def choose_operations(device: torch.device, wide: torch.dtype, narrow: torch.dty
 
 
 def kernels(device: torch.device, precision: torch.dtype) -> str:
-    """Name of the operations for products in this precision: native (C++) | triton | torch."""
+    """Name of the implementation for products in this precision: native (C++) | triton | torch."""
     return choose_operations(device, torch.float32, precision).name
 
 

@@ -20,7 +20,7 @@ from seq2seq.model.layers import to_float32
 
 
 class LossSums(NamedTuple):
-    """Sums over rows, as tensors of one number each."""
+    """The two parts of the loss, each summed over all rows to one number."""
 
     likelihood: Float[Tensor, ""]
     """Sum of -log p(target)."""
@@ -210,7 +210,7 @@ class Operations:
     def topk(
         self, logits: Float[Tensor, "R V"], count: int
     ) -> tuple[Float[Tensor, "R K"], Int[Tensor, "R K"]]:
-        """Largest ``count`` logits of each row, in falling order, wide, and their positions."""
+        """Largest ``count`` logits of each row in wide precision, in falling order; positions."""
         values, positions = logits.topk(count, dim=1)
         return to_float32(values), positions
 
