@@ -5,59 +5,78 @@ import math
 from seq2seq.evaluation.comparison import Comparison, Gap, System
 from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, Interval, Trend
+from seq2seq.report.sentences import longest_bucket
 from seq2seq.report.tables import percent, signed, with_interval
 
 NOTABLE_CAP_SHARE = 0.01
 
 
 def headline(comparison: Comparison) -> str:
-    """Result as a title: a few words, without a full stop."""
-    return _result(comparison)[0]
+    """Result as a title: a few words, without a full stop.
 
-
-def conclusion(comparison: Comparison) -> str:
-    """Result as one sentence, with its interval if it is a difference."""
-    text, interval, parts = _result(comparison)
-    if interval is None:
-        return f"{text}."
-    share = percent(comparison.settings.confidence)
-    ends = f"{signed(interval.low)} to {signed(interval.high)}"
-    return f"{text}{parts} ({share} interval {ends})."
-
-
-def _result(comparison: Comparison) -> tuple[str, Interval | None, str]:
-    """Main result as text, with the interval and the parts of a difference.
-
-    For one gap it is whether the gap grows with length, or the gap itself if there are too few
-    short or long sentences. For more systems it is the best one; for a single system, its score.
+    For one gap: BLEU of both systems on the longest sentences, or the whole gap if the test set is
+    short or small. For more systems: the best one. For a single system: its score.
     """
     systems = comparison.systems
     if len(comparison.gaps) != 1:
         best = max(systems, key=lambda system: system.overall.bleu or 0.0)
         rank = f", best of {len(systems)} systems" if len(systems) > 1 else ""
-        return f"{best.name}: {best.overall.bleu:.1f} BLEU{rank}", None, ""
+        return f"{best.name}: {best.overall.bleu:.1f} BLEU{rank}"
     (gap,) = comparison.gaps
-    name = gap.system[:1].upper() + gap.system[1:]
-    growth, overall = gap.difference_in_differences, gap.rows[-1]
-    assert overall is not None  # a test set has sentences
-    if growth and min(growth.short_sentences, growth.long_sentences) >= FEW:
-        change, long, short = growth.difference, growth.long.value, growth.short.value
-        parts = f": {signed(long)} above {LONG_WORDS} words, {signed(short)} up to {SHORT_WORDS}"
-        if change.low > 0 or change.high < 0:
-            more = "more" if change.low > 0 else "less"
-            text = f"gains {abs(change.value):.1f} BLEU {more} on long sentences than on short"
-            return f"{name} {text}", change, parts
-        return f"No significant change of {gap.system}'s gain with length", change, parts
-    if comparison.sentences < FEW:
-        return f"{name}: fewer than {FEW} sentences, too few to conclude", None, ""
-    if overall.gap.low > 0 or overall.gap.high < 0:
-        verb = "gains" if overall.gap.low > 0 else "loses"
-        return (
-            f"{name} {verb} {abs(overall.gap.value):.1f} BLEU over {gap.baseline}",
-            overall.gap,
-            "",
+    if not _shows_growth(gap):
+        return _overall(comparison, gap)[0]
+    place = systems[0].rows.index(longest_bucket(comparison))
+    scores = {system.name: system.rows[place].bleu for system in systems}
+    label = systems[0].rows[place].label
+    words = f"above {int(label[:-1]) - 1}" if label.endswith("+") else f"at {label}"
+    return (
+        f"{scores[gap.system]:.1f} BLEU with {gap.system} and {scores[gap.baseline]:.1f} with "
+        f"{gap.baseline}, {words} words"
+    )
+
+
+def conclusion(comparison: Comparison) -> str:
+    """Result as one sentence, with its interval if it is a difference."""
+    if len(comparison.gaps) != 1:
+        return f"{headline(comparison)}."
+    (gap,) = comparison.gaps
+    text, interval = _overall(comparison, gap)
+    if _shows_growth(gap):
+        growth = gap.difference_in_differences
+        assert growth is not None
+        interval = growth.difference
+        text = (
+            f"{gap.system} minus {gap.baseline} is {signed(growth.long.value)} BLEU above "
+            f"{LONG_WORDS} words and {signed(growth.short.value)} up to {SHORT_WORDS}"
         )
-    return f"{name} and {gap.baseline}: no significant difference", overall.gap, ""
+        if interval.low <= 0 <= interval.high:
+            text += ": no significant change with length"
+        else:
+            side = "more" if interval.value > 0 else "less"
+            text += f": {abs(interval.value):.1f} {side} on long sentences"
+    if interval is None:
+        return f"{text}."
+    share = percent(comparison.settings.confidence)
+    return f"{text} ({share} interval {signed(interval.low)} to {signed(interval.high)})."
+
+
+def _shows_growth(gap: Gap) -> bool:
+    """Whether there are enough short and long sentences to see the gap grow with length."""
+    growth = gap.difference_in_differences
+    return growth is not None and min(growth.short_sentences, growth.long_sentences) >= FEW
+
+
+def _overall(comparison: Comparison, gap: Gap) -> tuple[str, Interval | None]:
+    """Gap over all sentences in words, and its interval if there are enough sentences."""
+    paired = gap.rows[-1]
+    assert paired is not None  # a test set has sentences
+    if comparison.sentences < FEW:
+        return f"{gap.system}: fewer than {FEW} sentences, too few to conclude", None
+    if paired.gap.low <= 0 <= paired.gap.high:
+        return f"{gap.system} and {gap.baseline}: no significant difference", paired.gap
+    verb = "gains" if paired.gap.low > 0 else "loses"
+    size = abs(paired.gap.value)
+    return f"{gap.system} {verb} {size:.1f} BLEU over {gap.baseline}", paired.gap
 
 
 def findings(comparison: Comparison) -> list[str]:

@@ -113,7 +113,7 @@ def test_many_systems_with_long_names_are_named_in_the_order_of_their_ends(compa
         for system in comparison.systems
     ]
     many = [replace(one, name=f"{number} {one.name}") for number, one in enumerate(many)]
-    figure = length_figure(replace(comparison, systems=many))
+    figure = length_figure(replace(comparison, systems=many, gaps=[]))
     figure.draw_without_rendering()
     axes, (legend,) = figure.axes[0], figure.legends
     assert axes.get_position().width > 0.4
