@@ -31,7 +31,8 @@ from seq2seq.files import file_digest, read_object, replacing_folder, write_json
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import Progress
 
-FORMAT = 3
+FORMAT, OLDEST = 4, 3
+"""Format that is written, and the oldest that can be read."""
 MANIFEST = "manifest.json"
 MODEL, OPTIMIZER, RNG = "model.safetensors", "optimizer.safetensors", "rng.safetensors"
 REQUIRED = {MODEL, "config.json", "state.json", "tokenizer.source.json", "tokenizer.target.json"}
@@ -206,9 +207,12 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
             raise UserError(
                 f"The language {codec.language!r} in {folder} is not a code such as en; {REMEDY}."
             )
+    model = _load_model(config, source, target, folder)
+    if read_object(folder / MANIFEST, REMEDY)["format"] < FORMAT:
+        _read_words_as_stored(model)
     return Checkpoint(
         config,
-        _load_model(config, source, target, folder).to(device),
+        model.to(device),
         source,
         target,
         state=read_json(folder / "state.json", TrainingState, REMEDY),
@@ -232,6 +236,16 @@ def _load_model(
     for name, tensor in _tensors_of(model).items():
         tensor.copy_(tensors[name])
     return model
+
+
+@torch.no_grad()
+def _read_words_as_stored(model: TranslationModel) -> None:
+    """Adapt the weights of format 3, whose query and readout read the word at deviation 1."""
+    decoder = model.decoder
+    if decoder.attends_first:
+        decoder.readout_layer.weight[:, decoder.state_and_context_size :] /= decoder.word_scale
+    if decoder.attention.word_query is not None:
+        decoder.attention.word_query.weight /= decoder.word_scale
 
 
 def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
@@ -286,10 +300,11 @@ def restore_rng(states: Mapping[str, Tensor]) -> None:
 def _verify(folder: Path, names: Collection[str]) -> set[str]:
     """Check those of the files ``names`` that the manifest lists; return their names."""
     manifest = read_object(folder / MANIFEST, REMEDY)
-    if manifest.get("format") != FORMAT or not isinstance(files := manifest.get("files"), dict):
+    known = manifest.get("format") in range(OLDEST, FORMAT + 1)
+    if not known or not isinstance(files := manifest.get("files"), dict):
         raise UserError(
-            f"{MANIFEST} in {folder} is not of format {FORMAT}; use the version of seq2seq that "
-            f"wrote it, or {REMEDY}."
+            f"{MANIFEST} in {folder} is not of format {OLDEST} to {FORMAT}; use the version of "
+            f"seq2seq that wrote it, or {REMEDY}."
         )
     for name in sorted(listed := files.keys() & set(names)):
         if not (folder / name).is_file():

@@ -14,7 +14,10 @@ import torch
 from helpers.small_checkpoint import (
     CPU,
     ENGLISH,
+    LENGTHS,
     OPTIMIZERS,
+    SOURCE,
+    TARGET,
     experiment,
     new_model,
     reseal,
@@ -62,6 +65,17 @@ def test_settings_that_version_0_2_wrote_besides_are_left_out(tmp_path):
     (folder / "config.json").write_text(json.dumps({**config, "seeds": [1], "systems": {}}))
     reseal(folder)
     assert load_checkpoint(folder, CPU).config == experiment()
+
+
+def test_a_checkpoint_of_format_3_computes_what_it_did(tmp_path):
+    """Its query and readout read the word as large as the LSTM does."""
+    model = new_model(experiment()).eval()
+    model.decoder.word_scale = 1.0
+    expected = model(SOURCE, LENGTHS, TARGET)
+    save(folder := tmp_path / "best", model, experiment())
+    reseal(folder, version=3)
+    found = load_checkpoint(folder, CPU).model.eval()
+    torch.testing.assert_close(found(SOURCE, LENGTHS, TARGET), expected)
 
 
 @pytest.mark.parametrize("tie", [True, False])

@@ -79,9 +79,12 @@ class Decoder(nn.Module, ABC):
         attention: Attention,
         config: DecoderConfig,
         dropout: float,
+        word_scale: float,
     ) -> None:
         super().__init__()
         hidden = config.hidden_size
+        self.word_scale = word_scale
+        """Factor of the word in query and readout, which read states beside it."""
         self.layers = config.layers
         self.fast = config.recurrence == "fast"
         self.feed_size = embedding_size if config.input_feeding else 0
@@ -148,7 +151,7 @@ class Decoder(nn.Module, ABC):
     def prepare(self, embedded: Float[Tensor, "*N E"]) -> TargetInputs:
         """Compute the words' shares of the gates and of the query."""
         to_query = self.attention.word_query
-        query = None if to_query is None else to_query(embedded)
+        query = None if to_query is None else to_query(embedded * self.word_scale)
         return TargetInputs(embedded, self.input_gates(embedded), query)
 
     def init_state(self, source: Source) -> DecoderState:
@@ -188,8 +191,8 @@ class Decoder(nn.Module, ABC):
 
         In Luong's order it does not read ``embedded``.
         """
-        parts = [hidden, context, embedded] if self.attends_first else [hidden, context]
-        mixed = self.readout_layer(concatenate(*parts))
+        word = [embedded * self.word_scale] if self.attends_first else []
+        mixed = self.readout_layer(concatenate(hidden, context, *word))
         if self.readout_kind == "maxout":
             mixed = mixed.unflatten(-1, (-1, 2)).amax(dim=-1)
         elif self.readout_kind == "tanh":

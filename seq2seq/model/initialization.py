@@ -8,9 +8,8 @@ from seq2seq.model.decoder import Decoder
 from seq2seq.model.layers import spread
 
 READOUT_GAIN = 3.0
-"""Factor of the readout's initial weights for state and context. At the start, the numbers of state
-and context have a deviation of about 0.1, and those of the word's embedding have 1. Without the
-factor, the readout would depend on little but the last word."""
+"""Factor of the readout's initial weights. At the start, the numbers that it reads have a standard
+deviation of about 0.1; Xavier's bound is meant for 1."""
 
 
 def _attention_last(model: nn.Module) -> tuple[list[nn.Module], list[nn.Module]]:
@@ -30,7 +29,7 @@ def initialize_uniform(model: nn.Module) -> None:
     """Draw uniform weights; docs/performance.md says what each choice gains.
 
     LSTMs, and the word's share of the query, start from U(-1/sqrt(H), 1/sqrt(H)). Other matrices
-    start within Xavier's bound; the readout's weights for state and context are then multiplied by
+    start within Xavier's bound; the readout's weights are then multiplied by
     :data:`READOUT_GAIN`. :meth:`Attention.initialize` draws the other parameters of an attention.
     Embeddings are normal with deviation 1/sqrt(E). Biases are 0, but 1 for the decoder's forget
     gates.
@@ -60,7 +59,7 @@ def initialize_uniform(model: nn.Module) -> None:
                     spread(weight, len(weight) // 4)
                     if isinstance(bias, Tensor):  # gates are ordered i, f, g, o
                         bias.chunk(4)[1].fill_(1.0)
-                module.readout_layer.weight[:, : module.state_and_context_size] *= READOUT_GAIN
+                module.readout_layer.weight *= READOUT_GAIN
 
 
 @torch.no_grad()

@@ -76,6 +76,7 @@ class TranslationModel(nn.Module):
             attention,
             config.decoder,
             config.dropout,
+            1 / scale,
         )
         self.output = nn.Linear(config.embedding_dim, target_size)
         self.dropout = Dropout(config.embedding_dropout)

@@ -37,11 +37,11 @@ class SlowState:
         ]
         self.past = {"coverage": [0.0] * len(source), "local_m": [0.0]}.get(kind, [])
 
-    def attend(self, embedded: Vector | None = None) -> tuple[Vector, Vector]:
+    def attend(self, word: Vector | None = None) -> tuple[Vector, Vector]:
         """Context and weights by the top state, and the word; remembers what the kind remembers."""
         query = self.hiddens[-1]
-        if embedded is not None and (word := self.decoder.attention.word_query) is not None:
-            query = plus(query, times(word.weight, embedded))
+        if word is not None and (layer := self.decoder.attention.word_query) is not None:
+            query = plus(query, times(layer.weight, word))
         if self.kind in ("fixed", "init_only", "none"):
             none = [0.0] * len(self.memory)
             return (self.summary if self.kind == "fixed" else [0.0] * len(self.memory[0])), none
@@ -96,9 +96,10 @@ def slow_decoder(
             readout = state.readout(state.hiddens[-1], context)
             feed = readout if feed else []
         else:
-            context, weights = state.attend(embedded)
+            stored = model.target_embedding.weight[word].tolist()
+            context, weights = state.attend(stored)
             state.move(embedded, context)
-            readout = state.readout(state.hiddens[-1], context, embedded)
+            readout = state.readout(state.hiddens[-1], context, stored)
         logits.append(plus(times(model.output.weight, readout), model.output.bias.tolist()))
         looked.append(weights)
     return logits, looked

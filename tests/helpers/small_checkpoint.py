@@ -99,12 +99,12 @@ def save_whole(directory):
     return directory
 
 
-def reseal(checkpoint):
+def reseal(checkpoint, version=FORMAT):
     """Make the manifest agree with the files, as one who alters a checkpoint on purpose would."""
     files = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in checkpoint.iterdir()
         if path.name != "manifest.json"
     }
-    manifest = {"format": FORMAT, "files": files}
+    manifest = {"format": version, "files": files}
     (checkpoint / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")

@@ -70,14 +70,12 @@ def test_biases_are_zero_but_those_of_open_forget_gates(started, initialization)
 def test_each_product_has_the_spread_of_its_formula(started, initialization):
     """Rows of an embedding E^-1/2, gates H^-1/2 or D^-1/2, v_a A^-1/2, Xavier; or appendix B.1's.
 
-    State and annotations enter the readout at three times Xavier's bound, the word at its own.
+    The readout has three times Xavier's bound.
     """
     paper = initialization == "paper"
     weights = {n: v for n, v in started.items() if "bias" not in n}
     weights = {n: v for n, v in weights.items() if not (paper and recurrent(n))}
-    readout = weights.pop("decoder.readout_layer.weight")
-    weights |= {"readout known": readout[:, : D + M], "readout word": readout[:, D + M :]}
-    assert len(weights) == 2 + 4 * (2 * 2 + 3 + (0 if paper else 2 * 2 + 2)) + 3 + 4
+    assert len(weights) == 1 + 4 * (2 * 2 + 3 + (0 if paper else 2 * 2 + 2)) + 3 + 4
     for name, value in weights.items():
         attends = ".attention." in name
         if initialization == "paper":
@@ -91,8 +89,7 @@ def test_each_product_has_the_spread_of_its_formula(started, initialization):
         elif name.endswith("vector"):
             found, spread = value.abs().max().item(), A**-0.5
         else:
-            rows, columns = readout.shape if "readout" in name else value.shape
-            spread = (6 / (rows + columns)) ** 0.5 * (3 if name == "readout known" else 1)
+            spread = (6 / sum(value.shape)) ** 0.5 * (3 if "readout" in name else 1)
             if "_gates" in name or "_l0" in name or "word_query" in name:
                 spread = (H if name.startswith("encoder") else D) ** -0.5
             found = value.abs().max().item()

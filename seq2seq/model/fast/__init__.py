@@ -89,7 +89,7 @@ def _attend_first(
     elif decoder.layers == 1 and (score := _score(attention, source)):
         query = None
         if attention.word_query is not None:
-            weight = attention.word_query.weight
+            weight = attention.word_query.weight * decoder.word_scale
             if score.query_weight is not None:  # W_a W_y: one product for all words, not two
                 weight = score.query_weight @ weight
             query = functional.linear(time_first, weight)
