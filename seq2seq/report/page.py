@@ -6,7 +6,9 @@ from functools import partial
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
 
+import seq2seq
 from seq2seq.drawing import DARK, looks, render
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW
@@ -39,6 +41,7 @@ def render_page(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
     functions = (conclusion, heading, headline, score_text, runs_of_words, with_interval)
+    environment.globals["lang"] = partial(_lang, comparison)
     environment.globals |= {function.__name__: function for function in functions}
     configs = [system.first.record.config for system in comparison.systems]
     html = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
@@ -55,9 +58,18 @@ def render_page(
         pair=_pair(comparison),
         sentences=sentences,
         tables=tables,
+        version=seq2seq.__version__,
     )
     # A lone surrogate in a damaged text must not stop the page.
     return html.encode("utf-8", "replace")
+
+
+def _lang(comparison: Comparison, side: str) -> Markup:
+    """Attribute ``lang`` for text of the source or target side; empty if no record names it."""
+    for evaluation in comparison.evaluations:
+        if language := (evaluation.record.config or {}).get("corpus", {}).get(side):
+            return Markup(' lang="{}"').format(language)
+    return Markup("")
 
 
 def _chart(comparison: Comparison, narrow: bool) -> str:

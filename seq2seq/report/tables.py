@@ -180,11 +180,11 @@ def growth_table(comparison: Comparison) -> Table:
 
 
 def detail_tables(comparison: Comparison) -> list[Table]:
-    """Return one table by source length for each score in DETAILS that at least one system has."""
+    """Return a table by source length for each score in DETAILS that is not empty or all zero."""
     tables = []
     for field, (caption, digits) in DETAILS.items():
         values = [[getattr(row, field) for row in s.rows] for s in comparison.systems]
-        if any(value is not None for of_system in values for value in of_system):
+        if any(value for of_system in values for value in of_system):
             rows = [
                 [row_label(row), *(or_dash(of_system[index], digits) for of_system in values)]
                 for index, row in _rows(comparison)

@@ -114,6 +114,16 @@ def test_sentences_begin_with_a_median_and_are_shown_in_the_order_chosen(page, a
     assert differences == sorted(e.hypotheses[2][2] - e.hypotheses[0][2] for e in every)
 
 
+def test_an_address_names_its_sentence(page):
+    address = page.current_url
+    one(page, "#next").click()
+    chosen, linked = shown(page, ".sentence")[0].get_attribute("id"), page.current_url
+    assert linked == f"{address}#{chosen}"
+    page.get("about:blank")
+    page.get(linked)
+    assert [s.get_attribute("id") for s in shown(page, ".sentence")] == [chosen]
+
+
 def test_a_weight_of_attention_names_its_words(page, attending):
     maps = attending.systems[1].first.texts.maps
     drawn = min(maps, key=lambda one: abs(len(one.source) - 20))
