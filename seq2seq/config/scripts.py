@@ -122,6 +122,8 @@ class TranslateConfig(TranslatorSettings):
     """Text file, one sentence a line; - for standard input."""
     hypotheses: Place | None = "-"
     """File for the translations, one line per input line; - for standard output, null for none."""
+    prefix: str = ""
+    """Beginning of each translation; the search writes the rest."""
     n_best_list: Place | None = None
     """File for the ``decoding.n_best`` hypotheses of each line in Moses' format, without features:
     ``line number from 0 ||| text ||| score``; - for standard output."""
@@ -148,7 +150,11 @@ class TranslateConfig(TranslatorSettings):
 
 @dataclass(kw_only=True)
 class EvaluateConfig(TranslatorSettings):
-    """Settings of ``evaluate``: score translations of a test set, from a checkpoint or a file."""
+    """Settings of ``evaluate``: score translations of a test set, from a checkpoint or a file.
+
+    The model reads the text exactly as it is: unlike ``translate``, no unknown word is tried in
+    lower case or without punctuation.
+    """
 
     checkpoint: Place | None = None
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
