@@ -29,11 +29,13 @@ def render_page(
     tables: Sequence[Table],
     notes: Sequence[str],
     sentences: Sequence[Example],
+    live: bool = False,
 ) -> bytes:
     """Render the page; equal content makes equal bytes.
 
     ``figures`` maps titles to SVG, and ``notes`` are Markdown. The page draws BLEU by length; the
-    other figures are folded, and so are the notes and all tables but the first.
+    other figures are folded, and so are the notes and all tables but the first. With ``live``, the
+    page links to live.html in the same folder.
     """
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
@@ -48,6 +50,7 @@ def render_page(
         comparison=comparison,
         figures={title: base64.b64encode(svg).decode() for title, svg in figures.items()},
         findings=findings,
+        live=live,
         gaps={gap.system: gap for gap in comparison.gaps},
         notes=notes,
         numbers=three_numbers(comparison),
