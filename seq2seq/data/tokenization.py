@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import ClassVar
 
 import sentencepiece
-from sacremoses import MosesDetokenizer, MosesTokenizer
 
 from seq2seq.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from seq2seq.errors import UserError
@@ -77,6 +76,8 @@ class MosesWordTokenizer(Tokenizer):
 
     def __init__(self, language: str) -> None:
         super().__init__(language)
+        from sacremoses import MosesDetokenizer, MosesTokenizer  # slow to import
+
         self._tokenizer = MosesTokenizer(lang=language)
         self._detokenizer = MosesDetokenizer(lang=language)
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from seq2seq.drawing import DARK, looks, render
+from seq2seq.drawing import render
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
 from seq2seq.evaluation.translations import AttentionMap
+from seq2seq.looks import DARK, looks
 from seq2seq.report.findings import conclusion, headline
 from seq2seq.report.length_figure import length_figure
 from seq2seq.report.sentences import Example, longest_bucket, runs_of_words

@@ -13,9 +13,9 @@ from seq2seq.config import ServeConfig, between, require_choice
 from seq2seq.config.checks import Settings
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
-from seq2seq.drawing import looks
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import SCORES, read_evaluation
+from seq2seq.looks import looks
 from seq2seq.report.live.page import describe, ready_sentences, render_live
 
 log = logging.getLogger(__name__)

@@ -12,11 +12,11 @@ from typing import Any
 import torch
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
-from seq2seq.drawing import DARK, looks
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.scores import source_words
+from seq2seq.looks import DARK, looks
 from seq2seq.report.live.pack import obstacle, packed
 
 log = logging.getLogger(__name__)
