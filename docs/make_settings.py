@@ -25,6 +25,7 @@ SCRIPTS = {
     "evaluate": schema.EvaluateConfig,
     "compare": schema.CompareConfig,
     "explain": schema.ExplainConfig,
+    "serve": schema.ServeConfig,
 }
 
 

@@ -55,6 +55,7 @@ SCHEMAS: dict[str, type] = {
     "evaluate": schema.EvaluateConfig,
     "compare": schema.CompareConfig,
     "explain": schema.ExplainConfig,
+    "serve": schema.ServeConfig,
 }
 """Script name -> dataclass that Hydra fills. Experiment files hold the settings of ``reproduce``;
 ``prepare`` and ``train`` read the subset :class:`~seq2seq.config.TrainConfig`."""

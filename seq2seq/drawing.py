@@ -7,11 +7,9 @@ reader's system.
 
 import contextlib
 import io
-import math
 import re
 import textwrap
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import matplotlib
@@ -21,30 +19,12 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
-from matplotlib.typing import LineStyleType
 
-from seq2seq.config import flatten
-
-GROUND, INK, FAINT, GRID = "#FFFFFF", "#222222", "#6B6B6B", "#E3E3E3"
-ATTENDS = {"#0072B2": "#56B4E9", "#009E73": "#35C79B", "#5F5BC0": "#A9A5F2", "#3F8F3F": "#8FD18F"}
-DOES_NOT = {"#D55E00": "#F58A3C", "#B8558F": "#E39AC4", "#8A6A00": "#E6B800", "#A83232": "#F08080"}
-"""Colour in a light scheme -> colour in a dark scheme, for systems with attention (cold colours)
-and without (warm colours). The first colours are from Okabe & Ito's palette, which is safe for
-colour-blind readers."""
-DARK = {GROUND: "#14161A", INK: "#ECECEC", FAINT: "#A3A8AF", GRID: "#33373E", **ATTENDS, **DOES_NOT}
-"""Colour in a light scheme -> the colour that an SVG has in a dark one."""
-WITHOUT_ATTENTION = ("fixed", "init_only", "none", "uniform")
-"""Attention kinds whose weights show no alignment; figures draw them as systems without attention.
-"""
+from seq2seq.looks import DARK, FAINT, GROUND, INK, Look
 
 LETTERS = 16
 """Maximum number of letters of a word on an axis; the rest is left out."""
 MAP_NOTE = "Across: the source; down: the translation. Black: a weight of 0, white: of 1."
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-LINES: tuple[LineStyleType, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)))
-Look = tuple[str, LineStyleType, str]
-"""Colour, line and marker."""
-
 STYLE: dict[Any, Any] = {
     "figure.facecolor": GROUND,
     "axes.facecolor": GROUND,
@@ -69,30 +49,6 @@ WIDTH, NARROW = 9.6, 4.2
 DPI = 200
 ZONE = "length-"
 """Prefix of the id of a bucket's invisible area in an SVG; the bucket's number from 0 follows."""
-
-
-def looks(configs: Sequence[Mapping[str, Any] | None]) -> list[Look]:
-    """Choose colour, line and marker for the system of each config; markers differ for grey print.
-
-    The hue shows whether a system attends; without configs, every second system is drawn as if it
-    did. If systems differ in ``corpus.train_max_words``, the dashes of the lines show it, and
-    systems that differ only in that setting have the same hue.
-    """
-    settings = [flatten(dict(config or {})) for config in configs]
-    limits_found = [one.get("corpus.train_max_words") for one in settings]
-    words = [limit if isinstance(limit, int) else math.inf for limit in limits_found]
-    limits = sorted(set(words), reverse=True)
-    found: list[Look] = []
-    earlier: Counter[tuple[bool, float]] = Counter()
-    for index, (one, limit) in enumerate(zip(settings, words, strict=True)):
-        kind = one.get("model.attention.kind")
-        attends = kind not in WITHOUT_ATTENTION if kind else index % 2 == 1
-        colours, place = list(ATTENDS if attends else DOES_NOT), earlier[attends, limit]
-        earlier[attends, limit] += 1
-        line = limits.index(limit) if limits[1:] else place // len(colours) + (not attends)
-        marker = MARKERS[index % len(MARKERS)]
-        found.append((colours[place % len(colours)], LINES[line % len(LINES)], marker))
-    return found
 
 
 def ink_on(image: ScalarMappable, value: float) -> str:

@@ -7,19 +7,10 @@ from typing import Any, Literal
 from groups import CONFIG, Groups, Score
 from matplotlib.figure import Figure
 
-from seq2seq.drawing import (
-    FAINT,
-    GRID,
-    LINES,
-    Look,
-    draw_line,
-    looks,
-    name_lines,
-    new_figure,
-    render,
-)
+from seq2seq.drawing import draw_line, name_lines, new_figure, render
 from seq2seq.evaluation.lengths import ScoreRow
 from seq2seq.evaluation.significance import Interval, Pool, Samples
+from seq2seq.looks import FAINT, GRID, LINES, Look, looks
 from seq2seq.report.length_figure import label_lengths
 from seq2seq.report.tables import interval_text, markdown_table, with_interval
 

@@ -15,6 +15,7 @@ GIVEN = {
     "evaluate": ["checkpoint=x"],
     "compare": ["evaluations=[x,y]"],
     "explain": ["checkpoint=x", "text=y"],
+    "serve": ["checkpoint=[x,[y,z]]"],
 }
 EXPERIMENTS = sorted(path.stem for path in (CONFIGS / "experiment").glob("*.yaml"))
 CHOICES = {f"{path.parent.name}={path.stem}" for path in CONFIGS.glob("*/*.yaml")}

@@ -8,7 +8,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize
 
 from seq2seq.config.model import ATTENTION_KINDS
-from seq2seq.drawing import ATTENDS, DARK, DOES_NOT, FAINT, GROUND, INK, ink_on, looks
+from seq2seq.drawing import ink_on
+from seq2seq.looks import ATTENDS, DARK, DOES_NOT, FAINT, GROUND, INK, looks
 
 
 def test_ink_stands_out_from_every_colour():

@@ -31,6 +31,7 @@ from seq2seq.config.scripts import CompareConfig as CompareConfig
 from seq2seq.config.scripts import EvaluateConfig as EvaluateConfig
 from seq2seq.config.scripts import ExplainConfig as ExplainConfig
 from seq2seq.config.scripts import ReproduceConfig as ReproduceConfig
+from seq2seq.config.scripts import ServeConfig as ServeConfig
 from seq2seq.config.scripts import TrainConfig as TrainConfig
 from seq2seq.config.scripts import TranslateConfig as TranslateConfig
 from seq2seq.config.serialization import flatten as flatten

@@ -11,6 +11,7 @@ from seq2seq.config.checks import (
     Place,
     Precision,
     Settings,
+    between,
     distinct,
     require_choice,
 )
@@ -123,6 +124,8 @@ class TranslateConfig(TranslatorSettings):
     """Text file, one sentence a line; - for standard input."""
     hypotheses: Place | None = "-"
     """File for the translations, one line per input line; - for standard output, null for none."""
+    prefix: str = ""
+    """Beginning of each translation; the search writes the rest."""
     n_best_list: Place | None = None
     """File for the ``decoding.n_best`` hypotheses of each line in Moses' format, without features:
     ``line number from 0 ||| text ||| score``; - for standard output."""
@@ -150,7 +153,11 @@ class TranslateConfig(TranslatorSettings):
 
 @dataclass(kw_only=True)
 class EvaluateConfig(TranslatorSettings):
-    """Settings of ``evaluate``: score translations of a test set, from a checkpoint or a file."""
+    """Settings of ``evaluate``: score translations of a test set, from a checkpoint or a file.
+
+    The model reads the text exactly as it is: unlike ``translate``, no unknown word is tried in
+    lower case or without punctuation.
+    """
 
     checkpoint: Place | None = None
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
@@ -236,6 +243,42 @@ class CompareConfig(Settings):
     baselines: dict[str, str] = field(default_factory=dict)
     """System -> the system to compare it with instead of ``baseline``. A system that serves as a
     baseline is compared only if it is listed here."""
+
+
+@dataclass(kw_only=True)
+class ServeConfig(Settings):
+    """Settings of ``serve``: the live page for any checkpoints, from a server on this computer."""
+
+    checkpoint: list[Any]
+    """Checkpoint or run folder of each system; a list of folders inside of the list is an ensemble:
+    [A,[B,C]]."""
+    decoding: DecodingConfig = field(default_factory=DecodingConfig)
+    sentences: Place | None = None
+    """Evaluation folder whose sentences the page offers; null for one of the first system, if there
+    is any."""
+    host: str = "127.0.0.1"
+    """Address to listen at. By default only this computer can ask; 0.0.0.0 is for all computers of
+    the network, which then need ``names``."""
+    port: Annotated[int, between(0, 65_535)] = 8_000
+    """Port to listen at; 0 for any that is free."""
+    names: list[str] = field(default_factory=list)
+    """Names or addresses by which other computers call this one; requests by others are refused."""
+    device: Device = "auto"
+    """auto | cpu | cuda."""
+    precision: Precision = "auto"
+    """auto | fp32 | bf16."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for one in self.checkpoint or [None]:
+            folders = one if isinstance(one, list) else [one]
+            if not folders or not all(isinstance(folder, str) and folder for folder in folders):
+                raise UserError(
+                    f"checkpoint={self.checkpoint} is not a list of folders; set "
+                    "'checkpoint=[FOLDER,FOLDER]'."
+                )
+        if self.decoding.sample or self.decoding.n_best > 1:
+            raise UserError("serve shows one translation; remove decoding.sample and n_best.")
 
 
 @dataclass(kw_only=True)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import ClassVar
 
 import sentencepiece
-from sacremoses import MosesDetokenizer, MosesTokenizer
 
 from seq2seq.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from seq2seq.errors import UserError
@@ -77,6 +76,8 @@ class MosesWordTokenizer(Tokenizer):
 
     def __init__(self, language: str) -> None:
         super().__init__(language)
+        from sacremoses import MosesDetokenizer, MosesTokenizer  # slow to import
+
         self._tokenizer = MosesTokenizer(lang=language)
         self._detokenizer = MosesDetokenizer(lang=language)
 
@@ -237,6 +238,10 @@ def _complaint(message: str, size: int, where: str) -> UserError:
     return UserError(f"SentencePiece cannot learn from {where} ({message}); correct the text.")
 
 
+BARE_WORD = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
+"""Pattern of a word between the punctuation at its ends."""
+
+
 class TextCodec:
     """Converts text to ids and ids to text, for the source or the target side."""
 
@@ -251,6 +256,27 @@ class TextCodec:
     def encode(self, text: str) -> list[int]:
         """Return the ids of the pieces of ``text``, without BOS and EOS; blank text has none."""
         return self.vocabulary.encode(self.tokenizer.tokenize(text))
+
+    def known_pieces(self, text: str) -> list[str]:
+        """Cut text, as people type it, into pieces that the vocabulary has where it can.
+
+        A word that is not in a vocabulary of words is tried in lower case, then capitalised, then
+        without the punctuation at its ends, whose characters become pieces. Other words do not
+        change, and neither do subwords.
+        """
+        pieces = self.tokenizer.tokenize(text)
+        if isinstance(self.tokenizer, SentencePieceTokenizer):
+            return pieces
+        return [known for piece in pieces for known in self._known_forms(piece)]
+
+    def _known_forms(self, word: str) -> list[str]:
+        forms = (word, word.lower(), word.capitalize())
+        if known := [form for form in forms if form in self.vocabulary]:
+            return known[:1]
+        match = BARE_WORD.fullmatch(word)
+        before, bare, after = match.groups() if match else ("", "", "")
+        parts = [*before, *self._known_forms(bare), *after] if before + after and bare else []
+        return parts if any(part in self.vocabulary for part in parts) else [word]
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the pieces up to the first EOS, without PAD and BOS; UNK becomes ``<unk>``."""

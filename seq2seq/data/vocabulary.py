@@ -49,6 +49,11 @@ class Vocabulary:
         pieces = ranked.itos[len(SPECIALS) :]
         return cls(pieces, [counts[piece] for piece in pieces])
 
+    def __contains__(self, piece: str) -> bool:
+        """Whether the vocabulary has ``piece``; it has no literal specials."""
+        # `get`, not `[]`: stoi is a defaultdict and would grow by every unknown word.
+        return self._vocab.stoi.get(piece, UNK) > EOS
+
     def __len__(self) -> int:
         return len(self._vocab.itos)
 

@@ -4,12 +4,14 @@ Shape letters besides those of the model: N sentences still searched, W hypothes
 at the first step, then K, the beam), R = N x W rows that the model reads, sentence by sentence.
 """
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seq2seq.config import DecodingConfig
-from seq2seq.data.vocabulary import BOS, EOS, PAD
+from seq2seq.data.vocabulary import EOS, PAD
 from seq2seq.decoding.decoder_session import (
     DecoderSession,
     Ensemble,
@@ -29,6 +31,7 @@ def beam_search(
     source: Int[Tensor, "B S"],
     lengths: Int[Tensor, "B"],
     config: DecodingConfig,
+    prefix: Sequence[int] = (),
 ) -> list[list[SearchResult]]:
     """Search for the ``n_best`` hypotheses of each sentence; a beam of 1 is greedy search.
 
@@ -46,13 +49,14 @@ def beam_search(
         source: ids that end with EOS, padded on the right, on the device of ``model``.
         lengths: number of real ids of each sentence, with EOS.
         config: beam, ranking, constraints and cap.
+        prefix: ids with which every hypothesis begins.
 
     Returns:
         Hypotheses of each sentence, best first: at least one, but fewer than ``n_best`` if fewer
         finish.
     """
     batch, device = len(source), source.device
-    caps = length_caps(lengths, config)
+    caps = length_caps(lengths, config, len(prefix))
     longest = int(caps.max())
     divisors = length_divisors(longest, config).to(device)
     session = DecoderSession.start(model, source, lengths)
@@ -60,11 +64,11 @@ def beam_search(
 
     alive = torch.arange(batch, device=device)  # the N sentences
     # Log-probabilities, N x W: -inf for a hypothesis that has finished, or whose sentence has.
-    total = torch.zeros(batch, 1, device=device)
-    token = torch.full((batch,), BOS, device=device)
-    written = token.new_empty(batch, 0)
+    begun, token = session.begin(batch, prefix, device)
+    total = begun[:, None]
+    written = token.new_tensor(prefix).expand(batch, -1)
 
-    for length in range(1, longest + 1):
+    for length in range(len(prefix) + 1, longest + 1):
         width = total.shape[1]
         total, parent, piece = _extend(total, session.step(token).logits, config)
         rows = torch.arange(len(alive), device=device)[:, None] * width + parent

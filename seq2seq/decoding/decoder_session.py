@@ -113,6 +113,21 @@ class DecoderSession:
         weights = torch.stack([step.weights for step in steps]).sum(dim=0)
         return StepScores(logits, weights / max(1, sum(model.attends for model in self.models)))
 
+    def begin(
+        self, rows: int, prefix: Sequence[int], device: torch.device
+    ) -> tuple[Float[Tensor, "R"], Int[Tensor, "R"]]:
+        """Write ``prefix``, a forced beginning, into all rows.
+
+        Returns its log-probability in each row, in nats, and its last piece (BOS if it is empty).
+        """
+        total = torch.zeros(rows, device=device)
+        token = torch.full((rows,), BOS, device=device)
+        for piece in prefix:
+            logits = to_float32(self.step(token).logits)
+            total = total + logits[:, piece] - logits.logsumexp(dim=1)
+            token = torch.full_like(token, piece)
+        return total, token
+
     def reorder(self, rows: Int[Tensor, "Q"], sentences: Int[Tensor, "M"] | None = None) -> None:
         """Replace the rows by those with the old indices ``rows``, which may repeat or be missing.
 
@@ -138,6 +153,8 @@ class ForcedDecoding(NamedTuple):
     """Log-probability of each piece, in nats; 0 at padding."""
     weights: Float[Tensor, "R T S"]
     """Attention weights of the step that scored each piece; all 0 without attention."""
+    likeliest: tuple[Float[Tensor, "R T K"], Int[Tensor, "R T K"]]
+    """Log-probabilities of the K likeliest pieces at each position, and the pieces."""
 
 
 @torch.no_grad()
@@ -146,24 +163,30 @@ def forced_decode(
     source: Int[Tensor, "N S"],
     lengths: Int[Tensor, "N"],
     target: Int[Tensor, "R T"],
+    likeliest: int = 0,
 ) -> ForcedDecoding:
     """Score known targets with the decoder steps of search (forced decoding).
 
     Each of N sentences has W targets, in R = N x W rows. The model is in evaluation mode; source
     and lengths are as for :meth:`DecoderSession.start`. ``target`` holds ids without BOS, padded on
-    the right. A target without EOS is scored as a prefix.
+    the right. A target without EOS is scored as a prefix. The ``likeliest`` pieces that search may
+    write are listed for each position.
     """
     session = DecoderSession.start(model, source, lengths, len(target) // len(source))
     token = torch.full_like(target[:, 0], BOS)
-    gained, weights = [], []
+    gained, weights, best = [], [], []
     for piece in target.unbind(dim=1):
         scores = session.step(token)
         logits = to_float32(scores.logits)
-        gained.append(logits.gather(1, piece[:, None]).squeeze(1) - logits.logsumexp(dim=1))
+        log_sum = logits.logsumexp(dim=1)
+        gained.append(logits.gather(1, piece[:, None]).squeeze(1) - log_sum)
         weights.append(scores.weights)
+        logits[:, [PAD, BOS]] = -torch.inf
+        best.append((logits - log_sum[:, None]).topk(likeliest, dim=1))
         token = piece
     log_probabilities = torch.stack(gained, dim=1).masked_fill(target == PAD, 0.0)
-    return ForcedDecoding(log_probabilities, torch.stack(weights, dim=1))
+    values, pieces = (torch.stack(part, dim=1) for part in zip(*best, strict=True))
+    return ForcedDecoding(log_probabilities, torch.stack(weights, dim=1), (values, pieces))
 
 
 @dataclass(frozen=True)
@@ -189,12 +212,16 @@ def ban_pieces(logits: Float[Tensor, "R V"], config: DecodingConfig) -> None:
         logits[:, piece] = -torch.inf
 
 
-def length_caps(lengths: Int[Tensor, "B"], config: DecodingConfig) -> Int[Tensor, "B"]:
+def length_caps(
+    lengths: Int[Tensor, "B"], config: DecodingConfig, forced: int = 0
+) -> Int[Tensor, "B"]:
     """Largest number of pieces of each hypothesis, with EOS: max_ratio x source pieces + max_extra.
 
-    ``lengths`` count the EOS of the source, which the formula leaves out.
+    ``lengths`` count the EOS of the source, which the formula leaves out. After a beginning of
+    ``forced`` pieces there is room for at least max_extra more.
     """
-    return ((lengths - 1).double() * config.max_ratio).floor().long() + config.max_extra
+    caps = ((lengths - 1).double() * config.max_ratio).floor().long()
+    return caps.clamp(min=forced) + config.max_extra
 
 
 def length_divisors(longest: int, config: DecodingConfig) -> Float[Tensor, "T"]:

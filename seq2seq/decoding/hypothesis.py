@@ -38,6 +38,9 @@ class Hypothesis:
     Without ``attention=True``, it may also be None."""
     alternatives: list["Hypothesis"] = field(default_factory=list)
     """The other hypotheses of ``n_best``, best first; samples are in the order drawn."""
+    choices: list[list[tuple[str, float]]] = field(default_factory=list)
+    """Likeliest pieces at each position with their probabilities, the end of the sentence included;
+    [] without ``choices=COUNT``."""
     unknown: list[str] = field(default_factory=list)
     """Source words that the model reads as ``<unk>``, each once; with subwords, the parts of words
     that are not in the vocabulary."""
@@ -59,7 +62,12 @@ class Hypothesis:
         source_words = source.words(self.source_pieces[:-1])  # without </s>
         target_words = target.words(self.pieces)
         links = strongest_links(word_weights(self.attention, source_words, target_words))
-        read = source.words(source.tokenize(self.source))  # the whole line, also beyond max_pieces
+        pieces = source.tokenize(self.source)  # the whole line, also beyond max_pieces
+        read = source.words(pieces)
+        if read == list(range(len(pieces))):  # words, from which punctuation may have been cut
+            pairs = zip(pieces, self.source_pieces[:-1], strict=False)
+            if any(word.lower() != piece.lower() for word, piece in pairs):
+                return None
         for words, side in ((read, self.source), (target_words, self.text)):
             if links and max(words) + 1 != len(side.split()):
                 return None

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from seq2seq.config import DecodingConfig
-from seq2seq.data.vocabulary import BOS, EOS, PAD
+from seq2seq.data.vocabulary import EOS, PAD
 from seq2seq.decoding.decoder_session import (
     DecoderSession,
     Ensemble,
@@ -29,6 +29,7 @@ def sample(
     lengths: Int[Tensor, "B"],
     config: DecodingConfig,
     numbers: Sequence[int],
+    prefix: Sequence[int] = (),
 ) -> list[list[SearchResult]]:
     """Draw ``n_best`` hypotheses for each sentence, piece by piece.
 
@@ -44,24 +45,26 @@ def sample(
         config: how to sample; constraints and cap.
         numbers: line numbers of the sentences; sentences with equal numbers draw equal random
             numbers.
+        prefix: ids with which every sample begins.
 
     Returns:
         Samples of each sentence in the order drawn. Their log-probabilities do not depend on
         ``temperature``, ``top_k`` and ``top_p``.
     """
     batch, device, samples = len(source), source.device, config.n_best
-    caps = length_caps(lengths, config)
+    caps = length_caps(lengths, config, len(prefix))
     longest = int(caps.max())
     uniform = _uniform_numbers(config, numbers, longest).to(device)
     session = DecoderSession.start(model, source, lengths, samples)
 
     ids = torch.full((batch, samples, longest), PAD, device=device)
-    total = torch.zeros(batch, samples, device=device)
+    begun, token = session.begin(batch * samples, prefix, device)
+    total = begun.view(batch, samples)
+    ids[:, :, : len(prefix)] = token.new_tensor(prefix)
     # alive: the N sentences still decoded. done, N x W: whether each sample is complete.
     alive = torch.arange(batch, device=device)
     done = torch.zeros(batch, samples, dtype=torch.bool, device=device)
-    token = torch.full((batch * samples,), BOS, device=device)
-    for length in range(1, longest + 1):
+    for length in range(len(prefix) + 1, longest + 1):
         logits = to_float32(session.step(token).logits)
         log_sum = logits.logsumexp(dim=1)
         ban_pieces(logits, config)

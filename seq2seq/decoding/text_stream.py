@@ -4,7 +4,6 @@ import contextlib
 import importlib
 import io
 import logging
-import string
 import sys
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -15,7 +14,6 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from seq2seq.config import TranslateConfig
 from seq2seq.data.text import LineWriter, bounded_lines, count_lines, decode_lines, read_lines
 from seq2seq.data.tokenization import MosesWordTokenizer
-from seq2seq.data.vocabulary import UNK, Vocabulary
 from seq2seq.decoding.translator import Translator
 from seq2seq.decoding.word_links import pharaoh
 from seq2seq.errors import UserError
@@ -42,6 +40,7 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
     found = translator.stream(
         lines,
         config.decoding,
+        prefix=config.prefix,
         attention=config.alignments is not None,
         chunk=config.chunk,
         progress="" if shown else "translating",
@@ -117,7 +116,9 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
         try:
             line = input(f"{translator.source.language}> ")
             typing = False
-            found = translator.translate(line, config.decoding, attention=links, first_line=number)
+            found = translator.translate(
+                line, config.decoding, prefix=config.prefix, attention=links, first_line=number
+            )
         except EOFError:
             print()
             return
@@ -134,16 +135,7 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
                 unknown = "none: the model's words are not those between spaces"
                 print(f"    links  {unknown if between is None else pharaoh(between)}")
             for word in found.unknown:
-                known = _known_form(word, translator.source.vocabulary)
-                instead = f', but "{known}" is' if known else ""
-                print(f'    "{word}" is not in the vocabulary{instead}')
-
-
-def _known_form(word: str, vocabulary: Vocabulary) -> str | None:
-    """Form of a word, without punctuation or with other capitals, that is in the vocabulary."""
-    bare = word.strip(string.punctuation)
-    forms = (bare, bare.lower(), bare.capitalize())
-    return next((form for form in forms if vocabulary.encode([form]) != [UNK]), None)
+                print(f'    "{word}" is not in the vocabulary')
 
 
 def _check_attention(translator: Translator, config: TranslateConfig) -> None:

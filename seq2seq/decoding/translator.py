@@ -43,6 +43,21 @@ class ForcedPair(NamedTuple):
     """Attention weights at each id; the last column is the end of the source."""
 
 
+class _Wanted(NamedTuple):
+    """What :meth:`Translator.translate` is asked for besides the search."""
+
+    prefix: list[int]
+    attention: bool
+    choices: int
+
+
+class _Looked(NamedTuple):
+    """What one more pass over a translation shows."""
+
+    weights: Float[Tensor, "T S"]
+    choices: list[list[tuple[str, float]]]
+
+
 @dataclass(eq=False)
 class Translator:
     """A trained model that translates text.
@@ -60,6 +75,9 @@ class Translator:
     max_pieces: int
     checkpoints: tuple[Path, ...] = ()
     """Folders that the model was loaded from."""
+    as_written: bool = False
+    """Whether source words are read as they are written; by default an unknown word is read in a
+    form that the vocabulary has, see :meth:`TextCodec.known_pieces`."""
 
     def __repr__(self) -> str:
         models = self.model.models if isinstance(self.model, Ensemble) else [self.model]
@@ -125,7 +143,9 @@ class Translator:
         text: Any,
         config: DecodingConfig | None = None,
         *,
+        prefix: str | Sequence[str] = "",
         attention: bool = False,
+        choices: int = 0,
         progress: str = "",
         first_line: int = 1,
         **settings: Any,
@@ -135,7 +155,9 @@ class Translator:
         Args:
             text: a string, or an iterable of strings.
             config: settings of the search; None for ``DecodingConfig()``, a beam of 5.
+            prefix: beginning of each translation, as text or as pieces.
             attention: add the attention weights, computed by one more pass over the results.
+            choices: number of likeliest pieces to list for each position, in the same pass.
             progress: text before the progress bar on a terminal; empty for no bar.
             first_line: line number of the first sentence, for warnings and for sampling.
             settings: fields of DecodingConfig, instead of ``config``: ``beam=3``.
@@ -150,7 +172,8 @@ class Translator:
         search = _search(config, settings)
         sentences = _sentences(text, 'translate("a dog") or translate(["a dog", "a cat"])')
         with _bar(len(sentences), progress) as bar:
-            found = self._translate(sentences, search, attention, first_line, bar)
+            wanted = _Wanted(self._forced(prefix), attention, choices)
+            found = self._translate(sentences, search, wanted, first_line, bar)
         return found[0] if isinstance(text, str) else found
 
     def stream(
@@ -158,7 +181,9 @@ class Translator:
         lines: Iterable[str],
         config: DecodingConfig | None = None,
         *,
+        prefix: str | Sequence[str] = "",
         attention: bool = False,
+        choices: int = 0,
         chunk: int = 4_096,
         progress: str = "",
         total: int | None = None,
@@ -170,7 +195,7 @@ class Translator:
 
         Args:
             lines: the text.
-            config, attention, progress, settings: as for :meth:`translate`.
+            config, prefix, attention, choices, progress, settings: as for :meth:`translate`.
             chunk: number of lines that are read before they are translated. In a large chunk, more
                 sentences of similar length share a batch. With 1, each line is translated before
                 the next one is read.
@@ -184,14 +209,15 @@ class Translator:
         if isinstance(lines, str):
             raise UserError(f"stream needs a list of strings, but lines is a string; call {usual}.")
         reader, line = iter(lines), 1
+        wanted = _Wanted(self._forced(prefix), attention, choices)
         with _bar(total, progress) as bar:
             while part := list(islice(reader, chunk)):
                 sentences = _sentences(part, usual, line - 1)
-                yield from self._translate(sentences, search, attention, line, bar)
+                yield from self._translate(sentences, search, wanted, line, bar)
                 line += len(part)
 
     def _translate(
-        self, text: list[str], config: DecodingConfig, attention: bool, first_line: int, bar: tqdm
+        self, text: list[str], config: DecodingConfig, wanted: _Wanted, first_line: int, bar: tqdm
     ) -> list[Hypothesis]:
         read = [self.read(sentence, line) for line, sentence in enumerate(text, first_line)]
         hypotheses = [Hypothesis("", 0.0, 0.0, [], False, source=sentence) for sentence in text]
@@ -199,7 +225,7 @@ class Translator:
             for batch in _batches([(len(pieces),) for pieces in read], config.batch_size, bar):
                 lines = [first_line + i for i in batch]
                 texts, pieces = [text[i] for i in batch], [read[i] for i in batch]
-                found = self._translate_batch(texts, pieces, lines, config, attention)
+                found = self._translate_batch(texts, pieces, lines, config, wanted)
                 for i, hypothesis in zip(batch, found, strict=True):
                     hypotheses[i] = hypothesis
         return hypotheses
@@ -240,7 +266,7 @@ class Translator:
         Pairs whose source or target is blank are left out. A source is cut at ``max_pieces``, as in
         translation, but a target is never cut. ``batch_size`` changes only speed and memory.
         """
-        source_ids = [self.source.encode(_valid(source)) for source in sources]
+        source_ids = [self.source.vocabulary.encode(self._pieces(source)) for source in sources]
         target_ids = [self.target.encode(_valid(target)) for target in targets]
         lengths = [(len(t), len(s)) for t, s in zip(target_ids, source_ids, strict=True)]
         with _bar(len(lengths), progress if lengths else "") as bar:
@@ -261,7 +287,7 @@ class Translator:
 
     def read(self, sentence: str, line: int = 1) -> list[str]:
         """Cut a sentence into pieces, at most ``max_pieces``; warn if it has more."""
-        pieces = self.source.tokenizer.tokenize(_valid(sentence))
+        pieces = self._pieces(sentence)
         if len(pieces) > self.max_pieces:
             log.warning(
                 "Line %d has %d pieces; only the first %d are translated "
@@ -272,13 +298,21 @@ class Translator:
             )
         return pieces[: self.max_pieces]
 
+    def _pieces(self, sentence: str) -> list[str]:
+        sentence = _valid(sentence)
+        return (
+            self.source.tokenizer.tokenize(sentence)
+            if self.as_written
+            else self.source.known_pieces(sentence)
+        )
+
     def _translate_batch(
         self,
         texts: list[str],
         read: list[list[str]],
         lines: list[int],
         config: DecodingConfig,
-        attention: bool,
+        wanted: _Wanted,
     ) -> list[Hypothesis]:
         lengths = torch.tensor([len(pieces) + 1 for pieces in read], device=self.device)
         ids = [[*self.source.vocabulary.encode(pieces), EOS] for pieces in read]
@@ -286,46 +320,69 @@ class Translator:
         if config.sample:
             from seq2seq.decoding.sampling import sample
 
-            results = sample(self.model, source, lengths, config, lines)
+            results = sample(self.model, source, lengths, config, lines, wanted.prefix)
         else:
-            results = beam_search(self.model, source, lengths, config)
+            results = beam_search(self.model, source, lengths, config, wanted.prefix)
         unknown = any(UNK in result.ids for n_best in results for result in n_best)
-        weights: Sequence[Sequence[Tensor | None]] = [[None] * len(n_best) for n_best in results]
-        if self.model.attends and (attention or (config.replace_unknown and unknown)):
-            weights = self._weights(source, lengths, results)
+        looks = self.model.attends and (wanted.attention or (config.replace_unknown and unknown))
+        looked: Sequence[Sequence[_Looked | None]] = [[None] * len(n_best) for n_best in results]
+        if looks or wanted.choices:
+            looked = self._look(source, lengths, results, wanted.choices)
         hypotheses, tokenizers = [], (self.source.tokenizer, self.target.tokenizer)
         for place, pieces in enumerate(read):
             ended = [*pieces, SPECIALS[EOS]]
             # A piece of SentencePiece may begin with the space before a word.
             coded = zip(ended, ids[place], strict=True)
             missing = dict.fromkeys(piece.strip(WORD_START) for piece, i in coded if i == UNK)
-            best, *others = [
-                replace(
-                    make_hypothesis(result, self.target, ended, weight, config.replace_unknown),
-                    unknown=list(missing),
-                    source=texts[place],
-                    tokenizers=None if weight is None else tokenizers,
+            n_best = []
+            for result, seen in zip(results[place], looked[place], strict=True):
+                weights = seen.weights if seen and looks else None
+                found = make_hypothesis(result, self.target, ended, weights, config.replace_unknown)
+                n_best.append(
+                    replace(
+                        found,
+                        choices=seen.choices if seen else [],
+                        unknown=list(missing),
+                        source=texts[place],
+                        tokenizers=tokenizers if looks else None,
+                    )
                 )
-                for result, weight in zip(results[place], weights[place], strict=True)
-            ]
-            hypotheses.append(replace(best, alternatives=others))
+            hypotheses.append(replace(n_best[0], alternatives=n_best[1:]))
         return hypotheses
 
-    def _weights(
+    def _look(
         self,
         source: Int[Tensor, "N S"],
         lengths: Int[Tensor, "N"],
         results: list[list[SearchResult]],
-    ) -> list[list[Tensor]]:
-        """Attention weights of each result, by forced decoding."""
+        choices: int,
+    ) -> list[list[_Looked]]:
+        """Look at each result again, by forced decoding."""
         most = max(map(len, results))
         rows = [r.ids for n_best in results for r in [*n_best, *n_best[:1] * (most - len(n_best))]]
-        forced = forced_decode(self.model, source, lengths, self._padded(rows))
-        weights = forced.weights.cpu().unflatten(0, (len(results), most))
+        target = self._padded([[*ids, EOS] for ids in rows])
+        choices = min(choices, len(self.target.vocabulary) - 2)  # without PAD and BOS
+        forced = forced_decode(self.model, source, lengths, target, choices)
+        values, pieces = forced.likeliest
+        parts = forced.weights.cpu(), values.exp().cpu(), pieces.cpu()
+        seen = [part.unflatten(0, (len(results), most)) for part in parts]
+
+        def look(place: int, rank: int, length: int, read: int) -> _Looked:
+            weights, probabilities, best = (part[place, rank] for part in seen)
+            rows = zip(best[: length + 1].tolist(), probabilities.tolist(), strict=False)
+            decode = self.target.vocabulary.decode
+            listed = [list(zip(decode(ids), row, strict=True)) for ids, row in rows]
+            return _Looked(weights[:length, :read].clone(), listed if choices else [])
+
         return [
-            [of_sentence[n, : len(result.ids), :length].clone() for n, result in enumerate(n_best)]
-            for n_best, of_sentence, length in zip(results, weights, lengths.tolist(), strict=True)
+            [look(place, rank, len(result.ids), read) for rank, result in enumerate(n_best)]
+            for place, (n_best, read) in enumerate(zip(results, lengths.tolist(), strict=True))
         ]
+
+    def _forced(self, prefix: str | Sequence[str]) -> list[int]:
+        """Ids of a forced beginning."""
+        pieces = self.target.known_pieces(_valid(prefix)) if isinstance(prefix, str) else prefix
+        return self.target.vocabulary.encode(pieces)
 
     def _padded(self, rows: list[list[int]]) -> Int[Tensor, "N T"]:
         width = max(1, *map(len, rows))
@@ -425,7 +482,7 @@ def _bar(total: int | None, progress: str) -> tqdm:
 def _search(config: DecodingConfig | None, settings: dict[str, Any]) -> DecodingConfig:
     names = [one.name for one in fields(DecodingConfig)]
     for key in settings.keys() - names:
-        near = nearest(key, [*names, "attention"])
+        near = nearest(key, [*names, "attention", "choices", "prefix"])
         raise UserError(f"{key} is not a setting of the search; nearest valid: {near}.")
     if config and settings:
         raise UserError(f"Pass either a DecodingConfig or {min(settings)}=..., not both.")

@@ -82,6 +82,7 @@ class _System:
         paths = str(config.checkpoint), *config.more_checkpoints
         checkpoints = [load_checkpoint(Path(path), device) for path in paths]
         translator = Translator.of(checkpoints, config.precision, config.average)
+        translator.as_written = True
         if config.no_unk and isinstance(translator.source.tokenizer, SentencePieceTokenizer):
             raise UserError(
                 f"no_unk=true needs a vocabulary of words, but {checkpoints[0].directory} has one "

@@ -6,20 +6,11 @@ from collections.abc import Callable
 import numpy as np
 from matplotlib.figure import Figure
 
-from seq2seq.drawing import (
-    FAINT,
-    GRID,
-    MAP_NOTE,
-    WIDTH,
-    draw_line,
-    draw_map,
-    looks,
-    name_lines,
-    new_figure,
-)
+from seq2seq.drawing import MAP_NOTE, WIDTH, draw_line, draw_map, name_lines, new_figure
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores
+from seq2seq.looks import FAINT, GRID, looks
 from seq2seq.report.length_figure import label_lengths
 from seq2seq.report.tables import heading
 

@@ -22,6 +22,7 @@ from seq2seq.files import parse_object, write_json, write_whole
 from seq2seq.report.attention_figure import attention_figure, focus_figure
 from seq2seq.report.findings import findings
 from seq2seq.report.length_figure import heatmap, length_figure
+from seq2seq.report.live.page import comparison_page
 from seq2seq.report.loss_figure import learning_curves, position_figure
 from seq2seq.report.page import render_page
 from seq2seq.report.sentences import examples
@@ -53,7 +54,8 @@ MANY_SYSTEMS = 4
 def compare(config: CompareConfig) -> Comparison:
     """Compare evaluation folders and write the report to ``config.output``.
 
-    Writes table.md, scores.json with the scores and gaps, page.html, and as .png and .svg: figure;
+    Writes table.md, scores.json with the scores and gaps, page.html, live.html with the systems
+    that fit into it (:mod:`seq2seq.report.live.pack`), and as .png and .svg: figure;
     heatmap for more than four systems; curves of the trainings whose folders still exist;
     attention-<system> of the first seed of each system with attention; focus, which is attention by
     source length; loss-by-position. Files that an earlier comparison wrote there are removed.
@@ -95,7 +97,9 @@ def compare(config: CompareConfig) -> Comparison:
         ]
     )
     pictures = {title: forms["svg"] for title, forms in list(figures.values())[1:]}
-    page = render_page(comparison, conclusions, pictures, tables, remarks, examples(comparison))
+    live = comparison_page(comparison)
+    shown = comparison, conclusions, pictures, tables, remarks, examples(comparison)
+    page = render_page(*shown, live is not None)
 
     output = Path(config.output)
     output.mkdir(parents=True, exist_ok=True)
@@ -103,6 +107,7 @@ def compare(config: CompareConfig) -> Comparison:
         f"{name}.{form}": f for name, (_, forms) in figures.items() for form, f in forms.items()
     }
     files |= {"table.md": markdown.encode(), "page.html": page}
+    files |= {"live.html": live} if live else {}
     for name in _earlier_files(output / SCORES) - files.keys():
         (output / name).unlink(missing_ok=True)
     for name, content in files.items():

@@ -6,22 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from seq2seq.drawing import (
-    FAINT,
-    GRID,
-    INK,
-    ZONE,
-    Look,
-    draw_line,
-    ink_on,
-    looks,
-    name_lines,
-    new_figure,
-)
+from seq2seq.drawing import ZONE, draw_line, ink_on, name_lines, new_figure
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.evaluation.scores import bleu, bleu_counts
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
+from seq2seq.looks import FAINT, GRID, INK, Look, looks
 from seq2seq.report.findings import headline
 from seq2seq.report.tables import heading, percent
 

@@ -9,10 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from seq2seq.drawing import GRID, INK, LINES, Look, ink_on, looks, name_lines, new_figure
+from seq2seq.drawing import ink_on, name_lines, new_figure
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.evaluation.scores import bucket_labels
+from seq2seq.looks import GRID, INK, LINES, Look, looks
 from seq2seq.report.training_runs import TrainingRun
 
 POSITIONS = (5, 10, 20, 30, 40, 50)

@@ -9,11 +9,12 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 import seq2seq
-from seq2seq.drawing import DARK, looks, render
+from seq2seq.drawing import render
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
 from seq2seq.evaluation.translations import AttentionMap
+from seq2seq.looks import DARK, looks
 from seq2seq.report.findings import conclusion, headline
 from seq2seq.report.length_figure import length_figure
 from seq2seq.report.sentences import Example, longest_bucket, runs_of_words
@@ -31,11 +32,13 @@ def render_page(
     tables: Sequence[Table],
     notes: Sequence[str],
     sentences: Sequence[Example],
+    live: bool = False,
 ) -> bytes:
     """Render the page; equal content makes equal bytes.
 
     ``figures`` maps titles to SVG, and ``notes`` are Markdown. The page draws BLEU by length; the
-    other figures are folded, and so are the notes and all tables but the first.
+    other figures are folded, and so are the notes and all tables but the first. With ``live``, the
+    page links to live.html in the same folder.
     """
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
@@ -51,6 +54,7 @@ def render_page(
         comparison=comparison,
         figures={title: base64.b64encode(svg).decode() for title, svg in figures.items()},
         findings=findings,
+        live=live,
         gaps={gap.system: gap for gap in comparison.gaps},
         notes=notes,
         numbers=three_numbers(comparison),

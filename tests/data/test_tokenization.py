@@ -152,3 +152,38 @@ def test_loading_names_a_missing_or_damaged_file(tmp_path, subwords):
         with pytest.raises(UserError, match=re.escape(name)):
             load_tokenizer(tmp_path, "source")
         subwords.save(tmp_path, "source")
+
+
+TYPED = {
+    "The old man sees the dog.": "the old man sees the dog .",
+    "the old man sees the dog .": "the old man sees the dog .",
+    "THE DOG": "the dog",
+    "paris": "Paris",
+    "Paris, the (old) dog!?": "Paris , the ( old ) dog ! ?",
+    '"Dog."': '" dog . "',
+    "old-dog. don't": "old-dog . don't",  # a word with punctuation inside is not cut there
+    "xyz zebra?! ...": "xyz zebra?! ...",  # cutting would help nothing
+    "xyz. Man": "xyz . man",
+    "Dr. dr.": "Dr. dr.",
+}
+
+
+@pytest.mark.parametrize("kind", [WhitespaceTokenizer, MosesWordTokenizer])
+def test_words_that_are_typed_take_a_form_that_the_vocabulary_has(kind):
+    words = ["the", "old", "man", "sees", "dog", "Paris", ".", ",", "Dr.", "dr."]
+    codec = TextCodec(kind("en"), Vocabulary(words, [1] * len(words)))
+    for text, read in TYPED.items():
+        if kind is WhitespaceTokenizer:
+            assert codec.known_pieces(text) == read.split()
+        assert sum(piece in codec.vocabulary for piece in codec.known_pieces(text)) >= sum(
+            piece in codec.vocabulary for piece in codec.tokenizer.tokenize(text)
+        )
+
+
+@given(WORDS)
+def test_words_that_are_known_and_subwords_are_read_as_they_are(subwords, text):
+    words = sorted({*text.split()})
+    codec = TextCodec(WhitespaceTokenizer("en"), Vocabulary(words, [1] * len(words)))
+    assert codec.known_pieces(text) == text.split()
+    codec = TextCodec(subwords, Vocabulary([], []))
+    assert codec.known_pieces(text) == subwords.tokenize(text)

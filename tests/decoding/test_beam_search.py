@@ -24,14 +24,16 @@ def score_of(model, sentence, ids):
     return forced.log_probabilities.sum().item()
 
 
-def slow_beam_search(model, sentence, config):
+def slow_beam_search(model, sentence, config, prefix=()):
     """The documented procedure on lists, one sentence at a time, never stopping early.
 
     Returns (score, log-probability, pieces), best first.
     """
-    live, ended = [(0.0, [])], []
+    begun = sum(next_step(model, sentence, prefix[:i])[0][p] for i, p in enumerate(prefix))
+    live, ended = [(begun, [*prefix])], []
     banned = (PAD, BOS, UNK) if config.forbid_unknown else (PAD, BOS)
-    for _ in range(cap_of(sentence, config)):
+    most = math.floor(config.max_ratio * (len(sentence) - 1))
+    for _ in range(max(most, len(prefix)) + config.max_extra - len(prefix)):
         extended = []
         for total, ids in live:
             gained, _ = next_step(model, sentence, ids)
@@ -66,6 +68,23 @@ def test_equals_a_slow_search_that_never_stops_early(options, alpha):
                 assert hypothesis.capped == (ids[-1] != EOS)
                 assert hypothesis.log_probability == pytest.approx(total, abs=1e-4)
                 assert hypothesis.score == pytest.approx(score, abs=1e-4)
+
+
+@pytest.mark.parametrize("prefix", [[4], [UNK, 6, 5], [4, 5, 6, 4, 5, 6, 4, 5, 6, 4]], ids=len)
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_forced_beginning_is_kept_and_the_rest_searched(prefix, beam):
+    config = DecodingConfig(beam=beam, n_best=beam, max_ratio=1.5, max_extra=2, forbid_unknown=True)
+    for seed in range(3):
+        model, sentences = TableModel(seed), random_sentences(8, seed)
+        results = beam_search(model, *pad(sentences), config, prefix)
+        for sentence, found in zip(sentences, results, strict=True):
+            expected = slow_beam_search(model, sentence, config, prefix)
+            assert [one.ids for one in found] == [
+                [piece for piece in ids if piece != EOS] for _, _, ids in expected
+            ]
+            for one, (score, total, _) in zip(found, expected, strict=True):
+                assert one.log_probability == pytest.approx(total, abs=1e-4)
+                assert one.score == pytest.approx(score, abs=1e-4)
 
 
 @pytest.mark.parametrize("beam", [1, 4])
@@ -148,3 +167,15 @@ def test_forced_scores_and_weights_are_those_of_the_steps(each):
             assert score == pytest.approx(scores[piece], abs=1e-5)
             torch.testing.assert_close(found.weights[row, step, : len(sentence)], weights)
         assert (found.log_probabilities[row, len(target) :] == 0).all()
+
+
+def test_the_likeliest_pieces_of_a_position_are_those_of_the_step():
+    model, sentences = TableModel(), random_sentences(3, seed=1)
+    targets = random_sentences(3, seed=2)
+    values, pieces = forced_decode(model, *pad(sentences), pad(targets)[0], 3).likeliest
+    for row, target in enumerate(targets):
+        for step in range(len(target)):
+            scores, _ = next_step(model, sentences[row], target[:step])
+            ranked = sorted(set(range(PIECES)) - {PAD, BOS}, key=lambda i: -scores[i])[:3]
+            assert pieces[row, step].tolist() == ranked
+            assert values[row, step].tolist() == pytest.approx([scores[i] for i in ranked], 1e-4)

@@ -58,6 +58,20 @@ def test_pieces_come_as_often_as_they_should(options):
         assert pairs[pair] / DRAWS == pytest.approx(share, abs=margin)
 
 
+def test_samples_go_on_from_a_forced_beginning():
+    model, sentence, prefix = TableModel(seed=2), [5, 4, EOS], [6, UNK]
+    config = replace(CONFIG, forbid_unknown=True)
+    found = sample(model, *pad([sentence] * DRAWS), config, range(DRAWS), prefix)
+    assert all(drawn.ids[:2] == prefix for [drawn] in found)
+    after = Counter([*drawn.ids, EOS][2] for [drawn] in found)
+    for piece, share in distribution(model, sentence, prefix, config).items():
+        assert after[piece] / DRAWS == pytest.approx(share, abs=0.03)
+    [drawn] = found[0]
+    ids = [*drawn.ids] + [EOS] * (not drawn.capped)
+    forced = forced_decode(model, *pad([sentence]), torch.tensor([ids])).log_probabilities.sum()
+    assert drawn.log_probability == pytest.approx(forced.item(), abs=1e-4)
+
+
 def test_company_order_and_number_of_samples_change_nothing():
     model, sentences = TableModel(seed=5), random_sentences(20, seed=5)
     config = replace(CONFIG, n_best=3)

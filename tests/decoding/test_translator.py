@@ -3,6 +3,7 @@
 import base64
 import json
 import logging
+import math
 from dataclasses import asdict
 
 import numpy as np
@@ -167,7 +168,7 @@ def test_an_unknown_word_is_replaced_by_the_source_word_it_looked_at():
 def test_the_unknown_words_of_a_source_are_listed():
     sentences = ["der Hund der xyz Hund", "der hund", "", "hund heim . </s>"]
     found = echo(max_pieces=4).translate(sentences, GREEDY)
-    assert [one.unknown for one in found] == [["Hund", "xyz"], [], [], [".", "</s>"]]
+    assert [one.unknown for one in found] == [["xyz"], [], [], [".", "</s>"]]
     subwords = tiny_translator()
     assert subwords.translate("a dog and 🎉 dogs").unknown == ["🎉"]
     assert subwords.translate("catdogs bark").unknown == []
@@ -223,3 +224,48 @@ def test_a_text_of_several_lines_is_not_taken_for_one_sentence():
         translator.translate(["a", "b\r\nc"])
     lines = ["a dog\n", "a\u2028cat\r\n"]  # as a file yields them
     assert len(translator.translate(lines)) == 2
+
+
+@pytest.mark.parametrize("options", [{}, {"beam": 1}, {"n_best": 2}, {"sample": True}], ids=str)
+def test_a_translation_goes_on_from_a_forced_beginning(options):
+    translator = chance()
+    for prefix in ("hund", ["hund", "heim"], "Hund heim"):
+        pieces = prefix.lower().split() if isinstance(prefix, str) else prefix
+        found = translator.translate(["der hund", "heim", ""], prefix=prefix, **options)
+        assert found == list(translator.stream(["der hund", "heim", ""], prefix=prefix, **options))
+        assert found[2].text == ""
+        for best in found[:2]:
+            for one in [best, *best.alternatives]:
+                assert one.pieces[: len(pieces)] == pieces
+                if not one.capped and "<unk>" not in one.pieces:
+                    score = translator.score(best.source, one.text)
+                    assert one.log_probability == pytest.approx(score, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["additive", "fixed"])
+def test_the_likeliest_pieces_are_listed_for_each_position_and_the_end(kind):
+    translator = tiny_translator(kind)
+    found = translator.translate("a dog barks", beam=1, choices=3)
+    assert len(found.choices) == len(found.pieces) + 1
+    written = found.choices[:-1] if found.capped else found.choices
+    assert [row[0][0] for row in written] == [*found.pieces, "</s>"][: len(written)]
+    total = sum(math.log(row[0][1]) for row in written)
+    assert total == pytest.approx(found.log_probability, abs=1e-4)
+    for place, row in enumerate(found.choices[:3]):
+        chosen, probability = row[1]
+        assert row[0][1] >= probability >= row[2][1]
+        again = translator.translate("a dog barks", beam=1, prefix=[*found.pieces[:place], chosen])
+        assert again.pieces[: place + 1] == [*found.pieces[:place], chosen]
+    assert translator.translate("a dog barks", beam=1).choices == []
+    assert len(translator.translate("a dog", choices=999).choices[0]) < 999
+
+
+def test_typed_words_are_met_except_where_text_is_taken_as_it_is():
+    translator = echo()
+    typed, written = "Der Hund läuft, heim", "der hund läuft , heim"
+    assert translator.read(typed) == written.split()
+    assert translator.translate(typed).unknown == [","]
+    assert translator.score(typed, "der") == translator.score(written, "der")
+    translator.as_written = True
+    assert translator.read(typed) == typed.split()
+    assert translator.translate(typed).unknown == ["Der", "Hund", "läuft,"]

@@ -65,7 +65,8 @@ def test_subwords_vote_together():
     links = found.links()
     assert links == [(1, 0), (0, 1)]
     assert pharaoh(links) == "1-0 0-1"
-    found = replace(found, source="der hu nd", text="bark ing dog", tokenizers=(WORDS, WORDS))
+    found = replace(found, source="der hu nd", source_pieces=["der", "hu", "nd", "</s>"])
+    found = replace(found, text="bark ing dog", tokenizers=(WORDS, WORDS))
     assert found.links() == [(0, 0), (1, 1), (0, 2)]
 
 
@@ -77,6 +78,9 @@ def test_words_that_the_texts_do_not_have_are_not_linked():
     broken = Hypothesis("a b", 0.0, 0.0, ["a\u2028b"], False, ["c", "</s>"], weights)
     broken = replace(broken, source="c", tokenizers=(WORDS, WORDS))
     assert broken.links() is None  # its piece became two words
+    glued = Hypothesis("a b", 0.0, 0.0, ["a", "b"], False, ["c", ".", "</s>"], torch.eye(2, 3))
+    glued = replace(glued, source="c.", tokenizers=(WORDS, WORDS))
+    assert glued.links() is None  # the text has no word "."
 
 
 def test_a_line_cut_at_its_length_is_linked_as_far_as_it_was_read():

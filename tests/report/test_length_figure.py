@@ -9,7 +9,8 @@ import numpy as np
 import sacrebleu
 from matplotlib.collections import LineCollection, PolyCollection
 
-from seq2seq.drawing import DARK, GROUND, INK, render
+from seq2seq.drawing import render
+from seq2seq.looks import DARK, GROUND, INK
 from seq2seq.report.length_figure import heatmap, length_figure
 
 

@@ -1,50 +1,25 @@
 """The page as a reader meets it. Skipped where there is no Chromium to look at it with."""
 
-import contextlib
-import re
-import shutil
-
 import pytest
-from helpers.contrast import contrast
+from helpers.chromium import MARKS, chromium, one, require_contrast, resize, shown
 from helpers.page_material import page_of
 
 from seq2seq.report.sentences import examples, longest_bucket
 from seq2seq.report.tables import score_text
 
-selenium = pytest.importorskip("selenium")
-from selenium import webdriver  # noqa: E402
-from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.select import Select  # noqa: E402
+pytest.importorskip("selenium")
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-DRIVER = shutil.which("chromedriver")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="there is no Chromium here"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # the driver's own sockets
-]
-FLAGS = (
-    *("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-    "--window-size=1280,900",
-)
+pytestmark = MARKS
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    with contextlib.suppress(OSError):
-        driver.quit()
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
 
 
 @pytest.fixture
@@ -57,24 +32,10 @@ def page(browser, attending, tmp_path):
     assert browser.get_log("browser") == []
 
 
-def one(browser, selector):
-    return browser.find_element(By.CSS_SELECTOR, selector)
-
-
-def shown(browser, selector):
-    """Elements that take up room."""
-    return browser.execute_script(
-        "return [...document.querySelectorAll(arguments[0])].filter("
-        "e => e.checkVisibility() && e.getBoundingClientRect().height > 0)",
-        selector,
-    )
-
-
 @pytest.mark.parametrize("window", [(1440, 900), (390, 844)], ids=["desk", "phone"])
 def test_the_result_is_seen_without_scrolling(page, window):
     width, height = window
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
-    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    resize(page, width, height)
     for selector in ("h1", ".numbers", ".chart svg", ".conclusion"):
         (element,) = shown(page, selector)
         box = element.rect
@@ -140,25 +101,11 @@ def test_a_weight_of_attention_names_its_words(page, attending):
         assert f"{drawn.weights[row][column]:.2f}" in one(page, "#weight").text
 
 
-CONTRAST = """
-const grounds = (e) => { for (; e; e = e.parentElement) {
-  const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$/.test(c)) return c; } };
-return [...document.querySelectorAll("body *:not(svg *)")].filter((e) => e.checkVisibility()
-  && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
-  .map((e) => [e.tagName + "." + e.className, getComputedStyle(e).color, grounds(e)]);
-"""
-
-
 def test_text_stands_out_in_both_themes(page):
-    def shares(colour):
-        return [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
-
     grounds = set()
     for _ in range(2):
         one(page, "#theme").click()
-        for name, ink, ground in page.execute_script(CONTRAST):
-            assert contrast(shares(ink), shares(ground)) >= 4.5, (name, ink, ground)
-            grounds.add(ground)
+        grounds |= require_contrast(page)
     assert len(grounds) >= 4  # both themes were seen
 
 

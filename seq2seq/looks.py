@@ -1,0 +1,49 @@
+"""Colours of all figures and pages, and the look of each system in them."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from seq2seq.config import flatten
+
+GROUND, INK, FAINT, GRID = "#FFFFFF", "#222222", "#6B6B6B", "#E3E3E3"
+ATTENDS = {"#0072B2": "#56B4E9", "#009E73": "#35C79B", "#5F5BC0": "#A9A5F2", "#3F8F3F": "#8FD18F"}
+DOES_NOT = {"#D55E00": "#F58A3C", "#B8558F": "#E39AC4", "#8A6A00": "#E6B800", "#A83232": "#F08080"}
+"""Colours of systems with attention and without, in a light scheme -> in a dark one: a cold and a
+warm family, whose first are of Okabe & Ito's palette, safe for colour-blind readers."""
+DARK = {GROUND: "#14161A", INK: "#ECECEC", FAINT: "#A3A8AF", GRID: "#33373E", **ATTENDS, **DOES_NOT}
+"""Colour in a light scheme -> the colour that an SVG has in a dark one."""
+WITHOUT_ATTENTION = ("fixed", "init_only", "none", "uniform")
+"""Attention kinds whose weights show no alignment; figures draw them as systems without attention.
+"""
+LineStyle = Literal["-"] | tuple[float, tuple[float, ...]]
+"""Solid line, or an offset and the dashes after it, as matplotlib takes them."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LINES: tuple[LineStyle, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)))
+Look = tuple[str, LineStyle, str]
+"""Colour, line and marker."""
+
+
+def looks(configs: Sequence[Mapping[str, Any] | None]) -> list[Look]:
+    """Choose colour, line and marker for the system of each config; markers differ for grey print.
+
+    The hue shows whether a system attends; without configs, every second system is drawn as if it
+    did. If systems differ in ``corpus.train_max_words``, the dash shows it, and systems that differ
+    only in that setting have the same hue.
+    """
+    settings = [flatten(dict(config or {})) for config in configs]
+    limits_found = [one.get("corpus.train_max_words") for one in settings]
+    words = [limit if isinstance(limit, int) else math.inf for limit in limits_found]
+    limits = sorted(set(words), reverse=True)
+    found: list[Look] = []
+    earlier: Counter[tuple[bool, float]] = Counter()
+    for index, (one, limit) in enumerate(zip(settings, words, strict=True)):
+        kind = one.get("model.attention.kind")
+        attends = kind not in WITHOUT_ATTENTION if kind else index % 2 == 1
+        colours, place = list(ATTENDS if attends else DOES_NOT), earlier[attends, limit]
+        earlier[attends, limit] += 1
+        line = limits.index(limit) if limits[1:] else place // len(colours) + (not attends)
+        marker = MARKERS[index % len(MARKERS)]
+        found.append((colours[place % len(colours)], LINES[line % len(LINES)], marker))
+    return found

@@ -1,0 +1,1 @@
+"""The live page for any checkpoint: a small server on this computer."""

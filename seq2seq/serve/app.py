@@ -1,0 +1,131 @@
+"""The server's routes: the page, and an interface in JSON that any program may ask."""
+
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from seq2seq.config import from_json
+from seq2seq.errors import UserError
+from seq2seq.report.live.page import content_policy
+from seq2seq.serve.service import Question, Service
+
+DESCRIPTION = Path(__file__).with_name("openapi.json")
+MOST_WAITING = 8
+"""Maximum number of requests that translate or wait for it."""
+MOST_BYTES = 65_536
+"""Maximum size of a request's body."""
+
+
+def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
+    """Build the application, which answers only to the names in ``hosts``.
+
+    All models work in one thread, one request after the other.
+    """
+    worker, waiting = ThreadPoolExecutor(1), 0
+    headers = {
+        "Content-Security-Policy": content_policy(service.page),
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+        "Cache-Control": "no-store",
+    }
+
+    async def page(_: Request) -> Response:
+        return Response(service.page, media_type="text/html")
+
+    async def systems(_: Request) -> Response:
+        return JSONResponse({"systems": service.systems})
+
+    async def description(_: Request) -> Response:
+        return Response(DESCRIPTION.read_bytes(), media_type="application/json")
+
+    async def health(_: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def translate(request: Request) -> Response:
+        nonlocal waiting
+        question = from_json(Question, await _body(request))
+        if waiting >= MOST_WAITING:
+            raise HTTPException(429, f"{waiting} requests are waiting; ask again in a second.")
+        waiting += 1
+        try:
+            work = asyncio.get_running_loop().run_in_executor(worker, service.answer, question)
+            return JSONResponse({"systems": await work})
+        finally:
+            waiting -= 1
+
+    async def refused(request: Request, error: Exception) -> Response:
+        status, sentence = 400, str(error)
+        if isinstance(error, HTTPException):
+            status, sentence = error.status_code, error.detail
+        if status in (404, 405):
+            what = f"{request.method} {request.url.path}"
+            sentence = f"There is no {what} here; see /openapi.json."
+        return JSONResponse({"error": _printable(sentence)}, status)
+
+    async def broken(_: Request, error: Exception) -> Response:
+        return JSONResponse({"error": "The server failed; its terminal says why."}, 500, headers)
+
+    async def guard(request: Request, call_next: RequestResponseEndpoint) -> Response:
+        name = _host(request)
+        if name in hosts:
+            response = await call_next(request)
+        else:
+            sentence = f"This server is not called {name}; add the name to its setting names."
+            response = JSONResponse({"error": _printable(sentence)}, 421)
+        response.headers.update(headers)
+        return response
+
+    routes = [
+        Route("/", page),
+        Route("/api/systems", systems),
+        Route("/api/translate", translate, methods=["POST"]),
+        Route("/openapi.json", description),
+        Route("/healthz", health),
+    ]
+    handlers: Any = {HTTPException: refused, UserError: refused, Exception: broken}
+    guarded = [Middleware(BaseHTTPMiddleware, dispatch=guard)]
+    return Starlette(routes=routes, middleware=guarded, exception_handlers=handlers)
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """Read a JSON object of at most ``MOST_BYTES``; HTTPException for anything else."""
+    # A page of another site cannot send this type without asking first, and is never allowed to.
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise HTTPException(415, "The body must be JSON; set Content-Type: application/json.")
+    content = b""
+    async for part in request.stream():
+        content += part
+        if len(content) > MOST_BYTES:
+            raise HTTPException(413, f"The body has more than {MOST_BYTES:,} bytes; shorten it.")
+    try:
+        data = json.loads(content.decode())
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        raise HTTPException(400, 'The body is not a JSON object; send {"text": "a sentence"}.')
+    return data
+
+
+def _printable(sentence: str) -> str:
+    """Replace lone surrogates, which UTF-8 cannot hold."""
+    return sentence.encode("utf-8", "replace").decode("utf-8")
+
+
+def _host(request: Request) -> str:
+    """Name by which the request calls this server, without the port."""
+    try:
+        return urlsplit("//" + request.headers.get("host", "")).hostname or ""
+    except ValueError:
+        return ""

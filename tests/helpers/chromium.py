@@ -1,0 +1,81 @@
+"""Chromium, to meet pages as a reader does."""
+
+import contextlib
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from helpers.contrast import contrast
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+DRIVER = shutil.which("chromedriver")
+MARKS = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="there is no Chromium here"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # the driver's own sockets
+]
+FLAGS = (
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    "--window-size=1280,900",
+)
+CONTRAST = """
+const grounds = (e) => { for (; e; e = e.parentElement) {
+  const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$/.test(c)) return c; } };
+return [...document.querySelectorAll("body *:not(svg *)")].filter((e) => e.checkVisibility()
+  && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
+  .map((e) => [e.tagName + "." + e.className, getComputedStyle(e).color, grounds(e)]);
+"""
+
+
+@contextlib.contextmanager
+def chromium(profile: Path) -> Iterator:
+    """The browser's driver, with a log of what its pages complain of."""
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    with contextlib.suppress(OSError):
+        driver.quit()
+
+
+def one(browser, selector):
+    return browser.find_element("css selector", selector)
+
+
+def shown(browser, selector):
+    """Elements that take up room."""
+    return browser.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].filter("
+        "e => e.checkVisibility() && e.getBoundingClientRect().height > 0)",
+        selector,
+    )
+
+
+def resize(browser, width, height):
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+def require_contrast(browser) -> set[str]:
+    """Colours of the grounds; all text stands out from its own."""
+
+    def shares(colour):
+        most = 1 if colour.startswith("color(srgb ") else 255
+        return [float(part) / most for part in re.findall(r"[\d.]+", colour)[:3]]
+
+    found = set()
+    for name, ink, ground in browser.execute_script(CONTRAST):
+        assert contrast(shares(ink), shares(ground)) >= 4.5, (name, ink, ground)
+        found.add(ground)
+    return found
