@@ -61,7 +61,7 @@ def test_training_stopped_and_killed_ends_after_the_same_command(tmp_path):
     _, log = killed.communicate()
     assert killed.returncode == 1
     print(log)
-    assert log.count("error: Another process of this training has ended") == 1
+    assert log.count("error: Another process of this command has ended") == 1
     assert "Traceback" not in log.partition("Sending process")[0].partition("failed (exit")[0]
 
     whole = torchrun(tmp_path, "train", *SETTINGS)
