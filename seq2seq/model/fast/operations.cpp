@@ -229,7 +229,7 @@ inline void product_block(extent width, const float* x, const float* weight, ext
 }
 
 // y = x weight^T + bias + addend, for few rows: libraries pack the weights first, which then takes
-// longer than the product. A result does not depend on the number of rows and threads.
+// longer than the product. A result does not depend on the number of threads.
 void product(extent rows, extent width, extent words, const float* x, const float* weight,
              extent ld, const float* bias, const float* addend, float* y) {
     const extent block = 24, most = 5;
