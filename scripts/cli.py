@@ -44,7 +44,7 @@ from omegaconf.errors import (
 
 from seq2seq import config as schema
 from seq2seq.errors import UserError
-from seq2seq.training.interruption import Interrupted, process_count
+from seq2seq.interruption import Interrupted, process_count
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +61,8 @@ SCHEMAS: dict[str, type] = {
 ``prepare`` and ``train`` read the subset :class:`~seq2seq.config.TrainConfig`."""
 OF_REPRODUCE = set(vars(schema.ReproduceConfig)["__annotations__"]) - {"systems"}
 """Keys that only ``reproduce`` reads."""
+SHARED = ("train", "translate", "evaluate")
+"""Scripts whose work several processes of torchrun share."""
 SEVERAL = {"seed": "seeds", "decoding.beam": "beams"}
 """Key of one value in the other scripts -> key of the list of values in ``reproduce``."""
 
@@ -96,7 +98,7 @@ def launch(name: str, stage: Callable[..., float | None]) -> None:
             return stage(*build_config(name, config, overrides))
 
     with exit_status():
-        if name != "train" and process_count() > 1:
+        if name not in SHARED and process_count() > 1:
             raise UserError(
                 f"RANK and WORLD_SIZE={process_count()} are set (by torchrun?), but {name} runs in "
                 "one process; unset both, and start it with python."
@@ -336,7 +338,7 @@ def _fail(sentence: str) -> typing.NoReturn:
     """Exit with status 1; only the first process that fails prints the reason."""
     with contextlib.suppress(UserError):  # process_count refuses some variables
         if process_count() > 1:
-            from seq2seq.training.distributed import claim_report  # imports torch
+            from seq2seq.distributed import claim_report  # imports torch
 
             if not claim_report():
                 sys.exit(1)

@@ -7,13 +7,15 @@ from seq2seq.config import EvaluateConfig
 
 def main(config: EvaluateConfig) -> None:
     """Write one evaluation folder per test set and search; print its scores by length."""
+    from seq2seq.distributed import process_group
     from seq2seq.evaluation.evaluate import evaluate
     from seq2seq.report.tables import evaluation_table, unknown_words_table
 
-    evaluations = evaluate(config)
+    with process_group(config.device) as group:
+        evaluations = evaluate(config, group)
     for evaluation in evaluations:
         print(evaluation_table(evaluation).markdown())
-    if config.no_unk:
+    if config.no_unk and evaluations:
         pairs = list(zip(evaluations[::2], evaluations[1::2], strict=True))
         print(unknown_words_table(pairs).markdown())
 

@@ -14,7 +14,7 @@ def main(config: TrainConfig) -> float | None:
     """
     from seq2seq.data.preparation import prepare
     from seq2seq.device import choose_device
-    from seq2seq.training.distributed import process_group
+    from seq2seq.distributed import process_group
     from seq2seq.training.trainer import Trainer
 
     choose_device(config.training.device)  # refuse a missing device before any work

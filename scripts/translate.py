@@ -9,13 +9,16 @@ def main(config: TranslateConfig) -> None:
     """Translate the input; write one line per input line."""
     from seq2seq.decoding.text_stream import answer_prompt, is_typed, translate_text
     from seq2seq.decoding.translator import Translator
+    from seq2seq.distributed import process_group
 
     checkpoints = [config.checkpoint, *config.more_checkpoints]
-    translator = Translator.load(checkpoints, config.device, config.precision, config.average)
-    if is_typed(config):
-        answer_prompt(translator, config)
-    else:
-        translate_text(translator, config)
+    with process_group(config.device) as group:
+        translator = Translator.load(checkpoints, config.device, config.precision, config.average)
+        with translator.sharing(group) as first:
+            if first and is_typed(config):
+                answer_prompt(translator, config)
+            elif first:
+                translate_text(translator, config)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from cli import exit_status
 from helpers.composing import compose, compose_config, compose_runs
 
 from seq2seq.errors import UserError
-from seq2seq.training.interruption import Interrupted, process_count
+from seq2seq.interruption import Interrupted, process_count
 
 ROOT = Path(__file__).resolve().parent.parent
 

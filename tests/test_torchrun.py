@@ -1,27 +1,43 @@
-"""Training by torchrun, as a user starts it: stopped, killed, and started again."""
+"""Work shared by torchrun's processes, as a user starts it: stopped, killed, and started again."""
 
+import contextlib
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
-from helpers.commands import TOY
+from helpers.commands import TOY, run
+from helpers.pages import BLOCK, PAGES
+from helpers.tiny_translator import save_tiny
+from torch.distributed.run import get_args_parser
 
 ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = [*TOY, "training.log_every=1", "training.save_minutes=0", "training.max_epochs=4"]
 SETTINGS += ["training.validate_every=20"]
 
 
-def torchrun(folder: Path, script: str, *arguments: str) -> subprocess.Popen:
+TWO = ("--standalone", "--nproc-per-node=2")
+
+
+def torchrun(
+    folder: Path, script: str, *arguments: str, launch=TWO, stderr=subprocess.PIPE
+) -> subprocess.Popen:
     """Start a script in two processes; its log comes line by line."""
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     return subprocess.Popen(
-        [*launcher, str(ROOT / "scripts" / f"{script}.py"), *arguments],
+        [
+            *(sys.executable, "-m", "torch.distributed.run", *launch),
+            *(str(ROOT / "scripts" / f"{script}.py"), *arguments),
+        ],
         cwd=folder,
-        stderr=subprocess.PIPE,
+        stderr=stderr,
         encoding="utf-8",
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
@@ -35,9 +51,13 @@ def wait_for(started: subprocess.Popen, words: str) -> None:
     raise AssertionError(f"it never logged {words!r}")
 
 
+def children_of(launcher: subprocess.Popen) -> list[str]:
+    return Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split()
+
+
 def first_process(launcher: subprocess.Popen) -> int:
     """The process id of rank 0, which writes."""
-    children = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split()
+    children = children_of(launcher)
     for child in children:
         if b"\0RANK=0\0" in Path(f"/proc/{child}/environ").read_bytes():
             return int(child)
@@ -61,15 +81,145 @@ def test_training_stopped_and_killed_ends_after_the_same_command(tmp_path):
     _, log = killed.communicate()
     assert killed.returncode == 1
     print(log)
-    assert log.count("error: Another process of this training has ended") == 1
+    assert log.count("error: Another process of this command has ended") == 1
     assert "Traceback" not in log.partition("Sending process")[0].partition("failed (exit")[0]
 
     whole = torchrun(tmp_path, "train", *SETTINGS)
     _, log = whole.communicate()
     assert whole.returncode == 0
     assert log.count("Resuming outputs") == 1
-    record = json.loads((run / "run.json").read_text())
-    assert (record["status"], record["processes"]) == ("finished", 2)
-    entries = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    trained = [entry["update"] for entry in entries if entry["kind"] == "train"]
-    assert trained == list(range(1, 41))
+    assert outcome(run) == ("finished", 2)
+    assert updates(run) == list(range(1, 41))
+
+
+def outcome(folder: Path) -> tuple[str, int]:
+    record = json.loads((folder / "run.json").read_text())
+    return record["status"], record["processes"]
+
+
+def updates(folder: Path) -> list[int]:
+    """The updates that were logged; the last line may be unfinished."""
+    log = (folder / "metrics.jsonl").read_text() if (folder / "metrics.jsonl").exists() else ""
+    return [int(number) for number in re.findall(r'"kind": "train", "update": (\d+)', log)]
+
+
+@contextlib.contextmanager
+def two_machines(
+    folder: Path, nodes: str, *settings: str
+) -> Iterator[tuple[list[subprocess.Popen], int]]:
+    """Two launchers of one process each, and the port at which they meet."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    launch = [f"--nnodes={nodes}", "--nproc-per-node=1", "--rdzv-backend=c10d", "--rdzv-id=both"]
+    launch += [f"--rdzv-endpoint=127.0.0.1:{port}", "--local-addr=127.0.0.1", "--max-restarts=3"]
+    machines: list[subprocess.Popen] = []
+    try:
+        for name in ("0.log", "1.log"):
+            with (folder / name).open("w") as log:
+                machines.append(torchrun(folder, "train", *settings, launch=launch, stderr=log))
+        yield machines, port
+    finally:
+        for machine in machines:
+            switch_off(machine)
+
+
+def keeps_store(machine: subprocess.Popen, port: int) -> bool:
+    """Whether this launcher has the port at which they meet."""
+    return any(
+        connection.status == "LISTEN" and connection.laddr.port == port
+        for connection in psutil.Process(machine.pid).net_connections()
+    )
+
+
+def switch_off(machine: subprocess.Popen) -> None:
+    """Kill a launcher and its processes at once, as a machine without power does."""
+    if machine.poll() is None:
+        for process in [*map(int, children_of(machine)), machine.pid]:
+            os.kill(process, signal.SIGKILL)
+        machine.wait()
+
+
+@pytest.mark.slow
+def test_two_machines_train_together(tmp_path):
+    with two_machines(tmp_path, "2", *SETTINGS, "training.max_epochs=1") as (machines, _):
+        assert [machine.wait() for machine in machines] == [0, 0]
+    folder = tmp_path / "outputs" / "quickstart" / "attention" / "seed-1"
+    assert outcome(folder) == ("finished", 2)
+    assert updates(folder) == list(range(1, 11))
+
+
+@pytest.mark.slow
+def test_a_machine_goes_on_when_the_other_is_lost(tmp_path):
+    folder = tmp_path / "outputs" / "quickstart" / "attention" / "seed-1"
+    with two_machines(tmp_path, "1:2", *SETTINGS, "training.max_epochs=20") as (machines, port):
+        while not (made := updates(folder)) or made[-1] < 5:
+            assert [machine.poll() for machine in machines] == [None, None]
+            time.sleep(0.05)
+        assert outcome(folder) == ("running", 2)
+        lost, left = sorted(machines, key=lambda machine: keeps_store(machine, port))
+        switch_off(lost)
+        assert left.wait() == 0
+    assert outcome(folder) == ("finished", 1)
+    assert updates(folder) == list(range(1, 201))
+    assert "processes 1 (was 2)" in (tmp_path / f"{machines.index(left)}.log").read_text()
+
+
+@pytest.mark.slow
+def test_processes_share_an_evaluation_and_a_translation(tmp_path):
+    checkpoint = save_tiny(tmp_path / "tiny")
+    sentences = [" ".join(["a dog barks"] * (1 + line % 7)) for line in range(50)]
+    for language in ("src", "tgt"):
+        (tmp_path / f"text.{language}").write_text("\n".join([*sentences, "", "a"]) + "\n")
+    settings = [f"checkpoint={checkpoint}", "decoding.batch_size=8", "device=cpu"]
+    evaluation = ["source=text.src", "reference=text.tgt", "beams=[1,3]", "output=out"]
+    translation = ["input=text.src", "hypotheses=out/text", "alignments=out/links"]
+    found = []
+    for place in ("one", "two"):
+        folder = tmp_path / place
+        folder.mkdir()
+        for language in ("src", "tgt"):
+            (folder / f"text.{language}").write_bytes((tmp_path / f"text.{language}").read_bytes())
+        for script, own in (("evaluate", evaluation), ("translate", translation)):
+            if place == "one":
+                run(folder, script, *settings, *own)
+            else:
+                started = torchrun(folder, script, *settings, *own)
+                _, log = started.communicate()
+                assert started.returncode == 0, log
+        files = [file for file in (folder / "out").rglob("*") if file.is_file()]
+        found.append({file.relative_to(folder): without_times(file) for file in files})
+    assert found[0] == found[1]
+    assert len(found[0]) == 2 * 6 + 2
+
+
+def without_times(file: Path) -> bytes:
+    """Content of a file but for times and threads."""
+    return re.sub(rb'"(seconds|sentences_per_second|threads)": .*', b"", file.read_bytes())
+
+
+def test_the_job_of_slurm_starts_torchrun(tmp_path):
+    """With an srun that drops its own options, and a torchrun that shows what it was given."""
+    page = PAGES[ROOT / "docs" / "scaling.md"]
+    (job,) = [text for kind, text in BLOCK.findall(page) if text.startswith("#!") and kind == "sh"]
+    (tmp_path / "job").write_text(job)
+    fakes = {
+        "srun": 'while [[ $1 == -* ]]; do shift; done; exec "$@"',
+        "scontrol": "echo node3; echo node4",
+        "torchrun": 'printf "%s\\n" "$@"',
+    }
+    for name, lines in fakes.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{lines}\n")
+        (tmp_path / name).chmod(0o755)
+    slurm = {"SLURM_JOB_NODELIST": "node[3-4]", "SLURM_NNODES": "2", "SLURM_JOB_ID": "77"}
+    given = subprocess.run(
+        ["bash", "-eu", "job"],
+        cwd=tmp_path,
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}", **slurm},
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+    )
+    parsed = get_args_parser().parse_args(given.stdout.split())
+    assert (parsed.nnodes, parsed.rdzv_endpoint, parsed.rdzv_id) == ("2", "node3:29500", "77")
+    assert parsed.training_script == "scripts/train.py"

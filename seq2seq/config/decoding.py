@@ -28,7 +28,7 @@ class DecodingConfig(Settings):
     """Number of hypotheses returned per sentence; at most ``beam``, fewer if fewer are finished."""
     length_penalty: Annotated[float, between(0)] = 1.0
     """Exponent in the score log-probability / length ** length_penalty (0: sum, 1: mean)."""
-    batch_size: Count = 64
+    batch_size: Count = 128
     """Number of sentences searched together; changes only the speed."""
     max_ratio: Annotated[float, between(0, 1000)] = 2.0
     """Factor in the maximum length of a hypothesis: max_ratio x source pieces + max_extra."""

@@ -57,7 +57,7 @@ def beam_search(
     """
     batch, device = len(source), source.device
     caps = length_caps(lengths, config, len(prefix))
-    longest = int(caps.max())
+    shortest, longest = int(caps.min()), int(caps.max())
     divisors = length_divisors(longest, config).to(device)
     session = DecoderSession.start(model, source, lengths)
     finished = FinishedHypotheses(batch, config.beam, longest, device)
@@ -85,9 +85,10 @@ def beam_search(
         total = total.masked_fill(at_end, -torch.inf)
 
         cap = caps[alive]
-        cut = (cap == length) & (finished.count[alive] == 0)
-        finished.capped[alive] |= cut
-        finished.add(alive, cut[:, None] & (total > -torch.inf), ids, total, score)
+        if length >= shortest:
+            cut = (cap == length) & (finished.count[alive] == 0)
+            finished.capped[alive] |= cut
+            finished.add(alive, cut[:, None] & (total > -torch.inf), ids, total, score)
         reachable = total.amax(dim=1) / divisors[cap]
         unfinished = (reachable > finished.threshold(config.n_best)[alive]) & (cap > length)
         kept = sentences_to_keep(unfinished)

@@ -3,12 +3,14 @@
 import contextlib
 import logging
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
 from reprlib import repr as shortened
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 import torch
 from jaxtyping import Float, Int
@@ -23,11 +25,14 @@ from seq2seq.decoding.beam_search import beam_search
 from seq2seq.decoding.decoder_session import Ensemble, SearchResult, average_weights, forced_decode
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.device import choose_device, choose_precision, mixed_precision
+from seq2seq.distributed import SINGLE, ProcessGroup
 from seq2seq.errors import UserError
 from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
 
 log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 
 class ForcedPair(NamedTuple):
@@ -63,7 +68,9 @@ class Translator:
     """A trained model that translates text.
 
     A blank line has an empty hypothesis. A line of more than ``max_pieces`` pieces is cut to that
-    number, with a warning.
+    number, with a warning. On a CPU, PyTorch's threads compute a single batch together, but of
+    several batches each thread takes its own: that is faster, since a search step is too small to
+    divide.
     """
 
     model: TranslationModel | Ensemble
@@ -78,6 +85,8 @@ class Translator:
     as_written: bool = False
     """Whether source words are read as they are written; by default an unknown word is read in a
     form that the vocabulary has, see :meth:`TextCodec.known_pieces`."""
+    group: ProcessGroup = SINGLE
+    """Processes that share the batches, see :meth:`sharing`."""
 
     def __repr__(self) -> str:
         models = self.model.models if isinstance(self.model, Ensemble) else [self.model]
@@ -127,6 +136,21 @@ class Translator:
             first.config.tokenization.max_pieces,
             tuple(checkpoint.directory for checkpoint in checkpoints),
         )
+
+    @contextlib.contextmanager
+    def sharing(self, group: ProcessGroup) -> Iterator[bool]:
+        """Context in which the processes of ``group`` share the work of the first one.
+
+        The first process gets True, and uses the translator as usual. The others compute their
+        shares until the first leaves the context; then they get False.
+        """
+        self.group = group
+        while not group.is_first and (task := group.hand_out(None)):
+            self._share(*task)
+        yield group.is_first
+        if group.is_first:
+            group.hand_out(None)
+        self.group = SINGLE
 
     @overload
     def translate(
@@ -221,13 +245,22 @@ class Translator:
     ) -> list[Hypothesis]:
         read = [self.read(sentence, line) for line, sentence in enumerate(text, first_line)]
         hypotheses = [Hypothesis("", 0.0, 0.0, [], False, source=sentence) for sentence in text]
-        with self._evaluating():
-            for batch in _batches([(len(pieces),) for pieces in read], config.batch_size, bar):
-                lines = [first_line + i for i in batch]
-                texts, pieces = [text[i] for i in batch], [read[i] for i in batch]
-                found = self._translate_batch(texts, pieces, lines, config, wanted)
-                for i, hypothesis in zip(batch, found, strict=True):
-                    hypotheses[i] = hypothesis
+        batches = _batches([(len(pieces),) for pieces in read], config.batch_size)
+        tasks = [
+            (
+                [text[i] for i in b],
+                [read[i] for i in b],
+                [first_line + i for i in b],
+                config,
+                wanted,
+            )
+            for b in batches
+        ]
+        for batch, found in _followed(
+            batches, self._share("_translate_batch", tasks), len(text), bar
+        ):
+            for i, hypothesis in zip(batch, found, strict=True):
+                hypotheses[i] = hypothesis
         return hypotheses
 
     @overload  # a str is an iterable of strings, too
@@ -269,21 +302,33 @@ class Translator:
         source_ids = [self.source.vocabulary.encode(self._pieces(source)) for source in sources]
         target_ids = [self.target.encode(_valid(target)) for target in targets]
         lengths = [(len(t), len(s)) for t, s in zip(target_ids, source_ids, strict=True)]
+        batches = _batches(lengths, batch_size)
+        tasks = [
+            (
+                batch,
+                [[*source_ids[i][: self.max_pieces], EOS] for i in batch],
+                [[*target_ids[i], EOS] for i in batch],
+            )
+            for batch in batches
+        ]
         with _bar(len(lengths), progress if lengths else "") as bar:
-            for batch in _batches(lengths, batch_size, bar):
-                source = [[*source_ids[i][: self.max_pieces], EOS] for i in batch]
-                target = [[*target_ids[i], EOS] for i in batch]
-                read = torch.tensor([len(ids) for ids in source], device=self.device)
-                with self._evaluating():
-                    forced = forced_decode(
-                        self.model, self._padded(source), read, self._padded(target)
-                    )
-                gained, weights = forced.log_probabilities.cpu(), to_float32(forced.weights).cpu()
-                for row, line in enumerate(batch):
-                    end, last = len(target[row]), len(source[row])
-                    yield ForcedPair(
-                        line, target[row], gained[row, :end], weights[row, :end, :last]
-                    )
+            found = self._share("_force_batch", tasks)
+            for _, pairs in _followed(batches, found, len(lengths), bar):
+                yield from pairs
+
+    def _force_batch(
+        self, lines: list[int], source: list[list[int]], target: list[list[int]]
+    ) -> list[ForcedPair]:
+        read = torch.tensor([len(ids) for ids in source], device=self.device)
+        forced = forced_decode(self.model, self._padded(source), read, self._padded(target))
+        gained, weights = forced.log_probabilities.cpu(), to_float32(forced.weights).cpu()
+        return [
+            # Copies: else each pair would hold, and send to another process, those of the batch.
+            ForcedPair(line, ids, own[: len(ids)].clone(), maps[: len(ids), : len(read)].clone())
+            for line, ids, read, own, maps in zip(
+                lines, target, source, gained, weights, strict=True
+            )
+        ]
 
     def read(self, sentence: str, line: int = 1) -> list[str]:
         """Cut a sentence into pieces, at most ``max_pieces``; warn if it has more."""
@@ -384,18 +429,53 @@ class Translator:
         pieces = self.target.known_pieces(_valid(prefix)) if isinstance(prefix, str) else prefix
         return self.target.vocabulary.encode(pieces)
 
+    def _share(self, work: str, tasks: list[tuple[Any, ...]]) -> Iterable[Any]:
+        """Results of the method ``work`` for each of ``tasks``, in order."""
+        if self.group.size == 1:
+            return self._on_cores(work, tasks)
+        if self.group.is_first:
+            self.group.hand_out((work, tasks))
+        return self.group.map(lambda own: list(self._on_cores(work, own)), tasks)
+
+    def _on_cores(self, work: str, tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        """Yield the result of each task; the tasks are shared among PyTorch's threads."""
+
+        def run(task: tuple[Any, ...]) -> Any:
+            with mixed_precision(self.device, self.precision):
+                return getattr(self, work)(*task)
+
+        threads = torch.get_num_threads()
+        workers = min(threads, len(tasks)) if self.device.type == "cpu" else 1
+        with self._evaluating():
+            if workers <= 1:
+                yield from map(run, tasks)
+                return
+            running: deque[Future[Any]] = deque()
+            pool = ThreadPoolExecutor(
+                workers, "batch", torch.set_num_threads, (threads // workers,)
+            )
+            try:
+                for task in tasks:
+                    running.append(pool.submit(run, task))
+                    if len(running) > 2 * workers:  # memory holds few results at a time
+                        yield running.popleft().result()
+                while running:
+                    yield running.popleft().result()
+            finally:
+                pool.shutdown(cancel_futures=True)
+                torch.set_num_threads(threads)  # which is also the number of future threads
+
     def _padded(self, rows: list[list[int]]) -> Int[Tensor, "N T"]:
         width = max(1, *map(len, rows))
         return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows]).to(self.device)
 
     @contextlib.contextmanager
     def _evaluating(self) -> Iterator[None]:
-        """Set evaluation mode and the chosen precision, then restore the mode."""
+        """Set evaluation mode, then restore the mode."""
         was_training = self.model.training
         self.model.eval()
         try:
-            with mixed_precision(self.device, self.precision):
-                yield
+            yield
         finally:
             self.model.train(was_training)
 
@@ -458,19 +538,24 @@ def make_hypothesis(
     )
 
 
-def _batches(lengths: Sequence[tuple[int, ...]], size: int, bar: tqdm) -> Iterator[list[int]]:
-    """Yield batches of indices of sentences of similar length.
+def _batches(lengths: Sequence[tuple[int, ...]], size: int) -> list[list[int]]:
+    """Indices of sentences of similar length, the longest first: memory runs out early.
 
-    The longest come first, so that a lack of memory shows early. Sentences with a length of 0 are
-    left out; ``bar`` counts them as done.
+    Sentences with a length of 0 are left out.
     """
     order = sorted(
         (i for i, of in enumerate(lengths) if all(of)), key=lambda i: [-n for n in lengths[i]]
     )
-    bar.update(len(lengths) - len(order))
-    for start in range(0, len(order), size):
-        batch = order[start : start + size]
-        yield batch
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+def _followed(
+    batches: list[list[int]], results: Iterable[Result], total: int, bar: tqdm
+) -> Iterator[tuple[list[int], Result]]:
+    """Yield each batch with its result; ``bar`` counts sentences, those in no batch as well."""
+    bar.update(total - sum(map(len, batches)))
+    for batch, result in zip(batches, results, strict=True):
+        yield batch, result
         bar.update(len(batch))
 
 

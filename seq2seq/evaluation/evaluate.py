@@ -17,6 +17,7 @@ from seq2seq.data.text import ParallelText, content_digest, read_aligned
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
+from seq2seq.distributed import SINGLE, ProcessGroup
 from seq2seq.errors import UserError
 from seq2seq.evaluation.alignment import write_alignment
 from seq2seq.evaluation.folder import GIVEN, SCORES, Evaluation, read_evaluation, write_evaluation
@@ -33,13 +34,14 @@ MAPS_PER_BUCKET = 3
 """Number of attention maps of each bucket of source length, besides ``EvaluateConfig.maps``."""
 
 
-def evaluate(config: EvaluateConfig) -> list[Evaluation]:
+def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evaluation]:
     """Translate and score the test sets of ``config``, or score ``config.hypotheses``.
 
     With a checkpoint, each search of each test set has a folder, ``<test set>-<search>``; the
     evaluations are returned test set by test set, in the order of ``EvaluateConfig.searches``.
     Several checkpoints are evaluated as an ensemble or average, in the run folder of the first.
-    Translations that a folder already holds are scored again, but not made again.
+    Translations that a folder already holds are scored again, but not made again. The processes of
+    ``group`` share the sentences; the first one writes, and the others return [].
 
     Raises:
         UserError: a checkpoint, test set or text does not exist, checkpoints do not fit together,
@@ -47,8 +49,13 @@ def evaluate(config: EvaluateConfig) -> list[Evaluation]:
             another evaluation.
     """
     if config.hypotheses is not None:
-        return [_evaluate_given(config)]
+        return [_evaluate_given(config)] if group.is_first else []
     system = _System.load(config)
+    with system.translator.sharing(group) as first:
+        return _evaluate_system(config, system) if first else []
+
+
+def _evaluate_system(config: EvaluateConfig, system: "_System") -> list[Evaluation]:
     texts = find_test_sets(config, system.checkpoints[0].config.corpus)
     sides = {name: read_aligned(text.source, text.target) for name, text in texts.items()}
     lines = {name: _lines_to_draw(config, name, sources) for name, (sources, _) in sides.items()}

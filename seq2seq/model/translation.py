@@ -111,7 +111,7 @@ class TranslationModel(nn.Module):
         word = self.dropout(self.target_embedding(token))
         result = fast.step(self.decoder, word, state, source)
         readout, state, weights = result or self.decoder.step(word, state, source)
-        return Step(self.logits(readout), state, weights)
+        return Step(fast.logits(readout, self.output.weight, self.output.bias), state, weights)
 
     def forward(
         self,

@@ -17,9 +17,9 @@ from seq2seq.checkpoint import (
     save_checkpoint,
 )
 from seq2seq.data.dataset import PreparedData
+from seq2seq.distributed import ProcessGroup
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
-from seq2seq.training.distributed import ProcessGroup
 from seq2seq.training.run_folder import REMEDY, RunFolder
 
 log = logging.getLogger(__name__)

@@ -19,13 +19,13 @@ from seq2seq.config import TrainConfig
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.dataset import PreparedData
 from seq2seq.device import choose_device, choose_precision, deterministic, mixed_precision
+from seq2seq.distributed import SINGLE, ProcessGroup
 from seq2seq.errors import UserError
+from seq2seq.interruption import Interrupted, Interruption
 from seq2seq.model.fast.choose import kernels
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import Progress, TrainingRecord, earlier_commits, environment_record
 from seq2seq.training.checkpoint_manager import CheckpointManager
-from seq2seq.training.distributed import SINGLE, ProcessGroup
-from seq2seq.training.interruption import Interrupted, Interruption
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.metrics import IntervalMetrics, JsonlLog, Update
 from seq2seq.training.optimization import LearningRate, build_optimizer, clipped_step

@@ -24,9 +24,9 @@ from seq2seq.data.preparation import prepare
 from seq2seq.data.tokenization import TextCodec
 from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.errors import UserError
+from seq2seq.interruption import Interrupted
 from seq2seq.training import trainer as trainer_module
 from seq2seq.training.checkpoint_manager import CheckpointManager
-from seq2seq.training.interruption import Interrupted
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
 

@@ -9,9 +9,9 @@ import pytest
 from helpers.reversal import reversal_experiment
 from helpers.small_training import CLOCK, metrics, train, train_until
 
+from seq2seq.distributed import ProcessGroup
 from seq2seq.errors import UserError
-from seq2seq.training.distributed import ProcessGroup
-from seq2seq.training.interruption import Interrupted
+from seq2seq.interruption import Interrupted
 from seq2seq.training.tracking import start_tracker
 
 

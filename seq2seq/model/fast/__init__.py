@@ -2,9 +2,9 @@
 
 :class:`seq2seq.model.translation.TranslationModel` tries :func:`decode` and :func:`step` before
 :meth:`Decoder.forward` and :meth:`Decoder.step`; they return None if they do not support the model.
-``loss``, :func:`topk` and :func:`logsumexp` serve training and search. ``scan`` is the recurrence
-as one operation; ``operations`` has its parts in plain PyTorch, ``cpp`` and ``gpu`` have them
-compiled.
+``loss``, :func:`logits`, :func:`topk` and :func:`logsumexp` serve training and search. ``scan`` is
+the recurrence as one operation; ``operations`` has its parts in plain PyTorch, ``cpp`` and ``gpu``
+have them compiled.
 """
 
 from functools import partial
@@ -22,12 +22,16 @@ from seq2seq.model.attention.pooled import LinearAttention, SlotAttention
 from seq2seq.model.decoder import Attend, BahdanauDecoder, Decoder, DecoderState
 from seq2seq.model.encoder import Source
 from seq2seq.model.fast.choose import choose_operations
+from seq2seq.model.fast.cpp import CppOperations
+from seq2seq.model.fast.operations import Operations, row_stride
 from seq2seq.model.fast.scan import Score, attention_scan, lstm_scan
 from seq2seq.model.layers import lstm_cell, to_float32
 
 Decoded = tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]
 """Readouts and attention weights of a whole target."""
 
+FEW = 16
+"""Largest number of rows for which own products are faster than those of a library."""
 # All other kinds, also subclasses of these, run their own code.
 ADDITIVE = (AdditiveAttention, ConcatAttention, SlotAttention)
 DOT = (DotAttention, GeneralAttention, ScaledDotAttention, LinearAttention)
@@ -55,7 +59,23 @@ def step(
     """Compute :meth:`Decoder.step` with fast operations; None if gradients are enabled."""
     if not decoder.fast or torch.is_grad_enabled():
         return None
+    if len(embedded) <= FEW and (result := _step_of_few(decoder, embedded, state, source)):
+        return result
     return decoder.step(embedded, state, source, _attend(decoder.attention, source), _cell)
+
+
+def logits(
+    readouts: Float[Tensor, "R E"], weight: Float[Tensor, "V E"], bias: Float[Tensor, "V"]
+) -> Float[Tensor, "R V"]:
+    """Compute the softmax layer in search; rows may lie apart in memory."""
+    operations = choose_operations(readouts.device, weight.dtype, readouts.dtype)
+    if not _exact(operations, readouts, weight, bias):
+        return functional.linear(readouts, weight, bias)
+    if len(readouts) <= FEW:
+        return operations.product(readouts, weight, bias)
+    # MKL is up to 1.5 times as fast where rows begin at multiples of 64 bytes.
+    wide = readouts.new_empty(len(readouts), -(-len(bias) // 16) * 16)
+    return torch.addmm(bias, readouts, weight.t(), out=wide[:, : len(bias)])
 
 
 def topk(
@@ -162,6 +182,54 @@ def _score(attention: Attention, source: Source) -> Score | None:
 
 
 # -- one step without a gradient ------------------------------------------------------------------
+
+
+def _exact(operations: Operations, *arrays: Tensor) -> bool:
+    """Whether these are arrays of float32 for the C++ operations, without rounding or gradient."""
+    exact = not (torch.is_autocast_enabled("cpu") or torch.is_grad_enabled())
+    return operations.name == "native" and exact and {x.dtype for x in arrays} == {torch.float32}
+
+
+def _step_of_few(
+    decoder: Decoder, embedded: Float[Tensor, "R E"], state: DecoderState, source: Source
+) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]] | None:
+    """Compute a step of few rows in one call; None if the decoder has other parts.
+
+    With few rows, to call the operations one by one takes longer than to compute them.
+    """
+    operations = choose_operations(embedded.device, embedded.dtype, embedded.dtype)
+    attention, (rows, width) = decoder.attention, embedded.shape
+    plain = decoder.readout_kind == "linear" and not (decoder.feed_size or decoder.training)
+    if decoder.layers > 1 or not plain or not _exact(operations, embedded, state.cell):
+        return None
+    hidden, cell = state.hidden[0].contiguous(), state.cell[0].contiguous()
+    query: tuple[Tensor | int | None, ...] = (None, 0, None, None)
+    size = 0
+    if isinstance(attention, ConstantContext):
+        context, weights = (x.contiguous() for x in attention(embedded, source, state.attention))
+    else:
+        score = _score(attention, source)
+        if score is None or score.vector is None or score.query_weight is None:
+            return None
+        keys, size = score.keys.contiguous(), len(score.vector)
+        query = (score.query_weight, row_stride(score.query_weight), score.vector, keys)
+        context = embedded.new_empty(rows, source.annotations.shape[2])
+        weights = embedded.new_empty(rows, source.annotations.shape[1])
+    by_word = attention.word_query.weight if attention.word_query is not None else None
+    moved, after, mixed = (torch.empty_like(x) for x in (hidden, cell, embedded))
+    assert isinstance(operations, CppOperations)
+    operations.step(
+        decoder.attends_first,
+        rows // len(source.mask),
+        (weights.shape[1], width, hidden.shape[1], context.shape[1], size),
+        *(embedded.contiguous(), hidden, cell),
+        *(decoder.input_gates.weight, decoder.input_gates.bias, decoder.state_gates.weight),
+        *(by_word, *query, source.mask.contiguous(), source.annotations.contiguous()),
+        *(decoder.readout_layer.weight, decoder.readout_layer.bias),
+        *(context, weights, moved, after, mixed),
+    )
+    stepped = DecoderState(moved[None], after[None], state.attention, state.input_feed)
+    return mixed, stepped, weights
 
 
 def _attend(attention: Attention, source: Source) -> Attend:

@@ -81,6 +81,7 @@ def try_out(compiled: Operations, device: torch.device) -> None:
         "softmax_loss": [draw(b, v), draw(v), targets, 0.1, 1.0, draw(v)],
         "logsumexp": [draw(b, v)],
         "topk": [draw(b, v), 2],
+        "product": [hidden, draw(v, h), draw(v)],
     }
     for name, arguments in cases.items():
         results = []

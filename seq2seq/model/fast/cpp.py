@@ -7,6 +7,7 @@ import platform
 import shlex
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,20 +127,32 @@ class CppOperations(Operations):
         return LossSums(likelihood, uniform)
 
     def logsumexp(self, logits: Tensor) -> Tensor:
-        dense(logits)
-        sums = logits.new_empty(len(logits), dtype=torch.float32)
-        self._call("logsumexp", _is_bfloat16(logits), *logits.shape, logits, sums)
+        sums, stride = logits.new_empty(len(logits), dtype=torch.float32), row_stride(logits)
+        self._call("logsumexp", _is_bfloat16(logits), *logits.shape, logits, stride, sums)
         return sums
 
     def topk(self, logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
         """See :meth:`Operations.topk`; of equal logits, the first comes first."""
-        dense(logits)
         if not 1 <= count <= logits.shape[1]:
             raise ValueError(f"there are no {count} largest of {logits.shape[1]}")
         values = logits.new_empty(len(logits), count, dtype=torch.float32)
         positions = logits.new_empty(len(logits), count, dtype=torch.int64)
-        self._call("topk", _is_bfloat16(logits), *logits.shape, count, logits, values, positions)
+        sizes, stride = (*logits.shape, count), row_stride(logits)
+        self._call("topk", _is_bfloat16(logits), *sizes, logits, stride, values, positions)
         return values, positions
+
+    def product(self, rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        results = rows.new_empty(len(rows), len(weight))
+        arrays = dense(rows, weight)
+        self._call("product", *results.shape, rows.shape[1], *arrays, rows.shape[1], bias, results)
+        return results
+
+    def step(self, first: bool, hypotheses: int, sizes: Sequence[int], *arrays: Any) -> None:
+        """Take one step of a decoder, for few rows: all of it in one call.
+
+        The arguments are those of ``seq2seq_step`` in operations.cpp; None is a null pointer.
+        """
+        self._call("step", first, len(arrays[0]), hypotheses, *sizes, *arrays)
 
 
 def _library_file(compiler: list[str]) -> Path:
@@ -175,9 +188,11 @@ def _run(command: list[str]) -> str:
     ).stdout
 
 
-def _to_c(argument: Tensor | int | float) -> ctypes.c_void_p | ctypes.c_int64 | ctypes.c_float:
-    if isinstance(argument, Tensor):
-        return ctypes.c_void_p(argument.data_ptr())
+def _to_c(
+    argument: Tensor | int | float | None,
+) -> ctypes.c_void_p | ctypes.c_int64 | ctypes.c_float:
+    if argument is None or isinstance(argument, Tensor):
+        return ctypes.c_void_p(None if argument is None else argument.data_ptr())
     return ctypes.c_float(argument) if isinstance(argument, float) else ctypes.c_int64(argument)
 
 

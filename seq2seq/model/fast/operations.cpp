@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -194,12 +195,77 @@ void softmax_loss(extent rows, extent words, T* logits, const float* bias, const
     }
 }
 
+using lanes = float __attribute__((vector_size(32)));  // of GCC and Clang, for any processor
+
+// Products of R rows with N rows of weights, which are loaded once.
+template <int R, int N>
+inline void product_block(extent width, const float* x, const float* weight, extent ld,
+                          const float* bias, const float* addend, float* y, extent words) {
+    const extent wide = sizeof(lanes) / sizeof(float);
+    lanes sums[R][N] = {};
+    extent k = 0;
+    for (; k + wide <= width; k += wide) {
+        lanes w[N], v;
+#pragma GCC unroll 5  // so that the sums stay in registers
+        for (int n = 0; n < N; ++n) {
+            std::memcpy(&w[n], weight + n * ld + k, sizeof v);
+        }
+#pragma GCC unroll 5
+        for (int r = 0; r < R; ++r) {
+            std::memcpy(&v, x + r * width + k, sizeof v);
+#pragma GCC unroll 5
+            for (int n = 0; n < N; ++n) sums[r][n] += w[n] * v;
+        }
+    }
+    for (int r = 0; r < R; ++r)
+        for (int n = 0; n < N; ++n) {
+            float sum = 0.0f;
+            for (extent i = 0; i < wide; ++i) sum += sums[r][n][i];
+            for (extent i = k; i < width; ++i) sum += weight[n * ld + i] * x[r * width + i];
+            if (bias) sum += bias[n];
+            if (addend) sum += addend[r * words + n];
+            y[r * words + n] = sum;
+        }
+}
+
+// y = x weight^T + bias + addend, for few rows: libraries pack the weights first, which then takes
+// longer than the product. A result does not depend on the number of threads.
+void product(extent rows, extent width, extent words, const float* x, const float* weight,
+             extent ld, const float* bias, const float* addend, float* y) {
+    const extent block = 24, most = 5;
+    auto part = [&](auto r, auto n, extent row, extent word) {
+        extent place = row * words + word;
+        product_block<r, n>(width, x + row * width, weight + word * ld, ld,
+                            bias ? bias + word : bias, addend ? addend + place : addend, y + place,
+                            words);
+    };
+    auto span = [&](auto r, extent row, extent word, extent end) {
+        constexpr int together = r < 5 ? 3 : 2;  // as many as there are registers for
+        std::integral_constant<int, together> several;
+        for (; word + together <= end; word += together) part(r, several, row, word);
+        for (; word < end; ++word) part(r, std::integral_constant<int, 1>(), row, word);
+    };
+#pragma omp parallel for schedule(static)
+    for (extent word = 0; word < words; word += block) {
+        extent end = word + block < words ? word + block : words;
+        for (extent row = 0; row < rows; row += most) {
+            switch (rows - row) {
+                case 1: span(std::integral_constant<int, 1>(), row, word, end); break;
+                case 2: span(std::integral_constant<int, 2>(), row, word, end); break;
+                case 3: span(std::integral_constant<int, 3>(), row, word, end); break;
+                case 4: span(std::integral_constant<int, 4>(), row, word, end); break;
+                default: span(std::integral_constant<int, 5>(), row, word, end);
+            }
+        }
+    }
+}
+
 // Logarithm of the sum of e^x over each row; minus infinity if all its numbers are minus infinity.
 template <typename T>
-void logsumexp(extent rows, extent words, const T* logits, float* sums) {
+void logsumexp(extent rows, extent words, const T* logits, extent ld, float* sums) {
 #pragma omp parallel for schedule(static)
     for (extent row = 0; row < rows; ++row) {
-        const T* l = logits + row * words;
+        const T* l = logits + row * ld;
         float top = -std::numeric_limits<float>::infinity(), sum = 0.0f;
 #pragma omp simd reduction(max : top)
         for (extent v = 0; v < words; ++v) top = wide(l[v]) > top ? wide(l[v]) : top;
@@ -218,8 +284,8 @@ void logsumexp(extent rows, extent words, const T* logits, float* sums) {
 // maxima, so a second loop reads only the few blocks that reach this bound. In the first loop,
 // `values` and `places` hold the largest maxima and the numbers of their blocks.
 template <typename T>
-void topk(extent rows, extent words, extent count, const T* logits, float* values,
-             extent* places) {
+void topk(extent rows, extent words, extent count, const T* logits, extent ld, float* values,
+          extent* places) {
     const extent block = 64, blocks = (words + block - 1) / block;
     const float never = -std::numeric_limits<float>::infinity();
 #pragma omp parallel
@@ -227,7 +293,7 @@ void topk(extent rows, extent words, extent count, const T* logits, float* value
         std::vector<float> tops(blocks);
 #pragma omp for schedule(static)
         for (extent row = 0; row < rows; ++row) {
-            const T* l = logits + row * words;
+            const T* l = logits + row * ld;
             float* value = values + row * count;
             extent* place = places + row * count;
             extent kept = 0;
@@ -385,19 +451,61 @@ void seq2seq_softmax_loss(extent bf16, extent rows, extent words, void* logits, 
                      wanted, sums, d_bias, threads);
 }
 
-void seq2seq_logsumexp(extent bf16, extent rows, extent words, const void* logits, float* sums) {
+void seq2seq_logsumexp(extent bf16, extent rows, extent words, const void* logits, extent ld,
+                       float* sums) {
     if (bf16)
-        logsumexp(rows, words, static_cast<const bfloat*>(logits), sums);
+        logsumexp(rows, words, static_cast<const bfloat*>(logits), ld, sums);
     else
-        logsumexp(rows, words, static_cast<const float*>(logits), sums);
+        logsumexp(rows, words, static_cast<const float*>(logits), ld, sums);
 }
 
 void seq2seq_topk(extent bf16, extent rows, extent words, extent count, const void* logits,
-                     float* values, extent* places) {
+                  extent ld, float* values, extent* places) {
     if (bf16)
-        topk(rows, words, count, static_cast<const bfloat*>(logits), values, places);
+        topk(rows, words, count, static_cast<const bfloat*>(logits), ld, values, places);
     else
-        topk(rows, words, count, static_cast<const float*>(logits), values, places);
+        topk(rows, words, count, static_cast<const float*>(logits), ld, values, places);
+}
+
+void seq2seq_product(extent rows, extent words, extent width, const float* x, const float* weight,
+                     extent ld, const float* bias, float* y) {
+    product(rows, width, words, x, weight, ld, bias, nullptr, y);
+}
+
+// One step of a decoder with one layer, a linear readout and no input feeding, in float32. With
+// `first` it attends before its LSTM moves, else after. Without `vector` the context is given.
+void seq2seq_step(extent first, extent rows, extent hypotheses, extent positions, extent e,
+                  extent h, extent m, extent a, const float* word, const float* hidden,
+                  const float* before, const float* input_gates, const float* input_bias,
+                  const float* state_gates, const float* word_query, const float* query,
+                  extent ld_query, const float* vector, const float* keys,
+                  const std::uint8_t* mask, const float* annotations, const float* readout,
+                  const float* readout_bias, float* context, float* weights, float* new_hidden,
+                  float* after, float* mixed) {
+    std::vector<float> asked(rows * h), compared(rows * a), gates(rows * 4 * h),
+        inputs(rows * 4 * h), moved(rows * 4 * h);
+    const extent entering = first ? m : 0, read = h + m + (first ? e : 0);
+    auto attend_with = [&](const float* state) {
+        product(rows, h, a, state, query, ld_query, nullptr, nullptr, compared.data());
+        seq2seq_additive_scores(rows, hypotheses, positions, a, keys, compared.data(), vector,
+                                mask, weights);
+        attend(rows, hypotheses, positions, m, weights, annotations, context, context, m);
+    };
+    if (first && vector) {
+        if (word_query) product(rows, e, h, word, word_query, e, nullptr, hidden, asked.data());
+        attend_with(word_query ? asked.data() : hidden);
+    }
+    product(rows, e, 4 * h, word, input_gates, e, input_bias, nullptr, inputs.data());
+    product(rows, h, 4 * h, hidden, state_gates + entering, entering + h, nullptr, nullptr,
+            moved.data());
+    if (first)
+        product(rows, m, 4 * h, context, state_gates, m + h, nullptr, moved.data(), moved.data());
+    cell(rows, h, inputs.data(), moved.data(), before, gates.data(), after, new_hidden, new_hidden,
+         h);
+    if (!first && vector) attend_with(new_hidden);
+    product(rows, h, e, new_hidden, readout, read, readout_bias, nullptr, mixed);
+    product(rows, m, e, context, readout + h, read, nullptr, mixed, mixed);
+    if (first) product(rows, e, e, word, readout + h + m, read, nullptr, mixed, mixed);
 }
 
 }  // extern "C"

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn import functional
 
 from seq2seq.model.layers import to_float32
 
@@ -213,6 +214,12 @@ class Operations:
         """Largest ``count`` logits of each row in wide precision, in falling order; positions."""
         values, positions = logits.topk(count, dim=1)
         return to_float32(values), positions
+
+    def product(
+        self, rows: Float[Tensor, "R X"], weight: Float[Tensor, "Y X"], bias: Float[Tensor, "Y"]
+    ) -> Float[Tensor, "R Y"]:
+        """Linear layer of few rows, in float32."""
+        return functional.linear(rows, weight, bias)
 
 
 def dense(*arrays: Tensor) -> tuple[Tensor, ...]:

@@ -55,6 +55,24 @@ def test_the_largest_of_a_row_fall_and_of_equals_the_first_comes_first(native, l
     torch.testing.assert_close(Operations().topk(logits, count)[0], values)
 
 
+def test_rows_that_lie_apart_are_read_as_dense_ones(native, logits):
+    apart = torch.full((len(logits), 1_010), 1e9, dtype=logits.dtype)[:, :1_003]
+    apart.copy_(logits)
+    assert torch.equal(native.logsumexp(apart), native.logsumexp(logits))
+    for found, dense in zip(native.topk(apart, 5), native.topk(logits, 5), strict=True):
+        assert torch.equal(found, dense)
+
+
+@pytest.mark.parametrize("width", [3, 8, 130])
+def test_a_product_of_few_rows_is_that_of_exact_arithmetic(native, width):
+    weight, bias = torch.randn(101, width), torch.randn(101)
+    for count in range(1, 12):
+        rows = torch.randn(count, width)
+        exact = torch.nn.functional.linear(rows.double(), weight.double(), bias.double())
+        found = native.product(rows, weight, bias)
+        torch.testing.assert_close(found.double(), exact, rtol=1e-5, atol=1e-5)
+
+
 def test_nan_is_never_among_the_largest(native):
     logits = torch.full((1, 200), torch.nan)
     logits[0, [3, 150]] = torch.tensor([-5.0, 2.0])

@@ -1,4 +1,4 @@
-"""Distributed training: several processes train one model, each on its share of every batch."""
+"""Several processes that work as one: on shares of each batch in training, of a text in search."""
 
 import contextlib
 import functools
@@ -18,7 +18,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from seq2seq.device import choose_device
 from seq2seq.errors import UserError
-from seq2seq.training.interruption import UNSET, Interrupted, number, process_count
+from seq2seq.interruption import UNSET, Interrupted, number, process_count
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ TIMEOUT = timedelta(minutes=30)
 
 
 class ProcessGroup:
-    """Processes of one training; all must call the same operations in the same order."""
+    """Processes of one command; all must call the same operations in the same order."""
 
     def __init__(self, rank: int = 0, size: int = 1) -> None:
         """Represent process ``rank`` (from 0) of ``size``; size > 1 needs :func:`process_group`."""
@@ -54,6 +54,13 @@ class ProcessGroup:
         """Return ``work(items)``, one result per item; each process computes its share."""
         shares = self.gather(work(items[self.share]))
         return [shares[i % self.size][i // self.size] for i in range(len(items))]
+
+    def hand_out(self, task: Item) -> Item:
+        """Return the ``task`` of the first process in all processes, which wait for it here."""
+        tasks = [task]
+        if self.size > 1:
+            dist.broadcast_object_list(tasks, device=torch.device("cpu"))
+        return tasks[0]
 
     def maximum(self, *numbers: int) -> list[int]:
         """Return each number's maximum over all processes, which wait for one another here."""
@@ -102,7 +109,7 @@ SINGLE = ProcessGroup()
 
 @contextlib.contextmanager
 def process_group(device: str) -> Iterator[ProcessGroup]:
-    """Context in which all processes that torchrun has started train together.
+    """Context in which all processes that torchrun has started work together.
 
     If there are GPUs and ``device`` is not cpu, each process of a machine uses its own GPU. Only
     the first process logs more than errors.
@@ -135,8 +142,8 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
             raise
         claim_report()
         raise UserError(
-            "Another process of this training has ended, or has not started; run the same command "
-            f"again to resume from the newest checkpoint, or {UNSET}."
+            "Another process of this command has ended, or has not started; run the same command "
+            f"again (a training resumes from its newest checkpoint), or {UNSET}."
         ) from error
     except Interrupted as stop:
         leave_together = True
@@ -187,7 +194,8 @@ def _take_device(name: str) -> torch.device:
         if (count := torch.cuda.device_count()) < local:
             raise UserError(
                 f"{local} processes were started on a machine with {count} GPUs; start {count} "
-                "processes (torchrun --nproc-per-node), or set training.device=cpu."
+                "processes (torchrun --nproc-per-node), or set device=cpu (training.device=cpu for "
+                "train)."
             )
         # Some launchers show each process only its own GPU.
         torch.cuda.set_device(number("LOCAL_RANK", "0") if count > 1 else 0)

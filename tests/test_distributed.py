@@ -15,12 +15,13 @@ import torch
 from helpers.reversal import reversal_experiment, with_optimizer, without_dropout
 from helpers.small_training import before_update, metrics, outcome, train, weights
 
+from seq2seq import distributed
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import TrainConfig
+from seq2seq.distributed import ProcessGroup, process_group
 from seq2seq.errors import UserError
-from seq2seq.training import distributed, trainer
-from seq2seq.training.distributed import ProcessGroup, process_group
-from seq2seq.training.interruption import Interrupted
+from seq2seq.interruption import Interrupted
+from seq2seq.training import trainer
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.run_folder import RunFolder
 

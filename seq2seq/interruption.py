@@ -47,7 +47,7 @@ class Interruption:
 
 
 def process_count() -> int:
-    """Number of processes that torchrun has started for this training; 1 without torchrun.
+    """Number of processes that torchrun has started for this command; 1 without torchrun.
 
     UserError if the variables RANK and WORLD_SIZE have invalid values.
     """
