@@ -72,7 +72,13 @@ class Validator:
         """Hypotheses of a short, a medium and a long source in the last run, as lines for the log;
         after the first run, also the references."""
         self.translator = Translator(
-            self.model, data.source, data.target, self.device, self.precision, data.max_pieces
+            self.model,
+            data.source,
+            data.target,
+            self.device,
+            self.precision,
+            data.max_pieces,
+            as_written=True,
         )
 
     def run(self) -> Validation:

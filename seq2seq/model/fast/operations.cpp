@@ -474,11 +474,12 @@ void seq2seq_product(extent rows, extent words, extent width, const float* x, co
 
 // One step of a decoder with one layer, a linear readout and no input feeding, in float32. With
 // `first` it attends before its LSTM moves, else after. Without `vector` the context is given.
+// `stored` is the word as query and readout read it.
 void seq2seq_step(extent first, extent rows, extent hypotheses, extent positions, extent e,
-                  extent h, extent m, extent a, const float* word, const float* hidden,
-                  const float* before, const float* input_gates, const float* input_bias,
-                  const float* state_gates, const float* word_query, const float* query,
-                  extent ld_query, const float* vector, const float* keys,
+                  extent h, extent m, extent a, const float* word, const float* stored,
+                  const float* hidden, const float* before, const float* input_gates,
+                  const float* input_bias, const float* state_gates, const float* word_query,
+                  const float* query, extent ld_query, const float* vector, const float* keys,
                   const std::uint8_t* mask, const float* annotations, const float* readout,
                   const float* readout_bias, float* context, float* weights, float* new_hidden,
                   float* after, float* mixed) {
@@ -492,7 +493,8 @@ void seq2seq_step(extent first, extent rows, extent hypotheses, extent positions
         attend(rows, hypotheses, positions, m, weights, annotations, context, context, m);
     };
     if (first && vector) {
-        if (word_query) product(rows, e, h, word, word_query, e, nullptr, hidden, asked.data());
+        if (word_query)
+            product(rows, e, h, stored, word_query, e, nullptr, hidden, asked.data());
         attend_with(word_query ? asked.data() : hidden);
     }
     product(rows, e, 4 * h, word, input_gates, e, input_bias, nullptr, inputs.data());
@@ -505,7 +507,7 @@ void seq2seq_step(extent first, extent rows, extent hypotheses, extent positions
     if (!first && vector) attend_with(new_hidden);
     product(rows, h, e, new_hidden, readout, read, readout_bias, nullptr, mixed);
     product(rows, m, e, context, readout + h, read, nullptr, mixed, mixed);
-    if (first) product(rows, e, e, word, readout + h + m, read, nullptr, mixed, mixed);
+    if (first) product(rows, e, e, stored, readout + h + m, read, nullptr, mixed, mixed);
 }
 
 }  // extern "C"
