@@ -28,10 +28,10 @@ def headline(comparison: Comparison) -> str:
     place = systems[0].rows.index(longest_bucket(comparison))
     scores = {system.name: system.rows[place].bleu for system in systems}
     label = systems[0].rows[place].label
-    words = f"above {int(label[:-1]) - 1}" if label.endswith("+") else f"at {label}"
+    words = f"Above {int(label[:-1]) - 1}" if label.endswith("+") else label
     return (
-        f"{scores[gap.system]:.1f} BLEU with {gap.system} and {scores[gap.baseline]:.1f} with "
-        f"{gap.baseline}, {words} words"
+        f"{words} words: {gap.system} {scores[gap.system]:.1f} BLEU, "
+        f"{gap.baseline} {scores[gap.baseline]:.1f}"
     )
 
 

@@ -117,8 +117,7 @@ def test_headline_and_conclusion_take_the_side_of_the_numbers(compared):
     title = headline(grows)
     for system in grows.systems:
         (row,) = (row for row in system.buckets if row.label == "31-40")
-        assert f"{row.bleu:.1f}" in title
-        assert f"with {system.name}" in title
+        assert f"{system.name} {row.bleu:.1f}" in title
     difference = grows.gaps[0].difference_in_differences.difference
     assert f"{difference.value:.1f} more" in conclusion(grows)
     assert f"{difference.low:+.1f} to {difference.high:+.1f}" in conclusion(grows)
