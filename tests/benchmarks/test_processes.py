@@ -1,0 +1,25 @@
+"""Trainings by several processes are timed in turns."""
+
+import json
+
+import pytest
+from harness import compose_config
+from helpers.commands import TOY
+from processes import benchmark_processes
+
+from seq2seq.errors import UserError
+
+
+@pytest.mark.slow
+def test_each_number_of_processes_has_a_row(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = [f"settings={TOY}", f"output={tmp_path}", "updates=4"]
+    cases = ["processes=[1,2]", "threads=[1]", "rounds=1"]
+    table = benchmark_processes(compose_config("processes", [*settings, *cases]))
+    runs = json.loads(table.with_suffix(".json").read_text())["runs"]
+    assert [(run["processes"], run["threads"]) for run in runs] == [(1, 1), (2, 1)]
+    for run in runs:
+        (speed,) = run["tokens_per_second"]
+        assert f" {speed:,.0f} |" in table.read_text()
+    with pytest.raises(UserError, match="trian"):
+        benchmark_processes(compose_config("processes", ["settings=['corpus.trian=1']", *cases]))
