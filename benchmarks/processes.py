@@ -1,6 +1,6 @@
 """Speed of one training by several processes, by their number and their threads.
 
-python benchmarks/processes.py 'processes=[1,2]' 'threads=[1,2]'
+python benchmarks/processes.py 'processes=[1,2]' 'threads_each=[1,2]'
 """
 
 import json
@@ -28,7 +28,7 @@ def benchmark_processes(config: DictConfig) -> Path:
     Raises:
         UserError: a training fails.
     """
-    cases = list(product(config.processes, config.threads))
+    cases = list(product(config.processes, config.threads_each))
     speeds: dict[tuple[int, int], list[float]] = {case: [] for case in cases}
     for _ in range(config.rounds):
         for case in cases:
