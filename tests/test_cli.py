@@ -281,7 +281,8 @@ def test_what_a_job_script_leaves_behind_is_not_taken_for_torchrun(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("script", "lacking"), [("translate", None), ("prepare", None), ("train", "MASTER_ADDR")]
+    ("script", "lacking"),
+    [("translate", "MASTER_ADDR"), ("prepare", None), ("train", "MASTER_ADDR")],
 )
 def test_variables_of_a_scheduler_are_named_at_once(tmp_path, script, lacking):
     """Where no other process is there to wait for."""
