@@ -52,7 +52,7 @@ def test_every_cell_shows_what_it_is_for(executed):
     ranked = [float(line.split()[0]) for line in alternatives["text/plain"].splitlines()]
     assert ranked == sorted(ranked, reverse=True)
     assert len(ranked) == 3
-    assert "sleeps." in ast.literal_eval(unknown["text/plain"])
+    assert "zebra" in ast.literal_eval(unknown["text/plain"])
     assert len(re.findall(r" -\d+\.\d\d\b", scores["text/plain"])) == 4
     assert re.fullmatch(r"\*\*attention\*\*: .+\n\*\*no attention\*\*: .+", both["text/markdown"])
 

@@ -47,7 +47,7 @@ class GrammarCorpus(CorpusConfig):
     target: Annotated[str, one_of("en", "de")] = "de"
     seed: int = 1
     """Seed of the text itself, not of the training."""
-    train: Count = 160_000
+    train: Count = 120_000
     """Number of training pairs."""
     valid: Count = 1_000
     """Number of validation pairs; their lengths follow the training distribution."""

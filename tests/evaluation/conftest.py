@@ -17,7 +17,7 @@ def trained(tmp_path_factory) -> tuple[TrainConfig, PreparedData, list[Path]]:
     """A toy experiment, its data, and the run folders of two seeds."""
     folder = tmp_path_factory.mktemp("evaluate")
     write_reversal_corpus(folder / "corpus")
-    config = reversal_experiment(folder, learning_rate=0.01, max_updates=3)
+    config = reversal_experiment(folder, learning_rate=0.01, max_updates=6)
     data = prepare(config.corpus, config.tokenization, Path(config.data))
     seeds = [dataclasses.replace(config, seed=seed) for seed in (1, 2)]
     return config, data, [Trainer(seed, data).run().path for seed in seeds]

@@ -30,7 +30,7 @@ def test_scores_weights_and_contexts_equal_the_slow_loop():
     with torch.no_grad():
         source = model.encode(torch.tensor([ids]), torch.tensor([len(ids)]))
         begin = model.init_state(source).hidden[-1, 0].numpy()
-        word = model.target_embedding(torch.tensor(BOS)).numpy()
+        word = model.target_embedding.weight[BOS].numpy()
     h, close = source.annotations[0].numpy(), {"rtol": 0, "atol": 1e-4}
     first = begin + weights["decoder.attention.word_query.weight"] @ word
     np.testing.assert_allclose(steps[0].query, first, **close)
