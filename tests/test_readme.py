@@ -22,7 +22,7 @@ SHORT = [
     if not block.startswith("# long: ")
     for line in block.splitlines()
 ]
-ELSEWHERE = ("git clone ", "cd ", "source .venv/bin/activate")
+ELSEWHERE = ("cd ", "source .venv/bin/activate")
 
 
 def toy(command: str) -> str:
