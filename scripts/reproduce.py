@@ -39,7 +39,8 @@ def main(config: ReproduceConfig, runs: list[TrainConfig]) -> None:
                 name = f"{state}{evaluation.record.test_set}-{evaluation.record.search}"
                 evaluations.setdefault(name, []).append(str(evaluation.directory))
     # Some trainings may have ended before an epoch that others kept.
-    _compare(config, runs, {name: of for name, of in evaluations.items() if len(of) == len(runs)})
+    complete = {name: of for name, of in evaluations.items() if len(of) == len(runs)}
+    _compare(config, runs, complete, str(prepared[0].corpus.train.target))
 
 
 def _kept(run: TrainConfig, best: EvaluateConfig) -> Iterator[tuple[str, EvaluateConfig]]:
@@ -78,7 +79,10 @@ def _evaluate_config(config: ReproduceConfig, run: TrainConfig) -> EvaluateConfi
 
 
 def _compare(
-    config: ReproduceConfig, runs: list[TrainConfig], evaluations: dict[str, list[str]]
+    config: ReproduceConfig,
+    runs: list[TrainConfig],
+    evaluations: dict[str, list[str]],
+    training_text: str,
 ) -> None:
     """Write and print the comparison of each test set and search."""
     from seq2seq.report.compare import compare  # imports matplotlib
@@ -95,6 +99,7 @@ def _compare(
                 evaluation=config.evaluation,
                 baseline=config.baseline,
                 baselines=config.baselines,
+                training_text=training_text,
             )
         )
     show(compared)

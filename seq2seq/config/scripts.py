@@ -243,6 +243,9 @@ class CompareConfig(Settings):
     baselines: dict[str, str] = field(default_factory=dict)
     """System -> the system to compare it with instead of ``baseline``. A system that serves as a
     baseline is compared only if it is listed here."""
+    training_text: Place | None = None
+    """File of the target side of the training text; with it, ``compare`` counts how often training
+    showed the words that a translation lacks."""
 
 
 @dataclass(kw_only=True)

@@ -30,6 +30,7 @@ from seq2seq.evaluation.lengths import (
     score_rows,
     with_intervals,
 )
+from seq2seq.evaluation.recall import MIDDLE, PLACES, ContentWords, Recall, recall_by
 from seq2seq.evaluation.scores import bucket_members, signatures, source_words
 from seq2seq.evaluation.significance import (
     FEW,
@@ -134,6 +135,10 @@ class Comparison:
     """Config key -> system -> values, for keys that have more than one value."""
     signatures: dict[str, str]
     settings: EvaluationConfig
+    recall: dict[str, Recall]
+    """Recall of content words by ``length`` of the source, by ``place`` in the reference, by
+    ``place, long sources``, and by ``training``, the count in the training text. {} if too few
+    sentences have content words; without ``training`` if its text was not passed."""
 
     @property
     def sentences(self) -> int:
@@ -158,6 +163,7 @@ def compare_systems(
     baseline: str | None,
     config: EvaluationConfig,
     baselines: Mapping[str, str] | None = None,
+    training: Iterable[str] | None = None,
 ) -> Comparison:
     """Compare evaluations of one test set.
 
@@ -167,6 +173,7 @@ def compare_systems(
         config: buckets, number of resamples and confidence.
         baselines: system -> its own baseline, for systems that are not measured against
             ``baseline``.
+        training: target side of the training text, for recall by count.
 
     Raises:
         UserError: test sets differ, two evaluations have the same system and seed, or a baseline is
@@ -215,7 +222,40 @@ def compare_systems(
         config_differences=_config_differences({name: groups[name] for name in names}),
         signatures=signatures(config.tokenize),
         settings=config,
+        recall=_recall({name: groups[name] for name in names}, against, pools, config, training),
     )
+
+
+def _recall(
+    groups: Mapping[str, Mapping[int | None, Evaluation]],
+    against: Mapping[str, str],
+    pools: Mapping[str, Pool],
+    config: EvaluationConfig,
+    training: Iterable[str] | None,
+) -> dict[str, Recall]:
+    """Find ``Comparison.recall``."""
+    texts = next(iter(next(iter(groups.values())).values())).texts
+    words = ContentWords.of(texts.references)
+    if len({*words.line.tolist()}) < FEW:
+        return {}
+    recalled = {
+        name: np.stack([words.recalled(e.texts.hypotheses) for e in group.values()])
+        for name, group in groups.items()
+    }
+    members = bucket_members(source_words(texts.sources), config.length_buckets)
+    length = np.argmax([of[words.line] for of in members.values()], axis=0), [*members]
+    place = words.place, [f"{part + 1}" for part in range(PLACES)]
+
+    def by(kind: tuple[Int[np.ndarray, "W"], list[str]], label: str, *weights: Any) -> Recall:
+        shared = recalled, against, pools[label], config.confidence
+        return recall_by(kind, words.line, *shared, *weights)
+
+    found = {"length": by(length, ALL), "place": by(place, ALL, MIDDLE)}
+    if pools[LONG].sentences >= FEW:
+        found["place, long sources"] = by(place, LONG, MIDDLE)
+    if training is not None:
+        found["training"] = by(words.training_groups(training), ALL)
+    return found
 
 
 def _stacked(group: Mapping[int | None, Evaluation]) -> Int[np.ndarray, "K N 10"]:

@@ -24,8 +24,9 @@ LONG_WORDS = 30
 
 TIE = 1e-9  # BLEU points: equal up to rounding
 
-Samples = Float[np.ndarray, "R"]
-"""Value of a statistic, then its value on each resample. Resamples of two systems are paired."""
+Samples = Float[np.ndarray, "R *G"]
+"""Value of a statistic, then its value on each resample; [R G] for a statistic of G groups.
+Resamples of two systems are paired."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class Pool:
     def estimate(
         self,
         columns: Num[np.ndarray, "K N C"],
-        statistic: Callable[[Float[np.ndarray, "R K C"]], Float[np.ndarray, "R K"]],
+        statistic: Callable[[Float[np.ndarray, "R K C"]], Float[np.ndarray, "R K *G"]],
     ) -> Samples:
         """Mean over seeds of a statistic of the summed columns, for the pool and its resamples."""
         rows, size = _by_sentence(columns[:, self.members]), self.sentences
@@ -62,9 +63,10 @@ class Pool:
             sums.append(np.bincount(drawn, minlength=size) @ rows)
         seeds = len(columns)
         values = statistic(np.reshape(sums, (len(sums), seeds, -1)))
-        picked = np.random.default_rng([self.seed, 0, 1]).integers(seeds, size=values.shape)
+        shape = len(values), seeds
+        picked = np.random.default_rng([self.seed, 0, 1]).integers(seeds, size=shape)
         picked[0] = range(seeds)
-        return np.asarray(np.take_along_axis(values, picked, axis=1).mean(axis=1))
+        return np.asarray(values[np.arange(len(values))[:, None], picked].mean(axis=1))
 
 
 def _by_sentence(columns: Num[np.ndarray, "K N C"]) -> Float[np.ndarray, "N K*C"]:

@@ -13,6 +13,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from seq2seq.config import CompareConfig, read_json
+from seq2seq.data.text import read_lines
 from seq2seq.drawing import render
 from seq2seq.errors import UserError
 from seq2seq.evaluation.alignment import ALIGNMENT, AlignmentRecord
@@ -35,6 +36,7 @@ from seq2seq.report.tables import (
     half_length_table,
     heading,
     notes,
+    recall_tables,
 )
 from seq2seq.report.training_runs import (
     TrainingRun,
@@ -72,7 +74,9 @@ def compare(config: CompareConfig) -> Comparison:
         for path in sorted(glob(name)) or [name]  # noqa: PTH207
     ]
     evaluations = [read_evaluation(Path(folder)) for folder in folders]
-    comparison = compare_systems(evaluations, config.baseline, config.evaluation, config.baselines)
+    training = read_lines(Path(config.training_text)) if config.training_text else None
+    settings = config.baseline, config.evaluation, config.baselines
+    comparison = compare_systems(evaluations, *settings, training)
     runs = training_runs(comparison)
     conclusions = findings(comparison)
     figures = _figures(comparison, runs)
@@ -81,6 +85,7 @@ def compare(config: CompareConfig) -> Comparison:
         *([growth_table(comparison)] if comparison.gaps else []),
         *gap_tables(comparison),
         *half_length_table(comparison),
+        *recall_tables(comparison),
         *detail_tables(comparison),
         *alignment_tables(comparison),
         *([training_table(runs)] if runs else []),
@@ -184,6 +189,7 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
             for system in comparison.systems
         ],
         "gaps": [asdict(gap) for gap in comparison.gaps],
+        "recall": {key: asdict(recall) for key, recall in comparison.recall.items()},
         "config_differences": comparison.config_differences,
         "signatures": comparison.signatures,
         "settings": asdict(comparison.settings),

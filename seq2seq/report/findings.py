@@ -6,7 +6,7 @@ from seq2seq.evaluation.comparison import Comparison, Gap, System
 from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, Interval, Trend
 from seq2seq.report.sentences import longest_bucket
-from seq2seq.report.tables import percent, signed, with_interval
+from seq2seq.report.tables import interval_text, percent, signed, with_interval
 
 NOTABLE_CAP_SHARE = 0.01
 
@@ -86,6 +86,7 @@ def findings(comparison: Comparison) -> list[str]:
     sentences += [gap_in_words(gap, comparison.sentences, confidence) for gap in gaps]
     sentences += [curve_in_words(system, confidence) for system in comparison.systems]
     sentences += [growth_in_words(gap) for gap in gaps if not gap.difference_in_differences]
+    sentences += [recall_in_words(comparison, gap) for gap in gaps if comparison.recall]
     for system in comparison.systems:
         if (system.overall.capped or 0) > NOTABLE_CAP_SHARE * comparison.sentences:
             sentences.append(
@@ -93,6 +94,26 @@ def findings(comparison: Comparison) -> list[str]:
                 f"{comparison.sentences:,} hypotheses at its length limit."
             )
     return list(dict.fromkeys(sentences))
+
+
+def recall_in_words(comparison: Comparison, gap: Gap) -> str:
+    """Describe what the gap in recall varies with most: length, place or frequency."""
+    names = {
+        "length": "the length of the source",
+        "place": "the place in the reference",
+        "training": "how often training showed the word",
+    }
+    spread = {
+        names[key]: recall.spread[gap.system]
+        for key, recall in comparison.recall.items()
+        if key in names
+    }
+    ordered = sorted(spread, key=lambda name: -spread[name].value)
+    values = ", ".join(f"{interval_text(spread[name], 3)} with {name}" for name in ordered)
+    return (
+        f"{gap.system} minus {gap.baseline}: the gap in recall of content words varies most with "
+        f"{ordered[0]} (standard deviation {values})."
+    )
 
 
 def growth_in_words(gap: Gap) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import ALL, FEW, ScoreRow
+from seq2seq.evaluation.recall import LETTERS, SHARE
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, TIE, Interval, PairedComparison
 
 DAGGER = "†"
@@ -194,6 +195,36 @@ def detail_tables(comparison: Comparison) -> list[Table]:
     return tables
 
 
+RECALL = {
+    "length": ("Content words found, by source length", "source words"),
+    "place, long sources": (
+        f"Content words found, by place in the reference; sources above {LONG_WORDS} words",
+        "tenth of the reference",
+    ),
+    "training": ("Content words found, by count in the training text", "count"),
+}
+"""Key of ``Comparison.recall`` -> caption of its table, and heading of its first column."""
+
+
+def recall_tables(comparison: Comparison) -> list[Table]:
+    """Tables of the recall of content words; [] if the comparison has none."""
+    tables = []
+    for key, (caption, heading) in RECALL.items():
+        if (recall := comparison.recall.get(key)) is None:
+            continue
+        rows = [
+            [label, f"{recall.words[index]:,}"]
+            + [interval_text(of[index], 2) for of in recall.systems.values()]
+            for index, label in enumerate(recall.groups)
+            if recall.words[index]
+        ]
+        if recall.contrast:
+            contrasts = [with_interval(one, 2) for one in recall.contrast.values()]
+            rows.append(["middle minus ends", "", *contrasts])
+        tables.append(Table(caption, [heading, "words", *recall.systems], rows))
+    return tables
+
+
 def half_length_table(comparison: Comparison) -> list[Table]:
     """Table of half-lengths and known bits of each system; [] if no system has a trend."""
     systems = [system for system in comparison.systems if system.trend]
@@ -267,6 +298,12 @@ def notes(comparison: Comparison) -> list[str]:
             "Half-length: number of source words at which a score is half of that on the shortest "
             "sources; ∞: more than the longest sources have. Known bits: loss of a system that "
             "sees nothing of the source minus loss of this system, in bits per reference."
+        )
+    if comparison.recall:
+        remarks.append(
+            f"Content words: words of more than {LETTERS} letters that their reference has once "
+            f"and at most {percent(SHARE)} of the references have. Found: the share that the "
+            "translations contain. Middle minus ends: tenths 4 to 7 minus the first and the last."
         )
     growths = [gap.difference_in_differences for gap in comparison.gaps]
     few = any(g and min(g.short_sentences, g.long_sentences) < FEW for g in growths)

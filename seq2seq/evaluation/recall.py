@@ -1,0 +1,146 @@
+"""Recall of content words: which words of the references do translations contain?
+
+BLEU says that a translation is worse, not what went wrong. A content word here is a word of more
+than three letters that its reference has once and at most 2% of all references have. By chance a
+translation contains one in a hundred of them. Three things can make a word hard: the length of its
+source, its place in the reference, and how rarely training showed it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from seq2seq.evaluation.scores import bucket_labels
+from seq2seq.evaluation.significance import Interval, Pool
+
+LETTERS, SHARE = 3, 0.02
+"""A content word has more letters than this, and at most this share of the references have it."""
+PLACES = 10
+"""Number of equal parts into which places in a reference are divided."""
+MIDDLE = np.array([-1 / 2, 0, 0, 1 / 4, 1 / 4, 1 / 4, 1 / 4, 0, 0, -1 / 2])
+"""Weight of each part in the contrast of the middle of a reference with its two ends."""
+COUNTS = (0, 9, 99, 999)
+"""Limits of the groups of counts in the training text: 0, 1-9, 10-99, 100-999 and 1000+."""
+
+
+@dataclass(frozen=True, eq=False)
+class ContentWords:
+    """The content words of a test set's references, in the order of the text."""
+
+    line: Int[np.ndarray, "W"]
+    """Line of each word, from 0."""
+    place: Int[np.ndarray, "W"]
+    """Part of the reference that it is in: 0 for the first tenth, 9 for the last."""
+    words: list[str]
+
+    @classmethod
+    def of(cls, references: Sequence[str]) -> "ContentWords":
+        """Find the content words of ``references``."""
+        lines = [_words(reference) for reference in references]
+        spread = Counter(word for words in lines for word in {*words})
+        found: list[tuple[int, int, str]] = []
+        for number, words in enumerate(lines):
+            counts = Counter(words)
+            for position, word in enumerate(words):
+                if len(word) > LETTERS and counts[word] == 1 and spread[word] <= SHARE * len(lines):
+                    found.append((number, PLACES * position // len(words), word))
+        line, place = (np.array([one[i] for one in found], dtype=np.int64) for i in (0, 1))
+        return cls(line, place, [word for _, _, word in found])
+
+    def recalled(self, hypotheses: Sequence[str]) -> Bool[np.ndarray, "W"]:
+        """Whether the translation of its line contains each word."""
+        said = [{*_words(hypothesis)} for hypothesis in hypotheses]
+        pairs = zip(self.line, self.words, strict=True)
+        return np.array([word in said[line] for line, word in pairs], dtype=bool)
+
+    def training_groups(self, training: Iterable[str]) -> tuple[Int[np.ndarray, "W"], list[str]]:
+        """Group the words by their count in ``training``, target text; also name the groups."""
+        counts = dict.fromkeys(self.words, 0)
+        for sentence in training:
+            for word in _words(sentence):
+                if word in counts:
+                    counts[word] += 1
+        of_words = [counts[word] for word in self.words]
+        return np.searchsorted(COUNTS, of_words, side="left"), ["0", *bucket_labels(COUNTS[1:])]
+
+
+@dataclass(frozen=True)
+class Recall:
+    """Recall of content words by group: the share of the words that the translations contain."""
+
+    groups: list[str]
+    words: list[int]
+    """Number of words of each group."""
+    systems: dict[str, list[Interval]]
+    """System -> recall of each group, the mean over seeds; 0 for a group without words."""
+    spread: dict[str, Interval]
+    """System -> how much its gap to its baseline varies from group to group: the standard deviation
+    over words, each of which has the gap of its group."""
+    contrast: dict[str, Interval]
+    """System -> sum of the groups' recalls by weights; {} without weights."""
+
+
+def recall_by(
+    groups: tuple[Int[np.ndarray, "W"], list[str]],
+    line: Int[np.ndarray, "W"],
+    recalled: Mapping[str, Bool[np.ndarray, "K W"]],
+    against: Mapping[str, str],
+    pool: Pool,
+    confidence: float,
+    weights: Float[np.ndarray, "G"] | None = None,
+) -> Recall:
+    """Compute recall on the sentences of ``pool``, with bootstrap intervals.
+
+    Args:
+        groups: group of each word, and the groups' names.
+        line: line of each word.
+        recalled: system -> whether each seed's translation contains each word.
+        against: system -> its baseline.
+        pool: the sentences.
+        confidence: coverage of the intervals.
+        weights: weights of ``Recall.contrast``.
+    """
+    number, names = groups
+    size, lines = len(names), len(pool.members)
+
+    def count(chosen: Bool[np.ndarray, "W"]) -> Int[np.ndarray, "N G"]:
+        cells = line[chosen] * size + number[chosen]
+        return np.bincount(cells, minlength=lines * size).reshape(lines, size)
+
+    total = count(np.ones(len(line), dtype=bool))
+    words = total[pool.members].sum(axis=0)
+    samples = {}
+    for name, seeds in recalled.items():
+        columns = np.stack([np.concatenate([count(seed), total], axis=1) for seed in seeds])
+        samples[name] = pool.estimate(columns, _shares)
+    spread = {}
+    for name, baseline in against.items():
+        gap = (samples[name] - samples[baseline])[:, words > 0]
+        share = words[words > 0] / words.sum()
+        mean = gap @ share
+        deviation = np.sqrt((gap - mean[:, None]) ** 2 @ share)
+        spread[name] = Interval.of(deviation, confidence)
+    systems = {
+        name: [Interval.of(of_system[:, group], confidence) for group in range(size)]
+        for name, of_system in samples.items()
+    }
+    contrast = {
+        name: Interval.of(of_system @ weights, confidence)
+        for name, of_system in samples.items()
+        if weights is not None
+    }
+    return Recall(names, words.tolist(), systems, spread, contrast)
+
+
+def _shares(sums: Float[np.ndarray, "R K C"]) -> Float[np.ndarray, "R K G"]:
+    """Recall of each group; 0 for a resample without words of the group."""
+    recalled, total = np.split(sums, 2, axis=-1)
+    return np.asarray(recalled / np.maximum(total, 1))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
