@@ -8,8 +8,6 @@ from typing import Annotated
 from seq2seq.config.checks import Count, FileName, Place, Settings, between, one_of
 from seq2seq.errors import UserError
 
-AUTO = "auto"
-
 
 @dataclass(kw_only=True)
 class CorpusConfig(Settings):
@@ -121,9 +119,9 @@ class FilesCorpus(CorpusConfig):
     is one file with a sentence, a tab and its translation on each line."""
 
     kind: str = "files"
-    source: FileName = AUTO
+    source: FileName = "auto"
     """Language code of the source side; auto: the ending of the files that ``target`` leaves."""
-    target: FileName = AUTO
+    target: FileName = "auto"
     """Language code of the target side; auto: the ending of the files that ``source`` leaves."""
     valid_pairs: Count | None = None
     """Number of validation pairs to split off the training text if there is no valid file."""
@@ -131,7 +129,7 @@ class FilesCorpus(CorpusConfig):
     """Number of test pairs to split off the training text if there is no test file."""
 
     def __post_init__(self) -> None:
-        if AUTO in (self.source, self.target):
+        if "auto" in (self.source, self.target):
             self.source, self.target = _languages(self.source, self.target, self.directory)
         super().__post_init__()
 
@@ -156,9 +154,9 @@ def _languages(source: str, target: str, directory: str | None) -> tuple[str, st
     folder = Path(directory or "no folder").expanduser()
     found = endings(folder) if folder.is_dir() else ["source", "target"]
     if found == ["source", "target"]:
-        return (found[0] if source == AUTO else source, found[1] if target == AUTO else target)
+        return (found[0] if source == "auto" else source, found[1] if target == "auto" else target)
     pairs = permutations(found, 2)
-    ways = [way for way in pairs if source in (way[0], AUTO) and target in (way[1], AUTO)]
+    ways = [way for way in pairs if source in (way[0], "auto") and target in (way[1], "auto")]
     if len(ways) == 1 or (ways and found == ["de", "en"]):
         return ways[-1]
     settings = [f"corpus.source={one} corpus.target={other}" for one, other in ways[:2]]
