@@ -24,7 +24,9 @@ except ModuleNotFoundError as error:
 import yaml
 from hydra._internal.core_plugins import file_config_source
 from hydra._internal.sources_registry import SourcesRegistry
+from hydra._internal.utils import get_args_parser
 from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Quote, QuotedString
@@ -43,6 +45,8 @@ from omegaconf.errors import (
 )
 
 from seq2seq import config as schema
+from seq2seq.command import command_of
+from seq2seq.config.meanings import folded, settings_help
 from seq2seq.errors import UserError
 from seq2seq.interruption import Interrupted, process_count
 
@@ -63,6 +67,8 @@ OF_REPRODUCE = set(vars(schema.ReproduceConfig)["__annotations__"]) - {"systems"
 """Keys that only ``reproduce`` reads."""
 SHARED = ("train", "translate", "evaluate")
 """Scripts whose work several processes of torchrun share."""
+READ = SCHEMAS | dict.fromkeys(("prepare", "train"), schema.TrainConfig)
+"""Script name -> dataclass of the settings that it reads."""
 SEVERAL = {"seed": "seeds", "decoding.beam": "beams"}
 """Key of one value in the other scripts -> key of the list of values in ``reproduce``."""
 
@@ -79,9 +85,8 @@ def launch(name: str, stage: Callable[..., float | None]) -> None:
     sys.stderr = sys.stderr or open(2, "w")  # noqa: SIM115
     register_schema(name)
     typed = sys.argv
+    page = "--help" if {"--help", "-h"} & {*typed} else ""
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # have Hydra raise its errors, not print them
-    if {"--help", "-h"} & set(sys.argv):
-        print(sys.modules["__main__"].__doc__)
     if {"--multirun", "-m"} & set(sys.argv):  # a launcher's jobs import this file
         paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
@@ -89,7 +94,10 @@ def launch(name: str, stage: Callable[..., float | None]) -> None:
 
     @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=name)
     def run(config: DictConfig) -> float | None:
-        nonlocal stage_reached
+        nonlocal stage_reached, page
+        if page:
+            page = help_page(name, config)
+            return None
         stage_reached = True
         sys.argv = typed
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
@@ -103,13 +111,55 @@ def launch(name: str, stage: Callable[..., float | None]) -> None:
                 f"RANK and WORLD_SIZE={process_count()} are set (by torchrun?), but {name} runs in "
                 "one process; unset both, and start it with python."
             )
+        words = [word for word in typed[1:] if word not in ("--help", "-h")]
+        refuse_words(name, words)
+        sys.argv = [typed[0], *quoted(words)]
         try:
-            sys.argv = [typed[0], *quoted(typed[1:])]
             run()
+            print(page, end="\n" if page else "", flush=True)
         except Exception as error:
             if stage_reached or isinstance(error, BrokenPipeError):
                 raise
             raise UserError(composition_error(error, name)) from None
+
+
+def help_page(name: str, composed: DictConfig) -> str:
+    """Text of ``--help``: examples from the config file, choices of groups, and all settings."""
+    text = (CONFIGS / f"{name}.yaml").read_text(encoding="utf-8")
+    examples = re.findall(r"^# ( +)python \S+(.*)", text, re.MULTILINE)
+    lines = [str(sys.modules["__main__"].__doc__), ""]
+    lines += [f"{space}{command_of(name)}{rest}" for space, rest in examples]
+    lines += ["", "Settings are written as key=value:"]
+    loader: Any = GlobalHydra.instance().config_loader()
+    groups = ["experiment"] * (SCHEMAS[name] is schema.ReproduceConfig)
+    for group in [*groups, *(field.name for field in fields(READ[name]))]:
+        if options := loader.repository.get_group_options(group):  # the loader's is slow
+            lines += folded(f"  {group}={' | '.join(options)}", 6)
+    values: Any = OmegaConf.to_container(composed, resolve=True)
+    lines += settings_help(READ[name], values, SEVERAL if name == "reproduce" else ())
+    return "\n".join(lines)
+
+
+def refuse_words(name: str, words: list[str]) -> None:
+    """Refuse a word that is neither key=value nor an option of Hydra; say what it may mean."""
+    options = get_args_parser()._option_string_actions
+    for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False):
+        key, equals, value = word.partition("=")
+        if key in options or (word[:1] != "-" and (equals or before in options or word[:1] == "~")):
+            continue
+        end = "put quotes around a value with spaces."
+        if word.startswith("-"):
+            key = key.strip("-").replace("-", "_")
+            value = value or (after if re.match("[^-=]+$", after) else "true")
+            near = schema.nearest_keys(key, ["experiment", *schema.setting_names(READ[name])])
+            meant = " or ".join(f"{one}={value}" for one in near[: 1 if key in near else 2])
+            end = f"did you mean {meant}?" if near else "--help lists them."
+        elif before.endswith("=") or after.startswith("="):
+            end = "remove the spaces around =."
+        elif "/" in word or Path(word).exists():
+            first = fields(READ[name])[0].name
+            end = f"did you mean {first if first != 'name' else 'corpus.directory'}={word}?"
+        raise UserError(f"{word}: settings are written as key=value; {end}")
 
 
 def register_schema(name: str) -> None:
@@ -122,6 +172,9 @@ def register_schema(name: str) -> None:
     store.store(name=f"{name}_schema", node=node)
     for kind, corpus in schema.CORPORA.items():
         store.store(name=kind, node=corpus, group="corpus")
+    OmegaConf.register_new_resolver(
+        "own_name", lambda path: Path(path or "own_text").expanduser().resolve().stem, replace=True
+    )
     Plugins.instance()  # registers Hydra's own sources
     SourcesRegistry.instance().types["file"] = FileConfigSource
 
@@ -244,14 +297,14 @@ def _with_system(composed: DictConfig, system: str, given: dict[str, Any]) -> Di
 
 def _to_dataclass(kind: type, composed: Any) -> Any:
     plain: Any = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
-    return schema.from_json(kind, {field.name: plain[field.name] for field in fields(kind)})
+    return schema.from_json(kind, {f.name: plain[f.name] for f in fields(kind) if f.name in plain})
 
 
 def _keys(name: str, composed: DictConfig) -> list[str]:
     """Return the dotted keys of all settings that script ``name`` reads."""
-    read = schema.TrainConfig if name in ("prepare", "train") else SCHEMAS[name]
     groups: Any = OmegaConf.to_container(composed)
-    keys = schema.flatten({f.name: groups[f.name] for f in fields(read) if f.name != "systems"})
+    read = [field.name for field in fields(READ[name]) if field.name != "systems"]
+    keys = schema.flatten({key: groups[key] for key in read})
     return [key for key in keys if name != "reproduce" or key not in SEVERAL]
 
 
@@ -289,8 +342,7 @@ def _unknown_key(key: str, group: Any, name: str) -> str:
         return "The first line of an experiment's file must be # @package _global_; add it."
     while (above := group._get_parent()) is not None:
         group = above
-    near = schema.nearest_keys(key, _keys(name, group))
-    return f"{key} is not a config key of {name}; nearest valid: {near}."
+    return schema.not_a_key(key, _keys(name, group))
 
 
 @contextlib.contextmanager

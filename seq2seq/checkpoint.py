@@ -177,6 +177,9 @@ def find_checkpoint(path: Path) -> Path:
                 return found
         if folder == best and best.exists():
             raise UserError(f"{MANIFEST} is missing in {best}; {REMEDY}.")
+    deeper = [*path.glob("*/checkpoints"), *path.glob("*/*/checkpoints")]
+    if runs := sorted(str(folder.parent) for folder in deeper):
+        raise UserError(f"{path} is above runs; set checkpoint to one of {', '.join(runs[:9])}.")
     raise UserError(
         f"There is no checkpoint at {path}; set checkpoint=FOLDER to a folder with {MANIFEST}, or "
         "to a run folder such as outputs/<experiment>/<system>/seed-1."

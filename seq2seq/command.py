@@ -1,13 +1,15 @@
 """The command ``seq2seq``, which runs a script of the project by name."""
 
 import ast
+import difflib
+import os
 import runpy
+import shutil
 import sys
 import textwrap
 from pathlib import Path
 
 import seq2seq
-from seq2seq.config import nearest
 
 HERE = Path(__file__).resolve().parent
 
@@ -23,12 +25,27 @@ def main() -> None:
     elif name == "--version":
         print(seq2seq.__version__)
     elif name not in scripts:
-        near = nearest(name, scripts)
+        near = ", ".join(difflib.get_close_matches(name, scripts, 3, cutoff=0.0))
         sys.exit(f"error: {name} is not a command; nearest: {near}. See seq2seq --help.")
     else:
         sys.argv = [str(scripts[name]), *arguments]
         sys.path.insert(0, str(folder))
         runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def command_of(script: str) -> str:
+    """Return the command that starts ``script`` in the way this program was started.
+
+    It has the path of the program or of Python if the environment is not active.
+    """
+    program = sys.orig_argv[1] if len(sys.orig_argv) > 1 else ""
+    if Path(program).name == "seq2seq":
+        return f"{'seq2seq' if shutil.which('seq2seq') else program} {script}"
+    path = os.path.relpath(sys.executable)
+    if sys.orig_argv[1:3] == ["-m", "seq2seq"]:
+        return f"{path} -m seq2seq {script}"
+    python = "python" if os.environ.get("VIRTUAL_ENV") or path.startswith("..") else path
+    return f"{python} scripts/{script}.py"
 
 
 def _help(scripts: dict[str, Path]) -> str:

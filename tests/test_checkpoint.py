@@ -239,6 +239,10 @@ def test_a_checkpoint_may_be_where_one_stands(whole, tmp_path, monkeypatch):
     assert find_checkpoint(Path("~")) == inside.parent
     with pytest.raises(UserError, match="no checkpoint at /"):
         find_checkpoint(Path("/"))
+    (tmp_path / "a" / "b" / "seed-1" / "checkpoints").mkdir(parents=True)
+    for above in (tmp_path / "a", tmp_path / "a" / "b"):
+        with pytest.raises(UserError, match=rf"one of .*{tmp_path.name}/a/b/seed-1"):
+            find_checkpoint(above)
 
 
 def test_the_optimizer_of_another_kind_or_model_is_refused(whole, tmp_path):

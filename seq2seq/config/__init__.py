@@ -10,7 +10,9 @@ from seq2seq.config.checks import between as between
 from seq2seq.config.checks import check as check
 from seq2seq.config.checks import nearest as nearest
 from seq2seq.config.checks import nearest_keys as nearest_keys
+from seq2seq.config.checks import not_a_key as not_a_key
 from seq2seq.config.checks import require_choice as require_choice
+from seq2seq.config.checks import setting_names as setting_names
 from seq2seq.config.corpus import CORPORA as CORPORA
 from seq2seq.config.corpus import CleanedCorpus as CleanedCorpus
 from seq2seq.config.corpus import CorpusConfig as CorpusConfig
@@ -20,6 +22,7 @@ from seq2seq.config.corpus import GrammarCorpus as GrammarCorpus
 from seq2seq.config.corpus import MtdataCorpus as MtdataCorpus
 from seq2seq.config.corpus import Multi30kCorpus as Multi30kCorpus
 from seq2seq.config.corpus import TokenizationConfig as TokenizationConfig
+from seq2seq.config.corpus import in_words as in_words
 from seq2seq.config.decoding import DecodingConfig as DecodingConfig
 from seq2seq.config.evaluation import EvaluationConfig as EvaluationConfig
 from seq2seq.config.model import ATTENTION_KINDS as ATTENTION_KINDS

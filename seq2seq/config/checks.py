@@ -5,7 +5,7 @@ import os
 import re
 import sys
 import types
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from reprlib import repr as shortened
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
@@ -18,11 +18,12 @@ LARGEST = 2**63 - 1
 
 KEYS = {
     "attention": "attention.kind", "batch": "batch_size", "beam_size": "beam", "bs": "batch_size",
-    "ckpt": "checkpoint", "cuda": "device", "gpu": "device", "lr": "learning_rate",
+    "ckpt": "checkpoint", "clip": "clip_norm", "cuda": "device", "embedding": "embedding_dim",
+    "epoch": "max_epochs", "epochs": "max_epochs", "gpu": "device", "lr": "learning_rate",
     "max_len": "max_pieces", "max_length": "max_pieces", "max_steps": "max_updates",
     "mlflow": "logger", "optimiser": "optimizer.kind", "optimizer": "optimizer.kind",
     "src": "source", "steps": "max_updates", "tensorboard": "logger", "tgt": "target",
-    "vocab": "vocabulary_size", "wandb": "logger",
+    "vocab": "vocabulary_size", "wandb": "logger", "warmup": "warmup_updates",
 }  # fmt: skip
 """Last part of a key in other toolkits -> its name here; used to suggest keys."""
 VALUES = {"bahdanau": "additive", "bpe": "sentencepiece", "gpu": "cuda", "luong": "general"}
@@ -37,10 +38,10 @@ def nearest(word: str, choices: Iterable[str]) -> str:
     return ", ".join(difflib.get_close_matches(word, names, max(few, 1), cutoff=0.0))
 
 
-def nearest_keys(key: str, valid: Iterable[str]) -> str:
-    """List the ``valid`` keys whose last part equals that of ``key`` or contains all its words.
+def nearest_keys(key: str, valid: Iterable[str]) -> list[str]:
+    """List the ``valid`` keys whose last part equals that of ``key`` or ends in it.
 
-    If there are none, list the three keys with the closest last parts.
+    If there are none, list at most three whose last parts are spelt nearly like it.
     """
     last = key.rpartition(".")[2]
     last = KEYS.get(last, last)
@@ -51,9 +52,14 @@ def nearest_keys(key: str, valid: Iterable[str]) -> str:
 
     ranked = sorted(valid, key=likeness, reverse=True)
     same = [name for name in ranked if f".{name}".endswith(f".{last}")]
-    words = set(last.split("_"))
-    longer = [name for name in ranked if words <= set(name.rpartition(".")[2].split("_"))]
-    return ", ".join(same or longer or ranked[:3])
+    longer = [name for name in ranked if name.endswith(f"_{last}")]
+    return same or longer or [name for name in ranked[:3] if likeness(name)[0] > 0.75]
+
+
+def not_a_key(key: str, valid: Iterable[str]) -> str:
+    """Return the sentence that refuses ``key``; it names the nearest ``valid`` keys."""
+    near = ", ".join(nearest_keys(key, valid)) or "none; --help lists all"
+    return f"{key} is not a config key; nearest valid: {near}."
 
 
 def require_choice(key: str, value: str, choices: Collection[str]) -> None:
@@ -191,22 +197,31 @@ def build(schema: type, data: Any, prefix: str = "") -> Any:
         data = {key: value for key, value in data.items() if key in hints}
     for key in data:
         if key not in hints:
-            near = nearest_keys(f"{prefix}{key}", _names(schema, prefix))
-            raise UserError(f"{prefix}{key!s:.40} is not a config key; nearest valid: {near}.")
+            raise UserError(not_a_key(f"{prefix}{key!s:.40}", setting_names(schema, prefix)))
     for field in fields(schema):
         if field.name not in data and field.default is field.default_factory:  # no default
             raise UserError(f"{prefix}{field.name} is missing.")
     return schema(**{key: check(f"{prefix}{key}", data[key], hints[key]) for key in data})
 
 
-def _names(schema: type, prefix: str) -> list[str]:
-    """List the keys of all settings and groups of ``schema``, those inside its groups included."""
-    names = []
-    for key, hint in get_type_hints(schema).items():
-        names.append(f"{prefix}{key}")
+def groups(schema: type, prefix: str = "") -> Iterator[tuple[str, type]]:
+    """Yield (key, dataclass) for each group of settings in ``schema``, such as ``model.encoder``.
+
+    A corpus has one dataclass for each kind, with the keys ``corpus=grammar`` and so on.
+    """
+    for name, hint in get_type_hints(schema).items():
         if isinstance(hint, type) and is_dataclass(hint):
-            names += _names(hint, f"{prefix}{key}.")
-    return names
+            for kind, group in vars(hint).get("kinds", {"": hint}).items():
+                yield prefix + name + f"={kind}" * bool(kind), group
+                yield from groups(group, f"{prefix}{name}.")
+
+
+def setting_names(schema: type, prefix: str = "") -> list[str]:
+    """List the keys of all settings and groups of ``schema``, those inside its groups included."""
+    inside = [(f"{key.partition('=')[0]}.", group) for key, group in groups(schema, prefix)]
+    owners = [(prefix, schema), *inside]
+    names = [place + name for place, owner in owners for name in get_type_hints(owner)]
+    return list(dict.fromkeys(names))
 
 
 class Stored:

@@ -1,6 +1,8 @@
 """Settings of the parallel corpus and of its tokenization."""
 
 from dataclasses import dataclass, field
+from itertools import permutations
+from pathlib import Path
 from typing import Annotated
 
 from seq2seq.config.checks import Count, FileName, Place, Settings, between, one_of
@@ -117,12 +119,50 @@ class FilesCorpus(CorpusConfig):
     is one file with a sentence, a tab and its translation on each line."""
 
     kind: str = "files"
-    source: FileName = "en"
-    target: FileName = "de"
+    source: FileName = "auto"
+    """Language code of the source side; auto: the ending of the files that ``target`` leaves."""
+    target: FileName = "auto"
+    """Language code of the target side; auto: the ending of the files that ``source`` leaves."""
     valid_pairs: Count | None = None
     """Number of validation pairs to split off the training text if there is no valid file."""
     test_pairs: Count | None = None
     """Number of test pairs to split off the training text if there is no test file."""
+
+    def __post_init__(self) -> None:
+        if "auto" in (self.source, self.target):
+            self.source, self.target = _languages(self.source, self.target, self.directory)
+        super().__post_init__()
+
+
+def endings(folder: Path) -> list[str]:
+    """List the languages of a folder, which are the endings of its files ``train.*``, sorted."""
+    names = {path.name.split(".")[1] for path in folder.glob("train.?*") if path.is_file()}
+    return sorted(names - {"align"})
+
+
+def in_words(folder: Path) -> str:
+    """Say which endings the training text in a folder has: "my_text has .de and .en"."""
+    found = " and ".join(f".{ending}" for ending in endings(folder))
+    return f"{folder} has {found or 'no files train.LANGUAGE'}"
+
+
+def _languages(source: str, target: str, directory: str | None) -> tuple[str, str]:
+    """Return both languages; each one that is "auto" is found among the endings in ``directory``.
+
+    If it is not a folder, but a table of pairs, the languages are called source and target.
+    """
+    folder = Path(directory or "no folder").expanduser()
+    found = endings(folder) if folder.is_dir() else ["source", "target"]
+    if found == ["source", "target"]:
+        return (found[0] if source == "auto" else source, found[1] if target == "auto" else target)
+    pairs = permutations(found, 2)
+    ways = [way for way in pairs if source in (way[0], "auto") and target in (way[1], "auto")]
+    if len(ways) == 1 or (ways and found == ["de", "en"]):
+        return ways[-1]
+    settings = [f"corpus.source={one} corpus.target={other}" for one, other in ways[:2]]
+    end = f"to say which way to translate, add {' or '.join(settings)} to the command"
+    other = f"corpus.source={source} corpus.target={target} needs others: rename or add files"
+    raise UserError(f"{in_words(folder)}; {end if ways else other}.")
 
 
 CORPORA = CorpusConfig.kinds

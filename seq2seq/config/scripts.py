@@ -13,6 +13,7 @@ from seq2seq.config.checks import (
     Settings,
     between,
     distinct,
+    nearest,
     require_choice,
 )
 from seq2seq.config.corpus import CorpusConfig, TokenizationConfig
@@ -86,7 +87,13 @@ class ReproduceConfig(TrainConfig):
                 raise UserError(
                     f"systems.{name} sets {min(unlike)}; it may set {', '.join(SYSTEM_GROUPS)}."
                 )
-        require_choice("system", self.system, [*self.systems, *ATTENTION_KINDS])
+        if self.system not in (*self.systems, *ATTENTION_KINDS):
+            none = "There is no Transformer here: " * ("transformer" in self.system.lower())
+            ours, kinds = (nearest(self.system, of) for of in (self.systems, ATTENTION_KINDS))
+            raise UserError(
+                f"{none}system={self.system} is neither a system of this experiment ({ours}) nor a "
+                f"kind of attention; nearest valid: {kinds}."
+            )
         require_choice("baseline", self.baseline, self.systems)
         for name in (*self.baselines, *self.baselines.values()):
             require_choice("baselines", name, self.systems)

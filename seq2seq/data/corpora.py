@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from seq2seq.config import CorpusConfig, FilesCorpus, Multi30kCorpus
+from seq2seq.config import CorpusConfig, FilesCorpus, Multi30kCorpus, in_words
 from seq2seq.data import europarl, grammar, mtdata, multi30k, own_text
 from seq2seq.data.text import (
     Corpus,
@@ -106,10 +106,11 @@ def _named_texts(
         remedy = "add them"
         if "valid" not in names:  # only test sets: nothing is written
             remedy = "run prepare with the same settings, or set directory=FOLDER to their folder"
+        elif "train" in texts and isinstance(config, FilesCorpus):
+            split = own_text.advised_split(texts["train"].source)
+            remedy += f", or set {split} to split the training text"
         elif isinstance(config, FilesCorpus):
-            remedy += (
-                ", or set corpus.valid_pairs=500 corpus.test_pairs=500 to split the training text"
-            )
+            remedy = in_words(folder)
         raise UserError(
             f"{folder} lacks {', '.join(missing)} (plain, .gz or .xz), which corpus={config.kind} "
             f"needs for {config.source} to {config.target}; {remedy}."

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from seq2seq.config import FilesCorpus
+from seq2seq.config import FilesCorpus, in_words
 from seq2seq.data.splits import RULES, TRAIN, assign, source_digest, source_digests_of, write_splits
 from seq2seq.data.text import (
     SIDES,
     ParallelText,
     TextFolder,
+    count_lines,
     find_test_names,
     find_text,
     read_lines,
@@ -43,21 +44,20 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
     if own.is_dir() and not any(sizes.values()):
         return own, None
     languages, kept = (config.source, config.target), list[ParallelText]()
+    train = None if own.is_file() else find_text(own, "train", languages)[0]
+    if not (train or own.is_file()):
+        files = f"train.{config.source} and train.{config.target}"
+        raise UserError(f"{in_words(own)}, not {files}; rename your two files to these names.")
+    texts = train.files[: len(SIDES)] if train else [own]
     for split, size in sizes.items():
         names = [split] if split == "valid" else find_test_names(own, languages)
         found = [text for name in names if (text := find_text(own, name, languages)[0])]
         if bool(found) == bool(size):
             raise UserError(
-                f"{own} needs either {split} files or corpus.{split}_pairs=500 to split pairs off "
-                "the training text, not both; for a single file, set corpus.valid_pairs=500 "
-                "corpus.test_pairs=500."
+                f"{own} needs either {split} files or corpus.{split}_pairs to split pairs off the "
+                f"training text, not both; for a single file, set {advised_split(texts[0])}."
             )
         kept += found
-    train = None if own.is_file() else find_text(own, "train", languages)[0]
-    if not (train or own.is_file()):
-        files = f"train.{config.source} and train.{config.target}"
-        raise UserError(f"{own} lacks {files}; rename your two files to these names.")
-    texts = train.files[: len(SIDES)] if train else [own]
     copied = [path for text in kept for path in text.files]
     recipe = [RULES, sizes, *map(file_state, [*texts, *copied])]
 
@@ -69,6 +69,12 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
     name = digest([json.dumps(recipe).encode()])[:12]
     folder = home / f"{config.source}-{config.target}-{name}"
     return folder, partial(make_folder, folder, fill)
+
+
+def advised_split(text: Path) -> str:
+    """Return the settings that split off 500 pairs for each part, or a tenth of a small text."""
+    pairs = max(1, min(500, count_lines(text) // 10))
+    return f"corpus.valid_pairs={pairs} corpus.test_pairs={pairs}"
 
 
 def _split(config: FilesCorpus, texts: list[Path], kept: list[Path], folder: Path) -> None:

@@ -110,13 +110,13 @@ def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
 
 
 def _remedy(line: bytes) -> str:
-    """Advice for a line that is not UTF-8; in UTF-16, half of the bytes may be zeros."""
+    """Advice for a line that is not UTF-8; in UTF-16, many bytes are zeros."""
     marked = line[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    zero = line.find(b"\0")
-    if zero >= 0 and not marked and line.count(b"\0") < len(line) / 4:
+    zero, whole = line.find(b"\0"), line.decode("utf-8", "ignore").encode() == line
+    if not marked and zero >= 0 and whole and line.count(b"\0") < len(line) / 4:
         return "remove zeros, for example with tr -d '\\000'"
-    encoding = "LATIN1" if zero < 0 else "UTF-16LE" if zero % 2 else "UTF-16BE"
-    return f"convert it, for example with iconv -f {'UTF-16' if marked else encoding} -t UTF-8"
+    kind = "UTF-16" if marked else "LATIN1" if zero < 0 else "UTF-16LE" if zero % 2 else "UTF-16BE"
+    return f"if it is {kind}, convert it with iconv -f {kind} -t UTF-8 OLD > NEW"
 
 
 def count_lines(path: Path) -> int:

@@ -32,8 +32,8 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
             same file as another output or the input; ``n_best`` is set without ``n_best_list``;
             this model cannot write ``alignments`` or replace unknown words.
     """
-    _check_outputs(config)
     _check_attention(translator, config)
+    _check_outputs(config)
     lines, total = _open_input(config.input)
     files = config.outputs
     shown = "-" in files.values() and sys.stdout and sys.stdout.isatty()
@@ -70,7 +70,8 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
             parts = [f"{file}.part" for file in files.values() if Path(f"{file}.part").is_file()]
             where = f"; they are in {' and '.join(parts)}" if parts and done else ""
             how = "Stopped" if isinstance(stop, UserError) else "Interrupted"
-            log.warning("%s after %d lines%s.", how, done, where)
+            if done or how == "Interrupted":
+                log.warning("%s after %d lines%s.", how, done, where)
             raise
     if unlinked:
         log.warning(

@@ -15,6 +15,7 @@ from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import DecodingConfig, EvaluateConfig
 from seq2seq.data.text import ParallelText, content_digest, read_aligned
 from seq2seq.data.tokenization import SentencePieceTokenizer
+from seq2seq.data.vocabulary import UNK
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
 from seq2seq.distributed import SINGLE, ProcessGroup
@@ -64,6 +65,11 @@ def _evaluate_system(config: EvaluateConfig, system: "_System") -> list[Evaluati
             _require_same_subject(system.folder(name, search), system.identity(search, text))
     evaluations = []
     for name, text in texts.items():
+        codecs = (system.translator.source, system.translator.target)
+        coded = zip(codecs, sides[name], strict=True)
+        ids = [i for codec, side in coded for sentence in side for i in codec.encode(sentence)]
+        if ids and (share := ids.count(UNK) / len(ids)) > 0.01:
+            log.info("%s: the model's vocabularies lack %.0f%% of the words.", name, 100 * share)
         for evaluation in system.evaluate(name, text, sides[name], lines[name]):
             log.info("%s: BLEU %.2f", evaluation.directory, evaluation.overall.bleu or 0.0)
             gold = text.alignments if system.translator.model.attends else None

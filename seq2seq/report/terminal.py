@@ -3,13 +3,13 @@
 import math
 import os
 import shlex
-import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
+from seq2seq.command import command_of
 from seq2seq.config import TrainConfig
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW
@@ -40,7 +40,8 @@ def plan(runs: Sequence[TrainConfig], searches: list[str], tests: list[str]) -> 
         minutes = math.ceil(fmean(seconds) * len(left) / 60)
         time = f"about {minutes:,} min, if each takes as long as the finished ones"
     lines = [
-        f"Plan of {runs[0].name}: {len(runs)} training{'s' * (len(runs) > 1)}, "
+        f"Plan of {runs[0].name}, {runs[0].corpus.source} to {runs[0].corpus.target}: "
+        f"{len(runs)} training{'s' * (len(runs) > 1)}, "
         f"then {', '.join(searches)} of {', '.join(tests)}",
         f"  finished: {'; '.join(done) or 'none'}",
         f"  to train: {'; '.join(left) or 'none'}",
@@ -63,7 +64,7 @@ def markdown(folder: str, comparison: Comparison) -> str:
     header, *rows = summary_rows(comparison)
     where = f"Tables and figures: {folder}/table.md, page.html"
     table = markdown_table(header, rows)
-    end = [conclusion(comparison), where, *_translate_command(comparison.systems)]
+    end = [conclusion(comparison), where, *_translate_command(comparison)]
     return "\n".join([_title(comparison), "", table, *end])
 
 
@@ -75,7 +76,7 @@ def screen(compared: Mapping[str, Comparison], colour: bool) -> str:
     others = [f"{name}: {headline(one)}"[:WIDTH] for name, one in rest.items()]
     end = ["", *textwrap.wrap(conclusion(main), WIDTH), ""]
     end += [*_first(others, 5, "page.html of each"), ""] if others else []
-    end += [f"Look closer: {folder}/page.html", *_translate_command(main.systems)]
+    end += [f"Look closer: {folder}/page.html", *_translate_command(main)]
     head, *table = _table(main, colour)
     if any(DAGGER in line for line in (head, *table)):
         end.insert(0, f"{DAGGER} fewer than {FEW} sentences: too few to conclude from")
@@ -95,29 +96,18 @@ def _first(lines: list[str], most: int, where: str) -> list[str]:
     return lines if len(lines) <= most else [*lines[: most - 1], more]
 
 
-def _translate_command(systems: Sequence[System]) -> list[str]:
-    """Command to translate with the best system whose checkpoint exists; [] if none exists."""
-    for system in _ranked(systems):
+def _translate_command(comparison: Comparison) -> list[str]:
+    """Command to translate with the best system whose checkpoint exists; [] if none exists.
+
+    A baseline comes last, unless each system that is compared with it is significantly worse.
+    """
+    last = {gap.baseline for gap in comparison.gaps if (of := gap.rows[-1]) and of.gap.high >= 0}
+    for system in sorted(_ranked(comparison.systems), key=lambda system: system.name in last):
         run = system.first.directory.parent.parent
         if (run / "checkpoints" / "best").is_dir() and not system.first.record.members:
             end = shlex.quote(f"checkpoint={run}")
-            return [f"Translate with {system.name}:", f"{_translate()} \\", f"  {end}"]
+            return [f"Translate with {system.name}:", f"{command_of('translate')} \\", f"  {end}"]
     return []
-
-
-def _translate() -> str:
-    """Command that starts ``translate`` in the way this program was started.
-
-    It has the path of the program or of Python if the environment is not active.
-    """
-    program = sys.orig_argv[1] if len(sys.orig_argv) > 1 else ""
-    if Path(program).name == "seq2seq":
-        return f"{'seq2seq' if shutil.which('seq2seq') else program} translate"
-    path = os.path.relpath(sys.executable)
-    if sys.orig_argv[1:3] == ["-m", "seq2seq"]:
-        return f"{path} -m seq2seq translate"
-    python = "python" if os.environ.get("VIRTUAL_ENV") or path.startswith("..") else path
-    return f"{python} scripts/translate.py"
 
 
 def _ranked(systems: Sequence[System]) -> list[System]:

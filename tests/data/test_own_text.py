@@ -60,7 +60,10 @@ def test_the_test_text_is_found_again_and_made_again_only_for_another_text(tmp_p
 @pytest.mark.parametrize(
     ("changes", "names"),
     [
-        ({"valid_pairs": None, "test_pairs": None}, r"corpus\.valid_pairs=500 corpus\.test_pairs"),
+        (
+            {"valid_pairs": None, "test_pairs": None},
+            r"corpus\.valid_pairs=44 corpus\.test_pairs=44",
+        ),
         ({"valid_pairs": 190}, r"corpus\.valid_pairs=190"),
         ({"directory": "ready"}, r"valid files .*corpus\.valid_pairs"),
         ({"directory": "no_text"}, r"train\.en"),
@@ -103,3 +106,37 @@ def test_further_columns_of_a_table_are_left_out_and_that_is_said_once(tmp_path,
     for _ in range(2):
         assert splits(config, tmp_path / "data") == expected
     assert caplog.text.count("three.tsv") == 1
+
+
+@pytest.mark.parametrize(
+    ("endings", "given", "languages"),
+    [
+        ("en fr", {"source": "fr"}, ("fr", "en")),
+        ("en fr", {"target": "fr"}, ("en", "fr")),
+        ("en.gz fr.gz align", {"source": "en"}, ("en", "fr")),
+        ("en de", {}, ("en", "de")),
+        ("en de", {"source": "de"}, ("de", "en")),
+        ("source target", {}, ("source", "target")),
+        ("de en fr", {"source": "en", "target": "fr"}, ("en", "fr")),
+        ("en fr", {}, "source=en corpus.target=fr or corpus.source=fr corpus.target=en"),
+        ("de en fr", {"source": "fr"}, "target=de or corpus.source=fr corpus.target=en"),
+        ("de en", {"target": "fr"}, r"\.de and \.en"),
+        ("", {}, "no files train"),
+    ],
+)
+def test_the_endings_of_the_files_are_the_languages(tmp_path, endings, given, languages):
+    put(tmp_path, {f"train.{ending}": b"" for ending in endings.split()})
+    if isinstance(languages, str):
+        with pytest.raises(UserError, match=languages):
+            FilesCorpus(directory=str(tmp_path), **given)
+    else:
+        config = FilesCorpus(directory=str(tmp_path), **given)
+        assert (config.source, config.target) == languages
+
+
+def test_what_is_missing_is_named_beside_what_is_there(tmp_path):
+    put(tmp_path, {f"{part}.{end}": b"a" for part in ("train", "valid") for end in ("en", "de")})
+    with pytest.raises(UserError, match=r"test\.en, test\.de .*corpus\.valid_pairs=1 "):
+        load_corpus(FilesCorpus(directory=str(tmp_path)), tmp_path)
+    with pytest.raises(UserError, match=r"train\.fr.* has \.de and \.en"):
+        load_corpus(FilesCorpus(source="en", target="fr", directory=str(tmp_path)), tmp_path)

@@ -51,10 +51,11 @@ def test_other_encodings_are_refused_with_line_and_byte(tmp_path, read):
     ("encoding", "named"), [("utf-16-le", "UTF-16LE"), ("utf-16", "UTF-16"), ("latin-1", "LATIN1")]
 )
 def test_the_message_names_the_encoding_that_the_text_may_have(tmp_path, encoding, named):
-    (tmp_path / "text").write_bytes("été\nword\n".encode(encoding))
-    for read in READERS:
-        with pytest.raises(UserError, match=f"line 1, .*iconv -f {named} "):
-            read(tmp_path / "text")
+    for line in ("été", "機械 翻訳")[: 1 if encoding == "latin-1" else 2]:
+        (tmp_path / "text").write_bytes(f"{line}\nword\n".encode(encoding))
+        for read in READERS:
+            with pytest.raises(UserError, match=f"line 1, .*iconv -f {named} "):
+                read(tmp_path / "text")
 
 
 def test_a_single_zero_is_not_taken_for_another_encoding(tmp_path):

@@ -84,9 +84,10 @@ def test_bad_bytes_are_refused_and_leave_the_old_file(tmp_path, monkeypatch, cap
     assert from_file or caplog.messages == [f"Stopped after 2 lines; they are in {part}."]
 
 
-def test_absent_and_closed_streams_are_refused(tmp_path, monkeypatch):
+def test_absent_and_closed_streams_are_refused(tmp_path, monkeypatch, caplog):
     with pytest.raises(UserError, match=r"absent\.txt"):
         translate_text(echo(), stage(tmp_path / "absent.txt", str(tmp_path / "out")))
+    assert caplog.messages == []
     (tmp_path / "in").write_text("der\n")
     with pytest.raises(UserError, match="out cannot be written"):
         translate_text(echo(), stage(tmp_path / "in", str(tmp_path / "in" / "out")))
@@ -147,8 +148,9 @@ def test_alignments_that_a_model_cannot_give_are_refused_before_the_work(tmp_pat
     links = stage(tmp_path / "none", None, alignments=str(tmp_path / "links"))
     blind, moses = tiny_translator("fixed"), echo()
     moses.target = TextCodec(MosesWordTokenizer("de"), moses.target.vocabulary)
-    with pytest.raises(UserError, match="alignments"):
-        translate_text(blind, links)
+    for asked in (links, stage(alignments="-")):
+        with pytest.raises(UserError, match="alignments needs a model with attention"):
+            translate_text(blind, asked)
     with pytest.raises(UserError, match=r"decoding\.replace_unknown"):
         translate_text(blind, stage(decoding=DecodingConfig(replace_unknown=True)))
     with pytest.raises(UserError, match="tokenization=moses"):

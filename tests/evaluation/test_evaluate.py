@@ -153,11 +153,13 @@ def test_a_result_is_never_replaced_by_one_of_something_else(run, other_checkpoi
     assert elsewhere.texts.sources == ["a b", "", "c d e"]
 
 
-def test_both_columns_of_table_1_come_from_two_searches(run, tmp_path, monkeypatch):
+def test_both_columns_of_table_1_come_from_two_searches(run, tmp_path, monkeypatch, caplog):
     texts = own_text(tmp_path, source="a b\na zebra c\nc d e\n")
     (tmp_path / "own.ref").write_text("B A\nC A\nDEER D C\n", encoding="utf-8")
     config = settings(run, no_unk=True, output=str(tmp_path), **texts)
-    ordinary, without = evaluate(config)
+    with caplog.at_level("INFO"):
+        ordinary, without = evaluate(config)
+    assert "own: the model's vocabularies lack 13%" in caplog.messages[0]
     assert ordinary.directory.name == "own-greedy"
     assert without.directory.name == "own-greedy-no-unk"
     assert without.record.config["decoding"]["forbid_unknown"]

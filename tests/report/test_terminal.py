@@ -85,6 +85,14 @@ def test_the_best_system_with_a_checkpoint_is_the_one_to_try(comparison, tmp_pat
         systems.append(replace(system, evaluations=[first]))
     compared = {"a": replace(comparison, systems=systems)}
     assert f"checkpoint={run}" in screen(compared, colour=False)
+    (gap,), (fixed, additive) = comparison.gaps, systems
+    swapped = [replace(fixed, rows=additive.rows), replace(additive, rows=fixed.rows)]
+    for high in (0.1, -0.1):  # the baseline is the better one: significantly or not
+        interval = replace(gap.rows[-1].gap, value=-1, low=-2, high=high)
+        rows = [*gap.rows[:-1], replace(gap.rows[-1], gap=interval)]
+        worse = replace(comparison, systems=swapped, gaps=[replace(gap, rows=rows)])
+        chosen = "additive" if high > 0 else "fixed"
+        assert f"checkpoint={tmp_path / chosen}" in screen({"a": worse}, colour=False)
     for argv, command in (
         (["python", "scripts/reproduce.py"], " scripts/translate.py"),
         (["python", "/x/bin/seq2seq", "reproduce"], "seq2seq translate"),
