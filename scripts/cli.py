@@ -21,56 +21,31 @@ except ModuleNotFoundError as error:
         f"error: {error.name} is not installed here; run make install, then "
         "source .venv/bin/activate."
     )
-import yaml
-from hydra._internal.core_plugins import file_config_source
-from hydra._internal.sources_registry import SourcesRegistry
 from hydra._internal.utils import get_args_parser
-from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Quote, QuotedString
-from hydra.core.plugins import Plugins
-from hydra.errors import HydraException, MissingConfigException, OverrideParseException
-from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, OmegaConf
-from omegaconf._utils import get_yaml_loader
-from omegaconf.errors import (
-    ConfigAttributeError,
-    ConfigKeyError,
-    GrammarParseError,
-    InterpolationResolutionError,
-    MissingMandatoryValue,
-    OmegaConfBaseException,
-)
 
 from seq2seq import config as schema
 from seq2seq.command import command_of
+from seq2seq.composition import (
+    CONFIGS,
+    READ,
+    SCHEMAS,
+    SEVERAL,
+    build_config,
+    composition_error,
+    quoted,
+    register_schema,
+)
 from seq2seq.config.meanings import folded, settings_help
 from seq2seq.errors import UserError
 from seq2seq.interruption import Interrupted, process_count
 
 log = logging.getLogger(__name__)
 
-CONFIGS = Path(__file__).resolve().parent.parent / "configs"
-SCHEMAS: dict[str, type] = {
-    **dict.fromkeys(("prepare", "train", "reproduce"), schema.ReproduceConfig),
-    "translate": schema.TranslateConfig,
-    "evaluate": schema.EvaluateConfig,
-    "compare": schema.CompareConfig,
-    "explain": schema.ExplainConfig,
-    "serve": schema.ServeConfig,
-}
-"""Script name -> dataclass that Hydra fills. Experiment files hold the settings of ``reproduce``;
-``prepare`` and ``train`` read the subset :class:`~seq2seq.config.TrainConfig`."""
-OF_REPRODUCE = set(vars(schema.ReproduceConfig)["__annotations__"]) - {"systems"}
-"""Keys that only ``reproduce`` reads."""
 SHARED = ("train", "translate", "evaluate")
 """Scripts whose work several processes of torchrun share."""
-READ = SCHEMAS | dict.fromkeys(("prepare", "train"), schema.TrainConfig)
-"""Script name -> dataclass of the settings that it reads."""
-SEVERAL = {"seed": "seeds", "decoding.beam": "beams"}
-"""Key of one value in the other scripts -> key of the list of values in ``reproduce``."""
 
 
 def launch(name: str, stage: Callable[..., float | None]) -> None:
@@ -160,189 +135,6 @@ def refuse_words(name: str, words: list[str]) -> None:
             first = fields(READ[name])[0].name
             end = f"did you mean {first if first != 'name' else 'corpus.directory'}={word}?"
         raise UserError(f"{word}: settings are written as key=value; {end}")
-
-
-def register_schema(name: str) -> None:
-    """Register the dataclasses of script ``name``: Hydra then refuses other keys and types."""
-    store = ConfigStore.instance()
-    node, hints = OmegaConf.structured(SCHEMAS[name]), typing.get_type_hints(SCHEMAS[name])
-    for key, hint in hints.items():
-        if typing.get_origin(hint) is dict and key != "systems":
-            OmegaConf.set_struct(node[key], False)  # the user chooses these keys
-    store.store(name=f"{name}_schema", node=node)
-    for kind, corpus in schema.CORPORA.items():
-        store.store(name=kind, node=corpus, group="corpus")
-    OmegaConf.register_new_resolver(
-        "own_name", lambda path: Path(path or "own_text").expanduser().resolve().stem, replace=True
-    )
-    Plugins.instance()  # registers Hydra's own sources
-    SourcesRegistry.instance().types["file"] = FileConfigSource
-
-
-class FileConfigSource(file_config_source.FileConfigSource):
-    """Reads YAML files for Hydra; values stay text, and a byte order mark is dropped.
-
-    YAML reads 2024_11_25 as a number, and `no` (Norwegian) as false; here the schema decides.
-    Hydra finds a source by the name of its class.
-    """
-
-    def load_config(self, config_path: str) -> ConfigResult:
-        path = Path(self.path, self._normalize_file_name(config_path))
-        text = path.read_text(encoding="utf-8-sig")
-        own = config_path.startswith("hydra/")  # Hydra's schemas do not say all types
-        config = yaml.load(text, Loader=get_yaml_loader() if own else _AsWritten)
-        where, header = f"file://{self.path}", self._get_header_dict(text)
-        return ConfigResult(self.provider, where, OmegaConf.create(config or {}), header)
-
-
-class _AsWritten(get_yaml_loader()):  # type: ignore[misc]
-    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        is_text = isinstance(node, yaml.ScalarNode) and not node.tag.endswith(":null")
-        return node.value if is_text else super().construct_object(node, deep)
-
-
-def quoted(arguments: list[str]) -> list[str]:
-    """Put Hydra's quotes around the values of a command line.
-
-    Without quotes, Hydra reads 2024_11_25 as a number and refuses ~/file. Commas separate the
-    values of a list, and in a multirun the values of the successive runs.
-    """
-    several = bool({"--multirun", "-m"} & {*arguments})
-
-    def quote(argument: str) -> str:
-        key, equals, value = argument.partition("=")
-        if not equals or re.match(r"[-~]|\+*hydra[./]|$", key) or (several and "(" in value):
-            return argument
-        if re.fullmatch(r"\[.*\]|\{.*\}", value, re.DOTALL):
-            plain = re.fullmatch(r"\[([^\[\]{}'\"]+)\]", value)
-            return f"{key}=[{_in_quotes(plain[1].split(','))}]" if plain else argument
-        return f"{key}={_in_quotes(value.split(',') if several else [value])}"
-
-    return [quote(argument) for argument in arguments]
-
-
-def _in_quotes(values: list[str]) -> str:
-    """Join values with commas; quote each one that is neither quoted nor null."""
-    left = r"null|'([^'\\]|\\.)*'|\"([^\"\\]|\\.)*\""
-    return ",".join(
-        text if re.fullmatch(left, text) else QuotedString(text.strip(), Quote.single).with_quotes()
-        for text in values
-    )
-
-
-def build_config(name: str, composed: DictConfig, overrides: list[str]) -> tuple[Any, ...]:
-    """Build the config of script ``name``; for ``reproduce``, also the list of its TrainConfigs."""
-    try:
-        if SCHEMAS[name] is not schema.ReproduceConfig:
-            return (_to_dataclass(SCHEMAS[name], composed),)
-        return _experiment(name, composed, overrides)
-    except OmegaConfBaseException as error:
-        raise UserError(composition_error(error, name)) from None
-
-
-def _experiment(name: str, composed: DictConfig, overrides: list[str]) -> tuple[Any, ...]:
-    """Build the config of the chosen system.
-
-    For ``reproduce``, build its ReproduceConfig and one TrainConfig per system and seed.
-    """
-    parsed = OverridesParser.create().parse_overrides(overrides)
-    given = schema.flatten({str(one.key_or_group): one.value() for one in parsed})
-    for key in given:
-        if name == "reproduce" and key in SEVERAL:
-            raise UserError(f"{name} does not read {key}; set {SEVERAL[key]}=[...] instead.")
-        if name != "reproduce" and key.partition(".")[0] in OF_REPRODUCE:
-            raise UserError(f"{key} is a setting of reproduce, not of {name}; remove it.")
-    chosen, systems = composed.system, composed.systems
-    if chosen in schema.ATTENTION_KINDS and chosen not in systems:
-        part = {"model": {"attention": {"kind": chosen}}}
-        OmegaConf.update(systems, chosen, part, force_add=True)
-    # Before a system is merged, which could hide an invalid value.
-    config = _to_dataclass(schema.ReproduceConfig, composed)
-    if name != "reproduce":
-        return (_to_dataclass(schema.TrainConfig, _with_system(composed, chosen, given)),)
-    names = list(systems)
-    if "system" in given:
-        config.baseline, config.baselines = given.get("baseline", chosen), {}
-        names = list(dict.fromkeys([chosen, config.baseline]))
-    merged = {system: _with_system(composed, system, given) for system in names}
-    seeds = {
-        system: _to_dataclass(schema.ReproduceConfig, composed if "seeds" in given else own).seeds
-        for system, own in merged.items()
-    }
-    runs = [
-        _to_dataclass(schema.TrainConfig, OmegaConf.merge(merged[system], {"seed": seed}))
-        for seed in dict.fromkeys(seed for own in seeds.values() for seed in own)
-        for system in names
-        if seed in seeds[system]
-    ]
-    return config, runs
-
-
-def _with_system(composed: DictConfig, system: str, given: dict[str, Any]) -> DictConfig:
-    """Merge the settings of one system into the composed config.
-
-    Refuse a system that would override a setting of the command line (``given``).
-    """
-    part: Any = OmegaConf.to_container(composed.systems[system], resolve=True)
-    merged: Any = OmegaConf.merge(composed, part, {"system": system})
-    for key, value in schema.flatten(part).items():
-        kept, asked = (OmegaConf.select(config, key) for config in (merged, composed))
-        if key != "seeds" and key in given and kept != asked:
-            raise UserError(
-                f"{key}={given[key]} would have no effect: system={system} sets it to {value}; "
-                f"remove it, or set systems.{system}.{key}=... instead."
-            )
-    return merged
-
-
-def _to_dataclass(kind: type, composed: Any) -> Any:
-    plain: Any = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
-    return schema.from_json(kind, {f.name: plain[f.name] for f in fields(kind) if f.name in plain})
-
-
-def _keys(name: str, composed: DictConfig) -> list[str]:
-    """Return the dotted keys of all settings that script ``name`` reads."""
-    groups: Any = OmegaConf.to_container(composed)
-    read = [field.name for field in fields(READ[name]) if field.name != "systems"]
-    keys = schema.flatten({key: groups[key] for key in read})
-    return [key for key in keys if name != "reproduce" or key not in SEVERAL]
-
-
-def composition_error(error: Exception, name: str) -> str:
-    """Describe an error of Hydra or OmegaConf in one sentence: the fault and how to fix it."""
-    given = re.search(r"Could not override '([\w.]+)'", str(error))
-    causes: list[BaseException] = [error]
-    while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
-        causes.append(cause)
-    for cause in causes:
-        key, said = getattr(cause, "full_key", None), str(getattr(cause, "msg", ""))
-        if isinstance(cause, MissingConfigException) and cause.options:
-            group, _, choice = (cause.missing_cfg_file or "").rpartition("/")
-            near = schema.nearest(choice, cause.options)
-            return f"{group}={choice} is not a valid choice; nearest valid: {near}."
-        if isinstance(cause, OverrideParseException):
-            return f"{cause.override} cannot be read; write key=value, or 'key=[a,b]' for a list."
-        if isinstance(cause, MissingMandatoryValue) and key:
-            return f"{key} is not set; set {key}=..."
-        if isinstance(cause, ConfigKeyError | ConfigAttributeError) and key:
-            return _unknown_key(given[1] if given else key, cause.parent_node, name)
-        if isinstance(cause, OmegaConfBaseException) and key:
-            if "is not a ListConfig" in said:
-                return f"{key} is a list; put brackets around its values: {key}=[...]."
-            if isinstance(cause, InterpolationResolutionError | GrammarParseError):
-                said = f"{said.splitlines()[0].rstrip('.')}; write \\${{ for the characters ${{"
-            return f"{key}: {said.splitlines()[0].rstrip('.')}."
-    said = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-    ours = isinstance(error, HydraException | OmegaConfBaseException)
-    return f"{said}." if ours else f"The config cannot be composed: {said}."
-
-
-def _unknown_key(key: str, group: Any, name: str) -> str:
-    if key.partition(".")[0] == "experiment":
-        return "The first line of an experiment's file must be # @package _global_; add it."
-    while (above := group._get_parent()) is not None:
-        group = above
-    return schema.not_a_key(key, _keys(name, group))
 
 
 @contextlib.contextmanager

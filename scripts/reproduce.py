@@ -1,108 +1,16 @@
 """Train, evaluate and compare every system of an experiment; resumes where it stopped."""
 
-import logging
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
-
 from cli import launch
 
-from seq2seq.config import CompareConfig, EvaluateConfig, ReproduceConfig, TrainConfig
-
-log = logging.getLogger(__name__)
+from seq2seq.config import ReproduceConfig, TrainConfig
 
 
 def main(config: ReproduceConfig, runs: list[TrainConfig]) -> None:
-    """Run all stages; skip the work that an earlier call has finished."""
-    from seq2seq.data.preparation import prepare
-    from seq2seq.evaluation.evaluate import evaluate
-    from seq2seq.evaluation.test_sets import find_test_sets
-    from seq2seq.report.terminal import plan
-    from seq2seq.training.run_folder import RunFolder
-    from seq2seq.training.trainer import Trainer
-
-    # Check what every run needs before the first one trains for hours.
-    evaluate_configs = [_evaluate_config(config, run) for run in runs]
-    prepared = [prepare(run.corpus, run.tokenization, Path(run.data)) for run in runs]
-    tests = [*find_test_sets(evaluate_configs[0], runs[0].corpus)]
-    for run in runs:
-        RunFolder(run).claim()
-    searches = [search.name for search in evaluate_configs[0].searches()]
-    for run, data in zip(runs, prepared, strict=True):
-        if run is runs[0] or not RunFolder(run).finished:
-            log.info("%s", plan(runs, searches, tests))
-        Trainer(run, data).run()
-    evaluations: dict[str, list[str]] = {}
-    for run, best in zip(runs, evaluate_configs, strict=True):
-        for state, settings in [("", best), *_kept(run, best)]:
-            for evaluation in evaluate(settings):
-                name = f"{state}{evaluation.record.test_set}-{evaluation.record.search}"
-                evaluations.setdefault(name, []).append(str(evaluation.directory))
-    # Some trainings may have ended before an epoch that others kept.
-    complete = {name: of for name, of in evaluations.items() if len(of) == len(runs)}
-    _compare(config, runs, complete, str(prepared[0].corpus.train.target))
-
-
-def _kept(run: TrainConfig, best: EvaluateConfig) -> Iterator[tuple[str, EvaluateConfig]]:
-    """Yield (name prefix, config) to evaluate each checkpoint of ``training.keep_epochs``."""
-    from seq2seq.training.run_folder import RunFolder
-
-    folder = RunFolder(run)
-    for epoch in run.training.keep_epochs:
-        if (kept := folder.epoch(epoch)).is_dir():
-            output = str(folder.path / kept.name)
-            yield (f"{kept.name}-", replace(best, checkpoint=str(kept), output=output))
-
-
-def _evaluate_config(config: ReproduceConfig, run: TrainConfig) -> EvaluateConfig:
-    """Build the config that evaluates ``run``; refuse a missing device or test text."""
-    from seq2seq.data.text import read_aligned
-    from seq2seq.device import choose_device
-    from seq2seq.evaluation.test_sets import find_test_texts
-    from seq2seq.training.run_folder import RunFolder
-
-    choose_device(run.training.device)
-    for text in find_test_texts(config.test_texts, run.corpus).values():
-        read_aligned(text.source, text.target)  # only to check the files
-    return EvaluateConfig(
-        checkpoint=str(RunFolder(run).best),
-        decoding=config.decoding,
-        evaluation=run.evaluation,
-        beams=config.beams,
-        data=run.data,
-        directory=run.corpus.directory,
-        test_sets=config.test_sets,
-        test_texts=config.test_texts,
-        device=run.training.device,
-        precision=run.training.precision,
-    )
-
-
-def _compare(
-    config: ReproduceConfig,
-    runs: list[TrainConfig],
-    evaluations: dict[str, list[str]],
-    training_text: str,
-) -> None:
-    """Write and print the comparison of each test set and search."""
-    from seq2seq.report.compare import compare  # imports matplotlib
+    """Run all stages and print the comparisons; skip the work that an earlier call has finished."""
+    from seq2seq.experiment import reproduce_runs
     from seq2seq.report.terminal import show
 
-    compared = {}
-    alone = f"{runs[0].system}-" if len({one.system for one in runs}) == 1 else ""
-    for name, directories in evaluations.items():
-        output = f"{config.output}/{config.name}/comparison/{alone}{name}"
-        compared[output] = compare(
-            CompareConfig(
-                evaluations=directories,
-                output=output,
-                evaluation=config.evaluation,
-                baseline=config.baseline,
-                baselines=config.baselines,
-                training_text=training_text,
-            )
-        )
-    show(compared)
+    show(reproduce_runs(config, runs))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Train, compare and understand recurrent translation models.
 
+``seq2seq.train``, ``seq2seq.reproduce`` and ``seq2seq.evaluate`` do what the scripts of these names
+do.
 ``seq2seq.Translator`` translates with a trained model and returns a ``seq2seq.Hypothesis`` for
 each sentence; ``seq2seq.DecodingConfig`` holds the settings of the search. Wrong input raises
 ``seq2seq.UserError``.
@@ -12,12 +14,22 @@ from seq2seq.config import DecodingConfig
 from seq2seq.errors import UserError
 
 if TYPE_CHECKING:
+    from seq2seq.api import evaluate, reproduce, train
     from seq2seq.decoding.hypothesis import Hypothesis
     from seq2seq.decoding.translator import Translator
 
     __version__: str
 
-__all__ = ["DecodingConfig", "Hypothesis", "Translator", "UserError", "__version__"]
+__all__ = [
+    "DecodingConfig",
+    "Hypothesis",
+    "Translator",
+    "UserError",
+    "__version__",
+    "evaluate",
+    "reproduce",
+    "train",
+]
 
 
 def __dir__() -> list[str]:
@@ -25,7 +37,9 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is used; only Translator and Hypothesis load PyTorch."""
+    """Import a public name when it is used; most of them load PyTorch."""
+    if name in ("evaluate", "reproduce", "train"):
+        return getattr(import_module("seq2seq.api"), name)
     if name in ("Hypothesis", "Translator"):
         return getattr(import_module("seq2seq.decoding.translator"), name)
     if name != "__version__":

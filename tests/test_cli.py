@@ -19,6 +19,7 @@ import torch
 from cli import exit_status
 from helpers.composing import compose, compose_config, compose_runs
 
+from seq2seq import composition
 from seq2seq.errors import UserError
 from seq2seq.interruption import Interrupted, process_count
 
@@ -59,11 +60,11 @@ def test_a_bad_override_is_one_sentence(script, override, match):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("script", cli.SCHEMAS)
+@pytest.mark.parametrize("script", composition.SCHEMAS)
 def test_help_shows_examples_that_compose_and_what_the_script_reads(monkeypatch, script):
     monkeypatch.setenv("VIRTUAL_ENV", "active")
-    cli.register_schema(script)
-    with hydra.initialize_config_dir(str(cli.CONFIGS), version_base="1.3"):
+    composition.register_schema(script)
+    with hydra.initialize_config_dir(str(composition.CONFIGS), version_base="1.3"):
         composed = hydra.compose(script)
         lines = cli.help_page(script, composed).split("\n")
     assert max(map(len, lines)) <= 100
@@ -72,8 +73,8 @@ def test_help_shows_examples_that_compose_and_what_the_script_reads(monkeypatch,
     for example in examples:
         compose_config(script, shlex.split(example.partition("<")[0]))
     keys = {line.strip().partition("=")[0] for line in lines if re.match(r"  [\w.]+=", line)}
-    assert keys >= {*cli._keys(script, composed)}
-    read = {field.name for field in dataclasses.fields(cli.READ[script])}
+    assert keys >= {*composition._keys(script, composed)}
+    read = {field.name for field in dataclasses.fields(composition.READ[script])}
     for group in ("corpus", "model", "decoding", "evaluation"):
         assert any(line.startswith(f"  {group}") for line in lines) == (group in read)
 
@@ -201,7 +202,7 @@ def test_texts_in_lists_and_groups_are_taken_as_they_are_written(monkeypatch):
     )
     config = compose_config("train", ["experiment=own_text", "corpus.directory=~/t"])
     assert config.corpus.directory == "/home/me/t"
-    assert cli.quoted(["name=1_0,2_0", "--multirun"])[0] == "name='1_0','2_0'"
+    assert composition.quoted(["name=1_0,2_0", "--multirun"])[0] == "name='1_0','2_0'"
     said = compose_config("explain", ["checkpoint=c", "text='tis [late], he said"])
     assert said.text == "'tis [late], he said"
 

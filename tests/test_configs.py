@@ -3,11 +3,11 @@
 import dataclasses
 
 import pytest
-from cli import CONFIGS, SCHEMAS
 from helpers.composing import compose_config, runs
 from make_settings import settings_page
 
 from seq2seq import config as schema
+from seq2seq.composition import CONFIGS, SCHEMAS
 
 ROOT = CONFIGS.parent
 GIVEN = {

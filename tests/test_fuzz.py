@@ -12,13 +12,13 @@ from typing import Any
 
 import hypothesis
 import pytest
-from cli import CONFIGS
 from helpers.composing import compose_config
 from helpers.small_checkpoint import CPU, reseal, save_whole
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
 
 from seq2seq.checkpoint import load_checkpoint
+from seq2seq.composition import CONFIGS
 from seq2seq.config import FilesCorpus, TokenizationConfig
 from seq2seq.data.preparation import prepare
 from seq2seq.data.text import SIDES

@@ -11,9 +11,11 @@ from filelock import Timeout
 
 from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoint
 from seq2seq.config import TrainConfig, flatten
+from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.files import locked, read_object, write_json
 from seq2seq.record import TrainingRecord, read_record
+from seq2seq.training.metrics import JsonlLog
 
 NOT_PART_OF_A_RUN = (
     "data",
@@ -126,6 +128,16 @@ class RunFolder:
     def best_metric(self) -> float | None:
         """Best value of training.early_stopping_metric so far; Hydra sweepers optimise it."""
         return self.record().progress.best_metric
+
+    @property
+    def translator(self) -> Translator:
+        """Translator of the best checkpoint."""
+        return Translator.load(self.path)
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """Lines of metrics.jsonl: training loss and speed, and the validations."""
+        return JsonlLog(self.path / "metrics.jsonl").read()
 
     def record(self) -> TrainingRecord:
         """Read the run record; return an empty one if there is none yet."""

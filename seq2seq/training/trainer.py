@@ -18,8 +18,9 @@ from seq2seq.checkpoint import TrainingState
 from seq2seq.config import TrainConfig
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.dataset import PreparedData
+from seq2seq.data.preparation import prepare
 from seq2seq.device import choose_device, choose_precision, deterministic, mixed_precision
-from seq2seq.distributed import SINGLE, ProcessGroup
+from seq2seq.distributed import SINGLE, ProcessGroup, process_group
 from seq2seq.errors import UserError
 from seq2seq.interruption import Interrupted, Interruption
 from seq2seq.model.fast.choose import kernels
@@ -40,6 +41,19 @@ ADVICE = (
     "train again under another name= with a lower training.optimizer.learning_rate or more "
     "training.optimizer.warmup_updates."
 )
+
+
+def train_run(config: TrainConfig) -> RunFolder:
+    """Train one system into its run folder; an interrupted training goes on where it stopped.
+
+    Raises:
+        UserError: the device is missing, or as :meth:`Trainer.run`.
+        Interrupted: a signal stopped the training, and everything is saved.
+    """
+    choose_device(config.training.device)  # refuse a missing device before any work
+    with process_group(config.training.device) as group:
+        data = prepare(config.corpus, config.tokenization, Path(config.data))
+        return Trainer(config, data, group).run()
 
 
 class Trainer:

@@ -1,0 +1,101 @@
+"""An experiment: several trainings, their evaluations and the comparisons."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from seq2seq.config import CompareConfig, EvaluateConfig, ReproduceConfig, TrainConfig
+from seq2seq.data.preparation import prepare
+from seq2seq.data.text import read_aligned
+from seq2seq.device import choose_device
+from seq2seq.evaluation.comparison import Comparison
+from seq2seq.evaluation.evaluate import evaluate
+from seq2seq.evaluation.test_sets import find_test_sets, find_test_texts
+from seq2seq.report.terminal import plan
+from seq2seq.training.run_folder import RunFolder
+from seq2seq.training.trainer import Trainer
+
+log = logging.getLogger(__name__)
+
+
+def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str, Comparison]:
+    """Train, evaluate and compare ``runs``; return folder -> comparison.
+
+    There is a comparison for each test set and search. Work that an earlier call has finished is
+    skipped.
+    """
+    # Check what every run needs before the first one trains for hours.
+    evaluate_configs = [_evaluate_config(config, run) for run in runs]
+    prepared = [prepare(run.corpus, run.tokenization, Path(run.data)) for run in runs]
+    tests = [*find_test_sets(evaluate_configs[0], runs[0].corpus)]
+    for run in runs:
+        RunFolder(run).claim()
+    searches = [search.name for search in evaluate_configs[0].searches()]
+    for run, data in zip(runs, prepared, strict=True):
+        if run is runs[0] or not RunFolder(run).finished:
+            log.info("%s", plan(runs, searches, tests))
+        Trainer(run, data).run()
+    evaluations: dict[str, list[str]] = {}
+    for run, best in zip(runs, evaluate_configs, strict=True):
+        for state, settings in [("", best), *_kept(run, best)]:
+            for evaluation in evaluate(settings):
+                name = f"{state}{evaluation.record.test_set}-{evaluation.record.search}"
+                evaluations.setdefault(name, []).append(str(evaluation.directory))
+    # Some trainings may have ended before an epoch that others kept.
+    complete = {name: of for name, of in evaluations.items() if len(of) == len(runs)}
+    return _compare(config, runs, complete, str(prepared[0].corpus.train.target))
+
+
+def _kept(run: TrainConfig, best: EvaluateConfig) -> Iterator[tuple[str, EvaluateConfig]]:
+    """Yield (name prefix, config) to evaluate each checkpoint of ``training.keep_epochs``."""
+    folder = RunFolder(run)
+    for epoch in run.training.keep_epochs:
+        if (kept := folder.epoch(epoch)).is_dir():
+            output = str(folder.path / kept.name)
+            yield (f"{kept.name}-", replace(best, checkpoint=str(kept), output=output))
+
+
+def _evaluate_config(config: ReproduceConfig, run: TrainConfig) -> EvaluateConfig:
+    """Build the config that evaluates ``run``; refuse a missing device or test text."""
+    choose_device(run.training.device)
+    for text in find_test_texts(config.test_texts, run.corpus).values():
+        read_aligned(text.source, text.target)  # only to check the files
+    return EvaluateConfig(
+        checkpoint=str(RunFolder(run).best),
+        decoding=config.decoding,
+        evaluation=run.evaluation,
+        beams=config.beams,
+        data=run.data,
+        directory=run.corpus.directory,
+        test_sets=config.test_sets,
+        test_texts=config.test_texts,
+        device=run.training.device,
+        precision=run.training.precision,
+    )
+
+
+def _compare(
+    config: ReproduceConfig,
+    runs: list[TrainConfig],
+    evaluations: dict[str, list[str]],
+    training_text: str,
+) -> dict[str, Comparison]:
+    """Write the comparison of each test set and search."""
+    from seq2seq.report.compare import compare  # imports matplotlib
+
+    compared = {}
+    alone = f"{runs[0].system}-" if len({one.system for one in runs}) == 1 else ""
+    for name, directories in evaluations.items():
+        output = f"{config.output}/{config.name}/comparison/{alone}{name}"
+        compared[output] = compare(
+            CompareConfig(
+                evaluations=directories,
+                output=output,
+                evaluation=config.evaluation,
+                baseline=config.baseline,
+                baselines=config.baselines,
+                training_text=training_text,
+            )
+        )
+    return compared

@@ -1,0 +1,40 @@
+"""The commands from Python do what the scripts do."""
+
+import pytest
+from helpers.commands import TOY
+from helpers.composing import compose_config
+
+import seq2seq
+from seq2seq.api import _words
+from seq2seq.evaluation.folder import read_evaluation
+
+
+def test_settings_with_pythons_values_are_those_of_a_command_line():
+    groups = {
+        "seed": 3,
+        "training": {"max_updates": None, "keep_epochs": [1, 4], "deterministic": True},
+        "corpus": {"directory": "my text, old"},
+        "model": {"dropout": 0.25},
+    }
+    typed = ["experiment=own_text", "seed=3", "training.max_updates=null", "model.dropout=0.25"]
+    typed += ["training.keep_epochs=[1,4]", "training.deterministic=true"]
+    typed += ["corpus.directory=my text, old", "corpus.source=en"]
+    words = _words(("experiment=own_text", "corpus.source=en"), groups)
+    assert compose_config("train", words) == compose_config("train", typed)
+
+
+def test_train_reproduce_and_evaluate_return_what_they_wrote(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    toy = [*TOY, "training.max_updates=4"]
+    run = seq2seq.train(*toy, system="attention")
+    assert run.record().status == "finished"
+    assert run.metrics[-1]["update"] == run.record().progress.update == 4
+    (line,) = [run.translator.translate("the dog sees the cat .").text]
+    assert line == seq2seq.Translator.load(run.path).translate("the dog sees the cat .").text
+    ((folder, comparison),) = seq2seq.reproduce(*toy, beams=[1]).items()
+    assert (tmp_path / folder / "page.html").exists()
+    assert {system.name for system in comparison.systems} == {"attention", "no-attention"}
+    (evaluation,) = seq2seq.evaluate(checkpoint=run.path, beams=[1], output=tmp_path / "scored")
+    assert evaluation.overall == read_evaluation(evaluation.directory).overall
+    with pytest.raises(seq2seq.UserError, match=r"max_epochs"):
+        seq2seq.train(training={"max_epochz": 2})
