@@ -15,11 +15,12 @@ def main(config: TrainConfig) -> float | None:
     from seq2seq.data.preparation import prepare
     from seq2seq.device import choose_device
     from seq2seq.distributed import process_group
+    from seq2seq.training.parent import codec_folder
     from seq2seq.training.trainer import Trainer
 
     choose_device(config.training.device)  # refuse a missing device before any work
     with process_group(config.training.device) as group:
-        data = prepare(config.corpus, config.tokenization, Path(config.data))
+        data = prepare(config.corpus, config.tokenization, Path(config.data), codec_folder(config))
         return Trainer(config, data, group).run().best_metric
 
 
