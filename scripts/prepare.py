@@ -10,8 +10,10 @@ from seq2seq.config import TrainConfig
 def main(config: TrainConfig) -> None:
     """Prepare the corpus and print a summary; the other scripts reuse the result."""
     from seq2seq.data.preparation import prepare, summary
+    from seq2seq.training.parent import codec_folder
 
-    print(summary(prepare(config.corpus, config.tokenization, Path(config.data))))
+    data = prepare(config.corpus, config.tokenization, Path(config.data), codec_folder(config))
+    print(summary(data))
 
 
 if __name__ == "__main__":

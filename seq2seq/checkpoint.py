@@ -63,6 +63,11 @@ class MetricsState(Stored):
     finite: list[Annotated[list[float], _logged]] = field(default_factory=list)
     """Likelihood, gradient norm and target tokens of each update."""
 
+    @property
+    def updates(self) -> int:
+        """Number of these updates."""
+        return self.nonfinite + len(self.finite)
+
 
 @dataclass
 class RateState(Stored):
@@ -181,8 +186,8 @@ def find_checkpoint(path: Path) -> Path:
     if runs := sorted(str(folder.parent) for folder in deeper):
         raise UserError(f"{path} is above runs; set checkpoint to one of {', '.join(runs[:9])}.")
     raise UserError(
-        f"There is no checkpoint at {path}; set checkpoint=FOLDER to a folder with {MANIFEST}, or "
-        "to a run folder such as outputs/<experiment>/<system>/seed-1."
+        f"There is no checkpoint at {path}; name a folder with {MANIFEST}, or a run folder such as "
+        "outputs/<experiment>/<system>/seed-1."
     )
 
 
@@ -199,11 +204,7 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     names = _verify(folder, REQUIRED | OPTIONAL)
     if missing := REQUIRED - names:
         raise UserError(f"{min(missing)} is missing in {folder}; {REMEDY}.")
-    where = folder / "config.json"
-    settings = read_object(where, REMEDY)
-    # Version 0.2 also wrote the settings of reproduce.
-    ours = {one.name: settings[one.name] for one in fields(TrainConfig) if one.name in settings}
-    config = from_json(TrainConfig, ours, str(where))
+    config = read_config(folder)
     source, target = TextCodec.load(folder, "source"), TextCodec.load(folder, "target")
     for codec in (source, target):
         if not codec.language.isprintable():  # it is printed at the prompt
@@ -223,6 +224,15 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
         directory=folder,
         sha256=file_digest(folder / MANIFEST),
     )
+
+
+def read_config(folder: Path) -> TrainConfig:
+    """Read the config.json of a checkpoint or run folder."""
+    where = folder / "config.json"
+    settings = read_object(where, REMEDY)
+    # Version 0.2 also wrote the settings of reproduce.
+    ours = {one.name: settings[one.name] for one in fields(TrainConfig) if one.name in settings}
+    return from_json(TrainConfig, ours, str(where))
 
 
 def _load_model(

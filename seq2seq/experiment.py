@@ -13,6 +13,7 @@ from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.test_sets import find_test_sets, find_test_texts
 from seq2seq.report.terminal import plan
+from seq2seq.training.parent import codec_folder
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
 
@@ -27,7 +28,9 @@ def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str
     """
     # Check what every run needs before the first one trains for hours.
     evaluate_configs = [_evaluate_config(config, run) for run in runs]
-    prepared = [prepare(run.corpus, run.tokenization, Path(run.data)) for run in runs]
+    prepared = [
+        prepare(run.corpus, run.tokenization, Path(run.data), codec_folder(run)) for run in runs
+    ]
     tests = [*find_test_sets(evaluate_configs[0], runs[0].corpus)]
     for run in runs:
         RunFolder(run).claim()

@@ -108,6 +108,9 @@ class TrainingRecord(Record):
     training_pairs: int | None = None
     skipped_pairs: dict[str, int] = field(default_factory=dict)
     data_sha256: dict[str, str] = field(default_factory=dict)
+    parent: dict[str, str] = field(default_factory=dict)
+    """Checkpoint that the weights come from (training.init_from): its path and the sha256 of its
+    manifest; {} if there is none."""
 
 
 @dataclass

@@ -80,6 +80,7 @@ def test_the_study_is_made_by_commands_that_compose():
 @pytest.mark.slow
 def test_every_command_runs(tmp_path):
     write_reversal_corpus(tmp_path / "my_text")
+    write_reversal_corpus(tmp_path / "my_subject", 100, 4)
     write_reversal_corpus(tmp_path / "only_train", 1_500, 20)
     for text in tmp_path.glob("*/*"):
         text.rename(text.with_suffix({".source": ".en", ".target": ".de"}[text.suffix]))

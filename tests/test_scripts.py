@@ -1,6 +1,7 @@
 """The scripts as a user runs them: all stages at toy size, pipes, errors, a second call."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,36 @@ def test_reproduce_again_does_nothing_twice_and_says_the_same(reproduced):
     other = run(reproduced, "train", *TOY, "model.dropout=0.5", ok=False)
     assert other.returncode == 1
     assert "model.dropout was 0.0 and is now 0.5" in other.stderr
+
+
+@pytest.mark.slow
+def test_a_linear_rate_goes_on_by_the_command_of_the_message(reproduced):
+    """And fine-tuning runs as a whole: each system starts from the one of its name."""
+    refused = run(reproduced, "reproduce", *TOY, "training.max_epochs=2", ok=False)
+    command = refused.stderr.rpartition(" run: ")[2]
+    subprocess.run(["bash", "-c", command], cwd=reproduced, check=True, capture_output=True)
+    for system in ("attention", "no-attention"):
+        best, run_folder = (
+            reproduced / "outputs" / name / system / "seed-1" / "checkpoints" / "best"
+            for name in ("quickstart", "quickstart-longer")
+        )
+        record = json.loads((run_folder.parents[1] / "run.json").read_text())
+        assert record["parent"]["path"] == str(best.relative_to(reproduced))
+
+
+@pytest.mark.slow
+def test_reproduce_goes_on_and_says_by_which_limits(tmp_path):
+    """Also if the best checkpoint is from before: here no update changes anything."""
+    still = [*TOY, "training.optimizer.schedule=constant", "training.optimizer.learning_rate=0"]
+    for updates in (6, 9):
+        limit = f"training.max_updates={updates}"
+        run(tmp_path, "reproduce", *still, "system=attention", limit, "beams=[1]")
+    folder = tmp_path / "outputs" / "quickstart" / "attention" / "seed-1"
+    record = json.loads((folder / "evaluations/test-greedy/scores.json").read_text())["record"]
+    for config in (record["config"], json.loads((folder / "config.json").read_text())):
+        assert config["training"]["max_updates"] == 9
+    progress = record["training"]["progress"]
+    assert (progress["update"], progress["best_update"]) == (9, 5)
 
 
 @pytest.mark.slow

@@ -3,7 +3,16 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from seq2seq.config.checks import Count, Device, Natural, Precision, Settings, between, one_of
+from seq2seq.config.checks import (
+    Count,
+    Device,
+    Natural,
+    Place,
+    Precision,
+    Settings,
+    between,
+    one_of,
+)
 from seq2seq.errors import UserError
 
 NonNegative = Annotated[float, between(0)]
@@ -57,8 +66,12 @@ class TrainingConfig(Settings):
     """Number of micro-batches per update; the loss is the mean over all of them."""
     loss_normalization: Annotated[str, one_of("token", "sentence")] = "token"
     """token (mean loss per token) | sentence (per sentence, as in the paper; larger gradients)."""
+    init_from: Place | None = None
+    """Fine-tuning: run or checkpoint folder whose weights, tokenizers and vocabularies are used;
+    null for new ones. Optimizer, schedule and limits begin anew."""
     max_epochs: Count = 30
-    """Maximum number of passes over the training data."""
+    """Maximum number of passes over the training data. A finished run goes on if this, max_updates
+    or patience grows; not with schedule=linear, except for patience."""
     max_updates: Count | None = None
     """Maximum number of updates; null for no limit."""
     validate_every: Count | None = None

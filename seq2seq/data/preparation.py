@@ -23,7 +23,7 @@ from seq2seq.data.text import SIDES, Corpus, ParallelText, count_lines
 from seq2seq.data.tokenization import WORD_TOKENIZERS, SentencePieceTokenizer, TextCodec, Tokenizer
 from seq2seq.data.vocabulary import EOS, SPECIALS, UNK, Vocabulary
 from seq2seq.errors import UserError
-from seq2seq.files import digest, make_folder, parse_object, write_json
+from seq2seq.files import digest, file_digest, make_folder, parse_object, write_json
 
 log = logging.getLogger(__name__)
 
@@ -42,13 +42,16 @@ REASONS = {
 """Reason for leaving out a pair: key in the counts -> words for a message."""
 
 
-def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) -> PreparedData:
+def prepare(
+    corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path, codecs: Path | None = None
+) -> PreparedData:
     """Fetch, tokenise and encode a corpus, or open the result of an earlier call.
 
     Args:
         corpus: the text, and the limits that select its training pairs.
         tokenization: settings of the tokenizers.
         data: folder for corpora; encoded text goes to ``<data>/prepared/<hash>``.
+        codecs: folder with the tokenizers and vocabularies to use; None to learn them.
 
     Raises:
         UserError: the text is missing or not parallel, all pairs of a split are filtered out, the
@@ -66,10 +69,13 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
         "train_pairs": corpus.train_pairs,
         "train_max_words": corpus.train_max_words,
     }
+    if codecs is not None:
+        files = sorted([*codecs.glob("tokenizer.*"), *codecs.glob("vocabulary.*")])
+        recipe["codecs"] = {path.name: file_digest(path) for path in files}
     name = digest([json.dumps(recipe, sort_keys=True).encode("utf-8")])[:16]
 
     def fill(folder: Path) -> None:
-        counted = _fill(folder, text, corpus, tokenization)
+        counted = _fill(folder, text, corpus, tokenization, codecs)
         for part, found in text.hashes().items():
             if found != hashes[part]:
                 raise UserError(
@@ -138,32 +144,36 @@ class _Split:
 
 
 def _fill(
-    folder: Path, text: Corpus, corpus: CorpusConfig, options: TokenizationConfig
+    folder: Path, text: Corpus, corpus: CorpusConfig, options: TokenizationConfig, own: Path | None
 ) -> dict[str, dict[str, int]]:
     """Write tokenizers, vocabularies and ids into ``folder``; return the counts of pairs."""
     train = _Split("train", text.train, corpus.train_pairs, corpus.train_max_words)
-    tokenizers = _tokenizers(train, text.source_language, text.target_language, options)
-    vocabularies: list[Vocabulary] = []
+    codecs = [TextCodec.load(own, side) for side in SIDES] if own else []
+    tokenizers = [codec.tokenizer for codec in codecs] or _tokenizers(
+        train, text.source_language, text.target_language, options
+    )
     pairs: dict[str, int] = {}
     skipped: dict[str, int] = {}
     for split in (train, _Split("valid", text.valid)):
         sides, pairs[split.name], left_out = _tokenize(folder, split, tokenizers, options)
-        if split is train:
-            for side, tokenizer, ids in zip(SIDES, tokenizers, sides, strict=True):
-                vocabularies.append(_vocabulary(tokenizer, options, ids))
-                TextCodec(tokenizer, vocabularies[-1]).save(folder, side)
-        for ids, vocabulary in zip(sides, vocabularies, strict=True):
-            ids.finish(vocabulary.encode(ids.pieces))
+        codecs = codecs or [
+            TextCodec(tokenizer, _vocabulary(tokenizer, options, ids))
+            for tokenizer, ids in zip(tokenizers, sides, strict=True)
+        ]
+        for ids, codec in zip(sides, codecs, strict=True):
+            ids.finish(codec.vocabulary.encode(ids.pieces))
         skipped |= {f"{split.name}.{reason}": left_out[reason] for reason in REASONS}
+    for side, codec in zip(SIDES, codecs, strict=True):
+        codec.save(folder, side)
     return {"pairs": pairs, "skipped": skipped}
 
 
 def _tokenizers(
     train: _Split, source: str, target: str, options: TokenizationConfig
-) -> tuple[Tokenizer, Tokenizer]:
+) -> list[Tokenizer]:
     """Build both sides' tokenizers; subword models learn from the training pairs."""
     if kind := WORD_TOKENIZERS.get(options.kind):
-        return kind(source), kind(target)
+        return [kind(source), kind(target)]
     size = options.vocabulary_size
     assert size is not None  # TokenizationConfig checks it
     total = sum(1 for _ in train.pairs(Counter()))
@@ -178,14 +188,11 @@ def _tokenizers(
         models = [learn(SIDES, f"{source} and {target}")] * 2
     else:
         models = [learn(["source"], source), learn(["target"], target)]
-    return SentencePieceTokenizer(source, models[0]), SentencePieceTokenizer(target, models[1])
+    return [SentencePieceTokenizer(source, models[0]), SentencePieceTokenizer(target, models[1])]
 
 
 def _tokenize(
-    folder: Path,
-    split: _Split,
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    options: TokenizationConfig,
+    folder: Path, split: _Split, tokenizers: Sequence[Tokenizer], options: TokenizationConfig
 ) -> tuple[tuple[TokenIdWriter, TokenIdWriter], int, Counter[str]]:
     """Tokenise a split to disk; return its sides, its number of pairs, and the counts left out."""
     sides = (
@@ -195,8 +202,9 @@ def _tokenize(
     lines = [np.zeros(0, np.int64)]
     skipped: Counter[str] = Counter()
     total = min(count_lines(split.text.source), split.limit or sys.maxsize)
+    source, target = tokenizers
     for chunk in tokenize_pairs(
-        split.pairs(skipped), *tokenizers, options.max_pieces, options.workers, total, split.name
+        split.pairs(skipped), source, target, options.max_pieces, options.workers, total, split.name
     ):
         sides[0].append(chunk.source)
         sides[1].append(chunk.target)

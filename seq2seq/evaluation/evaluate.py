@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from seq2seq.checkpoint import Checkpoint, load_checkpoint
-from seq2seq.config import DecodingConfig, EvaluateConfig
+from seq2seq.checkpoint import Checkpoint, load_checkpoint, read_config
+from seq2seq.config import DecodingConfig, EvaluateConfig, TrainConfig
 from seq2seq.data.text import ParallelText, content_digest, read_aligned
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.data.vocabulary import UNK
@@ -115,6 +115,12 @@ class _System:
         return [f.parent.parent if f.parent.name == "checkpoints" else f for f in folders]
 
     @property
+    def trained(self) -> TrainConfig:
+        """Config of the first run: since its checkpoint it may have gone on, with larger limits."""
+        run = self.runs[0]
+        return read_config(run) if (run / "config.json").is_file() else self.checkpoints[0].config
+
+    @property
     def output(self) -> Path:
         """Folder that holds the folders of the evaluations."""
         return Path(self.config.output) if self.config.output else self.runs[0] / "evaluations"
@@ -144,7 +150,7 @@ class _System:
         self, search: DecodingConfig, test_set: str, identity: dict[str, Any]
     ) -> EvaluationRecord:
         """Build the record of an evaluation: system, seed, trainings, search and environment."""
-        trained = self.checkpoints[0].config
+        trained = self.trained
         trainings = [read_record(run, "restore it, or delete it") for run in self.runs]
         members = [
             Member(
@@ -184,7 +190,9 @@ class _System:
                 texts, counts = finished.texts, finished.counts
                 # The run may since have continued without a better checkpoint, or been moved.
                 training = record.training or finished.record.training
-                record = replace(finished.record, training=training)
+                settings = asdict(self.trained.training)
+                config = {**(finished.record.config or {}), "training": settings}
+                record = replace(finished.record, training=training, config=config)
             else:
                 started = time.monotonic()
                 work = f"{record.name}: translating {name}, {search.name}"

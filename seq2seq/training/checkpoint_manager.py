@@ -77,17 +77,21 @@ class CheckpointManager:
             raise refusal
         return None
 
-    def _load(self, folder: Path) -> TrainingState:
-        checkpoint = load_checkpoint(folder, torch.device("cpu"))
+    def load_weights(self, checkpoint: Checkpoint) -> None:
+        """Copy the weights of a checkpoint; UserError if it has other vocabularies."""
         # Another version of a tokenizer may cut the same text into other pieces.
         codecs = (checkpoint.source, self.data.source), (checkpoint.target, self.data.target)
         if not all(saved.encodes_like(prepared) for saved, prepared in codecs):
             raise UserError(
-                f"{folder} has other vocabularies than the prepared text {self.data.directory}; "
-                f"{REMEDY}."
+                f"{checkpoint.directory} has other vocabularies than the prepared text "
+                f"{self.data.directory}; {REMEDY}."
             )
-        load_optimizer(folder, self.optimizer)
         self.model.load_state_dict(checkpoint.model.state_dict())
+
+    def _load(self, folder: Path) -> TrainingState:
+        checkpoint = load_checkpoint(folder, torch.device("cpu"))
+        self.load_weights(checkpoint)
+        load_optimizer(folder, self.optimizer)
         own = {_generator(self.group.rank, name): name for name in capture_rng()}
         restore_rng({own[key]: value for key, value in checkpoint.rng.items() if key in own})
         return checkpoint.state

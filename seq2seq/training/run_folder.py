@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import shlex
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -10,11 +12,11 @@ from typing import Any
 from filelock import Timeout
 
 from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoint
-from seq2seq.config import TrainConfig, flatten
+from seq2seq.config import TrainConfig, TrainingConfig, flatten
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.files import locked, read_object, write_json
-from seq2seq.record import TrainingRecord, read_record
+from seq2seq.record import Progress, TrainingRecord, read_record
 from seq2seq.training.metrics import JsonlLog
 
 NOT_PART_OF_A_RUN = (
@@ -36,6 +38,9 @@ NOT_PART_OF_A_RUN = (
 )
 """Settings that may change when a run resumes: paths (text is compared by its hashes), saving,
 logging, and the device."""
+LIMITS = ("training.max_epochs", "training.max_updates", "training.patience")
+"""Settings that end a training. A run goes on when they grow, as if it had had them at first; under
+schedule=linear only patience may change, as the learning rate depends on the others."""
 REMEDY = "choose another name=, seed= or output=, or move the run folder away"
 
 
@@ -45,17 +50,41 @@ def identity(config: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in flatten(config).items() if not {k, k.partition(".")[0]} & free}
 
 
+def reason_to_end(training: TrainingConfig, progress: Progress) -> str | None:
+    """Return the limit that a training has reached, in words; None if it has reached none."""
+    if progress.stale >= training.patience:
+        metric = training.early_stopping_metric
+        return f"no better dev {metric} in {progress.stale} validations"
+    if progress.epoch >= training.max_epochs:
+        return f"max_epochs={training.max_epochs}"
+    if training.max_updates is not None and progress.update >= training.max_updates:
+        return f"max_updates={training.max_updates}"
+    return None
+
+
 class RunFolder:
     """Folder ``<output>/<name>/<system>/seed-<n>``; only a run of the same config may resume it."""
 
     def __init__(self, config: TrainConfig) -> None:
         self.config = config
         self.path = Path(config.output) / config.name / config.system / f"seed-{config.seed}"
+        self._aside = self.best.with_name("best-before-end")
 
     @property
     def best(self) -> Path:
         """Folder of the checkpoint with the best early-stopping metric."""
         return self.path / "checkpoints" / "best"
+
+    def set_best_aside(self) -> None:
+        """Rename the best checkpoint, which one from between two validations will replace."""
+        if self.best.exists():
+            self.best.rename(self._aside)
+
+    def restore_best(self) -> None:
+        """Undo :meth:`set_best_aside`, if it was done: the run goes on as if it had not ended."""
+        if self._aside.exists():
+            remove_checkpoint(self.best)
+            self._aside.rename(self.best)
 
     def checkpoint(self, update: int, interim: bool = False) -> Path:
         """Folder of the checkpoint at ``update``; with ``interim``, of one between validations."""
@@ -90,22 +119,51 @@ class RunFolder:
             ) from None
 
     def claim(self) -> None:
-        """Write the config into a new folder; refuse a folder with a run of another config."""
-        path = self.path / "config.json"
-        mine = json.loads(json.dumps(asdict(self.config)))
-        if not path.exists():
+        """Write the config into a new folder; refuse a folder with a run of another config.
+
+        Other :data:`LIMITS` make no other run.
+        """
+        if not (self.path / "config.json").exists():
             self.path.mkdir(parents=True, exist_ok=True)
-            write_json(path, mine)
+            self.write_config()
             return
-        settings = read_object(path, "move its folder away")
+        settings = read_object(self.path / "config.json", "move its folder away")
+        mine = json.loads(json.dumps(asdict(self.config)))
         old = identity({key: settings[key] for key in mine if key in settings})  # 0.2 stored more
         new = identity(mine)
-        for key in sorted(old.keys() | new.keys()):
-            if old.get(key) != new.get(key):
+        linear = self.config.training.optimizer.schedule == "linear"
+        free = {"training.patience"} if linear else {*LIMITS}
+        for key in sorted((old.keys() | new.keys()) - free, key=lambda key: (key in LIMITS, key)):
+            was, now = old.get(key), new.get(key)
+            if key in LIMITS and isinstance(was, int) and isinstance(now, int) and was < now:
+                raise UserError(self._refusal_to_go_on(key, was, now))
+            if was != now:
                 raise UserError(
-                    f"{self.path} holds a run of another config: {key} was {old.get(key)} and is "
-                    f"now {new.get(key)}; {REMEDY}."
+                    f"{self.path} holds a run of another config: {key} was {was} and is now {now}; "
+                    f"{REMEDY}."
                 )
+
+    def _refusal_to_go_on(self, key: str, was: int, now: int) -> str:
+        """Return a sentence that ends in the command of a run that starts from the best weights."""
+        name, output = self.config.name, self.config.output
+        changes = {
+            "name": f"{name}-longer",
+            "training.init_from": f"{output}/{name}/${{system}}/seed-${{seed}}",
+            key: now - was,
+        }
+        kept = [word for word in sys.orig_argv if word.partition("=")[0] not in changes]
+        command = shlex.join([*kept, *(f"{key}={value}" for key, value in changes.items())])
+        return (
+            f"{self.path} cannot go on: with training.optimizer.schedule=linear its learning rate "
+            f"falls to zero at {key}={was}, which is now {now}; to train its best checkpoint "
+            f"further, under another name=, run: {command}"
+        )
+
+    def write_config(self) -> None:
+        """Write the config; leave an equal one alone."""
+        path, mine = self.path / "config.json", json.loads(json.dumps(asdict(self.config)))
+        if not path.exists() or read_object(path, REMEDY) != mine:
+            write_json(path, mine)
 
     def require_text(self, hashes: dict[str, str]) -> None:
         """Refuse to resume if a text has changed since the run started.
@@ -121,8 +179,10 @@ class RunFolder:
 
     @property
     def finished(self) -> bool:
-        """Whether training has reached its stopping rule."""
-        return self.record().status == "finished"
+        """Whether training has ended, by the present limits as well."""
+        record = self.record()
+        ended = reason_to_end(self.config.training, record.progress)
+        return record.status == "finished" and ended is not None
 
     @property
     def best_metric(self) -> float | None:

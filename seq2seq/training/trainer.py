@@ -1,8 +1,10 @@
 """The training loop: updates, validations, checkpoints, early stopping."""
 
 import contextlib
+import copy
 import logging
 import math
+import shlex
 import sys
 import time
 from dataclasses import asdict
@@ -30,8 +32,9 @@ from seq2seq.training.checkpoint_manager import CheckpointManager
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.metrics import IntervalMetrics, JsonlLog, Update
 from seq2seq.training.optimization import LearningRate, build_optimizer, clipped_step
+from seq2seq.training.parent import codec_folder, load_parent
 from seq2seq.training.processor import Threads, keep_freed_memory
-from seq2seq.training.run_folder import RunFolder, identity
+from seq2seq.training.run_folder import RunFolder, identity, reason_to_end
 from seq2seq.training.tracking import start_tracker
 from seq2seq.training.validation import Validator
 
@@ -52,7 +55,7 @@ def train_run(config: TrainConfig) -> RunFolder:
     """
     choose_device(config.training.device)  # refuse a missing device before any work
     with process_group(config.training.device) as group:
-        data = prepare(config.corpus, config.tokenization, Path(config.data))
+        data = prepare(config.corpus, config.tokenization, Path(config.data), codec_folder(config))
         return Trainer(config, data, group).run()
 
 
@@ -133,7 +136,12 @@ class Trainer:
             self.folder.require_text(self.data.hashes)
         (finished,) = self.group.maximum(self.group.is_first and self.folder.finished)
         if finished:
-            log.info("%s is already trained.", self.folder.path)
+            done, training = self.folder.record().progress, self.config.training
+            most = training.max_updates or done.update
+            if self.group.is_first and done.epoch <= training.max_epochs and done.update <= most:
+                self.folder.write_config()  # a run with these limits would have ended here, too
+            what, why = f"{done.epoch} epochs, {done.update} updates", reason_to_end(training, done)
+            log.info("%s is already trained: %s (%s).", self.folder.path, what, why)
             return self.folder
         lock = self.folder.lock() if self.group.is_first else contextlib.nullcontext()
         exact = deterministic(self.config.training.deterministic)
@@ -144,6 +152,9 @@ class Trainer:
     def _train(self) -> None:
         keep_freed_memory()
         self._resume()
+        if self.group.is_first:
+            self.folder.write_config()
+            self.folder.restore_best()
         self._write_record("running")
         log.info(
             "%s: %s parameters, %s training pairs (%s left out), %d updates an epoch, %s on %s, "
@@ -169,20 +180,26 @@ class Trainer:
             dynamic_ncols=True,
         )
         with logging_redirect_tqdm(), bar, self.threads:
-            while not (reason := self._reason_to_end()):
+            while not (reason := reason_to_end(self.config.training, self.progress)):
                 self._train_epoch(bar)
-        if self.progress.validated_update < self.progress.update:
-            self._validate()
-        limit, best = reason.partition("=")[0], self.progress.best_update
-        if late := limit.startswith("max_") and best >= 0.9 * self.progress.update:
-            reason += ", best near the end"
+            if self.progress.validated_update < self.progress.update:  # between two validations
+                before = copy.deepcopy(self._state())
+                if before.metrics.updates:
+                    self._log_updates(bar)
+                self._validate(before)
+        (limit, _, most), advice = reason.partition("="), ""
+        if most and self.progress.best_update >= 0.9 * self.progress.update:
+            reason, longer = f"{reason}, best near the end", f"training.{limit}={2 * int(most)}"
+            advice = f"; to train longer, run the same command with {longer}"
+            if self.config.training.optimizer.schedule == "linear":  # from its first update on
+                advice += f" {shlex.quote(f'name={self.config.name}-longer')}"
         self._write_record("finished", reason)
         self.metrics.close()
         log.info(
             "Training ended after %d updates (%s%s); best checkpoint of update %d: %s",
             self.progress.update,
             reason,
-            f"; a higher training.{limit} may help" if late else "",
+            advice,
             self.progress.best_update,
             self.folder.best,
         )
@@ -191,19 +208,26 @@ class Trainer:
             raise Interrupted(number, f"The training into {self.folder.path} had just finished.")
 
     def _resume(self) -> None:
-        """Restore the newest checkpoint of this run, if there is one."""
+        """Restore the newest checkpoint of this run; without one, start from training.init_from."""
         if (state := self.checkpoints.restore()) is not None:
             self.progress = self.record.progress = state.progress
             self.learning_rate.state, self.interval.state = state.learning_rate, state.metrics
-            self.record.earlier_commits = earlier_commits(
-                self.folder.record(), self.record.git_commit
-            )
+            before = self.folder.record()
+            self.record.earlier_commits = earlier_commits(before, self.record.git_commit)
+            self.record.parent = before.parent
             log.info("Resuming %s from update %d.", self.folder.path, self.progress.update)
             self._warn_of_changes(state.conditions)
-        progress = self.progress
-        self.group.require_equal({"the newest checkpoint's update": progress.update})
-        for entries in (self.metrics, self.nonfinite):
-            entries.rewind(progress.update, progress.validated_update)
+        elif self.config.training.init_from is not None:
+            parent = load_parent(self.config)
+            self.checkpoints.load_weights(parent)
+            self.record.parent = {"path": str(parent.directory), "sha256": parent.sha256}
+            log.info("Starting from the weights of %s.", parent.directory)
+        progress, unlogged = self.progress, self.interval.state.updates
+        self.group.require_equal(
+            {"the newest checkpoint's update": progress.update, "init_from": self.record.parent}
+        )
+        self.metrics.rewind(progress.update - unlogged, progress.validated_update)
+        self.nonfinite.rewind(progress.update, progress.validated_update)
         if self.group.is_first and (logger := self.config.training.logger) != "none":
             settings = identity(asdict(self.config))
             self.metrics.tracker = start_tracker(
@@ -219,17 +243,6 @@ class Trainer:
         if changes:
             log.warning("Resuming with %s: results will not be bit-identical.", ", ".join(changes))
 
-    def _reason_to_end(self) -> str | None:
-        """Return the reason why training is over, or None."""
-        training, progress = self.config.training, self.progress
-        if progress.stale >= training.patience:
-            return f"no better dev {training.early_stopping_metric} in {progress.stale} validations"
-        if progress.epoch >= training.max_epochs:
-            return f"max_epochs={training.max_epochs}"
-        if training.max_updates is not None and progress.update >= training.max_updates:
-            return f"max_updates={training.max_updates}"
-        return None
-
     # -- one epoch, one update -------------------------------------------------------------------
 
     def _train_epoch(self, bar: tqdm) -> None:
@@ -238,15 +251,15 @@ class Trainer:
         updates = self._updates(progress.epoch)
         progress.position %= len(updates)  # an altered checkpoint may point past the end
         for batches in updates[progress.position :]:
-            rate = self.learning_rate.apply(progress.update + 1)
+            self.learning_rate.apply(progress.update + 1)
             self._update(batches)
             bar.update()
             epoch_ends = progress.position == len(updates)
             every = training.validate_every
             validates = progress.update % every == 0 if every else epoch_ends
             logs = progress.update % training.log_every == 0
-            if logs or validates or epoch_ends or self._reason_to_end():
-                self._log_updates(rate, bar)
+            if logs or validates or epoch_ends:
+                self._log_updates(bar)
             if epoch_ends:
                 progress.epoch += 1
                 progress.position = 0
@@ -262,7 +275,7 @@ class Trainer:
                 self._stop(number)
             if due:
                 self._save_interim()
-            if self._reason_to_end():
+            if reason_to_end(training, progress):
                 return
 
     def _update(self, batches: list[np.ndarray]) -> None:
@@ -299,8 +312,12 @@ class Trainer:
 
     # -- validation, checkpoints -----------------------------------------------------------------
 
-    def _validate(self) -> None:
-        """Validate and save a checkpoint; if the metric improved, also save it as the best one."""
+    def _validate(self, before: TrainingState | None = None) -> None:
+        """Validate and save a checkpoint; if the metric improved, also save it as the best one.
+
+        ``before``: the state at an end between two validations. The newest checkpoint gets it, and
+        the earlier best one is set aside: if limits grow, training goes on as if it had not ended.
+        """
         progress, metric = self.progress, self.config.training.early_stopping_metric
         validation = self.validator.run()
         if not math.isfinite(validation.loss):  # such weights must not become a checkpoint
@@ -310,8 +327,9 @@ class Trainer:
         progress.validated_update = progress.update
         value, best = getattr(validation, metric), progress.best_metric
         improved = best is None or (value < best if metric == "loss" else value > best)
-        self.learning_rate.after_validation(improved)
-        progress.stale += 1
+        if before is None:
+            self.learning_rate.after_validation(improved)
+            progress.stale += 1
         if improved:
             progress.best_metric, progress.best_update, progress.stale = value, progress.update, 0
         progress.seconds = time.monotonic() - self._started
@@ -326,18 +344,22 @@ class Trainer:
             "".join(f"\n  {line}" for line in self.validator.examples),
         )
         if improved:
+            if before and self.group.is_first:
+                self.folder.set_best_aside()
             self._save(self.folder.best)
-        self._save(self.folder.checkpoint(progress.update))
+        self._save(self.folder.checkpoint(progress.update), before)
         self._saved = time.monotonic()
         self._write_record("running")
         self.interval = IntervalMetrics()  # so that validation does not count as training time
 
-    def _save(self, folder: Path) -> None:
+    def _state(self) -> TrainingState:
         self._fetch_metrics()
         self.progress.seconds = time.monotonic() - self._started
         rate, metrics = self.learning_rate.state, self.interval.state
-        state = TrainingState(self.progress, rate, metrics, self.conditions)
-        self.checkpoints.save(folder, state)
+        return TrainingState(self.progress, rate, metrics, self.conditions)
+
+    def _save(self, folder: Path, state: TrainingState | None = None) -> None:
+        self.checkpoints.save(folder, state or self._state())
 
     def _save_interim(self) -> None:
         self._save(self.folder.checkpoint(self.progress.update, interim=True))
@@ -378,13 +400,14 @@ class Trainer:
                 f"lines of their training pairs); {ADVICE}"
             )
 
-    def _log_updates(self, rate: float, bar: tqdm) -> None:
+    def _log_updates(self, bar: tqdm) -> None:
         if self.group.size == 1 and self.device.type == "cpu":  # several would count each other
             self.threads.look()
         self.record.hardware.threads = self.conditions["threads"] = self.threads.used
         self._fetch_metrics()
         entry, self.interval = self.interval.entry(), IntervalMetrics()
         where = {"kind": "train", "update": self.progress.update, "epoch": self._epochs_done()}
+        rate = self.learning_rate.at(self.progress.update)
         self.metrics.add({**where, **entry, "learning_rate": rate})
         loss = "none" if entry["loss"] is None else f"{entry['loss']:.4f}"
         speed = f"{entry['tokens_per_second']:,.0f}"

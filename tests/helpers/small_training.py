@@ -12,6 +12,7 @@ import torch
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.preparation import prepare
 from seq2seq.distributed import SINGLE
+from seq2seq.training.parent import codec_folder
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
 
@@ -20,7 +21,7 @@ CLOCK = ("seconds", "tokens_per_second", "waiting_for_data")
 
 
 def train(config, group=SINGLE):
-    data = prepare(config.corpus, config.tokenization, Path(config.data))
+    data = prepare(config.corpus, config.tokenization, Path(config.data), codec_folder(config))
     return Trainer(config, data, group).run()
 
 

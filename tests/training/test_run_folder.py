@@ -12,13 +12,14 @@ from helpers.reversal import reversal_experiment
 
 from seq2seq.config import flatten
 from seq2seq.errors import UserError
-from seq2seq.record import TrainingRecord
+from seq2seq.record import Progress, TrainingRecord
 from seq2seq.training.run_folder import RunFolder
 
 MAY_CHANGE = (
     *("data", "output", "evaluation", "corpus.directory", "corpus.mirror", "corpus.sample"),
     "tokenization.workers",
     *("training.adapt_threads", "training.device", "training.keep_epochs", "training.keep_last"),
+    *("training.max_epochs", "training.max_updates", "training.patience"),
     "training.log_every",
     *("training.logger", "training.max_nonfinite_updates", "training.save_minutes"),
 )
@@ -66,8 +67,10 @@ def test_the_record_says_whether_a_run_is_finished_and_damage_is_refused(tmp_pat
     folder.claim()
     assert not folder.finished
     assert folder.best_metric is None
-    folder.write_record(TrainingRecord(status="finished"))
+    folder.write_record(TrainingRecord(status="finished", progress=Progress(epoch=2)))
     assert folder.finished
+    training = dataclasses.replace(folder.config.training, max_epochs=3)
+    assert not RunFolder(dataclasses.replace(folder.config, training=training)).finished
     (folder.path / "run.json").write_bytes(b"{\xff}")
     with pytest.raises(UserError, match=r"run\.json"):
         folder.record()

@@ -1,0 +1,128 @@
+"""A run whose limits grow ends like one that had them from the start."""
+
+import dataclasses
+import json
+import shlex
+import sys
+
+import pytest
+from helpers.composing import compose_config, compose_runs
+from helpers.reversal import reversal_experiment, with_optimizer
+from helpers.small_training import CPU, outcome, train
+
+from seq2seq.checkpoint import load_checkpoint
+from seq2seq.errors import UserError
+from seq2seq.training.run_folder import RunFolder
+from seq2seq.training.validation import Validator
+
+
+def limited(config, **limits):
+    return dataclasses.replace(config, training=dataclasses.replace(config.training, **limits))
+
+
+def elsewhere(config):
+    return dataclasses.replace(config, output=f"{config.output}-whole")
+
+
+def stored_config(run):
+    return json.loads((run.path / "config.json").read_text())
+
+
+PLATEAU = {"schedule": "plateau", "decay_patience": 0}
+INVERSE = {"schedule": "inverse_sqrt", "warmup_updates": 3}
+UPDATES = {"validate_every": 5, "log_every": 3, "early_stopping_metric": "bleu"}
+GROWTH = [
+    # at the end of an epoch, with a validation
+    ({"schedule": "constant"}, {}, [{"max_epochs": 1}, {"max_epochs": 2}]),
+    # between two validations and two lines of metrics, with patience for no more of them
+    (
+        INVERSE,
+        {**UPDATES, "patience": 1},
+        [{"max_updates": 7}, {"max_updates": 9}, {"max_updates": 11}],
+    ),
+    (PLATEAU, UPDATES, [{"max_updates": 17}, {"max_updates": 22, "max_epochs": 3}]),
+    # in the middle of an epoch, by patience, as no dev sentence is ever right
+    (PLATEAU, UPDATES, [{"patience": 2}, {"patience": 9}]),
+]
+
+
+@pytest.mark.parametrize(("optimizer", "settings", "growth"), GROWTH)
+def test_bit_for_bit_as_if_the_limits_had_been_so(
+    folder, monkeypatch, unchecked, optimizer, settings, growth
+):
+    monkeypatch.setattr("seq2seq.training.validation.bleu", lambda counts: 0.0)
+    config = with_optimizer(reversal_experiment(folder, **settings), **optimizer)
+    runs = [limited(config, **limits) for limits in growth]
+    ends = [train(run).record().progress.update for run in runs]
+    assert ends == sorted({*ends})
+    run, whole = RunFolder(config), train(elsewhere(runs[-1]))
+    assert outcome(run) == outcome(whole)
+    assert {**stored_config(run), "output": ""} == {**stored_config(whole), "output": ""}
+
+
+def test_a_validation_at_the_first_end_does_not_decide_which_checkpoint_is_best(
+    folder, monkeypatch, unchecked
+):
+    """It is the best one of the run that ended there; the longer run does not make it."""
+    config = reversal_experiment(folder, validate_every=5, max_updates=7, keep_last=1)
+    validate, losses = Validator.run, iter([2.0, 1.0, 3.0, 3.0, 2.0, 3.0, 3.0])
+    monkeypatch.setattr(
+        Validator, "run", lambda self: dataclasses.replace(validate(self), loss=next(losses))
+    )
+    run = train(config)
+    assert load_checkpoint(run.path, CPU).state.progress.update == run.record().progress.update == 7
+    longer = limited(config, max_updates=15)
+    assert outcome(train(longer)) == outcome(train(elsewhere(longer)))
+    assert load_checkpoint(run.path, CPU).state.progress.update == 5
+
+
+def test_what_is_trained_beyond_smaller_limits_is_finished(folder, caplog):
+    config = reversal_experiment(folder)
+    run = train(config)
+    before = outcome(run), stored_config(run)
+    with caplog.at_level("INFO"):
+        train(limited(config, max_epochs=1))
+    assert (outcome(run), stored_config(run)) == before
+    assert "max_epochs=1" in caplog.messages[-1]
+    # A limit that would have changed nothing is as good as the one before.
+    train(limited(config, max_updates=20))
+    assert stored_config(run)["training"]["max_updates"] == 20
+
+
+@pytest.mark.parametrize("script", ["train", "reproduce"])
+def test_a_rate_that_depends_on_the_limits_is_refused_with_a_command(folder, monkeypatch, script):
+    typed = ["experiment=smoke", "name=my run", f"output={folder}/it's", "training.max_epochs=5"]
+
+    def composed(words):
+        return compose_runs(words) if script == "reproduce" else [compose_config(script, words)]
+
+    config, *_ = composed(typed)
+    run = RunFolder(limited(config, max_epochs=3))
+    run.claim()
+    monkeypatch.setattr(sys, "orig_argv", ["python", f"scripts/{script}.py", *typed])
+    with pytest.raises(UserError, match=r"training\.max_epochs=3") as refused:
+        RunFolder(config).claim()
+    _, command = str(refused.value).split("run: ")
+    _, path, *words = shlex.split(command)
+    assert path == f"scripts/{script}.py"
+    for one in composed(words):
+        parent = run.path.parent.with_name(one.system) / "seed-1"
+        assert one.training.init_from == str(parent)
+        assert (one.training.max_epochs, one.name != config.name) == (2, True)
+    with pytest.raises(UserError, match=r"training\.max_epochs was 3"):
+        RunFolder(limited(config, max_epochs=2)).claim()
+    RunFolder(limited(config, max_epochs=3, patience=99)).claim()
+
+
+@pytest.mark.parametrize("schedule", ["plateau", "linear"])
+def test_the_advice_at_the_end_is_one_that_works(folder, caplog, unchecked, schedule):
+    config = with_optimizer(reversal_experiment(folder, max_epochs=1), schedule=schedule)
+    with caplog.at_level("INFO"):
+        run = train(config)
+    assert "best near the end" in run.record().reason
+    (said,) = [line for line in caplog.messages if "training.max_epochs=2" in line]
+    renamed = "name=reversal-longer" in said
+    assert renamed == (schedule == "linear")
+    longer = limited(config, max_epochs=2)
+    longer = dataclasses.replace(longer, name="reversal-longer" if renamed else longer.name)
+    assert train(longer).record().progress.epoch == 2

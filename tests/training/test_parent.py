@@ -1,0 +1,112 @@
+"""Fine-tuning: a training that starts from another one's checkpoint, on another text."""
+
+import dataclasses
+import re
+import shutil
+
+import pytest
+import torch
+from helpers.reversal import reversal_experiment, with_optimizer, write_reversal_corpus
+from helpers.samples import ids_of
+from helpers.small_training import CPU, outcome, train, train_until, weights
+
+from seq2seq.checkpoint import load_checkpoint
+from seq2seq.config import TrainConfig
+from seq2seq.data.preparation import prepare
+from seq2seq.data.text import SIDES
+from seq2seq.data.tokenization import SentencePieceTokenizer
+from seq2seq.data.vocabulary import EOS, UNK
+from seq2seq.errors import UserError
+from seq2seq.files import file_digest
+from seq2seq.training.parent import codec_folder, load_parent
+from seq2seq.training.run_folder import RunFolder
+
+
+def child_of(parent: RunFolder, **training: object) -> TrainConfig:
+    """A training on a text that has words of its own, from the best checkpoint of ``parent``."""
+    text = parent.path.parents[3] / "text"
+    if not text.exists():
+        write_reversal_corpus(text, train=40, longest=3)
+        for side, word in zip(SIDES, ("new", "NEW"), strict=True):
+            path = text / f"train.{side}"
+            path.write_text(f"{word}\n" + path.read_text().partition("\n")[2])
+    corpus = dataclasses.replace(parent.config.corpus, directory=str(text))
+    settings = {"init_from": str(parent.path), **training}
+    return dataclasses.replace(
+        parent.config,
+        name="child",
+        corpus=corpus,
+        training=dataclasses.replace(parent.config.training, **settings),
+    )
+
+
+@pytest.fixture
+def parent(folder, request, unchecked) -> RunFolder:
+    return train(reversal_experiment(folder, getattr(request, "param", "additive"), max_epochs=1))
+
+
+@pytest.mark.parametrize("parent", ["additive", "fixed"], indirect=True)
+def test_it_starts_with_the_weights_and_vocabularies_of_its_parent(parent):
+    config = child_of(parent, max_updates=1)
+    run = train(with_optimizer(config, learning_rate=0.0))
+    best, mine = load_checkpoint(parent.path, CPU), load_checkpoint(run.path, CPU)
+    assert weights(run).keys() == best.model.state_dict().keys()
+    assert all(torch.equal(weights(run)[k], v) for k, v in best.model.state_dict().items())
+    assert all(getattr(mine, side).encodes_like(getattr(best, side)) for side in SIDES)
+    assert mine.state.progress.update == 1
+    manifest = parent.best / "manifest.json"
+    assert run.record().parent == {"path": str(parent.best), "sha256": file_digest(manifest)}
+    assert parent.record().parent == {}
+
+
+@pytest.mark.parametrize("kind", ["whitespace", "sentencepiece"])
+def test_the_text_is_encoded_with_the_tokenizers_of_the_parent(folder, unchecked, kind):
+    config = reversal_experiment(folder, max_updates=1)
+    options = dataclasses.replace(config.tokenization, kind=kind, vocabulary_size=20)
+    child = child_of(train(dataclasses.replace(config, tokenization=options)))
+    given = child.corpus, child.tokenization, folder / "data"
+    own, data = prepare(*given), prepare(*given, codec_folder(child))
+    assert own.directory != data.directory == prepare(*given, codec_folder(child)).directory
+    best = load_checkpoint(RunFolder(config).path, CPU)
+    lines = (folder / "text" / "train.source").read_text().splitlines()
+    for i, line in enumerate(lines):
+        assert ids_of(data.train, i)[0] == [*best.source.encode(line), EOS]
+    assert UNK in ids_of(data.train, 0)[0]
+    assert UNK not in ids_of(own.train, 0)[0]
+    if isinstance(data.source.tokenizer, SentencePieceTokenizer):
+        assert data.source.tokenizer.model == best.source.tokenizer.model
+
+
+def test_it_resumes_and_goes_on_without_its_parent(parent):
+    config = child_of(parent, max_epochs=4)
+    whole = train(dataclasses.replace(config, output=f"{config.output}-whole"))
+    shorter = child_of(parent, max_epochs=3)
+    run, _ = train_until(shorter, 4, lambda: 1 / 0, ZeroDivisionError)
+    assert (known := run.record().parent)
+    shutil.rmtree(parent.path)
+    shutil.rmtree(config.data)
+    train(shorter)
+    assert outcome(train(config)) == outcome(whole)
+    assert run.record().parent == known
+
+
+def test_what_contradicts_the_parent_is_refused(parent):
+    config = child_of(parent)
+    wider = dataclasses.replace(config.model, embedding_dim=24, dropout=0.7)
+    rare = dataclasses.replace(config.tokenization, min_frequency=2, max_pieces=9)
+    french = dataclasses.replace(config.corpus, target="fr", train_pairs=3)
+    for change, key, mine, its in (
+        ({"model": wider}, "model.embedding_dim", 24, 16),
+        ({"tokenization": rare}, "tokenization.min_frequency", 2, 1),
+        ({"corpus": french}, "corpus.target", "fr", "de"),
+    ):
+        said = rf"^{re.escape(key)}={mine} .*{re.escape(str(parent.path))}.*set {key}={its},"
+        with pytest.raises(UserError, match=said):
+            codec_folder(dataclasses.replace(config, **change))
+    free = dataclasses.replace(wider, embedding_dim=16)
+    assert load_parent(dataclasses.replace(config, model=free)).directory == parent.best
+    with pytest.raises(UserError, match=r"training\.init_from=nowhere"):
+        codec_folder(child_of(parent, init_from="nowhere"))
+    train(child_of(parent, max_updates=1))
+    with pytest.raises(UserError, match=r"training\.init_from was"):
+        train(child_of(parent, max_updates=1, init_from=str(parent.best)))
