@@ -12,7 +12,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from seq2seq.config import CompareConfig, read_json
+from seq2seq.config import CompareConfig, read_json, require_choice, shown_names
 from seq2seq.drawing import render
 from seq2seq.errors import UserError
 from seq2seq.evaluation.alignment import ALIGNMENT, AlignmentRecord
@@ -62,7 +62,7 @@ def compare(config: CompareConfig) -> Comparison:
 
     Raises:
         UserError: ``evaluations`` is empty, a folder is missing or damaged, test sets differ, two
-            evaluations have the same system and seed, or a baseline is unknown.
+            evaluations have the same system and seed, or a baseline or label is invalid.
     """
     if not config.evaluations:
         raise UserError("evaluations is empty; set evaluations=[first/folder,second/folder].")
@@ -72,7 +72,14 @@ def compare(config: CompareConfig) -> Comparison:
         for path in sorted(glob(name)) or [name]  # noqa: PTH207
     ]
     evaluations = [read_evaluation(Path(folder)) for folder in folders]
-    comparison = compare_systems(evaluations, config.baseline, config.evaluation, config.baselines)
+    names = shown_names(dict.fromkeys(e.record.system for e in evaluations), config.labels)
+    for name in config.labels:
+        require_choice("labels", name, names)
+    for record in (evaluation.record for evaluation in evaluations):
+        record.system = names[record.system]
+    baseline = config.baseline and names.get(config.baseline, config.baseline)
+    baselines = {names.get(a, a): names.get(b, b) for a, b in config.baselines.items()}
+    comparison = compare_systems(evaluations, baseline, config.evaluation, baselines)
     runs = training_runs(comparison)
     conclusions = findings(comparison)
     figures = _figures(comparison, runs)
