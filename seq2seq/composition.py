@@ -195,6 +195,7 @@ def _with_system(composed: Any, system: str, given: dict[str, Any]) -> Any:
     Refuse a system that would override a setting of the command line (``given``).
     """
     part: Any = OmegaConf.to_container(composed.systems[system], resolve=True)
+    part.pop("label", None)  # of reports, not of runs
     merged = OmegaConf.merge(composed, part, {"system": system})
     for key, value in schema.flatten(part).items():
         kept, asked = (OmegaConf.select(config, key) for config in (merged, composed))

@@ -7,6 +7,7 @@ reader's system.
 
 import contextlib
 import io
+import logging
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -16,15 +17,18 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 
-from seq2seq.looks import DARK, FAINT, GROUND, INK, Look
+from seq2seq.looks import ATTENDS, DARK, FAINT, GROUND, INK, Look
 
 LETTERS = 16
 """Maximum number of letters of a word on an axis; the rest is left out."""
-MAP_NOTE = "Across: the source; down: the translation. Black: a weight of 0, white: of 1."
+MAP_NOTE = (
+    "Across: the source; down: the translation. The stronger the colour, the higher the weight."
+)
 STYLE: dict[Any, Any] = {
     "figure.facecolor": GROUND,
     "axes.facecolor": GROUND,
@@ -42,11 +46,13 @@ STYLE: dict[Any, Any] = {
     "ytick.color": INK,
     "svg.hashsalt": "seq2seq",
     "svg.fonttype": "path",
+    "pdf.fonttype": 42,  # publishers refuse the usual type 3
 }
 
 WIDTH, NARROW = 9.6, 4.2
 """Widths of a figure in inches; the narrow one is for a phone."""
 DPI = 200
+logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs each glyph of a PDF
 ZONE = "length-"
 """Prefix of the id of a bucket's invisible area in an SVG; the bucket's number from 0 follows."""
 
@@ -140,9 +146,11 @@ def draw_map(
     target: Sequence[str],
     weights: Sequence[Sequence[float]],
     cell: float,
+    colour: str = next(iter(ATTENDS)),
 ) -> None:
     """Draw a square for each weight, and words that fit squares of ``cell`` inches."""
-    axes.imshow(np.array(weights), cmap="gray", vmin=0, vmax=1)
+    shades = LinearSegmentedColormap.from_list("weights", [f"{colour}00", colour])
+    axes.imshow(np.array(weights), cmap=shades, vmin=0, vmax=1)
     axes.set_xticks(range(len(source)), [short(word) for word in source], rotation=90)
     axes.set_yticks(range(len(target)), [short(word) for word in target])
     axes.xaxis.tick_top()
@@ -187,7 +195,7 @@ def render(
 ) -> dict[str, bytes]:
     """Draw the figure that ``lay_out`` returns: {"png": ..., "svg": ...}; {} if it returns None.
 
-    ``prefix`` begins the ids in the SVG, for a page with several SVGs.
+    ``forms`` may also have pdf. ``prefix`` begins the ids in the SVG, for a page with several SVGs.
     """
     with styled():
         if (figure := lay_out()) is None:
@@ -200,9 +208,10 @@ def render(
 
 def _save(figure: Figure, form: str, prefix: str) -> bytes:
     stream = io.BytesIO()
-    metadata = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}[form]
+    keys = {"svg": ("Date", "Creator"), "pdf": ("CreationDate", "Creator", "Producer")}
+    metadata = dict.fromkeys(keys.get(form, ("Software",)))
     figure.savefig(stream, format=form, metadata=metadata)
-    if form == "png":
+    if form != "svg":
         return stream.getvalue()
     svg = re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', prefix, stream.getvalue().decode())
     # The SVG also keeps its light colours, for programs that ignore these rules.

@@ -88,7 +88,8 @@ def _compare(
     from seq2seq.report.compare import compare  # imports matplotlib
 
     compared = {}
-    alone = f"{runs[0].system}-" if len({one.system for one in runs}) == 1 else ""
+    systems = {run.system for run in runs}
+    alone = f"{runs[0].system}-" if len(systems) == 1 else ""
     for name, directories in evaluations.items():
         output = f"{config.output}/{config.name}/comparison/{alone}{name}"
         compared[output] = compare(
@@ -98,6 +99,7 @@ def _compare(
                 evaluation=config.evaluation,
                 baseline=config.baseline,
                 baselines=config.baselines,
+                labels={s: text for s, text in config.labels.items() if s in systems},
                 training_text=training_text,
             )
         )

@@ -46,6 +46,9 @@ REFUSED = [
     ("train", "model.attention={kind: fixed}", "model.attention.kind=fixed .* system=attention"),
     # a system that is no folder, or that could not be compared
     ("train", "+systems.attention.decoding={beam: 3}", "systems.attention sets decoding"),
+    # a label that another system has, or that nobody could see
+    ("train", "+systems.attention.label=no-attention", "label=no-attention"),
+    ("train", "+systems.attention.label=' '", "label= .*attention"),
     ("train", "name=../elsewhere", "name="),
     # a value that is missing, and a line that Hydra cannot parse
     ("translate", "input=x", "checkpoint"),

@@ -94,7 +94,7 @@ def test_prepare_is_found_by_train(tmp_path):
     folder.mkdir(parents=True)
     (folder / "mine.yaml").write_text(
         "# @package _global_\nname: mine\nsystem: a\nbaseline: b\n"
-        "systems: {a: {}, b: {model: {attention: {kind: fixed}}}}\n"
+        "systems: {a: {}, b: {label: one vector, model: {attention: {kind: fixed}}}}\n"
     )
     mine = ["--config-dir=of mine", "experiment=mine", "system=b", *TOY]
     said = run(tmp_path, "prepare", *mine).stdout

@@ -37,6 +37,7 @@ from seq2seq.config.scripts import ReproduceConfig as ReproduceConfig
 from seq2seq.config.scripts import ServeConfig as ServeConfig
 from seq2seq.config.scripts import TrainConfig as TrainConfig
 from seq2seq.config.scripts import TranslateConfig as TranslateConfig
+from seq2seq.config.scripts import shown_names as shown_names
 from seq2seq.config.serialization import flatten as flatten
 from seq2seq.config.serialization import from_json as from_json
 from seq2seq.config.serialization import read_json as read_json

@@ -1,5 +1,6 @@
 """Settings of each script."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ from seq2seq.config.checks import (
     Precision,
     Settings,
     between,
+    check,
     distinct,
     nearest,
     require_choice,
@@ -23,7 +25,7 @@ from seq2seq.config.model import ATTENTION_KINDS, ModelConfig
 from seq2seq.config.training import TrainingConfig
 from seq2seq.errors import UserError
 
-SYSTEM_GROUPS = ("corpus", "tokenization", "model", "training", "seeds")
+SYSTEM_GROUPS = ("corpus", "tokenization", "model", "training", "seeds", "label")
 """Groups in which the systems of an experiment may differ; search and scoring are the same."""
 
 
@@ -35,6 +37,23 @@ def folder_name(key: str, value: str) -> None:
 
 
 FolderName = Annotated[str, folder_name]
+
+
+def shown_names(systems: Iterable[str], labels: Mapping[str, str]) -> dict[str, str]:
+    """Return system -> its name in reports: its label, or its own name without a label.
+
+    Raises:
+        UserError: two systems have the same name in reports, or one has none.
+    """
+    shown: dict[str, str] = {}
+    for system in systems:
+        label = labels.get(system, system)
+        if not label.strip() or label in shown.values():
+            raise UserError(
+                f"label={label} of {system} is empty or names another system; set another."
+            )
+        shown[system] = label
+    return shown
 
 
 @dataclass(kw_only=True)
@@ -65,7 +84,8 @@ class ReproduceConfig(TrainConfig):
 
     systems: dict[FolderName, dict[str, Any]]
     """Name of each system to compare -> the settings of corpus, tokenization, model and training,
-    and ``seeds``, that differ from the common ones: {dot: {model: {attention: {kind: dot}}}}."""
+    and ``seeds``, that differ from the common ones: {dot: {model: {attention: {kind: dot}}}}. Its
+    ``label`` is its name in tables and figures: {dot: {label: dot product, ...}}."""
     baseline: str
     """Name of the system without the component under study; the others are compared with it."""
     baselines: dict[str, str] = field(default_factory=dict)
@@ -87,6 +107,7 @@ class ReproduceConfig(TrainConfig):
                 raise UserError(
                     f"systems.{name} sets {min(unlike)}; it may set {', '.join(SYSTEM_GROUPS)}."
                 )
+        shown_names(self.systems, self.labels)
         if self.system not in (*self.systems, *ATTENTION_KINDS):
             none = "There is no Transformer here: " * ("transformer" in self.system.lower())
             ours, kinds = (nearest(self.system, of) for of in (self.systems, ATTENTION_KINDS))
@@ -97,6 +118,15 @@ class ReproduceConfig(TrainConfig):
         require_choice("baseline", self.baseline, self.systems)
         for name in (*self.baselines, *self.baselines.values()):
             require_choice("baselines", name, self.systems)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Label of each system that has one."""
+        return {
+            name: check(f"systems.{name}.label", settings["label"], str)
+            for name, settings in self.systems.items()
+            if "label" in settings
+        }
 
 
 @dataclass(kw_only=True)
@@ -253,6 +283,8 @@ class CompareConfig(Settings):
     training_text: Place | None = None
     """File of the target side of the training text; with it, ``compare`` counts how often training
     showed the words that a translation lacks."""
+    labels: dict[str, str] = field(default_factory=dict)
+    """System -> its name in tables and figures."""
 
 
 @dataclass(kw_only=True)

@@ -56,7 +56,7 @@ def _size(drawn: AttentionMap) -> int:
     return max(len(drawn.source), len(drawn.hypothesis))
 
 
-def attention_figure(evaluation: Evaluation) -> Figure:
+def attention_figure(evaluation: Evaluation, colour: str) -> Figure:
     """Draw attention maps of a few lines (Bahdanau et al. 2014, Figure 3), two side by side."""
     record, maps = evaluation.record, choose_maps(evaluation)
     title = f"{record.name} on {record.test_set}, {record.search}"
@@ -73,7 +73,7 @@ def attention_figure(evaluation: Evaluation) -> Figure:
         row, column = divmod(place, 2)
         cell = min(room / len(drawn.source), heights[row] / len(drawn.hypothesis))
         axes = figure.add_subplot(grid[row, column])
-        draw_map(axes, drawn.source, drawn.hypothesis, drawn.weights, cell)
+        draw_map(axes, drawn.source, drawn.hypothesis, drawn.weights, cell, colour)
         axes.set_xlabel(f"line {drawn.line + 1}", fontsize=7.5, color=FAINT)
     return figure
 

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from glob import glob
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from seq2seq.config import CompareConfig, read_json
+from seq2seq.config import CompareConfig, read_json, require_choice, shown_names
 from seq2seq.data.text import read_lines
 from seq2seq.drawing import render
 from seq2seq.errors import UserError
@@ -20,8 +21,9 @@ from seq2seq.evaluation.alignment import ALIGNMENT, AlignmentRecord
 from seq2seq.evaluation.comparison import Comparison, compare_systems
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.files import parse_object, write_json, write_whole
-from seq2seq.report.attention_figure import attention_figure, focus_figure
-from seq2seq.report.findings import findings
+from seq2seq.looks import looks
+from seq2seq.report.attention_figure import attention_figure, focus_figure, mean_by_bucket
+from seq2seq.report.findings import change_in_words, conclusion, findings
 from seq2seq.report.length_figure import heatmap, length_figure
 from seq2seq.report.live.page import comparison_page
 from seq2seq.report.loss_figure import learning_curves, position_figure
@@ -37,6 +39,7 @@ from seq2seq.report.tables import (
     heading,
     notes,
     recall_tables,
+    score_csv,
 )
 from seq2seq.report.training_runs import (
     TrainingRun,
@@ -56,15 +59,16 @@ MANY_SYSTEMS = 4
 def compare(config: CompareConfig) -> Comparison:
     """Compare evaluation folders and write the report to ``config.output``.
 
-    Writes table.md, scores.json with the scores and gaps, page.html, live.html with the systems
-    that fit into it (:mod:`seq2seq.report.live.pack`), and as .png and .svg: figure;
-    heatmap for more than four systems; curves of the trainings whose folders still exist;
-    attention-<system> of the first seed of each system with attention; focus, which is attention by
-    source length; loss-by-position. Files that an earlier comparison wrote there are removed.
+    Writes table.md, its first table as table.tex and table.csv, scores.json with the scores and
+    gaps, page.html, live.html with the systems that fit into it
+    (:mod:`seq2seq.report.live.pack`), figure.pdf, and as .png and .svg: figure; heatmap for more
+    than four systems; curves of the trainings whose folders still exist; attention-<system> of the
+    first seed of each system with attention; focus, which is attention by source length;
+    loss-by-position. Files that an earlier comparison wrote there are removed.
 
     Raises:
         UserError: ``evaluations`` is empty, a folder is missing or damaged, test sets differ, two
-            evaluations have the same system and seed, or a baseline is unknown.
+            evaluations have the same system and seed, or a baseline or label is invalid.
     """
     if not config.evaluations:
         raise UserError("evaluations is empty; set evaluations=[first/folder,second/folder].")
@@ -74,8 +78,15 @@ def compare(config: CompareConfig) -> Comparison:
         for path in sorted(glob(name)) or [name]  # noqa: PTH207
     ]
     evaluations = [read_evaluation(Path(folder)) for folder in folders]
+    names = shown_names(dict.fromkeys(e.record.system for e in evaluations), config.labels)
+    for name in config.labels:
+        require_choice("labels", name, names)
+    for record in (evaluation.record for evaluation in evaluations):
+        record.system = names[record.system]
+    baseline = config.baseline and names.get(config.baseline, config.baseline)
+    baselines = {names.get(a, a): names.get(b, b) for a, b in config.baselines.items()}
     training = read_lines(Path(config.training_text)) if config.training_text else None
-    settings = config.baseline, config.evaluation, config.baselines
+    settings = baseline, config.evaluation, baselines
     comparison = compare_systems(evaluations, *settings, training)
     runs = training_runs(comparison)
     conclusions = findings(comparison)
@@ -95,13 +106,13 @@ def compare(config: CompareConfig) -> Comparison:
         [
             f"# BLEU by source length: {heading(comparison)}\n",
             *(f"- {finding}" for finding in conclusions),
-            "\n![BLEU by source length](figure.svg)\n",
+            f"\n![{conclusion(comparison)}](figure.svg)\n",
             *(table.markdown() for table in tables),
             *(f"- {note}" for note in remarks),
             "",
         ]
     )
-    pictures = {title: forms["svg"] for title, forms in list(figures.values())[1:]}
+    pictures = {title: (alt, forms["svg"]) for title, alt, forms in list(figures.values())[1:]}
     live = comparison_page(comparison)
     shown = comparison, conclusions, pictures, tables, remarks, examples(comparison)
     page = render_page(*shown, live is not None)
@@ -109,9 +120,10 @@ def compare(config: CompareConfig) -> Comparison:
     output = Path(config.output)
     output.mkdir(parents=True, exist_ok=True)
     files = {
-        f"{name}.{form}": f for name, (_, forms) in figures.items() for form, f in forms.items()
+        f"{name}.{form}": f for name, (*_, forms) in figures.items() for form, f in forms.items()
     }
-    files |= {"table.md": markdown.encode(), "page.html": page}
+    files |= {"table.md": markdown.encode(), "table.tex": tables[0].latex().encode()}
+    files |= {"table.csv": score_csv(comparison).encode(), "page.html": page}
     files |= {"live.html": live} if live else {}
     for name in _earlier_files(output / SCORES) - files.keys():
         (output / name).unlink(missing_ok=True)
@@ -126,26 +138,35 @@ def compare(config: CompareConfig) -> Comparison:
 
 def _figures(
     comparison: Comparison, runs: Sequence[TrainingRun]
-) -> dict[str, tuple[str, Mapping[str, bytes]]]:
-    """Return file name -> (title, images) of each figure that has data."""
-    caveat = losses_caveat(comparison)
-    drawn: dict[str, tuple[str, Callable[[], Figure | None]]] = {}
-    drawn["figure"] = "BLEU by source length", partial(length_figure, comparison)
-    if len(comparison.systems) > MANY_SYSTEMS:
-        drawn["heatmap"] = "BLEU by system and source length", partial(heatmap, comparison)
-    for system in comparison.systems:
+) -> dict[str, tuple[str, str, Mapping[str, bytes]]]:
+    """Return file name -> (title, finding, images) of each figure that has data."""
+    systems, result = comparison.systems, conclusion(comparison)
+    drawn: dict[str, tuple[str, str, Callable[[], Figure | None]]] = {}
+    drawn["figure"] = "BLEU by source length", result, partial(length_figure, comparison)
+    if len(systems) > MANY_SYSTEMS:
+        drawn["heatmap"] = "BLEU by system and source length", result, partial(heatmap, comparison)
+    what = "Entropy of attention in nats, shortest to longest sources"
+    found = {s.name: mean_by_bucket(comparison, s, attrgetter("entropy")) for s in systems}
+    colours = looks([system.first.record.config for system in systems])
+    for system, (colour, *_) in zip(systems, colours, strict=True):
         if system.first.texts.maps:
             name = re.sub(r"[^\w.+-]", "_", system.name)
-            maps = partial(attention_figure, system.first)
-            drawn[f"attention-{name}"] = f"Attention maps of {system.name}", maps
-    drawn["focus"] = "Attention by source length", partial(focus_figure, comparison)
-    positions = partial(position_figure, comparison, caveat)
-    drawn["loss-by-position"] = "Loss by position in the reference", positions
-    drawn["curves"] = "Learning curves", partial(learning_curves, runs)
+            said = change_in_words(what, {system.name: found[system.name]})
+            maps = partial(attention_figure, system.first, colour)
+            drawn[f"attention-{name}"] = f"Attention maps of {system.name}", said, maps
+    said, focus = change_in_words(what, found), partial(focus_figure, comparison)
+    drawn["focus"] = "Attention by source length", said, focus
+    found = {system.name: [row.loss for row in system.buckets] for system in systems}
+    said = change_in_words("Loss in nats per piece, shortest to longest sources", found)
+    positions = partial(position_figure, comparison, losses_caveat(comparison))
+    drawn["loss-by-position"] = "Loss by position in the reference", said, positions
+    found = {run.record.name: [*run.losses[:1], *sorted(run.losses)[:1]] for run in runs}
+    said = change_in_words("Dev loss in nats per piece, first to best validation", found)
+    drawn["curves"] = "Learning curves", said, partial(learning_curves, runs)
     return {
-        name: (title, forms)
-        for name, (title, lay_out) in drawn.items()
-        if (forms := render(lay_out))
+        name: (title, said, forms)
+        for name, (title, said, lay_out) in drawn.items()
+        if (forms := render(lay_out, forms=("png", "svg", *["pdf"] * (name == "figure"))))
     }
 
 

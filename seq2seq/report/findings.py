@@ -1,6 +1,7 @@
 """Findings of a comparison in plain words; each sentence can also say that there is no effect."""
 
 import math
+from collections.abc import Mapping, Sequence
 
 from seq2seq.evaluation.comparison import Comparison, Gap, System
 from seq2seq.evaluation.lengths import FEW, ScoreRow
@@ -166,6 +167,13 @@ def curve_in_words(system: System, confidence: float) -> str:
     if trend.change.value > 0:
         return f"{system.name}: BLEU rises from {start} to {end} ({change})."
     return f"{system.name}: BLEU falls from {start} to {end} ({change}){_half(trend, confidence)}."
+
+
+def change_in_words(what: str, values: Mapping[str, Sequence[float | None]]) -> str:
+    """Describe the first and the last known value of each system that has one."""
+    known = {name: [v for v in column if v is not None] for name, column in values.items()}
+    ends = [f"{name} {v[0]:.2f} to {v[-1]:.2f}" for name, v in known.items() if v]
+    return f"{what}: {'; '.join(ends)}."
 
 
 def _score(row: ScoreRow) -> str:

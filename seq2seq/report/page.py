@@ -1,34 +1,44 @@
 """A comparison as one HTML file that needs neither a network nor other files."""
 
 import base64
+import contextlib
+import json
+import zlib
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 import seq2seq
+from seq2seq.decoding.translator import Translator
 from seq2seq.drawing import render
+from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison, System
+from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import FEW
+from seq2seq.evaluation.references import draw_maps
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
 from seq2seq.evaluation.translations import AttentionMap
 from seq2seq.looks import DARK, looks
 from seq2seq.report.findings import conclusion, headline
 from seq2seq.report.length_figure import length_figure
+from seq2seq.report.live.page import evaluated_checkpoint
 from seq2seq.report.sentences import Example, longest_bucket, runs_of_words
 from seq2seq.report.tables import Table, heading, score_text, with_interval
 
 TEMPLATE = Path(__file__).with_name("page.html")
-MAP_WORDS = 20
-"""Number of source words of the ideal attention map; the map with the nearest number is shown."""
+MOST_WEIGHTS = 500_000
+"""Maximum number of attention weights in a page, which adds less than 0.5 MB to it."""
 
 
 def render_page(
     comparison: Comparison,
     findings: Sequence[str],
-    figures: Mapping[str, bytes],
+    figures: Mapping[str, tuple[str, bytes]],
     tables: Sequence[Table],
     notes: Sequence[str],
     sentences: Sequence[Example],
@@ -36,9 +46,10 @@ def render_page(
 ) -> bytes:
     """Render the page; equal content makes equal bytes.
 
-    ``figures`` maps titles to SVG, and ``notes`` are Markdown. The page draws BLEU by length; the
-    other figures are folded, and so are the notes and all tables but the first. With ``live``, the
-    page links to live.html in the same folder.
+    ``figures`` maps titles to an alternative text and SVG, and ``notes`` are Markdown. The page
+    draws BLEU by length, and the attention maps of the sentences that have one; the other figures
+    are folded, and so are the notes and all tables but the first. With ``live``, the page links to
+    live.html in the same folder.
     """
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
@@ -48,13 +59,13 @@ def render_page(
     environment.globals |= {function.__name__: function for function in functions}
     configs = [system.first.record.config for system in comparison.systems]
     html = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
-        attention=_map_of_readable_size(comparison),
         charts={"wide": _chart(comparison, False), "narrow": _chart(comparison, True)},
         colours=[(colour, DARK[colour]) for colour, *_ in looks(configs)],
         comparison=comparison,
-        figures={title: base64.b64encode(svg).decode() for title, svg in figures.items()},
+        figures={title: (alt, _base64(svg)) for title, (alt, svg) in figures.items()},
         findings=findings,
         live=live,
+        maps=_packed_maps(comparison, [sentence.line - 1 for sentence in sentences]),
         gaps={gap.system: gap for gap in comparison.gaps},
         notes=notes,
         numbers=three_numbers(comparison),
@@ -90,15 +101,39 @@ def _pair(comparison: Comparison) -> list[int]:
     return [names.index(name) for gap in first for name in (gap.baseline, gap.system)] or [0]
 
 
-def _map_of_readable_size(comparison: Comparison) -> tuple[int, AttentionMap] | None:
-    """Index of a system with attention, and its map of about 20 source words."""
-    maps = [
-        (place, drawn)
-        for place, system in enumerate(comparison.systems)
-        for drawn in system.first.texts.maps
-        if drawn.source and drawn.hypothesis
-    ]
-    return min(maps, key=lambda one: abs(len(one[1].source) - MAP_WORDS), default=None)
+def _packed_maps(comparison: Comparison, lines: Sequence[int]) -> str:
+    """Pack the attention maps of ``lines`` as deflated JSON in base64; "" if there are none.
+
+    Each line, from 1, has by system: words of the source, words of the translation, and weights in
+    hundredths, as the page shows two decimals. Maps beyond ``MOST_WEIGHTS`` are left out.
+    """
+    by_line: dict[int, dict[int, list[Any]]] = {}
+    known, weights = [_maps_of(system.first, {*lines}) for system in comparison.systems], 0
+    for line, (place, maps) in product(lines, enumerate(known)):
+        drawn = maps.get(line)
+        if drawn and drawn.source and drawn.hypothesis:
+            weights += len(drawn.source) * len(drawn.hypothesis)
+            if weights <= MOST_WEIGHTS:
+                rows = [[round(100 * weight) for weight in row] for row in drawn.weights]
+                by_line.setdefault(line + 1, {})[place] = [drawn.source, drawn.hypothesis, rows]
+    text = json.dumps(by_line, separators=(",", ":"))
+    return _base64(zlib.compress(text.encode(), 9)) if by_line else ""
+
+
+def _maps_of(evaluation: Evaluation, lines: set[int]) -> dict[int, AttentionMap]:
+    """Return the stored maps, and those of ``lines`` if the model still exists and attends."""
+    texts = evaluation.texts
+    maps = {drawn.line: drawn for drawn in texts.maps}
+    with contextlib.suppress(UserError):
+        if maps and (missing := lines - maps.keys()):
+            translator = Translator.of([evaluated_checkpoint(evaluation)], "fp32")
+            translator.as_written = True
+            maps |= {drawn.line: drawn for drawn in draw_maps(translator, texts, missing, 32)}
+    return maps
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()
 
 
 def three_numbers(comparison: Comparison) -> list[tuple[str, str, int | None]]:

@@ -1,5 +1,7 @@
 """Format of numbers in reports, and tables of scores and gaps as Markdown, readable as text."""
 
+import csv
+import io
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,6 +25,13 @@ DETAILS = {
     "loss": ("Loss of the references, nats per piece", 3),
 }
 """Field of :class:`ScoreRow` -> caption of its table, and number of decimals."""
+LATEX = str.maketrans(
+    {sign: f"\\{sign}" for sign in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "\n": " "}
+    | {DAGGER: r"\dag{}", "≤": r"$\le$", "∞": r"$\infty$", "–": "--"}
+)
+"""Character -> its form in LaTeX, for those that LaTeX reads as something else."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,16 @@ class Table:
     def markdown(self) -> str:
         """Format the table as Markdown, below its caption."""
         return f"**{self.caption}**\n\n{markdown_table(self.columns, self.rows)}"
+
+    def latex(self) -> str:
+        """Format the table as a LaTeX ``tabular`` that needs no package."""
+        lines = [
+            " & ".join(cell.translate(LATEX) for cell in row) + r" \\"
+            for row in (self.columns, *self.rows)
+        ]
+        lines[:1] = [r"\hline", lines[0], r"\hline"]
+        begin = rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}"
+        return "\n".join([begin, *lines, r"\hline", r"\end{tabular}", ""])
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -120,6 +139,18 @@ def bleu_table(comparison: Comparison) -> Table:
             cells += gap_cells(gap.rows[index], comparison.settings.bootstrap)
         rows.append(cells)
     return Table("BLEU by source length", header, rows)
+
+
+def score_csv(comparison: Comparison) -> str:
+    """BLEU of each system by source length, with its interval, as CSV of unrounded numbers."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["system", "source words", "n", "BLEU", "low", "high"])
+    for system in comparison.systems:
+        for row in (row for row in system.rows if row.sentences):
+            scores = row.bleu, row.bleu_low, row.bleu_high
+            writer.writerow([system.name, row.label, row.sentences, *scores])
+    return text.getvalue()
 
 
 def summary_rows(comparison: Comparison) -> list[list[str]]:

@@ -90,7 +90,10 @@ def training_runs(comparison: Comparison) -> list[TrainingRun]:
     for evaluation in comparison.evaluations:
         for training in evaluation.record.trainings:
             run = _live_run(evaluation, training) or _training_run(training, None)
-            run = replace(run, config=evaluation.record.config or {})
+            # The name of the evaluation may be a label.
+            name = training.system if evaluation.record.members else evaluation.record.system
+            record = replace(run.record, system=name)
+            run = replace(run, record=record, config=evaluation.record.config or {})
             runs.setdefault(repr(training), run)
     return list(runs.values())
 

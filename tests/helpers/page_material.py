@@ -87,7 +87,7 @@ def material(root: Path) -> list[Evaluation]:
 
 
 def page_of(comparison: Comparison) -> bytes:
-    figures = {"Another figure": b"<svg></svg>"}
+    figures = {"Another figure": ("What it shows", b"<svg></svg>")}
     tables = [bleu_table(comparison)]
     tables += [growth_table(comparison)] if comparison.gaps else []
     said = findings(comparison)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from helpers.page_material import SETTINGS, attended
 from helpers.synthetic_translations import evaluated, translated
+from matplotlib.colors import to_rgba
 
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.folder import Evaluation
@@ -37,12 +38,14 @@ def with_maps(folder: Path, drawn: list[AttentionMap], **record: object) -> Eval
 
 def test_each_square_shows_the_weights_between_the_words(tmp_path):
     maps = [square(3, 4, 6), square(7, 9, 2), square(8, 1, 1)]
-    figure = attention_figure(with_maps(tmp_path, maps, maps=[4, 8, 9]))
+    figure = attention_figure(with_maps(tmp_path, maps, maps=[4, 8, 9]), "#009E73")
     figure.draw_without_rendering()
     boxes = []
     for axes, one in zip(figure.axes, maps, strict=True):
         np.testing.assert_array_equal(axes.images[0].get_array(), np.array(one.weights))
         assert axes.images[0].get_clim() == (0, 1)
+        ends = axes.images[0].to_rgba(np.array([0.0, 1.0]))
+        np.testing.assert_allclose(ends, [to_rgba("#009E73", 0), to_rgba("#009E73", 1)])
         assert [label.get_text() for label in axes.get_xticklabels()] == one.source
         assert [label.get_text() for label in axes.get_yticklabels()] == one.hypothesis
         assert axes.get_xlabel() == f"line {one.line + 1}"

@@ -1,7 +1,9 @@
 """What compare writes: parts that agree, the same bytes for the same evaluations, no leftovers."""
 
+import csv
 import dataclasses
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -15,9 +17,11 @@ from seq2seq.evaluation.comparison import Comparison, compare_systems
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.evaluation.translations import AttentionMap
 from seq2seq.report.compare import compare
-from seq2seq.report.findings import findings
+from seq2seq.report.findings import conclusion, findings
+from seq2seq.report.tables import bleu_table
 
-FILES = ["figure.png", "figure.svg", "page.html", "scores.json", "table.md"]
+FILES = ["figure.pdf", "figure.png", "figure.svg", "page.html", "scores.json"]
+FILES += ["table.csv", "table.md", "table.tex"]
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +51,17 @@ def test_the_report_is_written_and_its_parts_agree(tmp_path, folders):
     assert numbers["gaps"][0]["rows"][-1] == dataclasses.asdict(compared.gaps[0].rows[-1])
     assert numbers["findings"] == findings(compared)
     assert all(f"- {finding}\n" in table for finding in numbers["findings"])
+    assert f"![{conclusion(compared)}](figure.svg)" in table
+    header, *rows = csv.reader((written / "table.csv").read_text(encoding="utf-8").splitlines())
+    assert header == ["system", "source words", "n", "BLEU", "low", "high"]
+    assert [(name, label, *map(float, cells)) for name, label, *cells in rows] == [
+        (system.name, row.label, row.sentences, row.bleu, row.bleu_low, row.bleu_high)
+        for system in compared.systems
+        for row in system.rows
+        if row.sentences
+    ]
+    assert (written / "table.tex").read_text(encoding="utf-8") == bleu_table(compared).latex()
+    assert (written / "figure.pdf").read_bytes().startswith(b"%PDF")
     assert [system.rows for system in returned.systems] == [s.rows for s in compared.systems]
 
 
@@ -78,6 +93,27 @@ def test_what_models_said_is_drawn_and_files_of_an_earlier_comparison_go(tmp_pat
 
 
 @pytest.mark.slow
+def test_labels_are_the_names_in_all_that_is_written(tmp_path, folders):
+    labels = {"fixed": "one vector", "additive": "with attention"}
+    output = tmp_path / "report"
+    config = CompareConfig(
+        evaluations=folders, output=str(output), evaluation=SETTINGS, labels=labels,
+        baseline="additive", baselines={"fixed": "additive"},
+    )  # fmt: skip
+    (gap,) = compare(config).gaps
+    assert (gap.system, gap.baseline) == ("one vector", "with attention")
+    for name in ("table.md", "table.tex", "table.csv", "page.html"):
+        text = (output / name).read_text(encoding="utf-8")
+        assert all(label in text for label in labels.values())
+        assert "additive" not in text
+    for wrong, key in (({"fixed": "x", "additive": "x"}, "x"), ({"fixed": "additive"}, "additive")):
+        with pytest.raises(UserError, match=f"label={key}"):
+            compare(dataclasses.replace(config, labels=wrong))
+    with pytest.raises(UserError, match=r"labels=fixt .* fixed"):
+        compare(dataclasses.replace(config, labels={"fixt": "x"}))
+
+
+@pytest.mark.slow
 def test_models_that_were_asked_have_all_figures(tmp_path):
     evaluations = material(tmp_path / "material")
     run([str(one.directory) for one in evaluations], tmp_path / "report")
@@ -86,6 +122,11 @@ def test_models_that_were_asked_have_all_figures(tmp_path):
         "figure", "focus", "loss-by-position",
         "attention-additive", "attention-__title___dot_",
     }  # fmt: skip
+    page = (tmp_path / "report" / "page.html").read_text(encoding="utf-8")
+    titles = re.findall("<summary>(.*)</summary>\n<figure>", page)
+    said = re.findall('<img alt="([^"]*)"', page)
+    assert len({*titles, *said}) == 2 * (len(names) - 1)
+    assert all("additive" in text or "title" in text for text in said)
 
 
 def test_a_refusal_writes_nothing(tmp_path, folders):

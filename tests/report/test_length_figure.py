@@ -42,6 +42,10 @@ def test_the_figure_shows_the_comparisons_numbers(comparison):
         }
         ranges = [[(place, end(row.by_seed)) for end in (min, max)] for place, row in rows]
         np.testing.assert_allclose(whisker.get_segments(), ranges)
+    highest = max(
+        row.bleu_high for system in comparison.systems for row in system.buckets if row.bleu
+    )
+    assert axes.get_ylim()[1] > highest
     hollow = [line for line in axes.lines if line.get_markerfacecolor() == GROUND]
     assert [list(line.get_xdata()) for line in hollow] == [[2], [2]]
 

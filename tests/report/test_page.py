@@ -3,15 +3,25 @@
 import base64
 import html
 import html.parser
+import json
 import random
 import re
+import shutil
+import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import sacrebleu
-from helpers.page_material import HOSTILE, page_of
+from helpers.page_material import HOSTILE, SETTINGS, page_of
+from helpers.synthetic_translations import evaluated
+from helpers.word_models import save_words, sentences
 
+from seq2seq.checkpoint import load_checkpoint
+from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.comparison import compare_systems
+from seq2seq.evaluation.references import draw_maps
+from seq2seq.evaluation.translations import Translations
 from seq2seq.report.findings import findings
 from seq2seq.report.page import three_numbers
 from seq2seq.report.sentences import examples, longest_bucket, runs_of_words
@@ -71,7 +81,7 @@ def test_the_page_says_the_comparisons_numbers(attending, page):
         colour = re.search(rf"\.s{place} .*?(#\w+)", page.decode())[1]
         assert f"stroke: {colour.lower()}" in page.decode(), name  # its line in the chart
     (picture,) = [a for tag, a in read(page).tags if tag == "img"]
-    assert picture["alt"] == "Another figure"
+    assert picture["alt"] == "What it shows"
     svg = base64.b64decode(picture["src"].removeprefix("data:image/svg+xml;base64,"))
     assert svg == b"<svg></svg>"
 
@@ -110,6 +120,64 @@ def test_sentences_are_those_on_which_the_systems_differ_most(request, which):
             for name, text, bleu in one.hypotheses:
                 assert text == by_name[name].hypotheses[one.line - 1]
                 assert bleu == pytest.approx(scores[name][place[one.line]])
+
+
+def maps_of(page: bytes) -> dict[tuple[int, int], list]:
+    """(line, system) -> source, translation and weights, as the page's script unpacks them."""
+    (packed,) = [a["data-maps"] for _, a in read(page).tags if a.get("id") == "attention"]
+    by_line = json.loads(zlib.decompress(base64.b64decode(packed)))
+    return {(int(n), int(s)): drawn for n, of in by_line.items() for s, drawn in of.items()}
+
+
+def test_each_sentence_shown_has_the_maps_that_are_known(attending, page, monkeypatch):
+    lines, found = {one.line for one in examples(attending)}, maps_of(page)
+    stored = {
+        (drawn.line + 1, place): drawn
+        for place, system in enumerate(attending.systems)
+        for drawn in system.first.texts.maps
+        if drawn.line + 1 in lines and drawn.hypothesis
+    }
+    assert found.keys() == stored.keys()
+    assert len({line for line, _ in found}) < len(lines)
+    for key, drawn in stored.items():
+        source, said, hundredths = found[key]
+        assert (source, said) == (drawn.source, drawn.hypothesis)
+        np.testing.assert_allclose(np.array(hundredths) / 100, drawn.weights, atol=0.00501)
+    sizes = [len(source) * len(said) for source, said, _ in found.values()]
+    monkeypatch.setattr("seq2seq.report.page.MOST_WEIGHTS", sum(sizes) - 1)
+    assert list(maps_of(page_of(attending)).items()) == list(found.items())[:-1]
+    assert len(page_of(attending)) < len(page)
+
+
+def test_maps_that_are_missing_are_drawn_by_the_model_that_was_evaluated(tmp_path):
+    """A model that is gone, or that does not attend, has no more maps than are stored."""
+    sources = sentences(12)
+    said, lines, evaluations, whole = [f"der {one}" for one in sources], range(12), [], {}
+    for name, kind in {"kept": "additive", "gone": "additive", "blind": "fixed"}.items():
+        best = save_words(tmp_path / name / "checkpoints" / "best", kind)
+        translator = Translator.load(best, "cpu", "fp32")
+        translator.as_written = True
+        texts = Translations(sources, said, said, [])
+        whole[name] = draw_maps(translator, texts, lines, 5)
+        digest = load_checkpoint(best, translator.device).sha256
+        identity = {"system": [{"path": "../checkpoints/best", "sha256": digest}]}
+        stored = replace(texts, maps=sorted(whole[name], key=lambda one: one.line)[3:5])
+        folder = tmp_path / name / "evaluations" / "test"
+        evaluations.append(evaluated(folder, stored, name, identity=identity))
+    shutil.rmtree(tmp_path / "gone" / "checkpoints")
+    comparison = compare_systems(evaluations, "blind", SETTINGS)
+    shown = {one.line for one in examples(comparison)}
+    assert len(shown) > 5
+    found = maps_of(page_of(comparison))
+    names = [system.name for system in comparison.systems]
+    assert {(line, names[place]) for line, place in found} == {
+        *((line, "kept") for line in shown),
+        *((line, "gone") for line in shown & {4, 5}),
+    }
+    for drawn in (one for one in whole["kept"] if one.line + 1 in shown):
+        source, words, hundredths = found[drawn.line + 1, names.index("kept")]
+        assert (source, words) == (drawn.source, drawn.hypothesis)
+        np.testing.assert_allclose(np.array(hundredths) / 100, drawn.weights, atol=0.0052)
 
 
 def test_text_of_the_test_set_stays_text(page):
@@ -156,6 +224,7 @@ def test_the_page_has_names_for_everything(page):
 
 def test_one_system_has_a_page(evaluations, attending):
     alone = compare_systems(evaluations[:1], None, attending.settings)
+    assert b'id="attention"' not in page_of(alone)  # it does not attend
     for row in alone.systems[0].buckets:
         scores = {e.line: e.hypotheses[0][2] for e in examples(alone) if e.bucket == row.label}
         for end, rule in ((max, "one of the best"), (min, "one of the worst")):

@@ -9,9 +9,9 @@ from seq2seq.report.tables import score_text
 
 pytest.importorskip("selenium")
 from selenium.webdriver.common.action_chains import ActionChains
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
+from selenium.webdriver.support.wait import WebDriverWait
 
 pytestmark = MARKS
 
@@ -28,6 +28,7 @@ def page(browser, attending, tmp_path):
     (tmp_path / "page.html").write_bytes(page_of(attending))
     browser.get_log("browser")
     browser.get((tmp_path / "page.html").as_uri())
+    WebDriverWait(browser, 30).until(lambda _: shown(browser, "#looked, #no-map"))  # unpacked
     yield browser
     assert browser.get_log("browser") == []
 
@@ -85,18 +86,48 @@ def test_an_address_names_its_sentence(page):
     assert [s.get_attribute("id") for s in shown(page, ".sentence")] == [chosen]
 
 
+def shown_map(page):
+    """System, words across and words down of the map that is shown; None if there is none."""
+    (known,) = shown(page, "#looked, #no-map")
+    if known.get_attribute("id") == "no-map":
+        return None
+    words = [page.find_elements("css selector", f".map {part} th") for part in ("thead", "tbody")]
+    return one(page, ".map caption").text, *([word.text for word in side] for side in words)
+
+
+def test_the_map_follows_the_sentence_and_the_systems(page, attending):
+    stored = {
+        (system.name, drawn.line + 1): ([*drawn.source], [*drawn.hypothesis])
+        for system in attending.systems
+        for drawn in system.first.texts.maps
+    }
+    for place in ("1", "2"):
+        Select(one(page, "#system")).select_by_value(place)
+        name, seen = attending.systems[int(place)].name, set()
+        for key in [Keys.HOME, *[Keys.ARROW_RIGHT] * (len(examples(attending)) - 1)]:
+            one(page, "#example").send_keys(key)
+            line = int(shown(page, ".sentence")[0].get_attribute("id").removeprefix("line-"))
+            words = stored.get((name, line))
+            assert shown_map(page) == (words and (name, *words))
+            seen.add(words is None)
+        assert seen == {True, False}
+
+
 def test_a_weight_of_attention_names_its_words(page, attending):
     maps = attending.systems[1].first.texts.maps
     drawn = min(maps, key=lambda one: abs(len(one.source) - 20))
+    page.get(f"{page.current_url}#line-{drawn.line + 1}")
     row, column = 3, 2
-    cell = page.find_elements(By.CSS_SELECTOR, ".map rect")[row * len(drawn.source) + column]
-    page.execute_script("arguments[0].scrollIntoView()", one(page, "#attention"))
+    cell = page.find_elements("css selector", ".map td[aria-label]")[
+        row * len(drawn.source) + column
+    ]
+    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", cell)
     ActionChains(page).move_to_element(cell).perform()
     for key, step in ((None, (0, 0)), (Keys.ARROW_DOWN, (1, 0)), (Keys.ARROW_LEFT, (0, -1))):
         row, column = row + step[0], column + step[1]
         if key:
             one(page, ".map").send_keys(key)
-        marked = [element.text for element in page.find_elements(By.CSS_SELECTOR, ".map text.on")]
+        marked = [element.text for element in page.find_elements("css selector", ".map th.on")]
         assert sorted(marked) == sorted([drawn.source[column], drawn.hypothesis[row]])
         assert f"{drawn.weights[row][column]:.2f}" in one(page, "#weight").text
 
@@ -110,7 +141,7 @@ def test_text_stands_out_in_both_themes(page):
 
 
 def test_paper_shows_what_is_folded(page):
-    everything = len(page.find_elements(By.CSS_SELECTOR, "details table"))
+    everything = len(page.find_elements("css selector", "details table"))
     assert everything > len(shown(page, "details table"))
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:

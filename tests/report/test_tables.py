@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.translations import ReferenceScores
 from seq2seq.report.tables import (
+    Table,
     bleu_table,
     detail_tables,
     evaluation_table,
@@ -117,6 +118,20 @@ def test_a_markdown_table_is_aligned_and_keeps_bars_in_their_cells():
     assert markdown_table(["a|b", "n"], [["x\ny", "10"]]) == (
         "| a\\|b |  n |\n| ---- | -: |\n| x y  | 10 |\n"
     )
+
+
+def test_latex_has_the_cells_of_the_table_and_nothing_that_latex_obeys():
+    cells = [["†", "a_1 & 50% \\x{} #~^$"], ["≤ 0.001", "∞ – <|>"]]
+    assert Table("", ["words", "$x"], cells).latex().splitlines() == [
+        r"\begin{tabular}{lr}",
+        r"\hline",
+        r"words & \$x \\",
+        r"\hline",
+        r"\dag{} & a\_1 \& 50\% \textbackslash{}x\{\} \#\textasciitilde{}\textasciicircum{}\$ \\",
+        r"$\le$ 0.001 & $\infty$ -- \textless{}\textbar{}\textgreater{} \\",
+        r"\hline",
+        r"\end{tabular}",
+    ]
 
 
 def test_the_table_of_one_evaluation_has_columns_that_hold_something(tmp_path):

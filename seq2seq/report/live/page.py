@@ -34,7 +34,7 @@ def comparison_page(comparison: Comparison) -> bytes | None:
     drawn = looks([system.first.record.config for system in comparison.systems])
     for system, (colour, *_) in zip(comparison.systems, drawn, strict=True):
         try:
-            checkpoint = _evaluated_checkpoint(system.first)
+            checkpoint = evaluated_checkpoint(system.first)
             if reason := obstacle(checkpoint):
                 raise UserError(f"it has {reason}.")
         except UserError as reason:
@@ -51,7 +51,7 @@ def comparison_page(comparison: Comparison) -> bytes | None:
     return render_live(systems, languages, ready, "page.html") if systems else None
 
 
-def _evaluated_checkpoint(evaluation: Evaluation) -> Checkpoint:
+def evaluated_checkpoint(evaluation: Evaluation) -> Checkpoint:
     """Load the one model that was evaluated; UserError if there is none any more."""
     match evaluation.record.identity.get("system"):
         case [{"path": str(path), "sha256": str(digest)}] if not evaluation.external:
