@@ -40,7 +40,7 @@ from seq2seq.composition import (
 )
 from seq2seq.config.meanings import folded, settings_help
 from seq2seq.errors import UserError
-from seq2seq.interruption import Interrupted, process_count
+from seq2seq.interruption import Interrupted, by_torchrun, process_count
 
 log = logging.getLogger(__name__)
 
@@ -81,10 +81,11 @@ def launch(name: str, stage: Callable[..., float | None]) -> None:
             return stage(*build_config(name, config, overrides))
 
     with exit_status():
-        if name not in SHARED and process_count() > 1:
+        if process_count() > 1 and name != "train" and not (name in SHARED and by_torchrun()):
+            shared = "only torchrun's processes share" if name in SHARED else "one process does"
             raise UserError(
-                f"RANK and WORLD_SIZE={process_count()} are set (by torchrun?), but {name} runs in "
-                "one process; unset both, and start it with python."
+                f"RANK and WORLD_SIZE={process_count()} are set, but {shared} the work of {name}; "
+                "unset both."
             )
         words = [word for word in typed[1:] if word not in ("--help", "-h")]
         refuse_words(name, words)

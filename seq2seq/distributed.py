@@ -18,7 +18,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from seq2seq.device import choose_device
 from seq2seq.errors import UserError
-from seq2seq.interruption import UNSET, Interrupted, number, process_count
+from seq2seq.interruption import UNSET, Interrupted, by_torchrun, number, process_count
 
 log = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
 
 def claim_report() -> bool:
     """Claim the right to report a failure; True only in the first process that asks."""
-    if process_count() == 1 or not (_by_torchrun() or _store.cache_info().currsize):
+    if process_count() == 1 or not (by_torchrun() or _store.cache_info().currsize):
         return True
     # torchrun sends SIGTERM to the other processes when one has ended; the report comes first.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -169,18 +169,13 @@ def claim_report() -> bool:
         return True
 
 
-def _by_torchrun() -> bool:
-    """Whether torchrun, not another launcher, started this process; it then runs the store."""
-    return "TORCHELASTIC_RUN_ID" in os.environ
-
-
 @functools.cache
 def _store() -> dist.Store:
     """Return the key-value store, run by torchrun or by the first process."""
     number("MASTER_PORT")
     if "MASTER_ADDR" not in os.environ:
         raise UserError(f"WORLD_SIZE is set, but MASTER_ADDR is not; {UNSET}.")
-    if not _by_torchrun():
+    if not by_torchrun():
         log.info("Waiting for %d processes; if that is wrong, %s.", process_count(), UNSET)
     store, _, _ = next(dist.rendezvous("env://"))
     return store

@@ -60,6 +60,11 @@ def process_count() -> int:
     return size
 
 
+def by_torchrun() -> bool:
+    """Whether torchrun, not another launcher or a cluster, started this process."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
 def number(variable: str, default: str = "") -> int:
     """Value of an environment variable of torchrun; UserError if it is not a number."""
     value = os.environ.get(variable, default)
