@@ -120,7 +120,7 @@ def test_the_installed_command_runs_each_script(installed, tmp_path):
     overview = seq2seq("--help").stdout
     for script in {path.stem for path in (ROOT / "scripts").glob("*.py")} - {"cli"}:
         assert f"\n  {script} " in overview
-    assert "\nmodel: base, small\n" in seq2seq("train", "--help").stdout
+    assert "\n  model=base | small\n" in seq2seq("train", "--help").stdout
     assert seq2seq("prepare", "experiment=smoke").stdout.startswith("train: ")
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
     refused = seq2seq("trian")

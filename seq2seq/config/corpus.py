@@ -161,7 +161,7 @@ def _languages(source: str, target: str, directory: str | None) -> tuple[str, st
         return ways[-1]
     settings = [f"corpus.source={one} corpus.target={other}" for one, other in ways[:2]]
     end = f"to say which way to translate, add {' or '.join(settings)} to the command"
-    other = f"corpus.source={source} corpus.target={target} needs others: rename or add files"
+    other = "name files train.LANGUAGE, and set corpus.source, corpus.target to two that are there"
     raise UserError(f"{in_words(folder)}; {end if ways else other}.")
 
 

@@ -55,7 +55,7 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
         if bool(found) == bool(size):
             raise UserError(
                 f"{own} needs either {split} files or corpus.{split}_pairs to split pairs off the "
-                f"training text, not both; for a single file, set {advised_split(texts[0])}."
+                f"training text, not both; without other text, set {advised_split(texts[0])}."
             )
         kept += found
     copied = [path for text in kept for path in text.files]
