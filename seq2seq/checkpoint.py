@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import UInt8
@@ -25,6 +25,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from seq2seq.config import Natural, Stored, TrainConfig, between, from_json, read_json
+from seq2seq.data.text import SIDES
 from seq2seq.data.tokenization import TextCodec
 from seq2seq.errors import UserError
 from seq2seq.files import file_digest, read_object, replacing_folder, write_json
@@ -197,10 +198,7 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     if missing := REQUIRED - names:
         raise UserError(f"{min(missing)} is missing in {folder}; {REMEDY}.")
     where = folder / "config.json"
-    settings = read_object(where, REMEDY)
-    # Version 0.2 also wrote the settings of reproduce.
-    ours = {one.name: settings[one.name] for one in fields(TrainConfig) if one.name in settings}
-    config = from_json(TrainConfig, ours, str(where))
+    config = from_json(TrainConfig, stored_settings(read_object(where, REMEDY)), str(where))
     source, target = TextCodec.load(folder, "source"), TextCodec.load(folder, "target")
     for codec in (source, target):
         if not codec.language.isprintable():  # it is printed at the prompt
@@ -220,6 +218,19 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
         directory=folder,
         sha256=file_digest(folder / MANIFEST),
     )
+
+
+def stored_settings(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings in a config.json as this version writes them.
+
+    Version 0.2 also wrote those of ``reproduce``, and knew only one normalisation of subwords.
+    """
+    ours = {one.name: content[one.name] for one in fields(TrainConfig) if one.name in content}
+    match ours.get("tokenization"):
+        case {"kind": "sentencepiece", **options}:
+            rules = {f"{side}_normalization": "nmt_nfkc" for side in SIDES}
+            ours["tokenization"] = {"kind": "sentencepiece", **rules, **options}
+    return ours
 
 
 def _load_model(

@@ -135,6 +135,9 @@ CORPORA |= {
 }
 
 
+Normalization = Annotated[str, one_of("identity", "nfkc", "nmt_nfkc")]
+
+
 @dataclass(kw_only=True)
 class TokenizationConfig(Settings):
     """Settings of the tokenizers, which cut text into pieces, and of the vocabularies, which number
@@ -148,6 +151,13 @@ class TokenizationConfig(Settings):
     """Minimum count of a word in training; rarer words become ``<unk>`` (moses, whitespace)."""
     joint: bool = False
     """Whether both languages share one subword model (sentencepiece)."""
+    source_normalization: Normalization | None = None
+    """How the source is normalised (sentencepiece): identity (every character is kept) | nfkc |
+    nmt_nfkc (NFKC without control characters); null for nmt_nfkc. White space always becomes single
+    spaces."""
+    target_normalization: Normalization | None = None
+    """How the target is normalised (sentencepiece); null for identity. A model writes no character
+    that this removes. With ``joint``, the source is normalised in the same way."""
     max_pieces: Count = 250
     """Maximum number of pieces on each side of a training or validation pair; longer pairs are left
     out. In translation, a longer line is cut."""
@@ -161,3 +171,7 @@ class TokenizationConfig(Settings):
             raise UserError("tokenization.vocabulary_size is null; sentencepiece needs a number.")
         if self.joint and self.kind != "sentencepiece":
             raise UserError("tokenization.joint=true needs tokenization.kind=sentencepiece.")
+        subwords, target = self.kind == "sentencepiece", self.target_normalization or "identity"
+        source = target if self.joint else self.source_normalization or "nmt_nfkc"
+        self.source_normalization = source if subwords else None
+        self.target_normalization = target if subwords else None

@@ -58,6 +58,9 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
     hashes = text.hashes()
     options = asdict(tokenization)
     del options["workers"]
+    for side in SIDES:  # what was prepared when there was only this normalisation stays valid
+        if options[f"{side}_normalization"] in (None, "nmt_nfkc"):
+            del options[f"{side}_normalization"]
     recipe = {  # exactly the inputs that decide the content of the folder
         "format": FORMAT,
         "languages": [text.source_language, text.target_language],
@@ -172,7 +175,11 @@ def _tokenizers(
     def learn(sides: Sequence[str], languages: str) -> bytes:
         pairs = subsample_pairs(train.pairs(Counter()), total, limit)
         sentences = (getattr(pair, side) for pair in pairs for side in sides)
-        return SentencePieceTokenizer.train_model(sentences, size, f"the {languages} training text")
+        rule, where = (
+            getattr(options, f"{sides[0]}_normalization"),
+            f"the {languages} training text",
+        )
+        return SentencePieceTokenizer.train_model(sentences, size, where, rule)
 
     if options.joint:
         models = [learn(SIDES, f"{source} and {target}")] * 2

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from seq2seq.config import EvaluationConfig, flatten, nearest
+from seq2seq.data.text import SIDES
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import (
@@ -389,7 +390,7 @@ def _config_differences(
     settings = {
         name: configs
         for name, group in groups.items()
-        if (configs := [_settings(e.record) for e in group.values() if e.record.config])
+        if (configs := [compared_settings(e.record) for e in group.values() if e.record.config])
     }
     keys = {key for configs in settings.values() for config in configs for key in config}
     differences = {}
@@ -411,12 +412,15 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
     return distinct
 
 
-def _settings(record: EvaluationRecord) -> dict[str, Any]:
+def compared_settings(record: EvaluationRecord) -> dict[str, Any]:
     """Settings to compare, by dotted key; the precision is the one used, not "auto"."""
     flat = flatten(record.config or {})
     precisions = [training.precision for training in record.trainings if training.precision]
     if precisions:
         flat["training.precision"] = precisions[0]
+    if flat.get("tokenization.kind") == "sentencepiece":  # version 0.2 knew only this one
+        rules = {f"tokenization.{side}_normalization": "nmt_nfkc" for side in SIDES}
+        flat = {**rules, **flat}
     return {
         key: value
         for key, value in flat.items()

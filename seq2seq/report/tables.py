@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from seq2seq.evaluation.comparison import Comparison
+from seq2seq.data.text import SIDES
+from seq2seq.evaluation.comparison import Comparison, compared_settings
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import ALL, FEW, ScoreRow
 from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, TIE, Interval, PairedComparison
@@ -280,6 +281,14 @@ def notes(comparison: Comparison) -> list[str]:
             texts = [f"{name}: {' or '.join(map(str, each))}" for name, each in values.items()]
             listed.append(f"`{key}` ({', '.join(texts)})")
         remarks.append(f"The configurations differ in {'; '.join(listed)}.")
+    settings_of = [compared_settings(evaluation.record) for evaluation in comparison.evaluations]
+    rules = {
+        ", ".join(f"{side} {of[f'tokenization.{side}_normalization']}" for side in SIDES)
+        for of in settings_of
+        if of.get("tokenization.kind") == "sentencepiece"
+    }
+    if len(rules) == 1:
+        remarks.append(f"Normalisation of text before it is cut into subwords: {rules.pop()}.")
     remarks.append(
         "; ".join(f"{name}: sacreBLEU `{text}`" for name, text in comparison.signatures.items())
         + "."

@@ -9,7 +9,7 @@ from typing import Any
 
 from filelock import Timeout
 
-from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoint
+from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoint, stored_settings
 from seq2seq.config import TrainConfig, flatten
 from seq2seq.errors import UserError
 from seq2seq.files import locked, read_object, write_json
@@ -95,8 +95,7 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             write_json(path, mine)
             return
-        settings = read_object(path, "move its folder away")
-        old = identity({key: settings[key] for key in mine if key in settings})  # 0.2 stored more
+        old = identity(stored_settings(read_object(path, "move its folder away")))
         new = identity(mine)
         for key in sorted(old.keys() | new.keys()):
             if old.get(key) != new.get(key):

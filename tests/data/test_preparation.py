@@ -2,6 +2,8 @@
 
 import dataclasses
 import gzip
+import json
+import unicodedata
 
 import numpy as np
 import pytest
@@ -87,13 +89,32 @@ def test_subwords_give_the_text_back(tmp_path, joint):
     assert sum(data.source.vocabulary.counts) == int((data.train.source_ids > EOS).sum())
 
 
+def test_each_side_is_normalised_as_it_is_told(tmp_path):
+    marks = "，！（ﬁ①"
+    config = corpus(tmp_path / "text", ([marks, *ENGLISH], [marks, *GERMAN]))
+    plain = unicodedata.normalize("NFKC", marks)
+    for rules, texts in {
+        (None, None): (plain, marks),
+        ("identity", "nmt_nfkc"): (marks, plain),
+        ("nmt_nfkc", "nmt_nfkc"): (plain, plain),
+    }.items():
+        sides = dict(zip(("source_normalization", "target_normalization"), rules, strict=True))
+        data = prepare(config, dataclasses.replace(SUBWORDS, **sides), tmp_path)
+        codecs = data.source, data.target
+        assert tuple(codec.decode(codec.encode(marks)) for codec in codecs) == texts
+    recipe = json.loads((data.directory / "manifest.json").read_bytes())
+    assert not any("normalization" in key for key in recipe["tokenization"])  # as in version 0.2
+    joint = dataclasses.replace(SUBWORDS, joint=True)
+    assert (joint.source_normalization, joint.target_normalization) == ("identity", "identity")
+
+
 @pytest.mark.parametrize("most", [24, 12])
 def test_a_subword_model_learns_from_a_sample_of_what_is_kept(tmp_path, monkeypatch, most):
     learnt = []
 
-    def learn(sentences, size, where):
+    def learn(sentences, *options):
         learnt.append(list(sentences))
-        return real(learnt[-1], size, where)
+        return real(learnt[-1], *options)
 
     real = preparation.SentencePieceTokenizer.train_model
     monkeypatch.setattr(preparation.SentencePieceTokenizer, "train_model", staticmethod(learn))
