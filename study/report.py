@@ -27,8 +27,9 @@ from layout import FLOORS, Line, draw, gained, length_lines, length_table, page,
 from packed import RESULTS, Packed, read_all
 from same_content import MOST_JOINED
 
+from seq2seq.config.evaluation import LONG_WORDS, SHORT_WORDS
 from seq2seq.evaluation.lengths import ALL
-from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, Pool, Samples
+from seq2seq.evaluation.significance import Pool, Samples
 from seq2seq.files import write_whole
 from seq2seq.looks import looks
 from seq2seq.report.tables import markdown_table

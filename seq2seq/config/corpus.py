@@ -27,7 +27,8 @@ class CorpusConfig(Settings):
     long ones count, but are left out."""
     train_max_words: Count | None = None
     """Maximum number of words on each side of a training pair; longer pairs are left out (30 or 50
-    in the paper)."""
+    in the paper). In a language without spaces (``evaluation.length_unit``) two characters count as
+    a word, here and in ``max_words``."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -152,12 +153,12 @@ class TokenizationConfig(Settings):
     joint: bool = False
     """Whether both languages share one subword model (sentencepiece)."""
     source_normalization: Normalization | None = None
-    """How the source is normalised (sentencepiece): identity (every character is kept) | nfkc |
-    nmt_nfkc (NFKC without control characters); null for nmt_nfkc. White space always becomes single
+    """Normalisation of the source (sentencepiece): identity (every character is kept) | nfkc |
+    nmt_nfkc (also without control characters); null for nmt_nfkc. White space becomes single
     spaces."""
     target_normalization: Normalization | None = None
-    """How the target is normalised (sentencepiece); null for identity. A model writes no character
-    that this removes. With ``joint``, the source is normalised in the same way."""
+    """Normalisation of the target, also of the source if ``joint``; null for identity. A model
+    cannot write a character that this removes."""
     max_pieces: Count = 250
     """Maximum number of pieces on each side of a training or validation pair; longer pairs are left
     out. In translation, a longer line is cut."""

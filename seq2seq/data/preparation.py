@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from seq2seq.config import CorpusConfig, TokenizationConfig
+from seq2seq.config import CorpusConfig, TokenizationConfig, is_unspaced
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.dataset import EncodedPairs, PreparedData
 from seq2seq.data.encoding import Pair, TokenIdWriter, choose_pairs, subsample_pairs, tokenize_pairs
@@ -61,7 +62,7 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
     for side in SIDES:  # what was prepared when there was only this normalisation stays valid
         if options[f"{side}_normalization"] in (None, "nmt_nfkc"):
             del options[f"{side}_normalization"]
-    recipe = {  # exactly the inputs that decide the content of the folder
+    recipe: dict[str, Any] = {  # exactly the inputs that decide the content of the folder
         "format": FORMAT,
         "languages": [text.source_language, text.target_language],
         "text": hashes,
@@ -69,6 +70,8 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
         "train_pairs": corpus.train_pairs,
         "train_max_words": corpus.train_max_words,
     }
+    if corpus.train_max_words and any(map(is_unspaced, recipe["languages"])):
+        recipe["word"] = "two characters"  # in version 0.2, a word was what stands between spaces
     name = digest([json.dumps(recipe, sort_keys=True).encode("utf-8")])[:16]
 
     def fill(folder: Path) -> None:
@@ -133,23 +136,25 @@ class _Split:
 
     name: str
     text: ParallelText
+    languages: tuple[str, str]
     limit: int | None = None
     max_words: int | None = None
 
     def pairs(self, skipped: Counter[str]) -> Iterator[Pair]:
-        return choose_pairs(self.text, self.limit, self.max_words, skipped)
+        return choose_pairs(self.text, self.limit, self.max_words, skipped, self.languages)
 
 
 def _fill(
     folder: Path, text: Corpus, corpus: CorpusConfig, options: TokenizationConfig
 ) -> dict[str, dict[str, int]]:
     """Write tokenizers, vocabularies and ids into ``folder``; return the counts of pairs."""
-    train = _Split("train", text.train, corpus.train_pairs, corpus.train_max_words)
-    tokenizers = _tokenizers(train, text.source_language, text.target_language, options)
+    languages = text.source_language, text.target_language
+    train = _Split("train", text.train, languages, corpus.train_pairs, corpus.train_max_words)
+    tokenizers = _tokenizers(train, *languages, options)
     vocabularies: list[Vocabulary] = []
     pairs: dict[str, int] = {}
     skipped: dict[str, int] = {}
-    for split in (train, _Split("valid", text.valid)):
+    for split in (train, _Split("valid", text.valid, languages)):
         sides, pairs[split.name], left_out = _tokenize(folder, split, tokenizers, options)
         if split is train:
             for side, tokenizer, ids in zip(SIDES, tokenizers, sides, strict=True):

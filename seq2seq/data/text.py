@@ -18,6 +18,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from seq2seq.config import is_unspaced
 from seq2seq.errors import UserError
 from seq2seq.files import BLOCK, digest
 
@@ -214,9 +215,10 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
     return writer.count
 
 
-def word_count(text: str) -> int:
-    """Number of words between white space; all length limits and buckets count these words."""
-    return len(text.split())
+def word_count(text: str, language: str = "") -> int:
+    """Number of words between white space; in a language without spaces, half the characters."""
+    words = text.split()
+    return -(-len("".join(words)) // 2) if is_unspaced(language) else len(words)
 
 
 def _packing(raw: io.BufferedWriter, suffix: str) -> io.BufferedIOBase:

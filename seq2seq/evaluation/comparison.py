@@ -15,7 +15,6 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from seq2seq.config import EvaluationConfig, flatten, nearest
-from seq2seq.data.text import SIDES
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import (
@@ -31,7 +30,7 @@ from seq2seq.evaluation.lengths import (
     score_rows,
     with_intervals,
 )
-from seq2seq.evaluation.scores import bucket_members, signatures, source_words
+from seq2seq.evaluation.scores import bucket_members, signatures, source_lengths
 from seq2seq.evaluation.significance import (
     FEW,
     DifferenceInDifferences,
@@ -149,8 +148,8 @@ class Comparison:
     @property
     def members(self) -> list[Bool[np.ndarray, "N"]]:
         """One mask for each of ``System.buckets``: the sentences that it holds."""
-        words = source_words(self.systems[0].first.texts.sources)
-        members = list(bucket_members(words, self.settings.length_buckets).values())
+        lengths = source_lengths(self.systems[0].first.texts.sources, self.settings.unit)
+        members = list(bucket_members(lengths, self.settings.edges).values())
         return members[: len(self.systems[0].buckets)]
 
 
@@ -175,13 +174,17 @@ def compare_systems(
     """
     for other in evaluations[1:]:
         _require_same_texts(evaluations[0], other)
+    by_models = [e for e in evaluations if not e.external] or evaluations
+    scored = by_models[0].settings
+    tokenize, unit = config.tokenize or scored.tokenize, config.length_unit or scored.unit
+    config = replace(config, tokenize=tokenize, length_unit=unit)
     evaluations = [replace(e, counts=e.counts_for(config)) for e in evaluations]
     groups = group_by_system(evaluations)
     names, against = arrange(list(groups), baseline, baselines or {})
-    words = source_words(evaluations[0].texts.sources)
-    pools = length_pools(words, config)
+    length_of = source_lengths(evaluations[0].texts.sources, config.unit)
+    pools = length_pools(length_of, config)
     lengths = {
-        label: float(words[pool.members].mean())
+        label: float(length_of[pool.members].mean())
         for label, pool in pools.items()
         if label not in (ALL, *ENDS) and pool.sentences >= FEW
     }
@@ -199,7 +202,6 @@ def compare_systems(
         for name in names
         if name in against
     ]
-    by_models = [e for e in evaluations if not e.external] or evaluations
 
     def shared(key: str) -> Any:
         """Value of ``key`` in all records; None if they differ."""
@@ -210,7 +212,7 @@ def compare_systems(
         corpus=shared("corpus"),
         test_set=shared("test_set"),
         search=shared("search"),
-        empty_sources=int(np.count_nonzero(words == 0)),
+        empty_sources=int(np.count_nonzero(length_of == 0)),
         systems=systems,
         gaps=gaps,
         config_differences=_config_differences({name: groups[name] for name in names}),
@@ -390,7 +392,7 @@ def _config_differences(
     settings = {
         name: configs
         for name, group in groups.items()
-        if (configs := [compared_settings(e.record) for e in group.values() if e.record.config])
+        if (configs := [_settings(e.record) for e in group.values() if e.record.config])
     }
     keys = {key for configs in settings.values() for config in configs for key in config}
     differences = {}
@@ -412,15 +414,12 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
     return distinct
 
 
-def compared_settings(record: EvaluationRecord) -> dict[str, Any]:
+def _settings(record: EvaluationRecord) -> dict[str, Any]:
     """Settings to compare, by dotted key; the precision is the one used, not "auto"."""
     flat = flatten(record.config or {})
     precisions = [training.precision for training in record.trainings if training.precision]
     if precisions:
         flat["training.precision"] = precisions[0]
-    if flat.get("tokenization.kind") == "sentencepiece":  # version 0.2 knew only this one
-        rules = {f"tokenization.{side}_normalization": "nmt_nfkc" for side in SIDES}
-        flat = {**rules, **flat}
     return {
         key: value
         for key, value in flat.items()

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
-from seq2seq.config import DecodingConfig, EvaluateConfig
+from seq2seq.config import DecodingConfig, EvaluateConfig, language_of
 from seq2seq.data.text import ParallelText, content_digest, read_aligned
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.decoding.translator import Translator
@@ -23,6 +23,7 @@ from seq2seq.evaluation.alignment import write_alignment
 from seq2seq.evaluation.folder import GIVEN, SCORES, Evaluation, read_evaluation, write_evaluation
 from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.references import draw_maps, score_references
+from seq2seq.evaluation.scores import signatures
 from seq2seq.evaluation.test_sets import find_test_sets
 from seq2seq.evaluation.translations import Translations
 from seq2seq.files import parse_object
@@ -52,7 +53,7 @@ def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evalu
         return [_evaluate_given(config)] if group.is_first else []
     system = _System.load(config)
     with system.translator.sharing(group) as first:
-        return _evaluate_system(config, system) if first else []
+        return _evaluate_system(system.config, system) if first else []
 
 
 def _evaluate_system(config: EvaluateConfig, system: "_System") -> list[Evaluation]:
@@ -88,6 +89,10 @@ class _System:
         device = choose_device(config.device)
         paths = str(config.checkpoint), *config.more_checkpoints
         checkpoints = [load_checkpoint(Path(path), device) for path in paths]
+        corpus = checkpoints[0].config.corpus
+        scoring = config.evaluation.for_languages(corpus.source, corpus.target)
+        signatures(scoring.tokenize)  # a missing tokenizer is found before any work
+        config = replace(config, evaluation=scoring)
         translator = Translator.of(checkpoints, config.precision, config.average)
         translator.as_written = True
         if config.no_unk and isinstance(translator.source.tokenizer, SentencePieceTokenizer):
@@ -208,7 +213,7 @@ def _lines_to_draw(config: EvaluateConfig, name: str, sources: list[str]) -> set
             raise UserError(
                 f"maps={line} is beyond the {len(sources)} lines of {name}; lines count from 1."
             )
-    by_length = lines_by_length(sources, config.evaluation.length_buckets, MAPS_PER_BUCKET)
+    by_length = lines_by_length(sources, config.evaluation, MAPS_PER_BUCKET)
     chosen = {*by_length, *(line - 1 for line in config.maps)}
     return {line for line in chosen if sources[line].strip()}
 
@@ -234,9 +239,10 @@ def _evaluate_given(config: EvaluateConfig) -> Evaluation:
         identity=identity,
         **environment_record(torch.device("cpu")),
     )
+    scoring = config.evaluation.for_languages(*map(language_of, (source.name, reference.name)))
     directory = output / f"{source.name}-{config.system}"
     _require_same_subject(directory, identity)
-    return write_evaluation(directory, Translations(*lines, capped=[]), config.evaluation, record)
+    return write_evaluation(directory, Translations(*lines, capped=[]), scoring, record)
 
 
 def _require_same_subject(directory: Path, identity: dict[str, Any]) -> None:

@@ -32,7 +32,7 @@ from seq2seq.evaluation.lengths import (
     score_rows,
     with_intervals,
 )
-from seq2seq.evaluation.scores import source_words
+from seq2seq.evaluation.scores import source_lengths
 from seq2seq.evaluation.significance import Pool
 from seq2seq.evaluation.translations import Counts, Translations
 from seq2seq.files import parse_object, write_json, write_whole
@@ -68,8 +68,8 @@ class Evaluation:
     def pools(self) -> dict[str, Pool]:
         """Pools of the test set, see :func:`length_pools`."""
         scored = self.texts.reference_scores
-        words = source_words(self.texts.sources)
-        return length_pools(words, self.settings, scored.known if scored else None)
+        lengths = source_lengths(self.texts.sources, self.settings.unit)
+        return length_pools(lengths, self.settings, scored.known if scored else None)
 
     @cached_property
     def rows(self) -> list[ScoreRow]:

@@ -136,7 +136,7 @@ def _figures(
     drawn["focus"] = "Attention by source length", partial(focus_figure, comparison)
     positions = partial(position_figure, comparison, caveat)
     drawn["loss-by-position"] = "Loss by position in the reference", positions
-    drawn["curves"] = "Learning curves", partial(learning_curves, runs)
+    drawn["curves"] = "Learning curves", partial(learning_curves, runs, comparison.settings.unit)
     return {
         name: (title, forms)
         for name, (title, lay_out) in drawn.items()

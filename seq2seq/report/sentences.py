@@ -7,7 +7,7 @@ import numpy as np
 
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.lengths import ScoreRow, lines_by_length
-from seq2seq.evaluation.scores import sentence_bleu, source_words
+from seq2seq.evaluation.scores import sentence_bleu, source_lengths
 
 EACH = 3
 """Number of sentences of a bucket for each reason to show them."""
@@ -22,7 +22,7 @@ class Example:
     line: int
     """Line of the test set, from 1."""
     bucket: str
-    words: int
+    length: int
     reason: str
     median: bool
     """Whether this is the median of its bucket."""
@@ -41,9 +41,11 @@ def examples(comparison: Comparison) -> list[Example]:
     worst and the median sentences of the first system.
     """
     texts = comparison.systems[0].first.texts
-    tokenize = comparison.settings.tokenize
+    settings = comparison.settings
     scores = {
-        system.name: sentence_bleu(system.first.texts.hypotheses, texts.references, tokenize)
+        system.name: sentence_bleu(
+            system.first.texts.hypotheses, texts.references, settings.tokenize
+        )
         for system in comparison.systems
     }
     most, least, measure = "one of the best", "one of the worst", "sentence BLEU"
@@ -53,8 +55,8 @@ def examples(comparison: Comparison) -> list[Example]:
         value = scores[gap.system] - scores[gap.baseline]
         most, least = f"one where {gap.system} gains most", f"one where {gap.system} loses most"
         measure = f"sentence BLEU, {gap.system} minus {gap.baseline}"
-    blind = lines_by_length(texts.sources, comparison.settings.length_buckets, EACH)
-    words = source_words(texts.sources)
+    blind = lines_by_length(texts.sources, settings, EACH)
+    lengths = source_lengths(texts.sources, settings.unit)
     chosen = []
     for row, members in zip(comparison.systems[0].buckets, comparison.members, strict=True):
         if not row.sentences:
@@ -75,14 +77,16 @@ def examples(comparison: Comparison) -> list[Example]:
             line: " and ".join(rule for rule, lines in rules.items() if line in lines)
             for line in {line for lines in rules.values() for line in lines}
         }
-        for line in sorted(reasons, key=lambda line: (int(words[line]), line)):
+        for line in sorted(reasons, key=lambda line: (int(lengths[line]), line)):
             hypotheses = [
                 (s.name, shortened(s.first.texts.hypotheses[line]), float(scores[s.name][line]))
                 for s in comparison.systems
             ]
-            rule = f"{reasons[line]}, among {row.sentences:,} sentences of {row.label} words"
+            rule = (
+                f"{reasons[line]}, among {row.sentences:,} sentences of {row.label} {settings.unit}"
+            )
             texts_of = shortened(texts.sources[line]), shortened(texts.references[line])
-            place = line + 1, row.label, int(words[line])
+            place = line + 1, row.label, int(lengths[line])
             chosen.append(Example(*place, rule, line == median, *texts_of, hypotheses))
     return chosen
 

@@ -13,6 +13,7 @@ from seq2seq.config import (
     OptimizerConfig,
     TokenizationConfig,
     from_json,
+    language_of,
 )
 from seq2seq.errors import UserError
 
@@ -37,6 +38,36 @@ from seq2seq.errors import UserError
 def test_a_value_that_its_type_does_not_allow(schema, data, match):
     with pytest.raises(UserError, match=f"^the file: .*{match}"):
         from_json(schema, data, "the file")
+
+
+@pytest.mark.parametrize(
+    ("languages", "tokenize", "unit"),
+    [
+        (("en", "de"), "13a", "words"),
+        (("zh-TW", "pt_BR"), "13a", "characters"),
+        (("ko", "zho_Hans"), "zh", "words"),
+        (("th", "ja"), "ja-mecab", "characters"),
+        (("ZH", "kor"), "ko-mecab", "characters"),
+        (("en", "khm"), "char", "words"),
+        (("", ""), "13a", "words"),
+    ],
+    ids=str,
+)
+def test_languages_choose_what_is_not_set(languages, tokenize, unit):
+    found = EvaluationConfig().for_languages(*languages)
+    assert (found.tokenize, found.unit) == (tokenize, unit)
+    factor = {"words": 1, "characters": 2}[unit]
+    assert found.edges == [factor * n for n in (10, 20, 30, 40, 50, 60)]
+    assert found.ends == (factor * 20, factor * 30)
+    given = EvaluationConfig(tokenize="intl", length_unit="words", length_buckets=[5])
+    assert given.for_languages(*languages) == given
+
+
+def test_the_end_of_a_files_name_may_be_a_language():
+    names = {"a.zh": "zh", "b.en-US.gz": "en-US", "c.cmn.xz": "cmn", "news.2014.fr": "fr"}
+    assert {name: language_of(name) for name in names} == names
+    for name in ("zh", "out.txt", "out.gz", "a.translated", "x.1"):
+        assert language_of(name) == ""
 
 
 @pytest.mark.parametrize(

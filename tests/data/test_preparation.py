@@ -127,6 +127,17 @@ def test_a_subword_model_learns_from_a_sample_of_what_is_kept(tmp_path, monkeypa
     assert learnt[0] == (short if most == len(short) else short[1::2])
 
 
+def test_without_spaces_two_characters_are_a_word(tmp_path):
+    files = {"train": "一二三四\n一二三四五\n一\n", "valid": "一\n", "test": "一\n"}
+    texts = {f"{name}.zh": text.encode() for name, text in files.items()}
+    texts |= {f"{name}.en": b"a b\n" * text.count("\n") for name, text in files.items()}
+    for source, target in (("zh", "en"), ("en", "zh")):
+        config = FilesCorpus(
+            source=source, target=target, directory=put(tmp_path / source, texts), train_max_words=2
+        )
+        assert prepare(config, WORDS, tmp_path).train.line_numbers.tolist() == [1, 3]
+
+
 def test_another_option_gets_another_folder(tmp_path):
     config = corpus(tmp_path / "text")
     recipes = [(config, WORDS)]

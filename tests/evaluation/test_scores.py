@@ -4,6 +4,7 @@ import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seq2seq.errors import UserError
 from seq2seq.evaluation.scores import (
     bleu,
     bleu_counts,
@@ -34,7 +35,7 @@ def test_scores_of_summed_counts_are_sacrebleus_of_the_corpus(pairs):
             assert float(score(sums)) == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("tokenize", ["13a", "none", "intl", "char"])
+@pytest.mark.parametrize("tokenize", ["13a", "none", "intl", "char", "zh"])
 def test_each_way_to_cut_text_is_sacrebleus(tokenize):
     hypotheses = ["the cat's on the mat, isn't it ?", "a well-known cat , here  it sits."]
     references = ["the cat is on the mat, isn't it?", "a well-known cat, here it sits ."]
@@ -43,6 +44,12 @@ def test_each_way_to_cut_text_is_sacrebleus(tokenize):
     expected = metric.corpus_score(hypotheses, [references]).score
     assert float(bleu(counts.sum(axis=0))) == pytest.approx(expected, abs=1e-9)
     assert f"|tok:{tokenize}|" in signatures(tokenize)["BLEU"]
+
+
+def test_a_tokenizer_that_is_not_installed_is_named(monkeypatch):
+    monkeypatch.setattr("sacrebleu.tokenizers.tokenizer_ko_mecab.MeCab", None)
+    with pytest.raises(UserError, match=r'ko-mecab: run pip install "sacrebleu\[ko\]"'):
+        bleu_counts(["a"], ["a"], "ko-mecab")
 
 
 def test_brevity_is_of_the_tokens_of_bleu_and_is_all_that_is_left_out():

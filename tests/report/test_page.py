@@ -106,7 +106,7 @@ def test_sentences_are_those_on_which_the_systems_differ_most(request, which):
         median = sorted(zip(difference, lines, strict=True))[(len(lines) - 1) // 2][1]
         assert [one.line for one in here if one.median] == [median + 1]
         for one in here:
-            assert one.words == len(one.source.split())
+            assert one.length == len(one.source.split())
             for name, text, bleu in one.hypotheses:
                 assert text == by_name[name].hypotheses[one.line - 1]
                 assert bleu == pytest.approx(scores[name][place[one.line]])

@@ -99,7 +99,7 @@ def test_notes_say_what_applies(comparison, monkeypatch):
     text = " ".join(notes(comparison))
     for part in (*comparison.signatures.values(), "95%", "means over seeds", "† fewer than 100"):
         assert part in text
-    for part in ("empty source", "configurations differ", "One seed", "Normalisation"):
+    for part in ("empty source", "configurations differ", "One seed", "normalised"):
         assert part not in text
     changed = replace(
         comparison,
@@ -108,8 +108,11 @@ def test_notes_say_what_applies(comparison, monkeypatch):
         config_differences={"model.attention.kind": {"fixed": ["fixed"], "additive": ["dot", 1]}},
     )
     for tokenization, said in (
-        ({"kind": "sentencepiece"}, "source nmt_nfkc, target nmt_nfkc"),  # as version 0.2 wrote it
-        ({"kind": "sentencepiece", "target_normalization": "identity"}, "target identity"),
+        (
+            {"kind": "sentencepiece"},
+            "by nmt_nfkc, the target by nmt_nfkc",
+        ),  # as version 0.2 wrote it
+        ({"kind": "sentencepiece", "target_normalization": "identity"}, "target by identity"),
     ):
         for evaluation in changed.evaluations:
             monkeypatch.setattr(evaluation.record, "config", {"tokenization": tokenization})
