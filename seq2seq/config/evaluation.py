@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from seq2seq.config.checks import Count, Natural, Settings, between, one_of, rising
-from seq2seq.config.languages import BLEU_TOKENIZERS, base_language, is_unspaced
+from seq2seq.config.languages import bleu_tokenizer, is_unspaced
 
 SHORT_WORDS = 20
 """Maximum number of words of a short source, in the difference in differences."""
@@ -56,5 +56,4 @@ class EvaluationConfig(Settings):
     def for_languages(self, source: str, target: str) -> "EvaluationConfig":
         """Fill in what depends on the languages, codes such as zh or pt-BR."""
         unit = self.length_unit or ("characters" if is_unspaced(source) else "words")
-        tokenize = self.tokenize or BLEU_TOKENIZERS.get(base_language(target), "13a")
-        return replace(self, tokenize=tokenize, length_unit=unit)
+        return replace(self, tokenize=self.tokenize or bleu_tokenizer(target), length_unit=unit)

@@ -12,11 +12,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from seq2seq.config import CorpusConfig, TokenizationConfig, is_unspaced
+from seq2seq.config import CorpusConfig, TokenizationConfig
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.dataset import EncodedPairs, PreparedData
 from seq2seq.data.encoding import Pair, TokenIdWriter, choose_pairs, subsample_pairs, tokenize_pairs
@@ -62,7 +61,7 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
     for side in SIDES:  # what was prepared when there was only this normalisation stays valid
         if options[f"{side}_normalization"] in (None, "nmt_nfkc"):
             del options[f"{side}_normalization"]
-    recipe: dict[str, Any] = {  # exactly the inputs that decide the content of the folder
+    recipe = {  # exactly the inputs that decide the content of the folder
         "format": FORMAT,
         "languages": [text.source_language, text.target_language],
         "text": hashes,
@@ -70,8 +69,6 @@ def prepare(corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path) 
         "train_pairs": corpus.train_pairs,
         "train_max_words": corpus.train_max_words,
     }
-    if corpus.train_max_words and any(map(is_unspaced, recipe["languages"])):
-        recipe["word"] = "two characters"  # in version 0.2, a word was what stands between spaces
     name = digest([json.dumps(recipe, sort_keys=True).encode("utf-8")])[:16]
 
     def fill(folder: Path) -> None:

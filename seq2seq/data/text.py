@@ -238,6 +238,8 @@ class ParallelText:
     target: Path
     alignments: Path | None = None
     """File of word links in Pharaoh format: ``0-0 1-2``, source-target, counted from 0."""
+    more_targets: tuple[Path, ...] = ()
+    """Other references of a test set."""
 
     @property
     def files(self) -> list[Path]:
@@ -285,6 +287,23 @@ def read_aligned(source: Path, target: Path) -> tuple[list[str], list[str]]:
     """Return the lines of two texts; errors as in :func:`read_pairs`."""
     pairs = list(read_pairs(source, target))
     return [line for line, _ in pairs], [line for _, line in pairs]
+
+
+def read_references(text: ParallelText) -> tuple[list[str], list[list[str]]]:
+    """Return the sources and the lines of each reference; errors as in :func:`read_pairs`.
+
+    A line that is blank in some references only raises UserError.
+    """
+    paths = text.target, *text.more_targets
+    columns = [read_aligned(text.source, path) for path in paths]
+    references = [lines for _, lines in columns]
+    for number, lines in enumerate(zip(*references, strict=True), start=1):
+        if len({bool(line.strip()) for line in lines}) > 1:
+            raise UserError(
+                f"Line {number} is blank in some of {', '.join(map(str, paths))}; each source "
+                "needs the same number of references."
+            )
+    return columns[0][0], references
 
 
 def find_file(folder: Path, names: Sequence[str]) -> Path | None:

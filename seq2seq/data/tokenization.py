@@ -67,7 +67,7 @@ class WhitespaceTokenizer(Tokenizer):
 
 LEFT, RIGHT = "\x02", "\x03"
 """Signs for no space on the left or right of a piece; Moses keeps no control characters."""
-TURNED, GUILLEMETS = set("“”„‘‚"), set("«»‹›")
+QUOTES = {*"“”„‘‚«»‹›"}
 ENGLISH_TAILS = {"d", "ll", "m", "re", "s", "t", "ve"}
 
 
@@ -102,11 +102,11 @@ class MosesWordTokenizer(Tokenizer):
         for before, piece, after in zip(["", *pieces], pieces, [*pieces[1:], ""], strict=False):
             left = right = False
             between = before[-1:].isalnum() and after[:1].isalnum()
-            if piece in TURNED or (piece in GUILLEMETS and self.language != "fr"):
+            if piece in QUOTES and not (piece in "«»‹›" and self.language == "fr"):
                 right = piece in "„‚" or (piece in "“‘" and opened not in ("„", "‚"))
-                if piece in GUILLEMETS or (piece == "”" and self.language in ("fi", "sv")):
+                if piece in "«»‹›" or (piece == "”" and self.language in ("fi", "sv")):
                     right = not opened
-                left, opened = not right, piece if right else ""
+                left, opened = not right, piece * right
             elif piece == "’" or (piece == "'" and lone):
                 left = before[-1:].isalnum()
                 name = before in ("O", "D", "L") or after.lower() in ENGLISH_TAILS

@@ -216,7 +216,7 @@ def compare_systems(
         systems=systems,
         gaps=gaps,
         config_differences=_config_differences({name: groups[name] for name in names}),
-        signatures=signatures(config.tokenize),
+        signatures=signatures(config.tokenize, len(evaluations[0].texts.all_references)),
         settings=config,
     )
 
@@ -296,8 +296,10 @@ def _known_bits(
 
 
 def _require_same_texts(one: Evaluation, other: Evaluation) -> None:
-    for side in ("sources", "references"):
-        lines = zip_longest(getattr(one.texts, side), getattr(other.texts, side))
+    texts = one.texts, other.texts
+    sources = zip_longest(*(of.sources for of in texts))
+    references = zip_longest(*(zip(*of.all_references, strict=True) for of in texts))
+    for side, lines in (("sources", sources), ("references", references)):
         for number, (ours, theirs) in enumerate(lines, start=1):
             if ours != theirs:
                 raise UserError(

@@ -3,6 +3,7 @@
 import logging
 import math
 import os
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -12,8 +13,8 @@ from typing import Any
 import torch
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
-from seq2seq.config import DecodingConfig, EvaluateConfig, language_of
-from seq2seq.data.text import ParallelText, content_digest, read_aligned
+from seq2seq.config import DecodingConfig, EvaluateConfig
+from seq2seq.data.text import ParallelText, content_digest, read_aligned, read_references
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
@@ -24,7 +25,7 @@ from seq2seq.evaluation.folder import GIVEN, SCORES, Evaluation, read_evaluation
 from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.references import draw_maps, score_references
 from seq2seq.evaluation.scores import signatures
-from seq2seq.evaluation.test_sets import find_test_sets
+from seq2seq.evaluation.test_sets import find_test_sets, given_text
 from seq2seq.evaluation.translations import Translations
 from seq2seq.files import parse_object
 from seq2seq.record import EvaluationRecord, Member, environment_record, read_record
@@ -58,14 +59,14 @@ def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evalu
 
 def _evaluate_system(config: EvaluateConfig, system: "_System") -> list[Evaluation]:
     texts = find_test_sets(config, system.checkpoints[0].config.corpus)
-    sides = {name: read_aligned(text.source, text.target) for name, text in texts.items()}
-    lines = {name: _lines_to_draw(config, name, sources) for name, (sources, _) in sides.items()}
+    sources = {name: read_references(text)[0] for name, text in texts.items()}
+    lines = {name: _lines_to_draw(config, name, of) for name, of in sources.items()}
     for name, text in texts.items():
         for search in config.searches():  # before any work
             _require_same_subject(system.folder(name, search), system.identity(search, text))
     evaluations = []
     for name, text in texts.items():
-        for evaluation in system.evaluate(name, text, sides[name], lines[name]):
+        for evaluation in system.evaluate(name, text, lines[name]):
             log.info("%s: BLEU %.2f", evaluation.directory, evaluation.overall.bleu or 0.0)
             gold = text.alignments if system.translator.model.attends else None
             batch_size, required = config.decoding.batch_size, config.gold is not None
@@ -132,8 +133,7 @@ class _System:
                 for c in self.checkpoints
             ],
             "combination": self.suffix,
-            "source": content_digest(text.source),
-            "reference": content_digest(text.target),
+            **_text_digests(text),
             "search": settings,
             "precision": str(self.translator.precision).removeprefix("torch."),
             "device": self.translator.device.type,
@@ -170,11 +170,10 @@ class _System:
             **environment_record(self.translator.device),
         )
 
-    def evaluate(
-        self, name: str, text: ParallelText, sides: tuple[list[str], list[str]], lines: set[int]
-    ) -> Iterator[Evaluation]:
+    def evaluate(self, name: str, text: ParallelText, lines: set[int]) -> Iterator[Evaluation]:
         """Evaluate each search of one test set; keep the attention maps of ``lines``."""
         batch_size, scores = self.config.decoding.batch_size, None
+        sources, (first, *more) = read_references(text)
         for search in self.config.searches():
             directory, identity = self.folder(name, search), self.identity(search, text)
             record, counts = self.record(search, name, identity), None
@@ -187,17 +186,19 @@ class _System:
             else:
                 started = time.monotonic()
                 work = f"{record.name}: translating {name}, {search.name}"
-                said = self.translator.translate(sides[0], search, progress=work)
+                said = self.translator.translate(sources, search, progress=work)
                 seconds = time.monotonic() - started
                 record.seconds = round(seconds, 2)
                 record.sentences_per_second = round(len(said) / max(seconds, 1e-9), 1)
-                scores = scores or score_references(self.translator, *sides, batch_size)
+                scores = scores or score_references(self.translator, sources, first, batch_size)
                 texts = Translations(
-                    *sides,
+                    sources,
+                    first,
                     [h.text for h in said],
                     [h.capped for h in said],
                     [h.log_probability if math.isfinite(h.log_probability) else None for h in said],
                     scores,
+                    more_references=more,
                 )
             record.maps = self.config.maps or record.maps
             missing = lines - {one.line for one in texts.maps}
@@ -220,29 +221,33 @@ def _lines_to_draw(config: EvaluateConfig, name: str, sources: list[str]) -> set
 
 def _evaluate_given(config: EvaluateConfig) -> Evaluation:
     """Score ``config.hypotheses``; write to the folder ``<output>/<name of source>-<system>``."""
-    source, reference, hypotheses, output = (
-        Path(str(path))
-        for path in (config.source, config.reference, config.hypotheses, config.output)
-    )
-    lines = *read_aligned(source, reference), read_aligned(source, hypotheses)[1]
+    text, hypotheses, output = given_text(config), Path(str(config.hypotheses)), str(config.output)
+    sources, (first, *more) = read_references(text)
+    said = read_aligned(text.source, hypotheses)[1]
+    texts = Translations(sources, first, said, capped=[], more_references=more)
     identity = {
         "system": [
             {"path": os.path.relpath(hypotheses, output), "sha256": content_digest(hypotheses)}
         ],
-        "source": content_digest(source),
-        "reference": content_digest(reference),
+        **_text_digests(text),
     }
     record = EvaluationRecord(
         system=str(config.system),
-        test_set=source.name,
+        test_set=text.source.name,
         search=GIVEN,
         identity=identity,
         **environment_record(torch.device("cpu")),
     )
-    scoring = config.evaluation.for_languages(*map(language_of, (source.name, reference.name)))
-    directory = output / f"{source.name}-{config.system}"
+    names = [re.sub(r"\.[gx]z$", "", path.name) for path in (text.source, text.target)]
+    scoring = config.evaluation.for_languages(*(name.rpartition(".")[2] for name in names))
+    directory = Path(output, f"{text.source.name}-{config.system}")
     _require_same_subject(directory, identity)
-    return write_evaluation(directory, Translations(*lines, capped=[]), scoring, record)
+    return write_evaluation(directory, texts, scoring, record)
+
+
+def _text_digests(text: ParallelText) -> dict[str, str]:
+    references = map(content_digest, (text.target, *text.more_targets))
+    return {"source": content_digest(text.source), "reference": " ".join(references)}
 
 
 def _require_same_subject(directory: Path, identity: dict[str, Any]) -> None:

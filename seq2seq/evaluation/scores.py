@@ -34,28 +34,29 @@ def _bleu(tokenize: str | None, **options: Any) -> BLEU:
 
 
 @cache
-def signatures(tokenize: str | None = None) -> dict[str, str]:
+def signatures(tokenize: str | None = None, references: int = 1) -> dict[str, str]:
     """sacreBLEU's signatures of ``BLEU`` (cased) and ``chrF``; UserError as in :func:`_bleu`."""
     metrics: dict[str, BLEU | CHRF] = {"BLEU": _bleu(tokenize), "chrF": CHRF()}
     for metric in metrics.values():
         # The number of references, part of the signature, is known after scoring only.
-        metric.corpus_score(["one"], [["one"]])
+        metric.corpus_score(["one"], [["one"]] * references)
     return {name: str(metric.get_signature()) for name, metric in metrics.items()}
 
 
 def _counts(
-    metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[str]
+    metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
 ) -> Num[np.ndarray, "N columns"]:
     """Counts of each sentence that sacreBLEU sums."""
-    return np.array(metric._extract_corpus_statistics(hypotheses, [references]))
+    return np.array(metric._extract_corpus_statistics(hypotheses, references))
 
 
 def bleu_counts(
-    hypotheses: Sequence[str], references: Sequence[str], tokenize: str | None = None
+    hypotheses: Sequence[str], *references: Sequence[str], tokenize: str | None = None
 ) -> Int[np.ndarray, "N 10"]:
     """Counts of each sentence for corpus BLEU; columns as in :data:`ORDER`.
 
-    ``tokenize`` names a tokeniser of sacreBLEU, see ``EvaluationConfig.tokenize``.
+    Of several references, the one closest in length has the reference tokens. ``tokenize`` names a
+    tokeniser of sacreBLEU, see ``EvaluationConfig.tokenize``.
     """
     return _counts(_bleu(tokenize, force=True), hypotheses, references)
 
@@ -96,7 +97,7 @@ def unpenalised_bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*
 
 
 def sentence_bleu(
-    hypotheses: Sequence[str], references: Sequence[str], tokenize: str | None = None
+    hypotheses: Sequence[str], *references: Sequence[str], tokenize: str | None = None
 ) -> Float[np.ndarray, "N"]:
     """BLEU (0 to 100) of each sentence alone, to find good and bad examples.
 
@@ -104,15 +105,15 @@ def sentence_bleu(
     n-grams. ``tokenize`` is as for :func:`bleu_counts`.
     """
     metric = _bleu(tokenize, effective_order=True)
-    pairs = zip(hypotheses, references, strict=True)
-    return np.array([metric.sentence_score(said, [meant]).score for said, meant in pairs])
+    lines = zip(hypotheses, *references, strict=True)
+    return np.array([metric.sentence_score(said, meant).score for said, *meant in lines])
 
 
-def chrf_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Int[np.ndarray, "N 18"]:
+def chrf_counts(hypotheses: Sequence[str], *references: Sequence[str]) -> Int[np.ndarray, "N 18"]:
     """Counts of each sentence for corpus chrF2 (Popović 2015).
 
     Three columns for each n from 1 to 6: character n-grams of the hypothesis, of the reference, and
-    common to both. Spaces are left out.
+    common to both. Spaces are left out. Of several references, the best one counts.
     """
     return _counts(CHRF(), hypotheses, references)
 

@@ -77,7 +77,8 @@ def _draw_system(axes: Axes, system: System, look: Look) -> None:
 def _draw_copying(axes: Axes, comparison: Comparison) -> float:
     """Draw the BLEU of copied sources, as a floor; return its highest value."""
     texts = comparison.systems[0].first.texts
-    counts = bleu_counts(texts.sources, texts.references, comparison.settings.tokenize)
+    tokenize = comparison.settings.tokenize
+    counts = bleu_counts(texts.sources, *texts.all_references, tokenize=tokenize)
     known = {i: bleu(counts[of].sum(axis=0)) for i, of in enumerate(comparison.members) if of.any()}
     axes.plot(*zip(*known.items(), strict=True), ":", color=FAINT, label="copying the source")
     return float(max(known.values()))

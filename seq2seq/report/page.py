@@ -9,6 +9,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 import seq2seq
+from seq2seq.config.languages import UNSPACED
 from seq2seq.drawing import render
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW
@@ -61,6 +62,7 @@ def render_page(
         pair=_pair(comparison),
         sentences=sentences,
         tables=tables,
+        target_unit="characters" if comparison.settings.tokenize in UNSPACED else "words",
         unit=comparison.settings.unit,
         version=seq2seq.__version__,
     )

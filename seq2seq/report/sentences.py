@@ -1,5 +1,6 @@
 """Sentences to look at: the systems' translations of the same source, and their errors."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -27,7 +28,7 @@ class Example:
     median: bool
     """Whether this is the median of its bucket."""
     source: str
-    reference: str
+    references: list[str]
     hypotheses: list[tuple[str, str, float]]
     """(system, translation, BLEU of this sentence alone) of each system."""
 
@@ -44,7 +45,7 @@ def examples(comparison: Comparison) -> list[Example]:
     settings = comparison.settings
     scores = {
         system.name: sentence_bleu(
-            system.first.texts.hypotheses, texts.references, settings.tokenize
+            system.first.texts.hypotheses, *texts.all_references, tokenize=settings.tokenize
         )
         for system in comparison.systems
     }
@@ -85,7 +86,8 @@ def examples(comparison: Comparison) -> list[Example]:
             rule = (
                 f"{reasons[line]}, among {row.sentences:,} sentences of {row.label} {settings.unit}"
             )
-            texts_of = shortened(texts.sources[line]), shortened(texts.references[line])
+            meant = [shortened(reference[line]) for reference in texts.all_references]
+            texts_of = shortened(texts.sources[line]), meant
             place = line + 1, row.label, int(lengths[line])
             chosen.append(Example(*place, rule, line == median, *texts_of, hypotheses))
     return chosen
@@ -100,14 +102,23 @@ def longest_bucket(comparison: Comparison) -> ScoreRow:
     return next((row for row in reversed(buckets) if not row.few), buckets[-1])
 
 
-def runs_of_words(reference: str, hypothesis: str) -> list[tuple[list[str], list[str]]]:
-    """Split the hypothesis into runs of words, each with the reference's words in its place.
+def runs_of_words(
+    references: Sequence[str], hypothesis: str, unit: str = "words"
+) -> list[tuple[list[str], list[str]]]:
+    """Split the hypothesis into runs of words, each with the closest reference's in its place.
 
     Both lists are equal where the hypothesis is right; one is empty if words are missing or added.
+    ``unit`` may be characters.
     """
-    meant, written = reference.split(), hypothesis.split()
-    runs = SequenceMatcher(None, written, meant, autojunk=False).get_opcodes()
-    return [(written[i:j], meant[k:m]) for _, i, j, k, m in runs]
+    written, *several = (
+        text.split() if unit == "words" else list(text) for text in (hypothesis, *references)
+    )
+
+    def matcher(meant: list[str]) -> SequenceMatcher[str]:
+        return SequenceMatcher(None, written, meant, autojunk=False)
+
+    meant = max(several, key=lambda one: matcher(one).ratio())
+    return [(written[i:j], meant[k:m]) for _, i, j, k, m in matcher(meant).get_opcodes()]
 
 
 def shortened(text: str) -> str:

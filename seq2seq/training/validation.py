@@ -70,7 +70,7 @@ class Validator:
         self.members = bucket_members(lengths, self.scoring.edges)
         by_length, count = np.argsort(lengths, kind="stable").tolist(), len(lengths)
         if count:
-            bleu_counts([""], [""], self.scoring.tokenize)  # a missing tokenizer is found now
+            bleu_counts([""], [""], tokenize=self.scoring.tokenize)  # fails now, not later
         self.shown = [by_length[count * part // 10] for part in (1, 5, 9) if count]
         self.examples: list[str] = []
         """Hypotheses of a short, a medium and a long source in the last run, as lines for the log;
@@ -99,7 +99,7 @@ class Validator:
             for name, texts in (("reference", self.references), ("hypothesis", hypotheses))
             if name == "hypothesis" or not self.examples
         ]
-        counts = bleu_counts(hypotheses, self.references, self.scoring.tokenize)
+        counts = bleu_counts(hypotheses, self.references, tokenize=self.scoring.tokenize)
         by_length = {
             words: float(bleu(counts[members].sum(axis=0)))
             for words, members in self.members.items()

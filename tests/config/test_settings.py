@@ -13,7 +13,6 @@ from seq2seq.config import (
     OptimizerConfig,
     TokenizationConfig,
     from_json,
-    language_of,
 )
 from seq2seq.errors import UserError
 
@@ -61,13 +60,6 @@ def test_languages_choose_what_is_not_set(languages, tokenize, unit):
     assert found.ends == (factor * 20, factor * 30)
     given = EvaluationConfig(tokenize="intl", length_unit="words", length_buckets=[5])
     assert given.for_languages(*languages) == given
-
-
-def test_the_end_of_a_files_name_may_be_a_language():
-    names = {"a.zh": "zh", "b.en-US.gz": "en-US", "c.cmn.xz": "cmn", "news.2014.fr": "fr"}
-    assert {name: language_of(name) for name in names} == names
-    for name in ("zh", "out.txt", "out.gz", "a.translated", "x.1"):
-        assert language_of(name) == ""
 
 
 @pytest.mark.parametrize(
