@@ -14,6 +14,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 from sacrebleu.metrics import BLEU, CHRF
 
+from seq2seq.data.dataset import PreparedData
+from seq2seq.data.text import read_lines
 from seq2seq.errors import UserError
 
 ORDER = 4
@@ -121,6 +123,14 @@ def chrf_counts(hypotheses: Sequence[str], *references: Sequence[str]) -> Int[np
 def chrf(sums: Num[np.ndarray, "18"]) -> float:
     """Corpus chrF2 (0 to 100), from the sums of :func:`chrf_counts`."""
     return float(CHRF()._compute_score_from_stats(sums.tolist()).score)
+
+
+def ceiling(data: PreparedData, tokenize: str | None) -> str:
+    """Describe the BLEU of the dev references that are cut into pieces and joined again."""
+    meant = list(read_lines(data.corpus.valid.target))
+    joined = [data.target.decode(data.target.encode(line)) for line in meant]
+    score = bleu(bleu_counts(joined, meant, tokenize=tokenize).sum(axis=0))
+    return f"valid: the references, cut into these pieces and joined again, have {score:.2f} BLEU"
 
 
 def perplexity(loss: float) -> float | None:

@@ -8,15 +8,18 @@ import unicodedata
 import numpy as np
 import pytest
 from helpers.samples import ids_of, put
+from sacrebleu.metrics import BLEU
 
 from seq2seq.config import FilesCorpus, TokenizationConfig
 from seq2seq.data import preparation
 from seq2seq.data.preparation import prepare, summary
 from seq2seq.data.vocabulary import EOS, UNK
 from seq2seq.errors import UserError
+from seq2seq.evaluation.scores import ceiling
 
 ENGLISH = ["a man runs", "a dog runs .", "the man 's dog", "</s> is no <unk>", "a\u00a0b c"] * 4
 GERMAN = ["ein Mann läuft", "ein Hund läuft .", "der Hund", "</s> ist kein <pad>", "a b c d"] * 4
+VALID = ["eine Katze läuft", "nichts", "der Mann"]
 WORDS = TokenizationConfig(kind="whitespace")
 SUBWORDS = TokenizationConfig(kind="sentencepiece", vocabulary_size=50)
 
@@ -24,7 +27,7 @@ SUBWORDS = TokenizationConfig(kind="sentencepiece", vocabulary_size=50)
 def corpus(folder, train=(ENGLISH, GERMAN), **options):
     texts = {
         "train": train,
-        "valid": (["a cat runs", "", "the man"], ["eine Katze läuft", "nichts", "der Mann"]),
+        "valid": (["a cat runs", "", "the man"], VALID),
         "test": (["a test"], ["ein Test"]),
     }
     files = {
@@ -136,6 +139,17 @@ def test_without_spaces_two_characters_are_a_word(tmp_path):
             source=source, target=target, directory=put(tmp_path / source, texts), train_max_words=2
         )
         assert prepare(config, WORDS, tmp_path).train.line_numbers.tolist() == [1, 3]
+
+
+def test_the_ceiling_is_what_the_pieces_can_say(tmp_path):
+    """Words that training has not seen are lost; of subwords, letters are."""
+    config = corpus(tmp_path / "text")
+    for options in (WORDS, SUBWORDS):
+        data = prepare(config, options, tmp_path)
+        said = [data.target.decode(data.target.encode(line)) for line in VALID]
+        assert "<unk>" in " ".join(said)
+        expected = BLEU(tokenize="char").corpus_score(said, [VALID]).score
+        assert f"{expected:.2f} BLEU" in ceiling(data, "char")
 
 
 def test_another_option_gets_another_folder(tmp_path):
