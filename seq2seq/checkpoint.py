@@ -25,7 +25,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from seq2seq.config import Natural, Stored, TrainConfig, between, from_json, read_json
-from seq2seq.data.text import SIDES
 from seq2seq.data.tokenization import TextCodec
 from seq2seq.errors import UserError
 from seq2seq.files import file_digest, read_object, replacing_folder, write_json
@@ -221,15 +220,12 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
 
 
 def stored_settings(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings in a config.json as this version writes them.
-
-    Version 0.2 also wrote those of ``reproduce``, and knew only one normalisation of subwords.
-    """
+    """Settings in a config.json; 0.2 also wrote those of reproduce, and no normalisation."""
     ours = {one.name: content[one.name] for one in fields(TrainConfig) if one.name in content}
     match ours.get("tokenization"):
-        case {"kind": "sentencepiece", **options}:
-            rules = {f"{side}_normalization": "nmt_nfkc" for side in SIDES}
-            ours["tokenization"] = {"kind": "sentencepiece", **rules, **options}
+        case {"kind": "sentencepiece", **rest}:
+            rules = dict.fromkeys(("source_normalization", "target_normalization"), "nmt_nfkc")
+            ours["tokenization"] = {"kind": "sentencepiece", **rules, **rest}
     return ours
 
 

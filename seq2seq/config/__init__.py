@@ -22,7 +22,6 @@ from seq2seq.config.corpus import Multi30kCorpus as Multi30kCorpus
 from seq2seq.config.corpus import TokenizationConfig as TokenizationConfig
 from seq2seq.config.decoding import DecodingConfig as DecodingConfig
 from seq2seq.config.evaluation import EvaluationConfig as EvaluationConfig
-from seq2seq.config.languages import is_unspaced as is_unspaced
 from seq2seq.config.model import ATTENTION_KINDS as ATTENTION_KINDS
 from seq2seq.config.model import AttentionConfig as AttentionConfig
 from seq2seq.config.model import DecoderConfig as DecoderConfig

@@ -123,6 +123,7 @@ Natural = Annotated[int, between(0)]
 Count = Annotated[int, between(1)]
 Device = Annotated[str, one_of("auto", "cpu", "cuda")]
 Precision = Annotated[str, one_of("auto", "fp32", "bf16")]
+Normalization = Annotated[str, one_of("identity", "nfkc", "nmt_nfkc")]
 Place = Annotated[str, place]
 FileName = Annotated[str, file_name]
 

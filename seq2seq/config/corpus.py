@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from seq2seq.config.checks import Count, FileName, Place, Settings, between, one_of
+from seq2seq.config.checks import Count, FileName, Normalization, Place, Settings, between, one_of
 from seq2seq.errors import UserError
 
 
@@ -134,9 +134,6 @@ CORPORA |= {
     "mtdata": MtdataCorpus,
     "files": FilesCorpus,
 }
-
-
-Normalization = Annotated[str, one_of("identity", "nfkc", "nmt_nfkc")]
 
 
 @dataclass(kw_only=True)

@@ -4,15 +4,20 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from seq2seq.config.checks import Count, Natural, Settings, between, one_of, rising
-from seq2seq.config.languages import bleu_tokenizer, is_unspaced
 
-SHORT_WORDS = 20
-"""Maximum number of words of a short source, in the difference in differences."""
-LONG_WORDS = 30
-"""Number of words above which a source is long. Both limits were fixed in advance."""
 TOKENIZERS = ("13a", "zh", "ja-mecab", "ko-mecab", "flores200", "spm", "intl", "char", "none")
+BLEU_TOKENIZERS = {"zh": "zh", "zho": "zh", "cmn": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
+BLEU_TOKENIZERS |= dict.fromkeys(("bo", "km", "lo", "my", "th"), "char")
+"""Language -> tokenizer of sacreBLEU, where it is not 13a."""
+UNSPACED = ("zh", "ja-mecab", "char")
+"""Tokenizers of languages that are written without spaces between words."""
 UNITS = {"words": 1, "characters": 2}
-"""Unit of length -> the number that stands for one word in all limits that are not set."""
+"""Unit of length -> the number that stands for one word where lengths are not set."""
+
+
+def bleu_tokenizer(code: str) -> str:
+    """Tokenizer of sacreBLEU for a language code; zh-TW and zho_Hans are Chinese, too."""
+    return BLEU_TOKENIZERS.get(code.lower().replace("_", "-").partition("-")[0], "13a")
 
 
 @dataclass(kw_only=True)
@@ -50,10 +55,11 @@ class EvaluationConfig(Settings):
 
     @property
     def ends(self) -> tuple[int, int]:
-        """Maximum length of a short source, and the length above which a source is long."""
-        return SHORT_WORDS * UNITS[self.unit], LONG_WORDS * UNITS[self.unit]
+        """Longest short source, and the limit above which one is long, both fixed in advance."""
+        return 20 * UNITS[self.unit], 30 * UNITS[self.unit]
 
     def for_languages(self, source: str, target: str) -> "EvaluationConfig":
         """Fill in what depends on the languages, codes such as zh or pt-BR."""
-        unit = self.length_unit or ("characters" if is_unspaced(source) else "words")
-        return replace(self, tokenize=self.tokenize or bleu_tokenizer(target), length_unit=unit)
+        unit = "characters" if bleu_tokenizer(source) in UNSPACED else "words"
+        unit, tokenize = self.length_unit or unit, self.tokenize or bleu_tokenizer(target)
+        return replace(self, tokenize=tokenize, length_unit=unit)

@@ -177,10 +177,8 @@ def _tokenizers(
     def learn(sides: Sequence[str], languages: str) -> bytes:
         pairs = subsample_pairs(train.pairs(Counter()), total, limit)
         sentences = (getattr(pair, side) for pair in pairs for side in sides)
-        rule, where = (
-            getattr(options, f"{sides[0]}_normalization"),
-            f"the {languages} training text",
-        )
+        where = f"the {languages} training text"
+        rule = getattr(options, f"{sides[0]}_normalization")
         return SentencePieceTokenizer.train_model(sentences, size, where, rule)
 
     if options.joint:

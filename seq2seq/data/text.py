@@ -18,7 +18,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from seq2seq.config import is_unspaced
+from seq2seq.config.evaluation import UNSPACED, bleu_tokenizer
 from seq2seq.errors import UserError
 from seq2seq.files import BLOCK, digest
 
@@ -218,7 +218,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
 def word_count(text: str, language: str = "") -> int:
     """Number of words between white space; in a language without spaces, half the characters."""
     words = text.split()
-    return -(-len("".join(words)) // 2) if is_unspaced(language) else len(words)
+    return len(words) if bleu_tokenizer(language) not in UNSPACED else -(-len("".join(words)) // 2)
 
 
 def _packing(raw: io.BufferedWriter, suffix: str) -> io.BufferedIOBase:
@@ -290,18 +290,13 @@ def read_aligned(source: Path, target: Path) -> tuple[list[str], list[str]]:
 
 
 def read_references(text: ParallelText) -> tuple[list[str], list[list[str]]]:
-    """Return the sources and the lines of each reference; errors as in :func:`read_pairs`.
-
-    A line that is blank in some references only raises UserError.
-    """
-    paths = text.target, *text.more_targets
-    columns = [read_aligned(text.source, path) for path in paths]
+    """Return the sources and the lines of each reference; each line is blank in all or in none."""
+    columns = [read_aligned(text.source, path) for path in (text.target, *text.more_targets)]
     references = [lines for _, lines in columns]
     for number, lines in enumerate(zip(*references, strict=True), start=1):
         if len({bool(line.strip()) for line in lines}) > 1:
             raise UserError(
-                f"Line {number} is blank in some of {', '.join(map(str, paths))}; each source "
-                "needs the same number of references."
+                f"Line {number} of {text.source} has a blank reference; fill it in, or blank all."
             )
     return columns[0][0], references
 

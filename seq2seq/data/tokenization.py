@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import sentencepiece
 
+from seq2seq.config.evaluation import UNSPACED, bleu_tokenizer
 from seq2seq.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from seq2seq.errors import UserError
 from seq2seq.files import parse_object
@@ -67,8 +68,7 @@ class WhitespaceTokenizer(Tokenizer):
 
 LEFT, RIGHT = "\x02", "\x03"
 """Signs for no space on the left or right of a piece; Moses keeps no control characters."""
-QUOTES = {*"“”„‘‚«»‹›"}
-ENGLISH_TAILS = {"d", "ll", "m", "re", "s", "t", "ve"}
+TAILS = ("d", "ll", "m", "re", "s", "t", "ve")
 
 
 class MosesWordTokenizer(Tokenizer):
@@ -102,14 +102,14 @@ class MosesWordTokenizer(Tokenizer):
         for before, piece, after in zip(["", *pieces], pieces, [*pieces[1:], ""], strict=False):
             left = right = False
             between = before[-1:].isalnum() and after[:1].isalnum()
-            if piece in QUOTES and not (piece in "«»‹›" and self.language == "fr"):
+            if piece in {*"“”„‘‚«»‹›"} and not (piece in "«»‹›" and self.language == "fr"):
                 right = piece in "„‚" or (piece in "“‘" and opened not in ("„", "‚"))
                 if piece in "«»‹›" or (piece == "”" and self.language in ("fi", "sv")):
                     right = not opened
                 left, opened = not right, piece * right
             elif piece == "’" or (piece == "'" and lone):
                 left = before[-1:].isalnum()
-                name = before in ("O", "D", "L") or after.lower() in ENGLISH_TAILS
+                name = before in ("O", "D", "L") or after.lower() in TAILS
                 right = between and (self.language != "en" or (name and not lone))
             elif piece == "/" or (piece == "@" and "." in after):
                 left = right = between
@@ -177,7 +177,8 @@ class SentencePieceTokenizer(Tokenizer):
 
     def tokenize(self, text: str) -> list[str]:
         """Normalise ``text`` and cut it into pieces; ``▁`` stands for the space before a word."""
-        pieces: list[str] = self._processor.encode(_spaced(text), out_type=str)
+        words = text.replace(WORD_START, " ").split()
+        pieces: list[str] = self._processor.encode(" ".join(words), out_type=str)
         return pieces
 
     def detokenize(self, pieces: Sequence[str]) -> str:
@@ -186,7 +187,8 @@ class SentencePieceTokenizer(Tokenizer):
     def words(self, pieces: Sequence[str]) -> list[int]:
         """Return for each piece the index, from 0, of its word in the joined text.
 
-        A single ``▁`` belongs to the next word; at the end of the text, to the last word.
+        A single ``▁`` belongs to the next word; at the end of the text, to the last word. In text
+        without spaces, of a language that has none between words, each piece is a word.
         """
         found: list[int] = []
         word, begun = 0, False
@@ -196,6 +198,8 @@ class SentencePieceTokenizer(Tokenizer):
             begun = begun or bool(piece.strip(WORD_START))
             found.append(word)
         last = word if begun else max(word - 1, 0)
+        if not last and bleu_tokenizer(self.language) in UNSPACED:
+            return super().words(pieces)
         return [min(word, last) for word in found]
 
     def save(self, directory: Path, side: str) -> None:
@@ -231,11 +235,6 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
         raise UserError(f"{path} is damaged; create or copy the folder again.") from None
 
 
-def _spaced(text: str) -> str:
-    """Text with single spaces for all white space, and for the sign of a space."""
-    return " ".join(text.replace(WORD_START, " ").split())
-
-
 def _learnable(sentences: Iterable[str]) -> Iterator[str]:
     """Yield the sentences; cut those that are so long that SentencePiece would skip them.
 
@@ -243,7 +242,8 @@ def _learnable(sentences: Iterable[str]) -> Iterator[str]:
     a space in :data:`LEARNT_BYTES` bytes, it is cut between characters.
     """
     for sentence in sentences:
-        rest = _spaced(sentence.replace(RESERVED, " ")).encode("utf-8")
+        words = re.sub(f"[{RESERVED}{WORD_START}]", " ", sentence).split()
+        rest = " ".join(words).encode("utf-8")
         while len(rest) > LEARNT_BYTES:
             cut = rest.rfind(b" ", 1, LEARNT_BYTES + 1)
             if cut < 0:

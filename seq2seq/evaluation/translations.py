@@ -53,7 +53,6 @@ class Translations:
 
     sources: list[str]
     references: list[str]
-    """First references; they are what the models' scores, pages and links are about."""
     hypotheses: list[str]
     """Translations; empty lines are scored as empty translations."""
     capped: list[bool]
@@ -65,7 +64,7 @@ class Translations:
     maps: list[AttentionMap] = field(default_factory=list)
     """Maps of a few lines, the same lines for every system; [] for a model without attention."""
     more_references: list[list[str]] = field(default_factory=list)
-    """Lines of each other reference; BLEU and chrF count them all."""
+    """Lines of each other reference, for BLEU, chrF and pages; the models score the first ones."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if the columns differ in length, or a map does not fit its line."""

@@ -83,13 +83,11 @@ def _overall(comparison: Comparison, gap: Gap) -> tuple[str, Interval | None]:
 
 def findings(comparison: Comparison) -> list[str]:
     """List the findings, a sentence each: whether gaps grow, gaps, curves, then caveats."""
-    settings, gaps = comparison.settings, comparison.gaps
-    sentences = [growth_in_words(gap, settings) for gap in gaps if gap.difference_in_differences]
-    sentences += [gap_in_words(gap, comparison.sentences, settings.confidence) for gap in gaps]
-    sentences += [curve_in_words(system, settings) for system in comparison.systems]
-    sentences += [
-        growth_in_words(gap, settings) for gap in gaps if not gap.difference_in_differences
-    ]
+    config, gaps = comparison.settings, comparison.gaps
+    sentences = [growth_in_words(gap, config) for gap in gaps if gap.difference_in_differences]
+    sentences += [gap_in_words(gap, comparison.sentences, config.confidence) for gap in gaps]
+    sentences += [curve_in_words(system, config) for system in comparison.systems]
+    sentences += [growth_in_words(gap, config) for gap in gaps if not gap.difference_in_differences]
     for system in comparison.systems:
         if (system.overall.capped or 0) > NOTABLE_CAP_SHARE * comparison.sentences:
             sentences.append(

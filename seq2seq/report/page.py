@@ -9,7 +9,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 import seq2seq
-from seq2seq.config.languages import UNSPACED
+from seq2seq.config.evaluation import UNSPACED
 from seq2seq.drawing import render
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW

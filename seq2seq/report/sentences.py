@@ -1,8 +1,9 @@
 """Sentences to look at: the systems' translations of the same source, and their errors."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import partial
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def examples(comparison: Comparison) -> list[Example]:
     worst and the median sentences of the first system.
     """
     texts = comparison.systems[0].first.texts
-    settings = comparison.settings
+    settings, unit = comparison.settings, comparison.settings.unit
     scores = {
         system.name: sentence_bleu(
             system.first.texts.hypotheses, *texts.all_references, tokenize=settings.tokenize
@@ -83,9 +84,7 @@ def examples(comparison: Comparison) -> list[Example]:
                 (s.name, shortened(s.first.texts.hypotheses[line]), float(scores[s.name][line]))
                 for s in comparison.systems
             ]
-            rule = (
-                f"{reasons[line]}, among {row.sentences:,} sentences of {row.label} {settings.unit}"
-            )
+            rule = f"{reasons[line]}, among {row.sentences:,} sentences of {row.label} {unit}"
             meant = [shortened(reference[line]) for reference in texts.all_references]
             texts_of = shortened(texts.sources[line]), meant
             place = line + 1, row.label, int(lengths[line])
@@ -110,15 +109,11 @@ def runs_of_words(
     Both lists are equal where the hypothesis is right; one is empty if words are missing or added.
     ``unit`` may be characters.
     """
-    written, *several = (
-        text.split() if unit == "words" else list(text) for text in (hypothesis, *references)
-    )
-
-    def matcher(meant: list[str]) -> SequenceMatcher[str]:
-        return SequenceMatcher(None, written, meant, autojunk=False)
-
-    meant = max(several, key=lambda one: matcher(one).ratio())
-    return [(written[i:j], meant[k:m]) for _, i, j, k, m in matcher(meant).get_opcodes()]
+    cut: Callable[[str], list[str]] = str.split if unit == "words" else list
+    written = cut(hypothesis)
+    match = partial(SequenceMatcher, None, written, autojunk=False)
+    meant = max(map(cut, references), key=lambda one: match(one).ratio())
+    return [(written[i:j], meant[k:m]) for _, i, j, k, m in match(meant).get_opcodes()]
 
 
 def shortened(text: str) -> str:

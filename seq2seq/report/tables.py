@@ -162,10 +162,9 @@ def gap_tables(comparison: Comparison) -> list[Table]:
 
 def growth_table(comparison: Comparison) -> Table:
     """Table of each gap over all sentences, on short and long sources, and their difference."""
-    short, long = comparison.settings.ends
-    header = ["gap", "all", "p bootstrap", "p randomisation"]
-    header += [f"up to {short} {comparison.settings.unit}", f"above {long}"]
-    header += ["difference in differences", "over seeds"]
+    (short, long), unit = comparison.settings.ends, comparison.settings.unit
+    header = ["gap", "all", "p bootstrap", "p randomisation", f"up to {short} {unit}"]
+    header += [f"above {long}", "difference in differences", "over seeds"]
     rows = []
     for gap in comparison.gaps:
         name = f"{gap.system} - {gap.baseline}"
@@ -247,9 +246,8 @@ def notes(comparison: Comparison) -> list[str]:
     settings, unit = comparison.settings, comparison.settings.unit
     remarks = [
         f"Rows: source length in {unit} {'between' if unit == 'words' else 'without'} spaces. "
-        f"Brackets: {percent(settings.confidence)} "
-        f"bootstrap intervals over sentences, and over seeds where there are several "
-        f"({settings.bootstrap:,} resamples)."
+        f"Brackets: {percent(settings.confidence)} bootstrap intervals over sentences, and over "
+        f"seeds where there are several ({settings.bootstrap:,} resamples)."
     ]
     if any(len(system.seeds) > 1 for system in comparison.systems):
         remarks.append("Scores are means over seeds; parentheses: lowest and highest seed.")
@@ -270,10 +268,9 @@ def notes(comparison: Comparison) -> list[str]:
         )
     if any(system.trend for system in comparison.systems):
         remarks.append(
-            f"Half-length: number of source {unit} at which a score is half of that on the "
-            "shortest sources; ∞: more than the longest sources have. Known bits: loss of a "
-            "system that sees nothing of the source minus loss of this system, in bits per "
-            "reference."
+            f"Half-length: number of source {unit} at which a score is half that on the shortest "
+            "sources; ∞: more than the longest sources have. Known bits: loss of a system that "
+            "sees nothing of the source minus loss of this system, in bits per reference."
         )
     growths = [gap.difference_in_differences for gap in comparison.gaps]
     few = any(g and min(g.short_sentences, g.long_sentences) < FEW for g in growths)
@@ -289,7 +286,7 @@ def notes(comparison: Comparison) -> list[str]:
         remarks.append(f"The configurations differ in {'; '.join(listed)}.")
     cut = flatten(comparison.systems[0].first.record.config or {})
     if cut.get("tokenization.kind") == "sentencepiece":  # version 0.2 knew only one rule
-        rules = [cut.get(f"tokenization.{side}_normalization", "nmt_nfkc") for side in SIDES]
+        rules = [cut.get(f"tokenization.{s}_normalization", "nmt_nfkc") for s in SIDES]
         remarks.append(f"Subwords: the source normalised by {rules[0]}, the target by {rules[1]}.")
     remarks.append(
         "; ".join(f"{name}: sacreBLEU `{text}`" for name, text in comparison.signatures.items())

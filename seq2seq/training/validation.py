@@ -64,13 +64,11 @@ class Validator:
         self.plan = BatchPlan(data.valid, BATCH, "sentences", seed=0, shuffle=False)
         self.sources = list(islice(read_lines(data.corpus.valid.source), count))
         self.references = list(islice(read_lines(data.corpus.valid.target), count))
-        languages = data.corpus.source_language, data.corpus.target_language
-        self.scoring = self.scoring.for_languages(*languages)
+        self.scoring = self.scoring.for_languages(data.source.language, data.target.language)
         lengths = source_lengths(self.sources, self.scoring.unit)
         self.members = bucket_members(lengths, self.scoring.edges)
         by_length, count = np.argsort(lengths, kind="stable").tolist(), len(lengths)
-        if count:
-            bleu_counts([""], [""], tokenize=self.scoring.tokenize)  # fails now, not later
+        bleu_counts([""], [""], tokenize=self.scoring.tokenize)  # fails now, not after hours
         self.shown = [by_length[count * part // 10] for part in (1, 5, 9) if count]
         self.examples: list[str] = []
         """Hypotheses of a short, a medium and a long source in the last run, as lines for the log;

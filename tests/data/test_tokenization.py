@@ -100,6 +100,13 @@ def test_without_normalisation_sentencepiece_keeps_every_character(unchanged, te
     assert unchanged.detokenize(unchanged.tokenize(text)) == " ".join(text.split())
 
 
+def test_without_spaces_each_piece_is_a_word(unchanged):
+    pieces = unchanged.tokenize("（对；不对）")
+    assert unchanged.words(pieces) == list(range(len(pieces)))
+    assert len(pieces) > 1
+    assert unchanged.words(["▁a", "b", "▁", "b"]) == [0, 0, 1, 1]
+
+
 @given(text=WORDS)
 def test_sentencepiece_is_idempotent_on_its_own_output(subwords, text):
     once = subwords.detokenize(subwords.tokenize(text))

@@ -75,14 +75,14 @@ def ready_sentences(
     Returns groups of sentences with the length of their first: ``10 words``.
     """
     lengths = source_lengths(sources, config.unit)
-    groups: dict[str, dict[str, Any]] = {}
+    groups: dict[int, dict[str, Any]] = {}
     for length in replace(config, length_buckets=None).edges:
         near = [line for line in range(len(sources)) if abs(lengths[line] - length) <= length // 10]
         lines = sorted(near, key=lambda line: (abs(lengths[line] - length), line))[:EACH]
         pairs = [{"source": sources[i], "reference": references[i]} for i in lines]
         for line in lines[:1]:
-            name = f"{lengths[line]} {config.unit}"
-            groups.setdefault(name, {"length": name, "pairs": pairs})
+            group = {"length": f"{lengths[line]} {config.unit}", "pairs": pairs}
+            groups.setdefault(int(lengths[line]), group)
     return list(groups.values())
 
 
