@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import UInt8
@@ -229,10 +229,17 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
 def read_config(folder: Path) -> TrainConfig:
     """Read the config.json of a checkpoint or run folder."""
     where = folder / "config.json"
-    settings = read_object(where, REMEDY)
-    # Version 0.2 also wrote the settings of reproduce.
-    ours = {one.name: settings[one.name] for one in fields(TrainConfig) if one.name in settings}
-    return from_json(TrainConfig, ours, str(where))
+    return from_json(TrainConfig, stored_settings(read_object(where, REMEDY)), str(where))
+
+
+def stored_settings(content: dict[str, Any]) -> dict[str, Any]:
+    """Settings in a config.json; 0.2 also wrote those of reproduce, and no normalisation."""
+    ours = {one.name: content[one.name] for one in fields(TrainConfig) if one.name in content}
+    match ours.get("tokenization"):
+        case {"kind": "sentencepiece", **rest}:
+            rules = dict.fromkeys(("source_normalization", "target_normalization"), "nmt_nfkc")
+            ours["tokenization"] = {"kind": "sentencepiece", **rules, **rest}
+    return ours
 
 
 def _load_model(

@@ -10,19 +10,28 @@ import io
 import logging
 import re
 import textwrap
+import unicodedata
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib import font_manager as fonts
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.ft2font import FT2Font
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
 
 from seq2seq.looks import ATTENDS, DARK, FAINT, GROUND, INK, Look
+
+_warn = cache(logging.getLogger(__name__).warning)
+logging.getLogger(fonts.__name__).setLevel(logging.ERROR)  # a missing bold face is no news
 
 LETTERS = 16
 """Maximum number of letters of a word on an axis; the rest is left out."""
@@ -45,7 +54,7 @@ STYLE: dict[Any, Any] = {
     "xtick.color": INK,
     "ytick.color": INK,
     "svg.hashsalt": "seq2seq",
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",  # text, to be searched, copied and drawn in the reader's fonts
     "pdf.fonttype": 42,  # publishers refuse the usual type 3
 }
 
@@ -137,6 +146,7 @@ def map_figure(
     cell = min(0.5, 7 / len(source))
     figure = new_figure(cell * len(target) + 2.6, "Attention", subtitle, MAP_NOTE)
     draw_map(figure.subplots(), source, target, weights, cell)
+    find_fonts(figure)
     return figure
 
 
@@ -181,6 +191,36 @@ def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
         figure.legend(lines, names, loc="outside right center", **style)
 
 
+def find_fonts(figure: Figure) -> None:
+    """Let texts use installed fonts for letters that DejaVu Sans lacks; warn if none has them."""
+    texts: list[Any] = figure.findobj(Text)
+    letters = {ord(letter) for text in texts for letter in text.get_text() if letter.isprintable()}
+    families, lacking = ["DejaVu Sans"], letters - _letters_of(fonts.findfont("DejaVu Sans"))
+    while lacking:
+        paths = sorted(fonts.findSystemFonts())
+        best = max(paths, key=lambda path: len(lacking & _letters_of(path)), default="")
+        if not lacking & _letters_of(best):
+            names = {unicodedata.name(chr(letter), "OTHER").split()[0] for letter in lacking}
+            lack = f"No font here has all {', '.join(sorted(names))} letters, so figures show boxes"
+            _warn(f"{lack}; install fonts, such as apt-get install fonts-noto-cjk fonts-noto-core.")
+            warnings.filterwarnings("ignore", "Glyph .* missing")  # one for each letter
+            break
+        fonts.fontManager.addfont(best)  # matplotlib's own list may be older
+        families.append(FT2Font(best).family_name)
+        lacking -= _letters_of(best)
+    for text in texts if len(families) > 1 else ():
+        text.set_fontfamily(families)
+
+
+@cache
+def _letters_of(path: str) -> frozenset[int]:
+    """Code points that a font can draw; none if it cannot be read."""
+    try:
+        return frozenset(FT2Font(path).get_charmap())
+    except (OSError, RuntimeError):
+        return frozenset()
+
+
 @contextlib.contextmanager
 def styled() -> Iterator[None]:
     """Context with the style of all figures; a user's own style must not change a report."""
@@ -200,6 +240,7 @@ def render(
     with styled():
         if (figure := lay_out()) is None:
             return {}
+        find_fonts(figure)
         if engine := figure.get_layout_engine():
             engine.execute(figure)  # once, and not for each form
             figure.set_layout_engine(None)
@@ -213,7 +254,8 @@ def _save(figure: Figure, form: str, prefix: str) -> bytes:
     figure.savefig(stream, format=form, metadata=metadata)
     if form != "svg":
         return stream.getvalue()
-    svg = re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', prefix, stream.getvalue().decode())
+    families = re.sub(rb"(font-family: [^;]*)", rb"\1, Verdana, sans-serif", stream.getvalue())
+    svg = re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', prefix, families.decode())
     # The SVG also keeps its light colours, for programs that ignore these rules.
     rules = [
         f'[style*="{part}: {light.lower()}"] {{{part}: light-dark({light}, {dark}) !important}}\n'

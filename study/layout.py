@@ -68,7 +68,7 @@ def draw(
         axes.set_ylabel(axes_names[1])
         if buckets:
             rows = [ScoreRow(label, pool.sentences) for label, pool in buckets.items()]
-            label_lengths(axes, rows, count=True)
+            label_lengths(axes, rows, "words", count=True)
         if log:
             axes.set_xscale("log", base=2)
             places = sorted({x for line in lines for x in line.places})

@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float, Int
 
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation, read_evaluation
-from seq2seq.evaluation.scores import source_words
+from seq2seq.evaluation.scores import source_lengths
 from seq2seq.files import write_whole
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
@@ -104,7 +104,7 @@ class Packed:
         size = len(texts)
         return cls(
             json.loads(json.dumps(whole)),
-            source_words(texts.sources),
+            source_lengths(texts.sources),
             evaluation.counts.bleu,
             evaluation.counts.chrf,
             np.array([len(of) for of in losses] or [0] * size),

@@ -27,12 +27,14 @@ from layout import FLOORS, Line, draw, gained, length_lines, length_table, page,
 from packed import RESULTS, Packed, read_all
 from same_content import MOST_JOINED
 
+from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.lengths import ALL
-from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, Pool, Samples
+from seq2seq.evaluation.significance import Pool, Samples
 from seq2seq.files import write_whole
 from seq2seq.looks import looks
 from seq2seq.report.tables import markdown_table
 
+SHORT_WORDS, LONG_WORDS = EvaluationConfig().ends
 OUTPUT = RESULTS.parent / "docs" / "results" / "study"
 OPPONENTS = (
     ("attention-50", "strong-no-attention-50"),

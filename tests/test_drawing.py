@@ -1,14 +1,18 @@
 """What all figures share: what can be read and told apart, on light ground and dark."""
 
 import itertools
+from functools import partial
 
 import numpy as np
+from fontTools.fontBuilder import FontBuilder
+from fontTools.pens.ttGlyphPen import TTGlyphPen
 from helpers.contrast import contrast
+from matplotlib import font_manager as fonts
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize
 
 from seq2seq.config.model import ATTENTION_KINDS
-from seq2seq.drawing import ink_on
+from seq2seq.drawing import ink_on, map_figure, render, styled
 from seq2seq.looks import ATTENDS, DARK, DOES_NOT, FAINT, GROUND, INK, looks
 
 
@@ -43,3 +47,41 @@ def test_the_hue_says_attention_and_the_dash_the_most_words():
     for kind, (colour, _, _) in zip(kinds, drawn, strict=True):
         assert (colour in ATTENDS) == (kind not in ("fixed", "init_only", "none", "uniform"))
     assert len(set(looks([None, config("dot"), None, config("fixed"), None]))) == 5
+
+
+def test_letters_that_the_usual_font_lacks_are_drawn_in_one_that_has_them(
+    tmp_path, monkeypatch, caplog
+):
+    """Any warning of matplotlib would be an error here."""
+    monkeypatch.setattr(fonts.fontManager, "ttflist", [*fonts.fontManager.ttflist])
+    draw = partial(map_figure, ["猫", "the"], ["ไทย"], [[0.5, 0.5]], "Score")
+    cat = FontBuilder(1000)
+    pen = TTGlyphPen(None)
+    for corner in ((0, 0), (0, 700), (700, 0)):
+        (pen.lineTo if corner != (0, 0) else pen.moveTo)(corner)
+    pen.closePath()
+    cat.setupGlyphOrder([".notdef", "cat"])
+    cat.setupCharacterMap({ord("猫"): "cat"})
+    cat.setupGlyf(dict.fromkeys((".notdef", "cat"), pen.glyph()))
+    cat.setupHorizontalMetrics(dict.fromkeys((".notdef", "cat"), (700, 0)))
+    cat.setupHorizontalHeader(ascent=800, descent=-200)
+    cat.setupNameTable({"familyName": "Only Cats", "styleName": "Regular"})
+    cat.setupOS2()
+    cat.setupPost()
+    cat.save(tmp_path / "cat.ttf")
+    (tmp_path / "damaged.ttf").write_text("no font")
+    for found, lacking in (([], "CJK, THAI"), (["cat", "damaged"], "THAI")):
+        files = [str(tmp_path / f"{name}.ttf") for name in found]
+        monkeypatch.setattr(fonts, "findSystemFonts", lambda files=files: files)
+        caplog.clear()
+        svg = render(draw)["svg"].decode()
+        for word in ("猫", "the", "ไทย"):
+            assert f">{word}</text>" in svg
+        assert ("'Only Cats'" in svg) == bool(found)
+        assert "sans-serif" in svg
+        (said,) = caplog.messages
+        assert f"all {lacking} letters" in said
+        assert "fonts-noto" in said
+    with styled():
+        figure = draw()
+    figure.savefig(tmp_path / "later.png")

@@ -119,10 +119,17 @@ def place(key: str, value: str) -> str:
     return os.path.expanduser(value)  # noqa: PTH111
 
 
+def places(key: str, value: Any) -> list[str] | None:
+    """Return a path, or a list of paths, as a list of paths as :func:`place` returns them."""
+    several = value if isinstance(value, list) else [value]
+    return None if value is None else [place(key, str(one)) for one in several or [""]]
+
+
 Natural = Annotated[int, between(0)]
 Count = Annotated[int, between(1)]
 Device = Annotated[str, one_of("auto", "cpu", "cuda")]
 Precision = Annotated[str, one_of("auto", "fp32", "bf16")]
+Normalization = Annotated[str, one_of("identity", "nfkc", "nmt_nfkc")]
 Place = Annotated[str, place]
 FileName = Annotated[str, file_name]
 

@@ -5,7 +5,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import Annotated
 
-from seq2seq.config.checks import Count, FileName, Place, Settings, between, one_of
+from seq2seq.config.checks import Count, FileName, Normalization, Place, Settings, between, one_of
 from seq2seq.errors import UserError
 
 
@@ -29,7 +29,8 @@ class CorpusConfig(Settings):
     long ones count, but are left out."""
     train_max_words: Count | None = None
     """Maximum number of words on each side of a training pair; longer pairs are left out (30 or 50
-    in the paper)."""
+    in the paper). In a language without spaces (``evaluation.length_unit``) two characters count as
+    a word, here and in ``max_words``."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -188,6 +189,13 @@ class TokenizationConfig(Settings):
     """Minimum count of a word in training; rarer words become ``<unk>`` (moses, whitespace)."""
     joint: bool = False
     """Whether both languages share one subword model (sentencepiece)."""
+    source_normalization: Normalization | None = None
+    """Normalisation of the source (sentencepiece): identity (every character is kept) | nfkc |
+    nmt_nfkc (also without control characters); null for nmt_nfkc. White space becomes single
+    spaces."""
+    target_normalization: Normalization | None = None
+    """Normalisation of the target, also of the source if ``joint``; null for identity. A model
+    cannot write a character that this removes."""
     max_pieces: Count = 250
     """Maximum number of pieces on each side of a training or validation pair; longer pairs are left
     out. In translation, a longer line is cut."""
@@ -201,3 +209,7 @@ class TokenizationConfig(Settings):
             raise UserError("tokenization.vocabulary_size is null; sentencepiece needs a number.")
         if self.joint and self.kind != "sentencepiece":
             raise UserError("tokenization.joint=true needs tokenization.kind=sentencepiece.")
+        subwords, target = self.kind == "sentencepiece", self.target_normalization or "identity"
+        source = target if self.joint else self.source_normalization or "nmt_nfkc"
+        self.source_normalization = source if subwords else None
+        self.target_normalization = target if subwords else None

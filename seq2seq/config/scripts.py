@@ -16,6 +16,7 @@ from seq2seq.config.checks import (
     check,
     distinct,
     nearest,
+    places,
     require_choice,
 )
 from seq2seq.config.corpus import CorpusConfig, TokenizationConfig
@@ -216,8 +217,8 @@ class EvaluateConfig(TranslatorSettings):
     """Folder of the corpus files, if they have moved since training."""
     source: Place | None = None
     """Your own source text, instead of the corpus's test sets; needs ``reference``."""
-    reference: Place | None = None
-    """Reference translations of ``source``, line by line."""
+    reference: Annotated[Any, places] = None
+    """File of reference translations of ``source``, line by line; [a,b] for several references."""
     gold: Place | None = None
     """File of gold word links between ``source`` and ``reference``, one line per pair, to score the
     links of attention. 2-1 is a sure link, 2p1 a possible one, as in ``<test set>.align``."""

@@ -43,7 +43,11 @@ class Pair(NamedTuple):
 
 
 def choose_pairs(
-    text: ParallelText, limit: int | None, max_words: int | None, skipped: Counter[str]
+    text: ParallelText,
+    limit: int | None,
+    max_words: int | None,
+    skipped: Counter[str],
+    languages: tuple[str, str],
 ) -> Iterator[Pair]:
     """Yield the first ``limit`` pairs of ``text``, except those with a blank or too long side.
 
@@ -52,7 +56,7 @@ def choose_pairs(
     """
     lines = islice(read_pairs(text.source, text.target), limit)
     for number, (source, target) in enumerate(lines, start=1):
-        words = word_count(source), word_count(target)
+        words = word_count(source, languages[0]), word_count(target, languages[1])
         if min(words) == 0:
             skipped["empty"] += 1
         elif max_words is not None and max(words) > max_words:

@@ -61,6 +61,9 @@ def prepare(
     hashes = text.hashes()
     options = asdict(tokenization)
     del options["workers"]
+    for side in SIDES:  # what was prepared when there was only this normalisation stays valid
+        if options[f"{side}_normalization"] in (None, "nmt_nfkc"):
+            del options[f"{side}_normalization"]
     recipe = {  # exactly the inputs that decide the content of the folder
         "format": FORMAT,
         "languages": [text.source_language, text.target_language],
@@ -136,25 +139,25 @@ class _Split:
 
     name: str
     text: ParallelText
+    languages: tuple[str, str]
     limit: int | None = None
     max_words: int | None = None
 
     def pairs(self, skipped: Counter[str]) -> Iterator[Pair]:
-        return choose_pairs(self.text, self.limit, self.max_words, skipped)
+        return choose_pairs(self.text, self.limit, self.max_words, skipped, self.languages)
 
 
 def _fill(
     folder: Path, text: Corpus, corpus: CorpusConfig, options: TokenizationConfig, own: Path | None
 ) -> dict[str, dict[str, int]]:
     """Write tokenizers, vocabularies and ids into ``folder``; return the counts of pairs."""
-    train = _Split("train", text.train, corpus.train_pairs, corpus.train_max_words)
+    languages = text.source_language, text.target_language
+    train = _Split("train", text.train, languages, corpus.train_pairs, corpus.train_max_words)
     codecs = [TextCodec.load(own, side) for side in SIDES] if own else []
-    tokenizers = [codec.tokenizer for codec in codecs] or _tokenizers(
-        train, text.source_language, text.target_language, options
-    )
+    tokenizers = [codec.tokenizer for codec in codecs] or _tokenizers(train, *languages, options)
     pairs: dict[str, int] = {}
     skipped: dict[str, int] = {}
-    for split in (train, _Split("valid", text.valid)):
+    for split in (train, _Split("valid", text.valid, languages)):
         sides, pairs[split.name], left_out = _tokenize(folder, split, tokenizers, options)
         codecs = codecs or [
             TextCodec(tokenizer, _vocabulary(tokenizer, options, ids))
@@ -182,7 +185,9 @@ def _tokenizers(
     def learn(sides: Sequence[str], languages: str) -> bytes:
         pairs = subsample_pairs(train.pairs(Counter()), total, limit)
         sentences = (getattr(pair, side) for pair in pairs for side in sides)
-        return SentencePieceTokenizer.train_model(sentences, size, f"the {languages} training text")
+        where = f"the {languages} training text"
+        rule = getattr(options, f"{sides[0]}_normalization")
+        return SentencePieceTokenizer.train_model(sentences, size, where, rule)
 
     if options.joint:
         models = [learn(SIDES, f"{source} and {target}")] * 2

@@ -145,7 +145,7 @@ def stripped_pairs(
 
 def _label(config: CleanedCorpus, source: str, target: str) -> int:
     """Return the label of a pair that cleaning drops; TRAIN for other pairs."""
-    shorter, longer = sorted((word_count(source), word_count(target)))
+    shorter, longer = sorted((word_count(source, config.source), word_count(target, config.target)))
     if not shorter:
         return EMPTY
     if longer > config.max_words:

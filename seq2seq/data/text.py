@@ -18,6 +18,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from seq2seq.config.evaluation import UNSPACED, bleu_tokenizer
 from seq2seq.errors import UserError
 from seq2seq.files import BLOCK, digest
 
@@ -214,9 +215,10 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
     return writer.count
 
 
-def word_count(text: str) -> int:
-    """Number of words between white space; all length limits and buckets count these words."""
-    return len(text.split())
+def word_count(text: str, language: str = "") -> int:
+    """Number of words between white space; in a language without spaces, half the characters."""
+    words = text.split()
+    return len(words) if bleu_tokenizer(language) not in UNSPACED else -(-len("".join(words)) // 2)
 
 
 def _packing(raw: io.BufferedWriter, suffix: str) -> io.BufferedIOBase:
@@ -236,6 +238,8 @@ class ParallelText:
     target: Path
     alignments: Path | None = None
     """File of word links in Pharaoh format: ``0-0 1-2``, source-target, counted from 0."""
+    more_targets: tuple[Path, ...] = ()
+    """Other references of a test set."""
 
     @property
     def files(self) -> list[Path]:
@@ -283,6 +287,18 @@ def read_aligned(source: Path, target: Path) -> tuple[list[str], list[str]]:
     """Return the lines of two texts; errors as in :func:`read_pairs`."""
     pairs = list(read_pairs(source, target))
     return [line for line, _ in pairs], [line for _, line in pairs]
+
+
+def read_references(text: ParallelText) -> tuple[list[str], list[list[str]]]:
+    """Return the sources and the lines of each reference; each line is blank in all or in none."""
+    columns = [read_aligned(text.source, path) for path in (text.target, *text.more_targets)]
+    references = [lines for _, lines in columns]
+    for number, lines in enumerate(zip(*references, strict=True), start=1):
+        if len({bool(line.strip()) for line in lines}) > 1:
+            raise UserError(
+                f"Line {number} of {text.source} has a blank reference; fill it in, or blank all."
+            )
+    return columns[0][0], references
 
 
 def find_file(folder: Path, names: Sequence[str]) -> Path | None:

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import sentencepiece
 
+from seq2seq.config.evaluation import UNSPACED, bleu_tokenizer
 from seq2seq.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from seq2seq.errors import UserError
 from seq2seq.files import parse_object
@@ -65,11 +66,16 @@ class WhitespaceTokenizer(Tokenizer):
         return " ".join(pieces)
 
 
+LEFT, RIGHT = "\x02", "\x03"
+"""Signs for no space on the left or right of a piece; Moses keeps no control characters."""
+TAILS = ("d", "ll", "m", "re", "s", "t", "ve")
+
+
 class MosesWordTokenizer(Tokenizer):
     """Cuts words and punctuation marks by the rules of the Moses toolkit for the language.
 
-    Joining follows rules too, so unusual spacing (in German the space in "50 %", no space in
-    "geht's") may change.
+    Joining follows rules too, so unusual spacing (in German the space in "50 %") may change;
+    ``prepare`` prints how much of the text comes back.
     """
 
     kind = "moses"
@@ -87,17 +93,38 @@ class MosesWordTokenizer(Tokenizer):
         return [piece for piece in pieces if piece]
 
     def detokenize(self, pieces: Sequence[str]) -> str:
-        text: str = self._detokenizer.detokenize(list(pieces), unescape=False)
-        return text
+        text: str = self._detokenizer.detokenize(self._glued(pieces), unescape=False)
+        return re.sub(f" ?{LEFT}|{RIGHT} ?", "", text)
+
+    def _glued(self, pieces: Sequence[str]) -> list[str]:
+        """Mark the pieces that stand next to others, where Moses' rules would write a space."""
+        marked, opened, lone = [], "", pieces.count("'") == 1
+        for before, piece, after in zip(["", *pieces], pieces, [*pieces[1:], ""], strict=False):
+            left = right = False
+            between = before[-1:].isalnum() and after[:1].isalnum()
+            if piece in {*"“”„‘‚«»‹›"} and not (piece in "«»‹›" and self.language == "fr"):
+                right = piece in "„‚" or (piece in "“‘" and opened not in ("„", "‚"))
+                if piece in "«»‹›" or (piece == "”" and self.language in ("fi", "sv")):
+                    right = not opened
+                left, opened = not right, piece * right
+            elif piece == "’" or (piece == "'" and lone):
+                left = before[-1:].isalnum()
+                name = before in ("O", "D", "L") or after.lower() in TAILS
+                right = between and (self.language != "en" or (name and not lone))
+            elif piece == "/" or (piece == "@" and "." in after):
+                left = right = between
+            marked.append(LEFT * left + piece + RIGHT * right)
+        return marked
 
 
 class SentencePieceTokenizer(Tokenizer):
     """Cuts raw text into subwords (Kudo & Richardson 2018; byte pairs, Sennrich et al. 2016).
 
-    SentencePiece's rule ``nmt_nfkc`` normalises text before it is cut: NFKC, white space to single
-    spaces, control characters dropped, except U+0000 and most from U+0080 to U+009F. Joining
-    returns the normalised text. Characters that training did not see become pieces outside the
-    model, which a vocabulary maps to ``<unk>``.
+    Before text is cut, its white space becomes single spaces, and it is normalised by the rule in
+    the model: with ``identity`` it keeps every character, with ``nmt_nfkc`` it becomes NFKC without
+    control characters (except U+0000 and most from U+0080 to U+009F). Joining returns the
+    normalised text. Characters that training did not see become pieces outside the model, which a
+    vocabulary maps to ``<unk>``.
     """
 
     kind = "sentencepiece"
@@ -109,12 +136,14 @@ class SentencePieceTokenizer(Tokenizer):
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
 
     @classmethod
-    def train_model(cls, sentences: Iterable[str], size: int, where: str) -> bytes:
+    def train_model(
+        cls, sentences: Iterable[str], size: int, where: str, normalization: str = "nmt_nfkc"
+    ) -> bytes:
         """Learn a model of exactly ``size`` pieces, specials included; return its file as bytes.
 
         Equal text makes an equal model. Sentences of any length are learnt from; U+2585 is never
         part of a model. Ids 0-3 are the specials of :mod:`seq2seq.data.vocabulary`. ``where`` names
-        the text in messages.
+        the text in messages; ``normalization`` is a rule of SentencePiece, kept in the model.
 
         Raises:
             UserError: the text is too small, or its alphabet too large, for ``size`` pieces.
@@ -128,7 +157,7 @@ class SentencePieceTokenizer(Tokenizer):
                 vocab_size=size,
                 character_coverage=1.0,
                 byte_fallback=False,
-                normalization_rule_name="nmt_nfkc",
+                normalization_rule_name=normalization,
                 pad_id=0,
                 unk_id=1,
                 bos_id=2,
@@ -148,7 +177,8 @@ class SentencePieceTokenizer(Tokenizer):
 
     def tokenize(self, text: str) -> list[str]:
         """Normalise ``text`` and cut it into pieces; ``▁`` stands for the space before a word."""
-        pieces: list[str] = self._processor.encode(text, out_type=str)
+        words = text.replace(WORD_START, " ").split()
+        pieces: list[str] = self._processor.encode(" ".join(words), out_type=str)
         return pieces
 
     def detokenize(self, pieces: Sequence[str]) -> str:
@@ -157,7 +187,8 @@ class SentencePieceTokenizer(Tokenizer):
     def words(self, pieces: Sequence[str]) -> list[int]:
         """Return for each piece the index, from 0, of its word in the joined text.
 
-        A single ``▁`` belongs to the next word; at the end of the text, to the last word.
+        A single ``▁`` belongs to the next word; at the end of the text, to the last word. In text
+        without spaces, of a language that has none between words, each piece is a word.
         """
         found: list[int] = []
         word, begun = 0, False
@@ -167,6 +198,8 @@ class SentencePieceTokenizer(Tokenizer):
             begun = begun or bool(piece.strip(WORD_START))
             found.append(word)
         last = word if begun else max(word - 1, 0)
+        if not last and bleu_tokenizer(self.language) in UNSPACED:
+            return super().words(pieces)
         return [min(word, last) for word in found]
 
     def save(self, directory: Path, side: str) -> None:
@@ -209,7 +242,8 @@ def _learnable(sentences: Iterable[str]) -> Iterator[str]:
     a space in :data:`LEARNT_BYTES` bytes, it is cut between characters.
     """
     for sentence in sentences:
-        rest = sentence.replace(RESERVED, " ").encode("utf-8")
+        words = re.sub(f"[{RESERVED}{WORD_START}]", " ", sentence).split()
+        rest = " ".join(words).encode("utf-8")
         while len(rest) > LEARNT_BYTES:
             cut = rest.rfind(b" ", 1, LEARNT_BYTES + 1)
             if cut < 0:

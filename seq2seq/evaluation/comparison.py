@@ -31,7 +31,7 @@ from seq2seq.evaluation.lengths import (
     with_intervals,
 )
 from seq2seq.evaluation.recall import MIDDLE, PLACES, ContentWords, Recall, recall_by
-from seq2seq.evaluation.scores import bucket_members, signatures, source_words
+from seq2seq.evaluation.scores import bucket_members, signatures, source_lengths
 from seq2seq.evaluation.significance import (
     FEW,
     DifferenceInDifferences,
@@ -153,8 +153,8 @@ class Comparison:
     @property
     def members(self) -> list[Bool[np.ndarray, "N"]]:
         """One mask for each of ``System.buckets``: the sentences that it holds."""
-        words = source_words(self.systems[0].first.texts.sources)
-        members = list(bucket_members(words, self.settings.length_buckets).values())
+        lengths = source_lengths(self.systems[0].first.texts.sources, self.settings.unit)
+        members = list(bucket_members(lengths, self.settings.edges).values())
         return members[: len(self.systems[0].buckets)]
 
 
@@ -181,13 +181,17 @@ def compare_systems(
     """
     for other in evaluations[1:]:
         _require_same_texts(evaluations[0], other)
+    by_models = [e for e in evaluations if not e.external] or evaluations
+    scored = by_models[0].settings
+    tokenize, unit = config.tokenize or scored.tokenize, config.length_unit or scored.unit
+    config = replace(config, tokenize=tokenize, length_unit=unit)
     evaluations = [replace(e, counts=e.counts_for(config)) for e in evaluations]
     groups = group_by_system(evaluations)
     names, against = arrange(list(groups), baseline, baselines or {})
-    words = source_words(evaluations[0].texts.sources)
-    pools = length_pools(words, config)
+    length_of = source_lengths(evaluations[0].texts.sources, config.unit)
+    pools = length_pools(length_of, config)
     lengths = {
-        label: float(words[pool.members].mean())
+        label: float(length_of[pool.members].mean())
         for label, pool in pools.items()
         if label not in (ALL, *ENDS) and pool.sentences >= FEW
     }
@@ -205,7 +209,6 @@ def compare_systems(
         for name in names
         if name in against
     ]
-    by_models = [e for e in evaluations if not e.external] or evaluations
 
     def shared(key: str) -> Any:
         """Value of ``key`` in all records; None if they differ."""
@@ -216,11 +219,11 @@ def compare_systems(
         corpus=shared("corpus"),
         test_set=shared("test_set"),
         search=shared("search"),
-        empty_sources=int(np.count_nonzero(words == 0)),
+        empty_sources=int(np.count_nonzero(length_of == 0)),
         systems=systems,
         gaps=gaps,
         config_differences=_config_differences({name: groups[name] for name in names}),
-        signatures=signatures(config.tokenize),
+        signatures=signatures(config.tokenize, len(evaluations[0].texts.all_references)),
         settings=config,
         recall=_recall({name: groups[name] for name in names}, against, pools, config, training),
     )
@@ -242,7 +245,7 @@ def _recall(
         name: np.stack([words.recalled(e.texts.hypotheses) for e in group.values()])
         for name, group in groups.items()
     }
-    members = bucket_members(source_words(texts.sources), config.length_buckets)
+    members = bucket_members(source_lengths(texts.sources, config.unit), config.edges)
     length = np.argmax([of[words.line] for of in members.values()], axis=0), [*members]
     place = words.place, [f"{part + 1}" for part in range(PLACES)]
 
@@ -333,8 +336,10 @@ def _known_bits(
 
 
 def _require_same_texts(one: Evaluation, other: Evaluation) -> None:
-    for side in ("sources", "references"):
-        lines = zip_longest(getattr(one.texts, side), getattr(other.texts, side))
+    texts = one.texts, other.texts
+    sources = zip_longest(*(of.sources for of in texts))
+    references = zip_longest(*(zip(*of.all_references, strict=True) for of in texts))
+    for side, lines in (("sources", sources), ("references", references)):
         for number, (ours, theirs) in enumerate(lines, start=1):
             if ours != theirs:
                 raise UserError(

@@ -3,6 +3,7 @@
 import logging
 import math
 import os
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -13,7 +14,7 @@ import torch
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint, read_config
 from seq2seq.config import DecodingConfig, EvaluateConfig, TrainConfig
-from seq2seq.data.text import ParallelText, content_digest, read_aligned
+from seq2seq.data.text import ParallelText, content_digest, read_aligned, read_references
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.data.vocabulary import UNK
 from seq2seq.decoding.translator import Translator
@@ -24,7 +25,8 @@ from seq2seq.evaluation.alignment import write_alignment
 from seq2seq.evaluation.folder import GIVEN, SCORES, Evaluation, read_evaluation, write_evaluation
 from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.references import draw_maps, score_references
-from seq2seq.evaluation.test_sets import find_test_sets
+from seq2seq.evaluation.scores import signatures
+from seq2seq.evaluation.test_sets import find_test_sets, given_text
 from seq2seq.evaluation.translations import Translations
 from seq2seq.files import parse_object
 from seq2seq.record import EvaluationRecord, Member, environment_record, read_record
@@ -53,12 +55,12 @@ def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evalu
         return [_evaluate_given(config)] if group.is_first else []
     system = _System.load(config)
     with system.translator.sharing(group) as first:
-        return _evaluate_system(config, system) if first else []
+        return _evaluate_system(system.config, system) if first else []
 
 
 def _evaluate_system(config: EvaluateConfig, system: "_System") -> list[Evaluation]:
     texts = find_test_sets(config, system.checkpoints[0].config.corpus)
-    sides = {name: read_aligned(text.source, text.target) for name, text in texts.items()}
+    sides = {name: read_references(text) for name, text in texts.items()}
     lines = {name: _lines_to_draw(config, name, sources) for name, (sources, _) in sides.items()}
     for name, text in texts.items():
         for search in config.searches():  # before any work
@@ -66,11 +68,12 @@ def _evaluate_system(config: EvaluateConfig, system: "_System") -> list[Evaluati
     evaluations = []
     for name, text in texts.items():
         codecs = (system.translator.source, system.translator.target)
-        coded = zip(codecs, sides[name], strict=True)
+        sources, references = sides[name]
+        coded = zip(codecs, (sources, references[0]), strict=True)
         ids = [i for codec, side in coded for sentence in side for i in codec.encode(sentence)]
         if ids and (share := ids.count(UNK) / len(ids)) > 0.01:
             log.info("%s: the model's vocabularies lack %.0f%% of the words.", name, 100 * share)
-        for evaluation in system.evaluate(name, text, sides[name], lines[name]):
+        for evaluation in system.evaluate(name, text, lines[name]):
             log.info("%s: BLEU %.2f", evaluation.directory, evaluation.overall.bleu or 0.0)
             gold = text.alignments if system.translator.model.attends else None
             batch_size, required = config.decoding.batch_size, config.gold is not None
@@ -94,6 +97,10 @@ class _System:
         device = choose_device(config.device)
         paths = str(config.checkpoint), *config.more_checkpoints
         checkpoints = [load_checkpoint(Path(path), device) for path in paths]
+        corpus = checkpoints[0].config.corpus
+        scoring = config.evaluation.for_languages(corpus.source, corpus.target)
+        signatures(scoring.tokenize)  # a missing tokenizer is found before any work
+        config = replace(config, evaluation=scoring)
         translator = Translator.of(checkpoints, config.precision, config.average)
         translator.as_written = True
         if config.no_unk and isinstance(translator.source.tokenizer, SentencePieceTokenizer):
@@ -139,8 +146,7 @@ class _System:
                 for c in self.checkpoints
             ],
             "combination": self.suffix,
-            "source": content_digest(text.source),
-            "reference": content_digest(text.target),
+            **_text_digests(text),
             "search": settings,
             "precision": str(self.translator.precision).removeprefix("torch."),
             "device": self.translator.device.type,
@@ -177,11 +183,10 @@ class _System:
             **environment_record(self.translator.device),
         )
 
-    def evaluate(
-        self, name: str, text: ParallelText, sides: tuple[list[str], list[str]], lines: set[int]
-    ) -> Iterator[Evaluation]:
+    def evaluate(self, name: str, text: ParallelText, lines: set[int]) -> Iterator[Evaluation]:
         """Evaluate each search of one test set; keep the attention maps of ``lines``."""
         batch_size, scores = self.config.decoding.batch_size, None
+        sources, (first, *more) = read_references(text)
         for search in self.config.searches():
             directory, identity = self.folder(name, search), self.identity(search, text)
             record, counts = self.record(search, name, identity), None
@@ -196,17 +201,19 @@ class _System:
             else:
                 started = time.monotonic()
                 work = f"{record.name}: translating {name}, {search.name}"
-                said = self.translator.translate(sides[0], search, progress=work)
+                said = self.translator.translate(sources, search, progress=work)
                 seconds = time.monotonic() - started
                 record.seconds = round(seconds, 2)
                 record.sentences_per_second = round(len(said) / max(seconds, 1e-9), 1)
-                scores = scores or score_references(self.translator, *sides, batch_size)
+                scores = scores or score_references(self.translator, sources, first, batch_size)
                 texts = Translations(
-                    *sides,
+                    sources,
+                    first,
                     [h.text for h in said],
                     [h.capped for h in said],
                     [h.log_probability if math.isfinite(h.log_probability) else None for h in said],
                     scores,
+                    more_references=more,
                 )
             record.maps = self.config.maps or record.maps
             missing = lines - {one.line for one in texts.maps}
@@ -222,35 +229,40 @@ def _lines_to_draw(config: EvaluateConfig, name: str, sources: list[str]) -> set
             raise UserError(
                 f"maps={line} is beyond the {len(sources)} lines of {name}; lines count from 1."
             )
-    by_length = lines_by_length(sources, config.evaluation.length_buckets, MAPS_PER_BUCKET)
+    by_length = lines_by_length(sources, config.evaluation, MAPS_PER_BUCKET)
     chosen = {*by_length, *(line - 1 for line in config.maps)}
     return {line for line in chosen if sources[line].strip()}
 
 
 def _evaluate_given(config: EvaluateConfig) -> Evaluation:
     """Score ``config.hypotheses``; write to the folder ``<output>/<name of source>-<system>``."""
-    source, reference, hypotheses, output = (
-        Path(str(path))
-        for path in (config.source, config.reference, config.hypotheses, config.output)
-    )
-    lines = *read_aligned(source, reference), read_aligned(source, hypotheses)[1]
+    text, hypotheses, output = given_text(config), Path(str(config.hypotheses)), str(config.output)
+    sources, (first, *more) = read_references(text)
+    said = read_aligned(text.source, hypotheses)[1]
+    texts = Translations(sources, first, said, capped=[], more_references=more)
     identity = {
         "system": [
             {"path": os.path.relpath(hypotheses, output), "sha256": content_digest(hypotheses)}
         ],
-        "source": content_digest(source),
-        "reference": content_digest(reference),
+        **_text_digests(text),
     }
     record = EvaluationRecord(
         system=str(config.system),
-        test_set=source.name,
+        test_set=text.source.name,
         search=GIVEN,
         identity=identity,
         **environment_record(torch.device("cpu")),
     )
-    directory = output / f"{source.name}-{config.system}"
+    names = [re.sub(r"\.[gx]z$", "", path.name) for path in (text.source, text.target)]
+    scoring = config.evaluation.for_languages(*(name.rpartition(".")[2] for name in names))
+    directory = Path(output, f"{text.source.name}-{config.system}")
     _require_same_subject(directory, identity)
-    return write_evaluation(directory, Translations(*lines, capped=[]), config.evaluation, record)
+    return write_evaluation(directory, texts, scoring, record)
+
+
+def _text_digests(text: ParallelText) -> dict[str, str]:
+    references = map(content_digest, (text.target, *text.more_targets))
+    return {"source": content_digest(text.source), "reference": " ".join(references)}
 
 
 def _require_same_subject(directory: Path, identity: dict[str, Any]) -> None:

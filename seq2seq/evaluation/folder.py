@@ -1,7 +1,8 @@
 """An evaluation on disk: three text files a person can read side by side, and their scores.
 
 sources.txt, references.txt, hypotheses.txt
-    one sentence per line, aligned; an empty hypothesis is an empty line
+    one sentence per line, aligned; an empty hypothesis is an empty line. references-2.txt and so on
+    hold other references
 counts.npz
     counts of each sentence, for corpus BLEU and chrF
 sentences.json
@@ -32,7 +33,7 @@ from seq2seq.evaluation.lengths import (
     score_rows,
     with_intervals,
 )
-from seq2seq.evaluation.scores import source_words
+from seq2seq.evaluation.scores import source_lengths
 from seq2seq.evaluation.significance import Pool
 from seq2seq.evaluation.translations import Counts, Translations
 from seq2seq.files import parse_object, write_json, write_whole
@@ -41,6 +42,7 @@ from seq2seq.record import EvaluationRecord
 TEXTS = ("sources.txt", "references.txt", "hypotheses.txt")
 COUNTS, SENTENCES, SCORES = "counts.npz", "sentences.json", "scores.json"
 FILES = (*TEXTS, COUNTS, SENTENCES)
+OTHERS = "references-{}.txt"
 FORMAT = 3
 DAMAGE = OSError, KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile
 """Errors that reading an altered file may raise."""
@@ -68,8 +70,8 @@ class Evaluation:
     def pools(self) -> dict[str, Pool]:
         """Pools of the test set, see :func:`length_pools`."""
         scored = self.texts.reference_scores
-        words = source_words(self.texts.sources)
-        return length_pools(words, self.settings, scored.known if scored else None)
+        lengths = source_lengths(self.texts.sources, self.settings.unit)
+        return length_pools(lengths, self.settings, scored.known if scored else None)
 
     @cached_property
     def rows(self) -> list[ScoreRow]:
@@ -88,7 +90,8 @@ class Evaluation:
 
     def counts_for(self, config: EvaluationConfig) -> Counts:
         """Return the stored counts, or new ones if ``config`` sets another tokenisation."""
-        return self.counts if self.counts.match(config) else Counts.of(self.texts, config)
+        same = self.counts.match(self.texts, config)
+        return self.counts if same else Counts.of(self.texts, config)
 
 
 def write_evaluation(
@@ -115,7 +118,7 @@ def write_evaluation(
         raise UserError(f"The test set of {directory} is empty; add at least one sentence.")
     if directory.is_symlink():  # a link in a stranger's run could lead anywhere
         raise UserError(f"{directory} is a link; delete it, or set output=ANOTHER_FOLDER.")
-    if counts is None or not counts.match(config):
+    if counts is None or not counts.match(texts, config):
         counts = Counts.of(texts, config)
     evaluation = Evaluation(directory, texts, counts, config, record)
     directory.mkdir(parents=True, exist_ok=True)
@@ -123,8 +126,10 @@ def write_evaluation(
     arrays = io.BytesIO()
     np.savez_compressed(arrays, bleu=counts.bleu, chrf=counts.chrf)
     write_whole(directory / COUNTS, arrays.getvalue())
-    for name in TEXTS:
-        lines = sentences.pop(Path(name).stem)
+    columns = {name: sentences.pop(Path(name).stem) for name in TEXTS}
+    for number, lines in enumerate(sentences.pop("more_references"), start=2):
+        columns[OTHERS.format(number)] = lines
+    for name, lines in columns.items():
         if any("\n" in line for line in lines):
             raise ValueError(f"a line break inside a sentence of {name}")
         write_whole(directory / name, "".join(f"{line}\n" for line in lines).encode())
@@ -135,7 +140,7 @@ def write_evaluation(
         "settings": asdict(config),
         "signatures": counts.signatures,
         "record": record,
-        "sha256": {name: content_digest(directory / name) for name in FILES},
+        "sha256": {n: content_digest(directory / n) for n in (*columns, COUNTS, SENTENCES)},
     }
     write_json(directory / SCORES, content)
     return evaluation
@@ -154,7 +159,8 @@ def read_evaluation(directory: Path) -> Evaluation:
     try:
         content = parse_object((directory / SCORES).read_bytes())
         version, digests = content["format"], content.get("sha256", {})
-        changed = [n for n in FILES if content_digest(directory / n) != digests.get(n)]
+        others = [OTHERS.format(2 + number) for number in range(len(digests) - len(FILES))]
+        changed = [n for n in (*FILES, *others) if content_digest(directory / n) != digests.get(n)]
     except DAMAGE as error:
         raise _damaged(directory, error) from None
     if version != FORMAT:
@@ -168,15 +174,16 @@ def read_evaluation(directory: Path) -> Evaluation:
             "folder and evaluate again."
         )
     try:
-        return _evaluation(directory, content)
+        return _evaluation(directory, content, others)
     except (*DAMAGE, UserError) as error:
         raise _damaged(directory, error) from None
 
 
-def _evaluation(directory: Path, content: dict[str, Any]) -> Evaluation:
+def _evaluation(directory: Path, content: dict[str, Any], others: list[str]) -> Evaluation:
     """Read the files of an evaluation, and check them."""
     sentences = parse_object((directory / SENTENCES).read_bytes())
     sentences |= {Path(name).stem: list(read_lines(directory / name)) for name in TEXTS}
+    sentences["more_references"] = [list(read_lines(directory / name)) for name in others]
     texts = from_json(Translations, sentences)
     with np.load(directory / COUNTS, allow_pickle=False) as arrays:
         counts = Counts(arrays["bleu"], arrays["chrf"], dict(content["signatures"]))

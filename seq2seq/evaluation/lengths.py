@@ -15,10 +15,10 @@ from seq2seq.evaluation.scores import (
     bucket_members,
     chrf,
     perplexity,
-    source_words,
+    source_lengths,
     unpenalised_bleu,
 )
-from seq2seq.evaluation.significance import FEW, LONG_WORDS, SHORT_WORDS, Interval, Pool, Samples
+from seq2seq.evaluation.significance import FEW, Interval, Pool, Samples
 from seq2seq.evaluation.translations import Counts, ReferenceScores, Translations
 
 ALL, KNOWN = "all", "no unknown words"
@@ -65,35 +65,36 @@ class ScoreRow:
         return self.sentences < FEW
 
 
-def lines_by_length(sources: Sequence[str], edges: Sequence[int], each: int) -> list[int]:
+def lines_by_length(sources: Sequence[str], config: EvaluationConfig, each: int) -> list[int]:
     """Choose ``each`` lines of every bucket, spread over its lengths; all lines if it has fewer.
 
     The choice depends on the sources alone, so that all systems show the same lines.
     """
-    words = source_words(sources)
+    lengths = source_lengths(sources, config.unit)
     chosen: list[int] = []
-    for members in bucket_members(words, edges).values():
-        lines = np.flatnonzero(members & (words > 0))
-        by_length = lines[np.argsort(words[lines], kind="stable")]
+    for members in bucket_members(lengths, config.edges).values():
+        lines = np.flatnonzero(members & (lengths > 0))
+        by_length = lines[np.argsort(lengths[lines], kind="stable")]
         parts = np.array_split(by_length, min(each, len(lines))) if len(lines) else []
         chosen += [int(part[len(part) // 2]) for part in parts]
     return sorted(chosen)
 
 
 def length_pools(
-    words: Int[np.ndarray, "N"], config: EvaluationConfig, known: Sequence[bool] | None = None
+    lengths: Int[np.ndarray, "N"], config: EvaluationConfig, known: Sequence[bool] | None = None
 ) -> dict[str, Pool]:
     """Pools by label: buckets of source length from short to long, ``ALL``, ``SHORT`` and ``LONG``.
 
     Args:
-        words: the length of each source.
+        lengths: the length of each source, in ``config.unit``.
         config: edges of the buckets; number and seed of the resamples.
         known: whether each sentence has no unknown word. If some have, a last pool ``KNOWN`` holds
             the sentences that have none (Bahdanau et al. 2014, Table 1).
     """
-    members = bucket_members(words, config.length_buckets)
-    members |= {ALL: np.ones(len(words), dtype=bool)}
-    members |= {SHORT: words <= SHORT_WORDS, LONG: words > LONG_WORDS}
+    members = bucket_members(lengths, config.edges)
+    members |= {ALL: np.ones(len(lengths), dtype=bool)}
+    short, long = config.ends
+    members |= {SHORT: lengths <= short, LONG: lengths > long}
     if known is not None and not all(known):
         members[KNOWN] = np.array(known)
     return {

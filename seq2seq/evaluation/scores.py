@@ -7,42 +7,60 @@ significance tests are built on that.
 
 import math
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 from sacrebleu.metrics import BLEU, CHRF
 
-from seq2seq.data.text import word_count
+from seq2seq.data.dataset import PreparedData
+from seq2seq.data.text import read_lines
+from seq2seq.errors import UserError
 
 ORDER = 4
 """Longest n-gram of BLEU. Columns of its counts: hypothesis tokens, reference tokens, matched
 n-grams of 1 to 4 tokens, hypothesis n-grams of 1 to 4 tokens."""
 
 
-def signatures(tokenize: str = "13a") -> dict[str, str]:
-    """sacreBLEU's signatures of ``BLEU`` (cased) and ``chrF``."""
-    metrics: dict[str, BLEU | CHRF] = {"BLEU": BLEU(tokenize=tokenize), "chrF": CHRF()}
+def _bleu(tokenize: str | None, **options: Any) -> BLEU:
+    """BLEU of sacreBLEU, with 13a for None; UserError if its tokenizer cannot be loaded."""
+    try:
+        return BLEU(tokenize=tokenize, **options)
+    except (Exception, SystemExit) as error:
+        fetch = f'run pip install "sacrebleu[{str(tokenize)[:2]}]"'
+        remedy = fetch if "mecab" in str(tokenize) else f"check the network ({error})"
+        raise UserError(
+            f"evaluation.tokenize={tokenize}: {remedy}, or set evaluation.tokenize=char."
+        ) from None
+
+
+@cache
+def signatures(tokenize: str | None = None, references: int = 1) -> dict[str, str]:
+    """sacreBLEU's signatures of ``BLEU`` (cased) and ``chrF``; UserError as in :func:`_bleu`."""
+    metrics: dict[str, BLEU | CHRF] = {"BLEU": _bleu(tokenize), "chrF": CHRF()}
     for metric in metrics.values():
         # The number of references, part of the signature, is known after scoring only.
-        metric.corpus_score(["one"], [["one"]])
+        metric.corpus_score(["one"], [["one"]] * references)
     return {name: str(metric.get_signature()) for name, metric in metrics.items()}
 
 
 def _counts(
-    metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[str]
+    metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
 ) -> Num[np.ndarray, "N columns"]:
     """Counts of each sentence that sacreBLEU sums."""
-    return np.array(metric._extract_corpus_statistics(hypotheses, [references]))
+    return np.array(metric._extract_corpus_statistics(hypotheses, references))
 
 
 def bleu_counts(
-    hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
+    hypotheses: Sequence[str], *references: Sequence[str], tokenize: str | None = None
 ) -> Int[np.ndarray, "N 10"]:
     """Counts of each sentence for corpus BLEU; columns as in :data:`ORDER`.
 
-    ``tokenize`` names a tokeniser of sacreBLEU, see ``EvaluationConfig.tokenize``.
+    Of several references, the one closest in length has the reference tokens. ``tokenize`` names a
+    tokeniser of sacreBLEU, see ``EvaluationConfig.tokenize``.
     """
-    return _counts(BLEU(tokenize=tokenize, force=True), hypotheses, references)
+    return _counts(_bleu(tokenize, force=True), hypotheses, references)
 
 
 def bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
@@ -81,23 +99,23 @@ def unpenalised_bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*
 
 
 def sentence_bleu(
-    hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
+    hypotheses: Sequence[str], *references: Sequence[str], tokenize: str | None = None
 ) -> Float[np.ndarray, "N"]:
     """BLEU (0 to 100) of each sentence alone, to find good and bad examples.
 
     Do not average it: unlike :func:`bleu`, it leaves out orders for which a short sentence has no
     n-grams. ``tokenize`` is as for :func:`bleu_counts`.
     """
-    metric = BLEU(tokenize=tokenize, effective_order=True)
-    pairs = zip(hypotheses, references, strict=True)
-    return np.array([metric.sentence_score(said, [meant]).score for said, meant in pairs])
+    metric = _bleu(tokenize, effective_order=True)
+    lines = zip(hypotheses, *references, strict=True)
+    return np.array([metric.sentence_score(said, meant).score for said, *meant in lines])
 
 
-def chrf_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Int[np.ndarray, "N 18"]:
+def chrf_counts(hypotheses: Sequence[str], *references: Sequence[str]) -> Int[np.ndarray, "N 18"]:
     """Counts of each sentence for corpus chrF2 (Popović 2015).
 
     Three columns for each n from 1 to 6: character n-grams of the hypothesis, of the reference, and
-    common to both. Spaces are left out.
+    common to both. Spaces are left out. Of several references, the best one counts.
     """
     return _counts(CHRF(), hypotheses, references)
 
@@ -105,6 +123,14 @@ def chrf_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Int[np.
 def chrf(sums: Num[np.ndarray, "18"]) -> float:
     """Corpus chrF2 (0 to 100), from the sums of :func:`chrf_counts`."""
     return float(CHRF()._compute_score_from_stats(sums.tolist()).score)
+
+
+def ceiling(data: PreparedData, tokenize: str | None) -> str:
+    """Describe the BLEU of the dev references that are cut into pieces and joined again."""
+    meant = list(read_lines(data.corpus.valid.target))
+    joined = [data.target.decode(data.target.encode(line)) for line in meant]
+    score = bleu(bleu_counts(joined, meant, tokenize=tokenize).sum(axis=0))
+    return f"valid: the references, cut into these pieces and joined again, have {score:.2f} BLEU"
 
 
 def perplexity(loss: float) -> float | None:
@@ -122,17 +148,18 @@ def bucket_labels(edges: Sequence[int]) -> list[str]:
     return [*closed, f"{starts[-1]}+"]
 
 
-def source_words(sources: Sequence[str]) -> Int[np.ndarray, "N"]:
-    """Number of words of each source; every bucket and limit counts words like this."""
-    return np.array([word_count(source) for source in sources], dtype=np.int64)
+def source_lengths(sources: Sequence[str], unit: str = "words") -> Int[np.ndarray, "N"]:
+    """Length of each source in ``EvaluationConfig.unit``; buckets and short and long count it."""
+    words = [source.split() for source in sources]
+    return np.array([len(of if unit == "words" else "".join(of)) for of in words], dtype=np.int64)
 
 
 def bucket_members(
-    words: Int[np.ndarray, "N"], edges: Sequence[int]
+    lengths: Int[np.ndarray, "N"], edges: Sequence[int]
 ) -> dict[str, Bool[np.ndarray, "N"]]:
     """Mask of the sentences of each bucket, by label; each sentence is in exactly one.
 
-    An empty source (0 words) is in the first bucket, so that the buckets add up to the test set.
+    An empty source (length 0) is in the first bucket, so that the buckets add up to the test set.
     """
-    number = np.searchsorted(np.asarray(edges), words, side="left")
+    number = np.searchsorted(np.asarray(edges), lengths, side="left")
     return {label: number == index for index, label in enumerate(bucket_labels(edges))}

@@ -17,11 +17,6 @@ from seq2seq.evaluation.scores import bleu
 FEW = 100
 """Number of sentences below which a score is marked: it varies too much to conclude from."""
 
-SHORT_WORDS = 20
-"""Maximum number of words of a short source, in the difference in differences."""
-LONG_WORDS = 30
-"""Number of words above which a source is long. Both limits were fixed in advance."""
-
 TIE = 1e-9  # BLEU points: equal up to rounding
 
 Samples = Float[np.ndarray, "R *G"]
@@ -110,9 +105,9 @@ class DifferenceInDifferences:
     difference: Interval
     """``long`` minus ``short``."""
     long: Interval
-    """System minus baseline, in corpus BLEU over all sources of more than 30 words."""
+    """System minus baseline, in corpus BLEU over the long sources of ``EvaluationConfig.ends``."""
     short: Interval
-    """System minus baseline, in corpus BLEU over all sources of at most 20 words."""
+    """System minus baseline, in corpus BLEU over the short sources."""
     long_sentences: int
     short_sentences: int
     by_seed: dict[str, float]

@@ -19,9 +19,9 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
     Raises:
         UserError: a test set or a file is missing.
     """
-    if config.source is not None and config.reference is not None:
-        source, gold = Path(config.source), Path(config.gold) if config.gold else None
-        return {source.name: ParallelText(source, Path(config.reference), gold)}
+    if config.source is not None:
+        text = given_text(config)
+        return {text.source.name: text}
     texts = find_test_texts(config.test_texts, corpus)
     if config.test_sets == []:
         return texts
@@ -35,6 +35,13 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
         for name in config.test_sets or tests
     }
     return {**chosen, **texts}
+
+
+def given_text(config: EvaluateConfig) -> ParallelText:
+    """Text of the settings ``source``, ``reference`` and ``gold``."""
+    first, *more = map(Path, config.reference)
+    gold = Path(config.gold) if config.gold else None
+    return ParallelText(Path(str(config.source)), first, gold, tuple(more))
 
 
 def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:
@@ -66,10 +73,8 @@ def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelT
             f"test_sets={name} could not be fetched by sacreBLEU ({reason}); check the network, or "
             f"delete {Path(SACREBLEU_DIR, name)} if its files are damaged."
         ) from None
-    if len(references) > 1:
-        plain = name.partition("/")[0]
-        raise UserError(f"test_sets={name} has more than one reference; set test_sets=[{plain}].")
-    return ParallelText(Path(source), Path(references[0]))
+    first, *more = map(Path, references)
+    return ParallelText(Path(source), first, None, tuple(more))
 
 
 def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str, ParallelText]:

@@ -63,10 +63,12 @@ class Translations:
     """The model's scores of the references; None for ``hypotheses=FILE``, which has no model."""
     maps: list[AttentionMap] = field(default_factory=list)
     """Maps of a few lines, the same lines for every system; [] for a model without attention."""
+    more_references: list[list[str]] = field(default_factory=list)
+    """Lines of each other reference, for BLEU, chrF and pages; the models score the first ones."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if the columns differ in length, or a map does not fit its line."""
-        columns: list[Any] = [self.references, self.hypotheses]
+        columns: list[Any] = [self.hypotheses, *self.all_references]
         columns += [column for column in (self.capped, self.log_probabilities) if column]
         if self.reference_scores is not None:
             columns += [c for c in vars(self.reference_scores).values() if c is not None]
@@ -77,6 +79,11 @@ class Translations:
             shape = len(one.weights), {len(row) for row in one.weights}
             if not 0 <= one.line < len(self) or shape != (len(one.hypothesis), width):
                 raise ValueError(f"the map of line {one.line} does not fit this text")
+
+    @property
+    def all_references(self) -> list[list[str]]:
+        """Lines of each reference."""
+        return [self.references, *self.more_references]
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -93,11 +100,11 @@ class Counts:
     @classmethod
     def of(cls, texts: Translations, config: EvaluationConfig) -> "Counts":
         """Count with the tokenisation of ``config``."""
-        pair = texts.hypotheses, texts.references
-        return cls(
-            bleu_counts(*pair, config.tokenize), chrf_counts(*pair), signatures(config.tokenize)
-        )
+        columns = texts.hypotheses, *texts.all_references
+        counts = bleu_counts(*columns, tokenize=config.tokenize), chrf_counts(*columns)
+        return cls(*counts, signatures(config.tokenize, len(columns) - 1))
 
-    def match(self, config: EvaluationConfig) -> bool:
+    def match(self, texts: Translations, config: EvaluationConfig) -> bool:
         """Whether the counts have the tokenisation of ``config`` and this version of sacreBLEU."""
-        return signatures(config.tokenize).items() <= self.signatures.items()
+        ours = signatures(config.tokenize, len(texts.all_references))
+        return ours.items() <= self.signatures.items()

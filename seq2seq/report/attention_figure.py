@@ -107,7 +107,7 @@ def focus_figure(comparison: Comparison) -> Figure | None:
             means = mean_by_bucket(comparison, system, measure)
             if means:
                 draw_line(axes, look, system.name, means, [row.few for row in rows])
-        label_lengths(axes, rows)
+        label_lengths(axes, rows, comparison.settings.unit)
         axes.tick_params(axis="x", labelsize=9)
         axes.set_ylim(0, 1.05 * axes.get_ylim()[1])  # room for the highest mark
         axes.set_ylabel(label)

@@ -162,7 +162,11 @@ def _figures(
     drawn["loss-by-position"] = "Loss by position in the reference", said, positions
     found = {run.record.name: [*run.losses[:1], *sorted(run.losses)[:1]] for run in runs}
     said = change_in_words("Dev loss in nats per piece, first to best validation", found)
-    drawn["curves"] = "Learning curves", said, partial(learning_curves, runs)
+    drawn["curves"] = (
+        "Learning curves",
+        said,
+        partial(learning_curves, runs, comparison.settings.unit),
+    )
     return {
         name: (title, said, forms)
         for name, (title, said, lay_out) in drawn.items()

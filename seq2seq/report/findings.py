@@ -3,9 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.comparison import Comparison, Gap, System
-from seq2seq.evaluation.lengths import FEW, ScoreRow
-from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, Interval, Trend
+from seq2seq.evaluation.lengths import FEW
+from seq2seq.evaluation.significance import Interval, Trend
 from seq2seq.report.sentences import longest_bucket
 from seq2seq.report.tables import interval_text, percent, signed, with_interval
 
@@ -29,9 +30,9 @@ def headline(comparison: Comparison) -> str:
     place = systems[0].rows.index(longest_bucket(comparison))
     scores = {system.name: system.rows[place].bleu for system in systems}
     label = systems[0].rows[place].label
-    words = f"Above {int(label[:-1]) - 1}" if label.endswith("+") else label
+    length = f"Above {int(label[:-1]) - 1}" if label.endswith("+") else label
     return (
-        f"{words} words: {gap.system} {scores[gap.system]:.1f} BLEU, "
+        f"{length} {comparison.settings.unit}: {gap.system} {scores[gap.system]:.1f} BLEU, "
         f"{gap.baseline} {scores[gap.baseline]:.1f}"
     )
 
@@ -45,10 +46,11 @@ def conclusion(comparison: Comparison) -> str:
     if _shows_growth(gap):
         growth = gap.difference_in_differences
         assert growth is not None
+        short, long = comparison.settings.ends
         interval = growth.difference
         text = (
             f"{gap.system} minus {gap.baseline} is {signed(growth.long.value)} BLEU above "
-            f"{LONG_WORDS} words and {signed(growth.short.value)} up to {SHORT_WORDS}"
+            f"{long} {comparison.settings.unit} and {signed(growth.short.value)} up to {short}"
         )
         if interval.low <= 0 <= interval.high:
             text += ": no significant change with length"
@@ -82,11 +84,11 @@ def _overall(comparison: Comparison, gap: Gap) -> tuple[str, Interval | None]:
 
 def findings(comparison: Comparison) -> list[str]:
     """List the findings, a sentence each: whether gaps grow, gaps, curves, then caveats."""
-    confidence, gaps = comparison.settings.confidence, comparison.gaps
-    sentences = [growth_in_words(gap) for gap in gaps if gap.difference_in_differences]
-    sentences += [gap_in_words(gap, comparison.sentences, confidence) for gap in gaps]
-    sentences += [curve_in_words(system, confidence) for system in comparison.systems]
-    sentences += [growth_in_words(gap) for gap in gaps if not gap.difference_in_differences]
+    config, gaps = comparison.settings, comparison.gaps
+    sentences = [growth_in_words(gap, config) for gap in gaps if gap.difference_in_differences]
+    sentences += [gap_in_words(gap, comparison.sentences, config.confidence) for gap in gaps]
+    sentences += [curve_in_words(system, config) for system in comparison.systems]
+    sentences += [growth_in_words(gap, config) for gap in gaps if not gap.difference_in_differences]
     sentences += [recall_in_words(comparison, gap) for gap in gaps if comparison.recall]
     for system in comparison.systems:
         if (system.overall.capped or 0) > NOTABLE_CAP_SHARE * comparison.sentences:
@@ -117,13 +119,13 @@ def recall_in_words(comparison: Comparison, gap: Gap) -> str:
     )
 
 
-def growth_in_words(gap: Gap) -> str:
+def growth_in_words(gap: Gap, config: EvaluationConfig) -> str:
     """Describe whether the gap grows with source length, the claim under test."""
-    growth = gap.difference_in_differences
+    growth, (short, long) = gap.difference_in_differences, config.ends
     if growth is None:
         return (
             "Whether a gap grows with source length cannot be tested: it takes sources of up to "
-            f"{SHORT_WORDS} words and of more than {LONG_WORDS}."
+            f"{short} {config.unit} and of more than {long}."
         )
     if min(growth.long_sentences, growth.short_sentences) < FEW:
         verdict = f"Fewer than {FEW} short or long sentences, too few to conclude"
@@ -135,8 +137,8 @@ def growth_in_words(gap: Gap) -> str:
         verdict = "No significant change of the gap with length"
     return (
         f"{verdict}: {gap.system} minus {gap.baseline} is {with_interval(growth.short)} BLEU up to "
-        f"{SHORT_WORDS} source words (n = {growth.short_sentences:,}) and "
-        f"{with_interval(growth.long)} above {LONG_WORDS} (n = {growth.long_sentences:,}), a "
+        f"{short} source {config.unit} (n = {growth.short_sentences:,}) and "
+        f"{with_interval(growth.long)} above {long} (n = {growth.long_sentences:,}), a "
         f"difference of {with_interval(growth.difference)}."
     )
 
@@ -154,19 +156,21 @@ def gap_in_words(gap: Gap, sentences: int, confidence: float) -> str:
     return f"{gain}."
 
 
-def curve_in_words(system: System, confidence: float) -> str:
+def curve_in_words(system: System, config: EvaluationConfig) -> str:
     """Describe how BLEU changes from the shortest to the longest bucket with enough sentences."""
     trend = system.trend
     if trend is None:
         return f"{system.name}: no curve by length, as fewer than two lengths have {FEW} sentences."
     rows = {row.label: row for row in system.rows}
-    start, end = _score(rows[trend.first]), _score(rows[trend.last])
+    start, end = (
+        f"{rows[label].bleu:.1f} at {label} {config.unit}" for label in (trend.first, trend.last)
+    )
     change = with_interval(trend.change)
     if trend.change.low <= 0 <= trend.change.high:
         return f"{system.name}: BLEU {start} and {end}: no significant change ({change})."
     if trend.change.value > 0:
         return f"{system.name}: BLEU rises from {start} to {end} ({change})."
-    return f"{system.name}: BLEU falls from {start} to {end} ({change}){_half(trend, confidence)}."
+    return f"{system.name}: BLEU falls from {start} to {end} ({change}){_half(trend, config)}."
 
 
 def change_in_words(what: str, values: Mapping[str, Sequence[float | None]]) -> str:
@@ -176,14 +180,11 @@ def change_in_words(what: str, values: Mapping[str, Sequence[float | None]]) -> 
     return f"{what}: {'; '.join(ends)}."
 
 
-def _score(row: ScoreRow) -> str:
-    return f"{row.bleu:.1f} at {row.label} words"
-
-
-def _half(trend: Trend, confidence: float) -> str:
+def _half(trend: Trend, config: EvaluationConfig) -> str:
     """Describe the length at which half of BLEU is left; empty if there is none."""
     half = trend.half_length
     if math.isinf(half.value):
         return ""
     ends = " to ".join("never" if math.isinf(n) else f"{n:.0f}" for n in (half.low, half.high))
-    return f"; half is left at {half.value:.0f} words ({percent(confidence)} interval {ends})"
+    share = percent(config.confidence)
+    return f"; half is left at {half.value:.0f} {config.unit} ({share} interval {ends})"

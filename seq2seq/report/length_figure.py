@@ -10,7 +10,6 @@ from seq2seq.drawing import ZONE, draw_line, ink_on, name_lines, new_figure
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.evaluation.scores import bleu, bleu_counts
-from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
 from seq2seq.looks import FAINT, GRID, INK, Look, looks
 from seq2seq.report.findings import headline
 from seq2seq.report.tables import heading, percent
@@ -30,7 +29,8 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
     settings, buckets = comparison.settings, comparison.systems[0].buckets
     notes = [f"Bands: {percent(settings.confidence)} bootstrap intervals."]
     if not bare and any(gap.difference_in_differences for gap in comparison.gaps):
-        notes.append(f"Long: above {LONG_WORDS} words; short: up to {SHORT_WORDS}.")
+        short, long = settings.ends
+        notes.append(f"Long: above {long} {settings.unit}; short: up to {short}.")
     if any(len(system.seeds) > 1 for system in comparison.systems):
         notes.append("Points: means over seeds; whiskers: lowest and highest seed.")
     if any(row.few for row in buckets):
@@ -54,7 +54,7 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
     for place in range(len(buckets)):
         ends = place - 0.5, place + 0.5
         axes.axvspan(*ends, alpha=0, linewidth=0, zorder=9, gid=f"{ZONE}{place}")
-    label_lengths(axes, buckets, count=not narrow)
+    label_lengths(axes, buckets, settings.unit, count=not narrow)
     if narrow:
         axes.tick_params(labelsize=9)
     axes.set_ylim(0, max(bleu_top(comparison.systems), 1.08 * highest))
@@ -76,23 +76,24 @@ def _draw_system(axes: Axes, system: System, look: Look) -> None:
 
 def _draw_copying(axes: Axes, comparison: Comparison) -> float:
     """Draw the BLEU of copied sources, as a floor; return its highest value."""
-    texts, tokenize = comparison.systems[0].first.texts, comparison.settings.tokenize
-    counts = bleu_counts(texts.sources, texts.references, tokenize)
+    texts = comparison.systems[0].first.texts
+    tokenize = comparison.settings.tokenize
+    counts = bleu_counts(texts.sources, *texts.all_references, tokenize=tokenize)
     known = {i: bleu(counts[of].sum(axis=0)) for i, of in enumerate(comparison.members) if of.any()}
     axes.plot(*zip(*known.items(), strict=True), ":", color=FAINT, label="copying the source")
     return float(max(known.values()))
 
 
-def label_lengths(axes: Axes, rows: Sequence[ScoreRow], count: bool = False) -> None:
+def label_lengths(axes: Axes, rows: Sequence[ScoreRow], unit: str, count: bool = False) -> None:
     """Write the source lengths of ``rows`` below the axes, faint where sentences are few."""
     counts = [f"\nn = {row.sentences:,}" if count else "" for row in rows]
-    words = [row.label.replace("-", "–") for row in rows]
-    labels = [label + number for label, number in zip(words, counts, strict=True)]
+    lengths = [row.label.replace("-", "–") for row in rows]
+    labels = [label + number for label, number in zip(lengths, counts, strict=True)]
     axes.set_xticks(range(len(rows)), labels)
     for label, row in zip(axes.get_xticklabels(), rows, strict=True):
         label.set_color(FAINT if row.few else INK)
     axes.set_xlim(-0.35, len(rows) - 0.65)
-    axes.set_xlabel("Source length (words)")
+    axes.set_xlabel(f"Source length ({unit})")
     axes.tick_params(length=0)
 
 
@@ -117,7 +118,7 @@ def heatmap(comparison: Comparison) -> Figure:
         if not np.isnan(value):
             ink = ink_on(image, value)
             axes.text(column, row, f"{value:.1f}", ha="center", va="center", color=ink)
-    label_lengths(axes, systems[0].buckets, count=True)
+    label_lengths(axes, systems[0].buckets, comparison.settings.unit, count=True)
     axes.set_xlim(-0.5, values.shape[1] - 0.5)
     names = [f"{s.name} ({len(s.seeds)} seeds)" if len(s.seeds) > 1 else s.name for s in systems]
     axes.set_yticks(range(len(systems)), names)

@@ -74,12 +74,12 @@ def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
         axes.set_yticks(range(len(lengths)), lengths)
         axes.tick_params(length=0, labelsize=9)
         axes.set_xlabel("Position of the piece in the reference", fontsize=10)
-        axes.set_ylabel("Source words", fontsize=10)
+        axes.set_ylabel(f"Source {comparison.settings.unit}", fontsize=10)
         axes.spines[:].set_visible(False)
     return figure
 
 
-def learning_curves(runs: Sequence[TrainingRun]) -> Figure | None:
+def learning_curves(runs: Sequence[TrainingRun], unit: str = "words") -> Figure | None:
     """Draw dev loss and BLEU by updates, and each system's BLEU at a few lengths, if measured.
 
     Returns None without a validation.
@@ -108,8 +108,8 @@ def learning_curves(runs: Sequence[TrainingRun]) -> Figure | None:
         panel = figure.add_subplot(cell, sharey=first[0] if first else None)
         panel.set_title(system, fontsize=10, loc="left")
         for run in (run for run in runs if run.system == system):
-            for words, line in lines.items():
-                values = [by.get(words, np.nan) for by in run.bleus_by_length]
+            for length, line in lines.items():
+                values = [by.get(length, np.nan) for by in run.bleus_by_length]
                 panel.plot(run.updates, values, color=look_of[system][0], linestyle=line)
     loss.set(xlabel="Updates", ylabel="Dev loss (nats per piece)")
     bleu.set(xlabel="Updates", ylabel="Dev BLEU (greedy)")
@@ -125,8 +125,8 @@ def learning_curves(runs: Sequence[TrainingRun]) -> Figure | None:
     room = (high - low) or 1.0
     loss.set_ylim(low - 0.05 * room, high + 0.1 * room)
     keys = [
-        Line2D([], [], color=INK, linestyle=line, label=f"{words} words".replace("-", "–"))
-        for words, line in lines.items()
+        Line2D([], [], color=INK, linestyle=line, label=f"{length} {unit}".replace("-", "–"))
+        for length, line in lines.items()
     ]
     name_lines(figure, loss, keys)
     return figure

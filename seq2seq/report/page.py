@@ -14,6 +14,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 import seq2seq
+from seq2seq.config.evaluation import UNSPACED
 from seq2seq.decoding.translator import Translator
 from seq2seq.drawing import render
 from seq2seq.errors import UserError
@@ -21,7 +22,6 @@ from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.evaluation.references import draw_maps
-from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS
 from seq2seq.evaluation.translations import AttentionMap
 from seq2seq.looks import DARK, looks
 from seq2seq.report.findings import conclusion, headline
@@ -73,6 +73,8 @@ def render_page(
         pair=_pair(comparison),
         sentences=sentences,
         tables=tables,
+        target_unit="characters" if comparison.settings.tokenize in UNSPACED else "words",
+        unit=comparison.settings.unit,
         version=seq2seq.__version__,
     )
     # A lone surrogate in a damaged text must not stop the page.
@@ -144,13 +146,13 @@ def three_numbers(comparison: Comparison) -> list[tuple[str, str, int | None]]:
     the greatest gap. For a single system: BLEU on all sources, on the shortest bucket and on the
     longest. A bucket of fewer than 100 sentences counts only if all have fewer.
     """
-    systems, rows = comparison.systems, comparison.systems[0].rows
+    systems, rows, unit = comparison.systems, comparison.systems[0].rows, comparison.settings.unit
     long = rows.index(longest_bucket(comparison))
 
     def score(system: System, place: int) -> tuple[str, str, int]:
         row = system.rows[place]
-        words = "all sentences" if row is system.overall else f"{row.label} words"
-        return f"{system.name}, {words}", score_text(row), systems.index(system)
+        length = "all sentences" if row is system.overall else f"{row.label} {unit}"
+        return f"{system.name}, {length}", score_text(row), systems.index(system)
 
     def best(place: int) -> tuple[str, str, int]:
         return score(max(systems, key=lambda system: system.rows[place].bleu or 0.0), place)
@@ -165,6 +167,7 @@ def three_numbers(comparison: Comparison) -> list[tuple[str, str, int | None]]:
         return [best(-1), best(long), (label, value, None)]
     growth = gap.difference_in_differences
     if growth and min(growth.short_sentences, growth.long_sentences) >= FEW:
-        label = f"gap above {LONG_WORDS} words minus gap up to {SHORT_WORDS}"
+        short, above = comparison.settings.ends
+        label = f"gap above {above} {unit} minus gap up to {short}"
         value = with_interval(growth.difference)
     return [*(score(system, long) for system in systems), (label, value, None)]

@@ -1,13 +1,15 @@
 """Sentences to look at: the systems' translations of the same source, and their errors."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import partial
 
 import numpy as np
 
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.lengths import ScoreRow, lines_by_length
-from seq2seq.evaluation.scores import sentence_bleu, source_words
+from seq2seq.evaluation.scores import sentence_bleu, source_lengths
 
 EACH = 3
 """Number of sentences of a bucket for each reason to show them."""
@@ -22,12 +24,12 @@ class Example:
     line: int
     """Line of the test set, from 1."""
     bucket: str
-    words: int
+    length: int
     reason: str
     median: bool
     """Whether this is the median of its bucket."""
     source: str
-    reference: str
+    references: list[str]
     hypotheses: list[tuple[str, str, float]]
     """(system, translation, BLEU of this sentence alone) of each system."""
 
@@ -41,9 +43,11 @@ def examples(comparison: Comparison) -> list[Example]:
     worst and the median sentences of the first system.
     """
     texts = comparison.systems[0].first.texts
-    tokenize = comparison.settings.tokenize
+    settings, unit = comparison.settings, comparison.settings.unit
     scores = {
-        system.name: sentence_bleu(system.first.texts.hypotheses, texts.references, tokenize)
+        system.name: sentence_bleu(
+            system.first.texts.hypotheses, *texts.all_references, tokenize=settings.tokenize
+        )
         for system in comparison.systems
     }
     most, least, measure = "one of the best", "one of the worst", "sentence BLEU"
@@ -53,8 +57,8 @@ def examples(comparison: Comparison) -> list[Example]:
         value = scores[gap.system] - scores[gap.baseline]
         most, least = f"one where {gap.system} gains most", f"one where {gap.system} loses most"
         measure = f"sentence BLEU, {gap.system} minus {gap.baseline}"
-    blind = lines_by_length(texts.sources, comparison.settings.length_buckets, EACH)
-    words = source_words(texts.sources)
+    blind = lines_by_length(texts.sources, settings, EACH)
+    lengths = source_lengths(texts.sources, settings.unit)
     chosen = []
     for row, members in zip(comparison.systems[0].buckets, comparison.members, strict=True):
         if not row.sentences:
@@ -75,14 +79,15 @@ def examples(comparison: Comparison) -> list[Example]:
             line: " and ".join(rule for rule, lines in rules.items() if line in lines)
             for line in {line for lines in rules.values() for line in lines}
         }
-        for line in sorted(reasons, key=lambda line: (int(words[line]), line)):
+        for line in sorted(reasons, key=lambda line: (int(lengths[line]), line)):
             hypotheses = [
                 (s.name, shortened(s.first.texts.hypotheses[line]), float(scores[s.name][line]))
                 for s in comparison.systems
             ]
-            rule = f"{reasons[line]}, among {row.sentences:,} sentences of {row.label} words"
-            texts_of = shortened(texts.sources[line]), shortened(texts.references[line])
-            place = line + 1, row.label, int(words[line])
+            rule = f"{reasons[line]}, among {row.sentences:,} sentences of {row.label} {unit}"
+            meant = [shortened(reference[line]) for reference in texts.all_references]
+            texts_of = shortened(texts.sources[line]), meant
+            place = line + 1, row.label, int(lengths[line])
             chosen.append(Example(*place, rule, line == median, *texts_of, hypotheses))
     return chosen
 
@@ -96,14 +101,19 @@ def longest_bucket(comparison: Comparison) -> ScoreRow:
     return next((row for row in reversed(buckets) if not row.few), buckets[-1])
 
 
-def runs_of_words(reference: str, hypothesis: str) -> list[tuple[list[str], list[str]]]:
-    """Split the hypothesis into runs of words, each with the reference's words in its place.
+def runs_of_words(
+    references: Sequence[str], hypothesis: str, unit: str = "words"
+) -> list[tuple[list[str], list[str]]]:
+    """Split the hypothesis into runs of words, each with the closest reference's in its place.
 
     Both lists are equal where the hypothesis is right; one is empty if words are missing or added.
+    ``unit`` may be characters.
     """
-    meant, written = reference.split(), hypothesis.split()
-    runs = SequenceMatcher(None, written, meant, autojunk=False).get_opcodes()
-    return [(written[i:j], meant[k:m]) for _, i, j, k, m in runs]
+    cut: Callable[[str], list[str]] = str.split if unit == "words" else list
+    written = cut(hypothesis)
+    match = partial(SequenceMatcher, None, written, autojunk=False)
+    meant = max(map(cut, references), key=lambda one: match(one).ratio())
+    return [(written[i:j], meant[k:m]) for _, i, j, k, m in match(meant).get_opcodes()]
 
 
 def shortened(text: str) -> str:

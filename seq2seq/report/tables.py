@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from seq2seq.config import flatten
+from seq2seq.data.text import SIDES
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import ALL, FEW, ScoreRow
 from seq2seq.evaluation.recall import LETTERS, SHARE
-from seq2seq.evaluation.significance import LONG_WORDS, SHORT_WORDS, TIE, Interval, PairedComparison
+from seq2seq.evaluation.significance import TIE, Interval, PairedComparison
 
 DAGGER = "†"
 """Mark of a result of fewer than 100 sentences."""
@@ -91,7 +93,7 @@ def evaluation_table(evaluation: Evaluation) -> Table:
     """Table of one evaluation by source length; columns without values are left out."""
     rows = [row for row in evaluation.rows_with_intervals() if row.sentences]
     columns = {
-        "source words": [row_label(row) for row in rows],
+        f"source {evaluation.settings.unit}": [row_label(row) for row in rows],
         "n": [f"{row.sentences:,}" for row in rows],
         "BLEU": [score_text(row) for row in rows],
     }
@@ -128,7 +130,8 @@ def unknown_words_table(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> Table
 def bleu_table(comparison: Comparison) -> Table:
     """Table of BLEU by source length, with the gaps to the baselines if there are at most two."""
     gaps = comparison.gaps if len(comparison.gaps) <= MOST_GAPS else []
-    header = ["source words", "n", *(system.name for system in comparison.systems)]
+    header = [f"source {comparison.settings.unit}", "n"]
+    header += [system.name for system in comparison.systems]
     for gap in gaps:
         header += [f"gap {gap.system}", "p bootstrap", "p randomisation"]
     rows = []
@@ -159,7 +162,7 @@ def summary_rows(comparison: Comparison) -> list[list[str]]:
     A header comes first, then a row for each bucket that has sentences, then one for all sentences.
     """
     gaps = comparison.gaps[:MOST_GAPS]
-    header = ["words", "n", *(system.name for system in comparison.systems)]
+    header = [comparison.settings.unit, "n", *(system.name for system in comparison.systems)]
     header += [f"{gap.system} - {gap.baseline}" if len(gaps) > 1 else "gap" for gap in gaps]
     rows = [
         [row_label(row), f"{row.sentences:,}"]
@@ -181,7 +184,7 @@ def gap_tables(comparison: Comparison) -> list[Table]:
     return [
         Table(
             f"BLEU of {gap.system} minus that of {gap.baseline}",
-            ["source words", "gap", "p bootstrap", "p randomisation"],
+            [f"source {comparison.settings.unit}", "gap", "p bootstrap", "p randomisation"],
             [[row_label(row), *gap_cells(gap.rows[i], trials)] for i, row in _rows(comparison)],
         )
         for gap in comparison.gaps
@@ -191,19 +194,19 @@ def gap_tables(comparison: Comparison) -> list[Table]:
 
 def growth_table(comparison: Comparison) -> Table:
     """Table of each gap over all sentences, on short and long sources, and their difference."""
-    header = ["gap", "all", "p bootstrap", "p randomisation", f"up to {SHORT_WORDS} words"]
-    header += [f"above {LONG_WORDS}", "difference in differences", "over seeds"]
+    (short, long), unit = comparison.settings.ends, comparison.settings.unit
+    header = ["gap", "all", "p bootstrap", "p randomisation", f"up to {short} {unit}"]
+    header += [f"above {long}", "difference in differences", "over seeds"]
     rows = []
     for gap in comparison.gaps:
         name = f"{gap.system} - {gap.baseline}"
         cells = [name, *gap_cells(gap.rows[-1], comparison.settings.bootstrap), *["–"] * 4]
         if growth := gap.difference_in_differences:
-            short = f" {DAGGER}" if growth.short_sentences < FEW else ""
-            long = f" {DAGGER}" if growth.long_sentences < FEW else ""
+            few = growth.short_sentences < FEW, growth.long_sentences < FEW
+            found = growth.short, growth.long, growth.difference
             cells[4:7] = [
-                with_interval(growth.short) + short,
-                with_interval(growth.long) + long,
-                with_interval(growth.difference) + (short or long),
+                with_interval(of) + f" {DAGGER}" * mark
+                for of, mark in zip(found, (*few, any(few)), strict=True)
             ]
             if len(seeds := growth.by_seed.values()) > 1:
                 cells[7] = f"{signed(min(seeds))} to {signed(max(seeds))}"
@@ -221,26 +224,23 @@ def detail_tables(comparison: Comparison) -> list[Table]:
                 [row_label(row), *(or_dash(of_system[index], digits) for of_system in values)]
                 for index, row in _rows(comparison)
             ]
-            header = ["source words", *(system.name for system in comparison.systems)]
-            tables.append(Table(caption, header, rows))
+            header = [system.name for system in comparison.systems]
+            tables.append(Table(caption, [f"source {comparison.settings.unit}", *header], rows))
     return tables
-
-
-RECALL = {
-    "length": ("Content words found, by source length", "source words"),
-    "place, long sources": (
-        f"Content words found, by place in the reference; sources above {LONG_WORDS} words",
-        "tenth of the reference",
-    ),
-    "training": ("Content words found, by count in the training text", "count"),
-}
-"""Key of ``Comparison.recall`` -> caption of its table, and heading of its first column."""
 
 
 def recall_tables(comparison: Comparison) -> list[Table]:
     """Tables of the recall of content words; [] if the comparison has none."""
-    tables = []
-    for key, (caption, heading) in RECALL.items():
+    (_, long), unit, tables = comparison.settings.ends, comparison.settings.unit, []
+    captions = {
+        "length": ("by source length", f"source {unit}"),
+        "place, long sources": (
+            f"by place in the reference; sources above {long} {unit}",
+            "tenth of the reference",
+        ),
+        "training": ("by count in the training text", "count"),
+    }
+    for key, (caption, heading) in captions.items():
         if (recall := comparison.recall.get(key)) is None:
             continue
         rows = [
@@ -252,7 +252,8 @@ def recall_tables(comparison: Comparison) -> list[Table]:
         if recall.contrast:
             contrasts = [with_interval(one, 2) for one in recall.contrast.values()]
             rows.append(["middle minus ends", "", *contrasts])
-        tables.append(Table(caption, [heading, "words", *recall.systems], rows))
+        header = [heading, "words", *recall.systems]
+        tables.append(Table(f"Content words found, {caption}", header, rows))
     return tables
 
 
@@ -261,10 +262,11 @@ def half_length_table(comparison: Comparison) -> list[Table]:
     systems = [system for system in comparison.systems if system.trend]
     if not systems:
         return []
-    header = ["system", "half-length in words, BLEU"]
+    (short, long), unit = comparison.settings.ends, comparison.settings.unit
+    header = ["system", f"half-length in {unit}, BLEU"]
     rows = [[s.name, interval_text(s.trend.half_length)] for s in systems if s.trend]
     if any(system.known_bits for system in systems):
-        header += [f"known bits, up to {SHORT_WORDS} words", f"above {LONG_WORDS}"]
+        header += [f"known bits, up to {short} {unit}", f"above {long}"]
         header += ["half-length, bits per piece"]
         for row, system in zip(rows, systems, strict=True):
             bits = system.known_bits
@@ -301,11 +303,11 @@ def score_text(row: ScoreRow) -> str:
 
 def notes(comparison: Comparison) -> list[str]:
     """Notes on how to read the tables of this comparison, in Markdown."""
-    settings = comparison.settings
+    settings, unit = comparison.settings, comparison.settings.unit
     remarks = [
-        f"Rows: source length in words between spaces. Brackets: {percent(settings.confidence)} "
-        f"bootstrap intervals over sentences, and over seeds where there are several "
-        f"({settings.bootstrap:,} resamples)."
+        f"Rows: source length in {unit} {'between' if unit == 'words' else 'without'} spaces. "
+        f"Brackets: {percent(settings.confidence)} bootstrap intervals over sentences, and over "
+        f"seeds where there are several ({settings.bootstrap:,} resamples)."
     ]
     if any(len(system.seeds) > 1 for system in comparison.systems):
         remarks.append("Scores are means over seeds; parentheses: lowest and highest seed.")
@@ -321,12 +323,12 @@ def notes(comparison: Comparison) -> list[str]:
             "bootstrap, too small for few sentences, and of two-sided paired approximate "
             "randomisation. Read the second one; it holds the trained models fixed. Neither is "
             "corrected for the number of rows. Difference in differences, with limits fixed in "
-            "advance: "
-            f"gap above {LONG_WORDS} source words minus gap up to {SHORT_WORDS}."
+            f"advance: gap above {settings.ends[1]} source {unit} minus gap up to "
+            f"{settings.ends[0]}."
         )
     if any(system.trend for system in comparison.systems):
         remarks.append(
-            "Half-length: number of source words at which a score is half of that on the shortest "
+            f"Half-length: number of source {unit} at which a score is half that on the shortest "
             "sources; ∞: more than the longest sources have. Known bits: loss of a system that "
             "sees nothing of the source minus loss of this system, in bits per reference."
         )
@@ -348,6 +350,10 @@ def notes(comparison: Comparison) -> list[str]:
             texts = [f"{name}: {' or '.join(map(str, each))}" for name, each in values.items()]
             listed.append(f"`{key}` ({', '.join(texts)})")
         remarks.append(f"The configurations differ in {'; '.join(listed)}.")
+    cut = flatten(comparison.systems[0].first.record.config or {})
+    if cut.get("tokenization.kind") == "sentencepiece":  # version 0.2 knew only one rule
+        rules = [cut.get(f"tokenization.{s}_normalization", "nmt_nfkc") for s in SIDES]
+        remarks.append(f"Subwords: the source normalised by {rules[0]}, the target by {rules[1]}.")
     remarks.append(
         "; ".join(f"{name}: sacreBLEU `{text}`" for name, text in comparison.signatures.items())
         + "."

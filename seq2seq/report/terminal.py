@@ -123,8 +123,9 @@ def _table(comparison: Comparison, colour: bool) -> list[str]:
         return _with_bars(rows, range(2, 2 + count), colour)
     systems = _ranked(comparison.systems)
     trend, labels = systems[0].trend, [row.label for row in systems[0].rows]
-    ends = [labels.index(words) for words in (trend.first, trend.last)] if trend else []
-    rows = [["system", row_label(systems[0].overall), *(f"{labels[n]} words" for n in ends)]]
+    ends = [labels.index(label) for label in (trend.first, trend.last)] if trend else []
+    unit = comparison.settings.unit
+    rows = [["system", row_label(systems[0].overall), *(f"{labels[n]} {unit}" for n in ends)]]
     rows += [[s.name[:24], *(or_dash(s.rows[n].bleu, 1) for n in (-1, *ends))] for s in systems]
     return _with_bars(rows, range(1, 2), colour)
 

@@ -134,5 +134,5 @@ def _ready(config: ServeConfig, first: Checkpoint) -> list[dict[str, Any]]:
     folder = Path(config.sentences) if config.sentences else found[0].parent if found else None
     if folder is None:
         return []
-    texts = read_evaluation(folder).texts
-    return ready_sentences(texts.sources, texts.references)
+    one = read_evaluation(folder)
+    return ready_sentences(one.texts.sources, one.texts.references, one.settings)

@@ -11,7 +11,7 @@ from typing import Any
 
 from filelock import Timeout
 
-from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoint
+from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoint, stored_settings
 from seq2seq.config import TrainConfig, TrainingConfig, flatten
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
@@ -127,9 +127,9 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             self.write_config()
             return
-        settings = read_object(self.path / "config.json", "move its folder away")
         mine = json.loads(json.dumps(asdict(self.config)))
-        old = identity({key: settings[key] for key in mine if key in settings})  # 0.2 stored more
+        stored = read_object(self.path / "config.json", "move its folder away")
+        old = identity(stored_settings(stored))
         new = identity(mine)
         linear = self.config.training.optimizer.schedule == "linear"
         free = {"training.patience"} if linear else {*LIMITS}

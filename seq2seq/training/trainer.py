@@ -85,9 +85,8 @@ class Trainer:
             training.max_epochs * self._epoch_length, training.max_updates or sys.maxsize
         )
         self.learning_rate = LearningRate(self.optimizer, training.optimizer, self._most_updates)
-        buckets = config.evaluation.length_buckets
         self.validator = Validator(
-            self.model, data, training, buckets, self.device, self.precision, group
+            self.model, data, training, config.evaluation, self.device, self.precision, group
         )
         self.checkpoints = CheckpointManager(self.folder, data, self.model, self.optimizer, group)
         self.progress = Progress()

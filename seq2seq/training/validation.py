@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from seq2seq.config import DecodingConfig, TrainingConfig
+from seq2seq.config import DecodingConfig, EvaluationConfig, TrainingConfig
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.dataset import PreparedData
 from seq2seq.data.text import read_lines
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import mixed_precision
 from seq2seq.distributed import SINGLE, ProcessGroup
-from seq2seq.evaluation.scores import bleu, bleu_counts, bucket_members, perplexity, source_words
+from seq2seq.evaluation.scores import bleu, bleu_counts, bucket_members, perplexity, source_lengths
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.loss import batch_loss
 
@@ -36,7 +36,7 @@ class Validation:
     bleu: float | None
     """BLEU of greedy search on the first dev_bleu_sentences sentences; None if there are none."""
     bleu_by_length: dict[str, float]
-    """Bucket of source words -> BLEU; empty buckets are left out."""
+    """Bucket of source length -> BLEU; empty buckets are left out."""
 
     def __str__(self) -> str:
         """Text for a log line."""
@@ -54,7 +54,7 @@ class Validator:
     model: TranslationModel
     data: PreparedData
     config: TrainingConfig
-    length_buckets: Sequence[int]
+    scoring: EvaluationConfig
     device: torch.device
     precision: torch.dtype
     group: ProcessGroup = SINGLE
@@ -64,9 +64,11 @@ class Validator:
         self.plan = BatchPlan(data.valid, BATCH, "sentences", seed=0, shuffle=False)
         self.sources = list(islice(read_lines(data.corpus.valid.source), count))
         self.references = list(islice(read_lines(data.corpus.valid.target), count))
-        words = source_words(self.sources)
-        self.members = bucket_members(words, self.length_buckets)
-        by_length, count = np.argsort(words, kind="stable").tolist(), len(words)
+        self.scoring = self.scoring.for_languages(data.source.language, data.target.language)
+        lengths = source_lengths(self.sources, self.scoring.unit)
+        self.members = bucket_members(lengths, self.scoring.edges)
+        by_length, count = np.argsort(lengths, kind="stable").tolist(), len(lengths)
+        bleu_counts([""], [""], tokenize=self.scoring.tokenize)  # fails now, not after hours
         self.shown = [by_length[count * part // 10] for part in (1, 5, 9) if count]
         self.examples: list[str] = []
         """Hypotheses of a short, a medium and a long source in the last run, as lines for the log;
@@ -95,7 +97,7 @@ class Validator:
             for name, texts in (("reference", self.references), ("hypothesis", hypotheses))
             if name == "hypothesis" or not self.examples
         ]
-        counts = bleu_counts(hypotheses, self.references)
+        counts = bleu_counts(hypotheses, self.references, tokenize=self.scoring.tokenize)
         by_length = {
             words: float(bleu(counts[members].sum(axis=0)))
             for words, members in self.members.items()

@@ -40,6 +40,29 @@ def test_a_value_that_its_type_does_not_allow(schema, data, match):
 
 
 @pytest.mark.parametrize(
+    ("languages", "tokenize", "unit"),
+    [
+        (("en", "de"), "13a", "words"),
+        (("zh-TW", "pt_BR"), "13a", "characters"),
+        (("ko", "zho_Hans"), "zh", "words"),
+        (("th", "ja"), "ja-mecab", "characters"),
+        (("ZH", "ko_KR"), "ko-mecab", "characters"),
+        (("en", "km"), "char", "words"),
+        (("", ""), "13a", "words"),
+    ],
+    ids=str,
+)
+def test_languages_choose_what_is_not_set(languages, tokenize, unit):
+    found = EvaluationConfig().for_languages(*languages)
+    assert (found.tokenize, found.unit) == (tokenize, unit)
+    factor = {"words": 1, "characters": 2}[unit]
+    assert found.edges == [factor * n for n in (10, 20, 30, 40, 50, 60)]
+    assert found.ends == (factor * 20, factor * 30)
+    given = EvaluationConfig(tokenize="intl", length_unit="words", length_buckets=[5])
+    assert given.for_languages(*languages) == given
+
+
+@pytest.mark.parametrize(
     "settings",
     [{"n_best": 6}, {"length_penalty": -0.1}, {"top_p": 1.5, "sample": True}, {"top_k": 3}],
     ids=str,

@@ -2,19 +2,24 @@
 
 import dataclasses
 import gzip
+import json
+import unicodedata
 
 import numpy as np
 import pytest
 from helpers.samples import ids_of, put
+from sacrebleu.metrics import BLEU
 
 from seq2seq.config import FilesCorpus, TokenizationConfig
 from seq2seq.data import preparation
 from seq2seq.data.preparation import prepare, summary
 from seq2seq.data.vocabulary import EOS, UNK
 from seq2seq.errors import UserError
+from seq2seq.evaluation.scores import ceiling
 
 ENGLISH = ["a man runs", "a dog runs .", "the man 's dog", "</s> is no <unk>", "a\u00a0b c"] * 4
 GERMAN = ["ein Mann läuft", "ein Hund läuft .", "der Hund", "</s> ist kein <pad>", "a b c d"] * 4
+VALID = ["eine Katze läuft", "nichts", "der Mann"]
 WORDS = TokenizationConfig(kind="whitespace")
 SUBWORDS = TokenizationConfig(kind="sentencepiece", vocabulary_size=50)
 
@@ -22,7 +27,7 @@ SUBWORDS = TokenizationConfig(kind="sentencepiece", vocabulary_size=50)
 def corpus(folder, train=(ENGLISH, GERMAN), **options):
     texts = {
         "train": train,
-        "valid": (["a cat runs", "", "the man"], ["eine Katze läuft", "nichts", "der Mann"]),
+        "valid": (["a cat runs", "", "the man"], VALID),
         "test": (["a test"], ["ein Test"]),
     }
     files = {
@@ -87,13 +92,32 @@ def test_subwords_give_the_text_back(tmp_path, joint):
     assert sum(data.source.vocabulary.counts) == int((data.train.source_ids > EOS).sum())
 
 
+def test_each_side_is_normalised_as_it_is_told(tmp_path):
+    marks = "，！（ﬁ①"
+    config = corpus(tmp_path / "text", ([marks, *ENGLISH], [marks, *GERMAN]))
+    plain = unicodedata.normalize("NFKC", marks)
+    for rules, texts in {
+        (None, None): (plain, marks),
+        ("identity", "nmt_nfkc"): (marks, plain),
+        ("nmt_nfkc", "nmt_nfkc"): (plain, plain),
+    }.items():
+        sides = dict(zip(("source_normalization", "target_normalization"), rules, strict=True))
+        data = prepare(config, dataclasses.replace(SUBWORDS, **sides), tmp_path)
+        codecs = data.source, data.target
+        assert tuple(codec.decode(codec.encode(marks)) for codec in codecs) == texts
+    recipe = json.loads((data.directory / "manifest.json").read_bytes())
+    assert not any("normalization" in key for key in recipe["tokenization"])  # as in version 0.2
+    joint = dataclasses.replace(SUBWORDS, joint=True)
+    assert (joint.source_normalization, joint.target_normalization) == ("identity", "identity")
+
+
 @pytest.mark.parametrize("most", [24, 12])
 def test_a_subword_model_learns_from_a_sample_of_what_is_kept(tmp_path, monkeypatch, most):
     learnt = []
 
-    def learn(sentences, size, where):
+    def learn(sentences, *options):
         learnt.append(list(sentences))
-        return real(learnt[-1], size, where)
+        return real(learnt[-1], *options)
 
     real = preparation.SentencePieceTokenizer.train_model
     monkeypatch.setattr(preparation.SentencePieceTokenizer, "train_model", staticmethod(learn))
@@ -104,6 +128,28 @@ def test_a_subword_model_learns_from_a_sample_of_what_is_kept(tmp_path, monkeypa
     short = [line for line in english if "long" not in line]
     assert [len(sentences) for sentences in learnt] == [most, most]
     assert learnt[0] == (short if most == len(short) else short[1::2])
+
+
+def test_without_spaces_two_characters_are_a_word(tmp_path):
+    files = {"train": "一二三四\n一二三四五\n一\n", "valid": "一\n", "test": "一\n"}
+    texts = {f"{name}.zh": text.encode() for name, text in files.items()}
+    texts |= {f"{name}.en": b"a b\n" * text.count("\n") for name, text in files.items()}
+    for source, target in (("zh", "en"), ("en", "zh")):
+        config = FilesCorpus(
+            source=source, target=target, directory=put(tmp_path / source, texts), train_max_words=2
+        )
+        assert prepare(config, WORDS, tmp_path).train.line_numbers.tolist() == [1, 3]
+
+
+def test_the_ceiling_is_what_the_pieces_can_say(tmp_path):
+    """Words that training has not seen are lost; of subwords, letters are."""
+    config = corpus(tmp_path / "text")
+    for options in (WORDS, SUBWORDS):
+        data = prepare(config, options, tmp_path)
+        said = [data.target.decode(data.target.encode(line)) for line in VALID]
+        assert "<unk>" in " ".join(said)
+        expected = BLEU(tokenize="char").corpus_score(said, [VALID]).score
+        assert f"{expected:.2f} BLEU" in ceiling(data, "char")
 
 
 def test_another_option_gets_another_folder(tmp_path):

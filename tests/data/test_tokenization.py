@@ -34,7 +34,19 @@ SENTENCES = {
     ],
 }
 TEXT = [sentence for sentences in SENTENCES.values() for sentence in sentences] * 5
-WORDS = st.text("abcé'.,-ß日 \u00a0\u2028\t", max_size=40)
+MARKS = {
+    "en": [
+        "“Quoted,” she said (“again”). “And “inner” ones”, it’s O’Brien’s.",
+        "‘Single’ marks don’t hurt the boys’ books, e.g. 24/7.",
+        "rug, 8' x 10'",
+        "write to a.b@c.de, but meet @ noon",
+    ],
+    "fr": ["L’homme d’aujourd’hui n’a pas dit : « non » à “Marie”."],
+    "de": ["»Hallo«, sagt er: »nein«, ‚halb‘ geht’s und „ganz“.", "Das geht's nicht."],
+    "es": ["Dijo «hola» y «adiós»."],
+    "sv": ["”Hej”, sa han. ”Nej.”"],
+}
+WORDS = st.text("abcé'.,-ß日 \u00a0\u2028\t“”’„«/@", max_size=40)
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +56,14 @@ def subwords():
     )
 
 
+@pytest.fixture(scope="module")
+def unchanged():
+    """Subwords of a text that is not normalised."""
+    text = ["（对；不对）ﬁ ①", "a b"] * 9
+    model = SentencePieceTokenizer.train_model(text, 18, "the text", "identity")
+    return SentencePieceTokenizer("zh", model)
+
+
 @pytest.mark.parametrize("language", SENTENCES)
 def test_moses_gives_text_back(language):
     tokenizer = MosesWordTokenizer(language)
@@ -51,11 +71,20 @@ def test_moses_gives_text_back(language):
         assert tokenizer.detokenize(tokenizer.tokenize(text)) == text.replace("&amp;", "& amp;")
 
 
+@pytest.mark.parametrize("language", MARKS)
+def test_moses_joins_what_typesetters_write(language):
+    tokenizer = MosesWordTokenizer(language)
+    for text in MARKS[language]:
+        assert tokenizer.detokenize(tokenizer.tokenize(text)) == text
+
+
 @given(WORDS)
 def test_moses_neither_adds_nor_loses_characters(text):
     pieces = MosesWordTokenizer("fr").tokenize(text)
     assert "".join(pieces) == "".join(text.split())
     assert all(pieces)
+    joined = MosesWordTokenizer("fr").detokenize(pieces)
+    assert "".join(joined.split()) == "".join(text.split())
 
 
 def test_sentencepiece_gives_normalised_text_back(subwords):
@@ -63,6 +92,19 @@ def test_sentencepiece_gives_normalised_text_back(subwords):
         pieces = subwords.tokenize(sentence)
         assert subwords.detokenize(pieces) == unicodedata.normalize("NFKC", sentence)
         assert len(pieces) < len(sentence)
+
+
+@given(text=st.text(max_size=30).filter(lambda text: "▁" not in text))
+def test_without_normalisation_sentencepiece_keeps_every_character(unchanged, text):
+    assert {"（", "；", "ﬁ", "①"} <= set(unchanged.pieces)
+    assert unchanged.detokenize(unchanged.tokenize(text)) == " ".join(text.split())
+
+
+def test_without_spaces_each_piece_is_a_word(unchanged):
+    pieces = unchanged.tokenize("（对；不对）")
+    assert unchanged.words(pieces) == list(range(len(pieces)))
+    assert len(pieces) > 1
+    assert unchanged.words(["▁a", "b", "▁", "b"]) == [0, 0, 1, 1]
 
 
 @given(text=WORDS)

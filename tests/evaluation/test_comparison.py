@@ -13,7 +13,7 @@ from seq2seq.config import EvaluationConfig
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import arrange, compare_systems
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.translations import ReferenceScores
+from seq2seq.evaluation.translations import ReferenceScores, Translations
 from seq2seq.record import EvaluationRecord, Member, TrainingRecord
 from seq2seq.report.tables import half_length_table
 
@@ -104,6 +104,23 @@ def test_given_text_does_not_change_the_names_of_systems(evaluations):
         compare_systems([*evaluations, named(other, "fixed", None, **given)], None, SETTINGS)
 
 
+def test_evaluations_are_compared_as_they_were_scored(tmp_path):
+    """Models decide for given text; a setting decides for all."""
+    texts = Translations(["汉" * 45, "汉"], ["你好。", "a"], ["你好。", "b"], [])
+    scored = EvaluationConfig(bootstrap=100).for_languages("zh", "zh")
+    ours = evaluated(tmp_path / "ours", texts, "ours", settings=scored)
+    given = evaluated(tmp_path / "given", texts, "given", None, search="given")
+    comparison = compare_systems([given, ours], "ours", SETTINGS)
+    assert "tok:zh" in comparison.signatures["BLEU"]
+    rows = comparison.systems[0].rows
+    assert [row.label for row in rows if row.sentences] == ["1-20", "41-60", "all"]
+    assert comparison.systems[1].rows == rows
+    chosen = EvaluationConfig(bootstrap=100, tokenize="char", length_unit="words")
+    comparison = compare_systems([given, ours], "ours", chosen)
+    assert "tok:char" in comparison.signatures["BLEU"]
+    assert [row.label for row in comparison.systems[1].buckets] == ["1-10"]
+
+
 def test_what_does_not_go_together_is_refused(evaluations):
     one = evaluations[0]
     for side in ("sources", "references"):
@@ -111,6 +128,9 @@ def test_what_does_not_go_together_is_refused(evaluations):
         changed = replace(one.texts, **{side: [*lines[:3], "other", *lines[4:]]})
         with pytest.raises(UserError, match=f"{side} .* line 4;"):
             compare_systems([one, replace(one, texts=changed)], None, SETTINGS)
+    more = replace(one.texts, more_references=[one.texts.references])
+    with pytest.raises(UserError, match=r"references .* line 1;"):
+        compare_systems([one, replace(one, texts=more)], None, SETTINGS)
     columns = {key: column[:-1] for key, column in vars(one.texts).items() if column}
     shorter = replace(one, texts=replace(one.texts, **columns))
     with pytest.raises(UserError, match=f"sources .* line {len(one.texts)};"):

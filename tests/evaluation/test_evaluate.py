@@ -4,6 +4,8 @@ import dataclasses
 import itertools
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +13,7 @@ import pytest
 import torch
 from helpers.reversal import write_reversal_corpus
 from helpers.synthetic_translations import translated
-from helpers.toy_evaluation import settings
+from helpers.toy_evaluation import SETTINGS, settings
 
 from seq2seq.checkpoint import load_checkpoint, newest_checkpoints
 from seq2seq.config import DecodingConfig, EvaluationConfig
@@ -19,6 +21,7 @@ from seq2seq.data.tokenization import WhitespaceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.evaluation import evaluate as stage
+from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.evaluation.references import reference_links
@@ -276,3 +279,45 @@ def test_given_translations_are_scored_without_a_model(tmp_path):
         (tmp_path / "out2.de").write_text(content)
         with pytest.raises(UserError, match=said):
             evaluate(another)
+
+
+LANGUAGES = {
+    "zh": (
+        "zh",
+        ["我 们走。", "你好，世界！"],
+        ["我们走了。", "你好世界！"],
+        ["我们走。", "您好，世界！"],
+    ),
+    "ja": ("ja-mecab", ["猫が好きです。"], ["猫が大好きです。"], ["私は猫が好きだ。"]),
+    "ko": ("ko-mecab", ["고양이를 좋아해요."], ["고양이를 좋아합니다."], ["나는 고양이를 좋아해."]),
+    "en": ("13a", ["A cat, here."], ["The cat is here now."], ["A cat is here."]),
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_sacrebleus_command_scores_the_stored_texts_alike(tmp_path, language):
+    """With one reference and with two, in the tokens of the language at the end of their names."""
+    if language in ("ja", "ko"):
+        pytest.importorskip({"ja": "MeCab", "ko": "mecab_ko"}[language])
+    tokenize, *columns = LANGUAGES[language]
+    names = f"out.{language}", f"a.{language}", f"b.{language}"
+    for name, lines in zip(("src.en", *names), (columns[0], *columns), strict=True):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    hypotheses, *references = (str(tmp_path / name) for name in names)
+    given = {"checkpoint": None, "system": "x", "hypotheses": hypotheses}
+    for reference in (references[0], references):
+        output = str(tmp_path / str(len(reference)))
+        subject = {"source": str(tmp_path / "src.en"), "reference": reference, "output": output}
+        (evaluation,) = evaluate(settings(tmp_path, **given, **subject))
+        stored = [*map(str, evaluation.directory.glob("references*.txt"))]
+        assert len(stored) == len(evaluation.texts.all_references)
+        command = [sys.executable, "-m", "sacrebleu", *stored, "-tok", tokenize]
+        command += ["-i", str(evaluation.directory / "hypotheses.txt"), "-w", "6"]
+        said = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+        assert evaluation.overall.bleu == pytest.approx(said["score"], abs=1e-6)
+        assert said["signature"] == evaluation.counts.signatures["BLEU"]
+    again = compare_systems([read_evaluation(evaluation.directory)], None, SETTINGS)
+    assert again.systems[0].overall.bleu == evaluation.overall.bleu
+    (tmp_path / names[2]).write_text("\n" * len(columns[0]), encoding="utf-8")
+    with pytest.raises(UserError, match=r"Line 1 of .*src\.en"):
+        evaluate(settings(tmp_path, **given, **{**subject, "output": str(tmp_path / "blank")}))

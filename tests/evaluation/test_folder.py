@@ -23,6 +23,7 @@ TEXTS = Translations(
     log_probabilities=[-1.25, None, None],
     reference_scores=SAID,
     maps=[AttentionMap(0, ["one", "two"], ["eins"], [[0.25, 0.75]])],
+    more_references=[["eins zwo", "", "Zeile"], ["zwei", "", "ja"]],
 )
 
 
@@ -81,6 +82,7 @@ def test_an_empty_test_set_is_refused(tmp_path):
         ("scores.json", '{"a":', "damaged"),
         ("scores.json", f'{{"format": {FORMAT}, "sha256": {{}}}}', "damaged"),
         ("hypotheses.txt", "eins zwei\n\n\n", r"hypotheses\.txt"),
+        ("references-3.txt", "zwei\n\nnein\n", r"references-3\.txt"),
         ("counts.npz", "no zip", r"counts\.npz"),
         ("sentences.json", "{}", r"sentences\.json"),
     ],

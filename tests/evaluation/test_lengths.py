@@ -15,10 +15,11 @@ from seq2seq.evaluation.lengths import (
     score_rows,
     with_intervals,
 )
-from seq2seq.evaluation.scores import bucket_members, source_words
+from seq2seq.evaluation.scores import bucket_members, source_lengths
 from seq2seq.evaluation.translations import Counts, ReferenceScores, Translations
 
 SETTINGS = EvaluationConfig(bootstrap=200)
+SHORT_BUCKETS = EvaluationConfig(length_buckets=[10, 20])
 
 
 def scored(
@@ -27,15 +28,16 @@ def scored(
     """Score rows by label; each text is the output of one seed."""
     seeds = [(one, Counts.of(one, config)) for one in (texts, *more)]
     scores = texts.reference_scores
-    pools = length_pools(source_words(texts.sources), config, scores.known if scores else None)
+    pools = length_pools(source_lengths(texts.sources), config, scores.known if scores else None)
     samples = bleu_samples(np.stack([counts.bleu for _, counts in seeds]), pools)
     rows = with_intervals(score_rows(seeds, pools), samples, config.confidence)
     return {row.label: row for row in rows}
 
 
 def test_each_sentence_falls_in_exactly_one_bucket_by_its_words():
-    counted = source_words(["", "  ", "one", " two  words ", "It's, three!"])
+    counted = source_lengths(["", "  ", "one", " two  words ", "It's, three!"])
     assert counted.tolist() == [0, 0, 1, 2, 2]
+    assert source_lengths(["", "我们 走。", "a bc"], "characters").tolist() == [0, 4, 3]
     words = np.array([0, 1, 10, 11, 20, 21, 99])
     members = bucket_members(words, [10, 20])
     assert {label: words[mask].tolist() for label, mask in members.items()} == {
@@ -47,12 +49,12 @@ def test_each_sentence_falls_in_exactly_one_bucket_by_its_words():
 
 def test_lines_to_look_at_are_of_every_length_that_is_there():
     sources = ["", "one", *["w " * length for length in (3, 30, 4, 5, 30, 6, 7, 8)]]
-    chosen = lines_by_length(sources, [10, 20], 3)
+    chosen = lines_by_length(sources, SHORT_BUCKETS, 3)
     assert chosen == sorted(set(chosen))
     words = [len(sources[line].split()) for line in chosen]
     assert sorted(length for length in words if length <= 10) == [3, 6, 8]
     assert [length for length in words if length > 10] == [30, 30]
-    assert lines_by_length(sources, [10, 20], 99) == list(range(1, len(sources)))
+    assert lines_by_length(sources, SHORT_BUCKETS, 99) == list(range(1, len(sources)))
 
 
 def test_bucket_scores_are_sacrebleus_on_the_subset():

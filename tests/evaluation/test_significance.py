@@ -8,7 +8,7 @@ from sacrebleu.significance import PairedTest
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.lengths import ENDS, bleu_samples, length_pools
-from seq2seq.evaluation.scores import bleu, bleu_counts, source_words
+from seq2seq.evaluation.scores import bleu, bleu_counts, source_lengths
 from seq2seq.evaluation.significance import (
     Interval,
     PairedComparison,
@@ -128,7 +128,7 @@ def difference(quality_baseline, quality_system, seeds=(1,)):
         for first, quality in ((10, quality_baseline), (20, quality_system))
     ]
     counts = [{s: counts_of(texts)[0] for s, texts in arm.items()} for arm in arms]
-    return growth(*counts, source_words(arms[0][1].sources))
+    return growth(*counts, source_lengths(arms[0][1].sources))
 
 
 def test_the_sign_of_the_difference_follows_the_direction():

@@ -12,12 +12,13 @@ from seq2seq.evaluation.evaluate import evaluate
 LINES = ["a b c", "b", "c d e f"], ["C B A", "B", "F E D C"]
 
 
-@pytest.mark.parametrize("name", ["wmt14", "wmt14/full"])
+@pytest.mark.parametrize("name", ["wmt14", "wmt14/full", "wmt14/tworefs"])
 def test_a_test_set_of_sacrebleu_is_fetched_once_and_scored(run, tmp_path, monkeypatch, name):
     archive = stand_in(tmp_path, monkeypatch, *LINES, name=name)
     own = settings(run, output=str(tmp_path / "own"), test_sets=[name, "test"])
     public, test = evaluate(own)
     assert (public.texts.sources, public.texts.references) == LINES
+    assert public.texts.more_references == [LINES[1]] * name.endswith("tworefs")
     assert public.directory == tmp_path / "own" / f"{name.replace('/', '_')}-greedy"
     assert test.overall.sentences == 100
     archive.unlink()  # and the text of the corpus is not needed
@@ -31,11 +32,10 @@ def test_a_test_set_of_sacrebleu_is_fetched_once_and_scored(run, tmp_path, monke
     [
         ("wmt14/ful", r"test_sets=wmt14/ful .* en-de; nearest valid: test, wmt14/full,"),
         ("wmt21/dev", r"test_sets=wmt21/dev .* en-de"),  # of other languages
-        ("wmt14/tworefs", r"more than one reference.*test_sets=\[wmt14\]"),
     ],
 )
 def test_another_name_is_refused(run, tmp_path, monkeypatch, name, names):
-    stand_in(tmp_path, monkeypatch, *LINES, name="wmt14/tworefs")
+    stand_in(tmp_path, monkeypatch, *LINES)
     with pytest.raises(UserError, match=names):
         evaluate(settings(run, output=str(tmp_path), test_sets=[name]))
 

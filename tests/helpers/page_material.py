@@ -32,7 +32,7 @@ def attended(texts: Translations, seed: int, attends: bool = True) -> Translatio
     losses = [[luck.expovariate(1.0) for _ in range(count)] for count in pieces]
     entropy = [luck.uniform(0, 2) if count > 1 else None for count in pieces]
     distance = [luck.uniform(0, 0.4) if count > 1 else None for count in pieces]
-    lines = lines_by_length(texts.sources, SETTINGS.length_buckets, 3)
+    lines = lines_by_length(texts.sources, SETTINGS, 3)
     maps = [_map(line, texts, luck) for line in lines]
     return dataclasses.replace(
         texts,

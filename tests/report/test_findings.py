@@ -1,9 +1,11 @@
 """Findings take a side only where the numbers do."""
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
+from helpers.page_material import page_of
 from helpers.synthetic_translations import evaluated, translated
 
 from seq2seq.config import EvaluationConfig
@@ -17,7 +19,17 @@ from seq2seq.report.findings import (
     growth_in_words,
     headline,
 )
-from seq2seq.report.tables import with_interval
+from seq2seq.report.length_figure import length_figure
+from seq2seq.report.tables import (
+    bleu_table,
+    evaluation_table,
+    growth_table,
+    half_length_table,
+    notes,
+    with_interval,
+)
+
+SETTINGS = EvaluationConfig(bootstrap=200)
 
 
 @pytest.fixture
@@ -30,7 +42,7 @@ def compared(tmp_path):
             evaluated(tmp_path / "f", translated(lengths, baseline, seeds[0]), "fixed"),
             evaluated(tmp_path / "a", translated(lengths, system, seeds[1]), "additive"),
         ]
-        return compare_systems(evaluations, "fixed", EvaluationConfig(bootstrap=200))
+        return compare_systems(evaluations, "fixed", SETTINGS)
 
     return run
 
@@ -42,27 +54,27 @@ def gap(comparison) -> str:
 def test_a_curve_falls_rises_or_neither(compared):
     comparison = compared(lambda n: 1 - n / 60, lambda n: 0.95)
     fixed, additive = comparison.systems
-    falls = curve_in_words(fixed, 0.95)
+    falls = curve_in_words(fixed, SETTINGS)
     assert "falls" in falls
     assert with_interval(fixed.trend.change) in falls
     assert additive.trend.change.low < 0 < additive.trend.change.high
-    assert "no significant change" in curve_in_words(additive, 0.95)
+    assert "no significant change" in curve_in_words(additive, SETTINGS)
     rising = replace(fixed, trend=replace(fixed.trend, change=Interval(9.0, 1.0, 12.0)))
-    assert "BLEU rises" in curve_in_words(rising, 0.95)
+    assert "BLEU rises" in curve_in_words(rising, SETTINGS)
     for half, said in (
         (Interval(28.4, 26.6, math.inf), "28 words (95% interval 27 to never)"),
         (Interval(math.inf, 26.6, math.inf), "])."),
     ):
         trend = replace(fixed.trend, half_length=half)
-        assert said in curve_in_words(replace(fixed, trend=trend), 0.95)
+        assert said in curve_in_words(replace(fixed, trend=trend), SETTINGS)
 
 
 def test_few_sentences_show_nothing(compared):
     comparison = compared(lambda n: 0.5, lambda n: 0.95, {5: 49, 40: 50})
     assert comparison.gaps[0].rows[-1].gap.low > 10
-    assert "no curve" in curve_in_words(comparison.systems[0], 0.95)
+    assert "no curve" in curve_in_words(comparison.systems[0], SETTINGS)
     assert "too few" in gap(comparison)
-    assert growth_in_words(comparison.gaps[0]).startswith("Fewer than 100")
+    assert growth_in_words(comparison.gaps[0], SETTINGS).startswith("Fewer than 100")
 
 
 def test_a_test_set_without_long_sentences_cannot_answer(compared):
@@ -75,7 +87,7 @@ def test_a_test_set_without_long_sentences_cannot_answer(compared):
 def test_an_advantage_on_long_sentences_is_named_with_its_direction(compared):
     comparison = compared(lambda n: 1 - n / 60, lambda n: 0.95)
     found = comparison.gaps[0].difference_in_differences
-    said = growth_in_words(comparison.gaps[0])
+    said = growth_in_words(comparison.gaps[0], SETTINGS)
     assert said.startswith("additive helps more on long sentences: additive minus fixed is ")
     for interval in (found.short, found.long, found.difference):
         assert with_interval(interval) in said
@@ -83,13 +95,15 @@ def test_an_advantage_on_long_sentences_is_named_with_its_direction(compared):
     assert f"is {with_interval(paired.gap)} BLEU." in gap(comparison)
     assert "no significant" not in gap(comparison)
     worse = compared(lambda n: 0.95, lambda n: 1 - n / 60)
-    assert "less on long sentences" in growth_in_words(worse.gaps[0])
+    assert "less on long sentences" in growth_in_words(worse.gaps[0], SETTINGS)
 
 
 def test_equal_systems_do_not_differ(compared):
     comparison = compared(lambda n: 0.8, lambda n: 0.8, seeds=(1, 1))
     assert "no significant difference (p = 1)" in gap(comparison)
-    assert growth_in_words(comparison.gaps[0]).startswith("No significant change of the gap")
+    assert growth_in_words(comparison.gaps[0], SETTINGS).startswith(
+        "No significant change of the gap"
+    )
 
 
 def test_where_the_two_tests_disagree_no_side_is_taken(compared):
@@ -130,3 +144,21 @@ def test_the_headline_without_long_sentences_is_the_gap(compared):
     gap = better.gaps[0].rows[-1].gap
     assert f"gains {gap.value:.1f} BLEU over fixed" in headline(better)
     assert "too few" in headline(compared(lambda n: 0.5, lambda n: 0.95, {5: 50}))
+
+
+def test_the_unit_of_length_is_named_wherever_a_length_is(tmp_path):
+    settings = EvaluationConfig(bootstrap=100, length_unit="characters")
+    texts = translated({8: 110, 40: 110}, lambda n: 0.9)  # words of two letters
+    pairs = [evaluated(tmp_path / n, texts, n, settings=settings) for n in ("fixed", "additive")]
+    comparison = compare_systems(pairs, "fixed", EvaluationConfig(bootstrap=100))
+    assert length_figure(comparison).axes[0].get_xlabel() == "Source length (characters)"
+    page = page_of(comparison).decode()
+    assert "61-80 characters, n = 110" in page
+    assert "<h3>16 characters " in page
+    tables = [bleu_table(comparison), growth_table(comparison), *half_length_table(comparison)]
+    assert tables[0].columns[0] == evaluation_table(pairs[0]).columns[0] == "source characters"
+    assert [row[0] for row in tables[0].rows[:-1]] == ["1-20", "61-80"]
+    said = [*findings(comparison), conclusion(comparison), headline(comparison)]
+    said += [*notes(comparison), *(" ".join(table.columns) for table in tables)]
+    assert sum("characters" in text for text in said) > 5
+    assert not any(re.search(r"[0-9] (source )?words|source words", text) for text in said)

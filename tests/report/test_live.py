@@ -16,7 +16,7 @@ from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import EvaluationConfig, TokenizationConfig
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.report.live.pack import LARGEST, obstacle, packed
-from seq2seq.report.live.page import LENGTHS, comparison_page, ready_sentences, render_live
+from seq2seq.report.live.page import comparison_page, ready_sentences, render_live
 
 CPU = torch.device("cpu")
 
@@ -98,8 +98,8 @@ def test_systems_without_their_checkpoint_are_left_out_and_said_to_be(comparison
 
 def test_ready_sentences_are_the_first_of_their_lengths():
     texts = translated({7: 5, 10: 2, 11: 4, 31: 1, 57: 2, 63: 1}, lambda n: 1.0)
-    found = ready_sentences(texts.sources, texts.references)
-    assert [group["words"] for group in found] == [10, 31, 57]
+    found = ready_sentences(texts.sources, texts.references, EvaluationConfig())
+    assert [group["length"] for group in found] == ["10 words", "31 words", "57 words"]
     sources = [[pair["source"] for pair in group["pairs"]] for group in found]
     of = {n: [s for s in texts.sources if len(s.split()) == n] for n in (10, 11, 31, 57, 63)}
     assert sources == [[*of[10], of[11][0]], of[31], [*of[57], *of[63]]]
@@ -107,8 +107,10 @@ def test_ready_sentences_are_the_first_of_their_lengths():
         for pair in group["pairs"]:
             line = texts.sources.index(pair["source"])
             assert pair["reference"] == texts.references[line]
-    assert len(found) <= len(LENGTHS)
-    assert ready_sentences([""], [""]) == []
+    assert len(found) <= 6
+    assert ready_sentences([""], [""], EvaluationConfig()) == []
+    (group,) = ready_sentences(["汉" * 41], ["x"], EvaluationConfig(length_unit="characters"))
+    assert group["length"] == "41 characters"
 
 
 def test_no_text_breaks_out_of_the_page():

@@ -13,11 +13,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sacrebleu
-from helpers.page_material import HOSTILE, SETTINGS, page_of
+from helpers.page_material import HOSTILE, page_of
 from helpers.synthetic_translations import evaluated
 from helpers.word_models import save_words, sentences
 
 from seq2seq.checkpoint import load_checkpoint
+from seq2seq.config import EvaluationConfig
 from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.references import draw_maps
@@ -116,7 +117,7 @@ def test_sentences_are_those_on_which_the_systems_differ_most(request, which):
         median = sorted(zip(difference, lines, strict=True))[(len(lines) - 1) // 2][1]
         assert [one.line for one in here if one.median] == [median + 1]
         for one in here:
-            assert one.words == len(one.source.split())
+            assert one.length == len(one.source.split())
             for name, text, bleu in one.hypotheses:
                 assert text == by_name[name].hypotheses[one.line - 1]
                 assert bleu == pytest.approx(scores[name][place[one.line]])
@@ -245,13 +246,26 @@ def common(one, other):
 def test_unmarked_words_are_those_that_the_reference_has_in_this_order(seed):
     luck = random.Random(seed)
     reference, hypothesis = (luck.choices("abcde", k=luck.randrange(12)) for _ in range(2))
-    runs = runs_of_words(" ".join(reference), " ".join(hypothesis))
+    far = " ".join(["x", *reference, "y"])
+    runs = runs_of_words([" ".join(reference), far], " ".join(hypothesis))
+    assert runs == runs_of_words(["".join(reference)], "".join(hypothesis), "characters")
     assert [word for written, _ in runs for word in written] == hypothesis
     assert [word for _, meant in runs for word in meant] == reference
     right = [word for written, meant in runs if written == meant for word in written]
     assert common(right, reference) == common(right, hypothesis) == len(right)
     for written, meant in runs:
         assert written == meant or not {*written} & {*meant}  # no word is marked without need
+
+
+def test_a_page_shows_every_reference_and_compares_with_the_closest(tmp_path):
+    texts = Translations(["s"], ["九 八"], ["你们好"], [], more_references=[["你好"]])
+    settings = EvaluationConfig(bootstrap=100, tokenize="zh")
+    scored = evaluated(tmp_path / "one", texts, "one", settings=settings)
+    page = page_of(compare_systems([scored], None, EvaluationConfig(bootstrap=100))).decode()
+    for reference in ("九 八", "你好"):
+        assert f'<dd dir="auto">{reference}</dd>' in page
+    assert '<mark class="wrong first" title="">们</mark>' in page
+    assert "first error after 1 of 2 characters" in page
 
 
 def test_numbers_of_a_result(attending, comparison):

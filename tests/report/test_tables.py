@@ -96,11 +96,11 @@ def test_each_other_score_has_a_table(comparison):
     assert detail_tables(given)[3].rows[0][1:] == ["5.0", "–"]
 
 
-def test_notes_say_what_applies(comparison):
+def test_notes_say_what_applies(comparison, monkeypatch):
     text = " ".join(notes(comparison))
     for part in (*comparison.signatures.values(), "95%", "means over seeds", "† fewer than 100"):
         assert part in text
-    for part in ("empty source", "configurations differ", "One seed"):
+    for part in ("empty source", "configurations differ", "One seed", "normalised"):
         assert part not in text
     changed = replace(
         comparison,
@@ -108,6 +108,16 @@ def test_notes_say_what_applies(comparison):
         empty_sources=1,
         config_differences={"model.attention.kind": {"fixed": ["fixed"], "additive": ["dot", 1]}},
     )
+    for tokenization, said in (
+        (
+            {"kind": "sentencepiece"},
+            "by nmt_nfkc, the target by nmt_nfkc",
+        ),  # as version 0.2 wrote it
+        ({"kind": "sentencepiece", "target_normalization": "identity"}, "target by identity"),
+    ):
+        for evaluation in changed.evaluations:
+            monkeypatch.setattr(evaluation.record, "config", {"tokenization": tokenization})
+        assert said in " ".join(notes(changed))
     text = " ".join(notes(changed))
     assert "1 empty source" in text
     assert "One seed per system; the intervals do not cover seed variance." in text

@@ -10,7 +10,7 @@ import re
 import pytest
 from helpers.reversal import reversal_experiment
 
-from seq2seq.config import flatten
+from seq2seq.config import TokenizationConfig, flatten
 from seq2seq.errors import UserError
 from seq2seq.record import Progress, TrainingRecord
 from seq2seq.training.run_folder import RunFolder
@@ -50,6 +50,23 @@ def test_settings_that_version_0_2_wrote_besides_make_no_other_run(tmp_path):
     path = folder.path / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "systems": {}, "beams": [1]}))
     folder.claim()
+
+
+def test_a_run_of_version_0_2_goes_on_with_the_only_normalisation_it_knew(tmp_path):
+    subwords = TokenizationConfig(kind="sentencepiece", vocabulary_size=50)
+    config = dataclasses.replace(reversal_experiment(tmp_path), tokenization=subwords)
+    folder = RunFolder(config)
+    folder.claim()
+    path = folder.path / "config.json"
+    stored = json.loads(path.read_text())
+    rules = [f"{side}_normalization" for side in ("source", "target")]
+    for rule in rules:
+        del stored["tokenization"][rule]
+    path.write_text(json.dumps(stored))
+    with pytest.raises(UserError, match=r"target_normalization was nmt_nfkc"):
+        folder.claim()
+    same = dataclasses.replace(subwords, **dict.fromkeys(rules, "nmt_nfkc"))
+    RunFolder(dataclasses.replace(config, tokenization=same)).claim()
 
 
 def test_two_trainings_of_one_folder_are_refused(tmp_path):

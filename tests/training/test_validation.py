@@ -1,5 +1,6 @@
 """Validation against the model asked one sentence at a time."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,10 +8,11 @@ import torch
 from helpers.reversal import reversal_experiment
 from sacrebleu.metrics import BLEU
 
-from seq2seq.config import DecodingConfig
+from seq2seq.config import DecodingConfig, EvaluationConfig
 from seq2seq.data.batching import collate
 from seq2seq.data.preparation import prepare
 from seq2seq.data.text import read_lines
+from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.trainer import Trainer
@@ -58,3 +60,11 @@ def test_bleu_is_that_of_greedy_translations_of_the_first_sentences(trainer):
     short = [i for i, source in enumerate(sources) if len(source.split()) <= 2]
     expected = BLEU().corpus_score([hypotheses[i] for i in short], [[references[i] for i in short]])
     assert found.bleu_by_length["1-2"] == pytest.approx(expected.score)
+    # In Thai, characters count; these words have one each, so their spaces are left out.
+    thai = TextCodec(WhitespaceTokenizer("th"), data.target.vocabulary)
+    data = replace(data, target=thai)
+    validator = replace(trainer.validator, data=data, scoring=EvaluationConfig())
+    validator.references = ["".join(reference.split()) for reference in references]
+    expected = BLEU(tokenize="char").corpus_score(hypotheses, [validator.references])
+    assert validator.run().bleu == pytest.approx(expected.score)
+    assert expected.score > BLEU().corpus_score(hypotheses, [validator.references]).score

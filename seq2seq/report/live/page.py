@@ -6,24 +6,24 @@ import json
 import logging
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
+from seq2seq.config import EvaluationConfig
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.scores import source_words
+from seq2seq.evaluation.scores import source_lengths
 from seq2seq.looks import DARK, looks
 from seq2seq.report.live.pack import obstacle, packed
 
 log = logging.getLogger(__name__)
 
 TEMPLATE = Path(__file__).with_name("live.html")
-LENGTHS = (10, 20, 30, 40, 50, 60)
-"""Lengths, in words, of the sentences that the page offers."""
 EACH = 3
 """Number of sentences of each length."""
 
@@ -47,7 +47,7 @@ def comparison_page(comparison: Comparison) -> bytes | None:
     if left_out:
         log.info("Not in live.html, but serve shows any model: %s", " ".join(left_out))
     texts = comparison.systems[0].first.texts
-    ready = ready_sentences(texts.sources, texts.references)
+    ready = ready_sentences(texts.sources, texts.references, comparison.settings)
     return render_live(systems, languages, ready, "page.html") if systems else None
 
 
@@ -67,19 +67,22 @@ def describe(name: str, kind: str, attends: bool, colour: str) -> dict[str, Any]
     return {"name": name, "kind": kind, "attends": attends, "colour": [colour, DARK[colour]]}
 
 
-def ready_sentences(sources: Sequence[str], references: Sequence[str]) -> list[dict[str, Any]]:
-    """Choose sentences near each of ``LENGTHS`` by their sources alone: the first of the text.
+def ready_sentences(
+    sources: Sequence[str], references: Sequence[str], config: EvaluationConfig
+) -> list[dict[str, Any]]:
+    """Choose sentences near the end of each usual bucket, by their sources: the first of the text.
 
-    Returns groups of sentences with the number of words of their first.
+    Returns groups of sentences with the length of their first: ``10 words``.
     """
-    words = source_words(sources)
+    lengths = source_lengths(sources, config.unit)
     groups: dict[int, dict[str, Any]] = {}
-    for length in LENGTHS:
-        near = [line for line in range(len(sources)) if abs(words[line] - length) <= length // 10]
-        lines = sorted(near, key=lambda line: (abs(words[line] - length), line))[:EACH]
+    for length in replace(config, length_buckets=None).edges:
+        near = [line for line in range(len(sources)) if abs(lengths[line] - length) <= length // 10]
+        lines = sorted(near, key=lambda line: (abs(lengths[line] - length), line))[:EACH]
         pairs = [{"source": sources[i], "reference": references[i]} for i in lines]
         for line in lines[:1]:
-            groups.setdefault(int(words[line]), {"words": int(words[line]), "pairs": pairs})
+            group = {"length": f"{lengths[line]} {config.unit}", "pairs": pairs}
+            groups.setdefault(int(lengths[line]), group)
     return list(groups.values())
 
 
