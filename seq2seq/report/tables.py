@@ -81,9 +81,15 @@ def escaped(text: str) -> str:
 def heading(comparison: Comparison) -> str:
     """Corpus, test set and search, as far as the records agree: ``grammar · test · beam5``.
 
-    The name of the checkpoints follows if all are of one kept epoch: ``epoch-2``.
+    Own text has the experiment's name and the languages: ``my_text · en to de · test · beam5``. The
+    name of the checkpoints follows if all are of one kept epoch: ``epoch-2``.
     """
     parts = [comparison.corpus, comparison.test_set, comparison.search]
+    if comparison.corpus == "files":
+        record = next(one.record for one in comparison.evaluations if not one.external)
+        text = (record.config or {}).get("corpus", {})
+        languages = " to ".join(str(text[side]) for side in SIDES if side in text)
+        parts[:1] = [record.experiment, languages]
     states = {Path(str(one.record.checkpoint)).name for one in comparison.evaluations}
     parts += [state for state in states if state.startswith("epoch-") and len(states) == 1]
     return " · ".join(part for part in parts if part) or "test set"

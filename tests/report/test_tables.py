@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seq2seq.config import EvaluationConfig
+from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.translations import ReferenceScores
 from seq2seq.report.tables import (
     Table,
@@ -16,6 +17,7 @@ from seq2seq.report.tables import (
     evaluation_table,
     gap_tables,
     growth_table,
+    heading,
     markdown_table,
     notes,
     p_text,
@@ -50,6 +52,14 @@ def test_the_table_of_bleu_and_gaps(comparison):
     assert [row[0] for row in summary_rows(comparison)] == [
         "words", "1-10", "11-20", "21-30 †", "31-40", "all",
     ]  # fmt: skip
+
+
+def test_own_text_has_the_name_of_its_experiment_and_its_languages(tmp_path):
+    origin = {"corpus": "files", "experiment": "my_text"}
+    origin["config"] = {"corpus": {"source": "en", "target": "de"}}
+    one = evaluated(tmp_path, translated({5: 3}, lambda length: 1), "attention", **origin)
+    comparison = compare_systems([one], None, EvaluationConfig(bootstrap=100))
+    assert heading(comparison) == "my_text · en to de · test · beam5"
 
 
 def test_many_gaps_have_tables_of_their_own(widths, comparison):
