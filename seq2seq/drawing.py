@@ -194,15 +194,14 @@ def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
 def find_fonts(figure: Figure) -> None:
     """Let texts use installed fonts for letters that DejaVu Sans lacks; warn if none has them."""
     texts: list[Any] = figure.findobj(Text)
-    letters = {ord(letter) for text in texts for letter in text.get_text() if letter.isprintable()}
+    letters = {letter for text in texts for letter in text.get_text() if letter.isprintable()}
     families, lacking = ["DejaVu Sans"], letters - _letters_of(fonts.findfont("DejaVu Sans"))
     while lacking:
         paths = sorted(fonts.findSystemFonts())
         best = max(paths, key=lambda path: len(lacking & _letters_of(path)), default="")
         if not lacking & _letters_of(best):
-            names = {unicodedata.name(chr(letter), "OTHER").split()[0] for letter in lacking}
-            lack = f"No font here has all {', '.join(sorted(names))} letters, so figures show boxes"
-            _warn(f"{lack}; install fonts, such as apt-get install fonts-noto-cjk fonts-noto-core.")
+            names = ", ".join(sorted({unicodedata.name(i, "OTHER").split()[0] for i in lacking}))
+            _warn(f"Figures lack {names} letters; install a font: fonts-noto-cjk, fonts-noto-core.")
             warnings.filterwarnings("ignore", "Glyph .* missing")  # one for each letter
             break
         fonts.fontManager.addfont(best)  # matplotlib's own list may be older
@@ -213,10 +212,10 @@ def find_fonts(figure: Figure) -> None:
 
 
 @cache
-def _letters_of(path: str) -> frozenset[int]:
-    """Code points that a font can draw; none if it cannot be read."""
+def _letters_of(path: str) -> frozenset[str]:
+    """Characters that a font can draw; none if it cannot be read."""
     try:
-        return frozenset(FT2Font(path).get_charmap())
+        return frozenset(map(chr, FT2Font(path).get_charmap()))
     except (OSError, RuntimeError):
         return frozenset()
 

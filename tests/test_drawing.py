@@ -80,7 +80,7 @@ def test_letters_that_the_usual_font_lacks_are_drawn_in_one_that_has_them(
         assert ("'Only Cats'" in svg) == bool(found)
         assert "sans-serif" in svg
         (said,) = caplog.messages
-        assert f"all {lacking} letters" in said
+        assert f"lack {lacking} letters" in said
         assert "fonts-noto" in said
     with styled():
         figure = draw()

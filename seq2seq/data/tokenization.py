@@ -9,7 +9,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import ClassVar
 
@@ -199,7 +199,8 @@ class SentencePieceTokenizer(Tokenizer):
             found.append(word)
         last = word if begun else max(word - 1, 0)
         if not last and bleu_tokenizer(self.language) in UNSPACED:
-            return super().words(pieces)
+            real = (bool(piece.strip(WORD_START)) for piece in pieces)
+            return [*accumulate(real, initial=0)][: len(pieces)]
         return [min(word, last) for word in found]
 
     def save(self, directory: Path, side: str) -> None:
