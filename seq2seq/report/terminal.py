@@ -101,7 +101,7 @@ def _translate_command(systems: Sequence[System]) -> list[str]:
         run = system.first.directory.parent.parent
         if (run / "checkpoints" / "best").is_dir() and not system.first.record.members:
             end = shlex.quote(f"checkpoint={run}")
-            return [f"Translate with {system.name}:", f"{_translate()} \\", f"  {end}"]
+            return [f"Translate ({system.name}):", f"{_translate()} \\", f"  {end}"]
     return []
 
 
