@@ -47,8 +47,8 @@ REFUSED = [
     # a system that is no folder, or that could not be compared
     ("train", "+systems.attention.decoding={beam: 3}", "systems.attention sets decoding"),
     # a label that another system has, or that nobody could see
-    ("train", "+systems.attention.label=no-attention", "label=no-attention"),
-    ("train", "+systems.attention.label=' '", "label= .*attention"),
+    ("train", "+systems.attention.label=no-attention", "called 'no-attention'.* label"),
+    ("train", "+systems.attention.label=' '", "attention .*called ' '.* label"),
     ("train", "name=../elsewhere", "name="),
     # a value that is missing, and a line that Hydra cannot parse
     ("translate", "input=x", "checkpoint"),

@@ -51,7 +51,7 @@ def shown_names(systems: Iterable[str], labels: Mapping[str, str]) -> dict[str, 
         label = labels.get(system, system)
         if not label.strip() or label in shown.values():
             raise UserError(
-                f"label={label} of {system} is empty or names another system; set another."
+                f"{system} would be called '{label}', which is no name or another's; set its label."
             )
         shown[system] = label
     return shown

@@ -153,7 +153,7 @@ def _figures(
             name = re.sub(r"[^\w.+-]", "_", system.name)
             said = change_in_words(what, {system.name: found[system.name]})
             maps = partial(attention_figure, system.first, colour)
-            drawn[f"attention-{name}"] = f"Attention maps of {system.name}", said, maps
+            drawn[f"attention-{name}"] = f"Attention maps: {system.name}", said, maps
     said, focus = change_in_words(what, found), partial(focus_figure, comparison)
     drawn["focus"] = "Attention by source length", said, focus
     found = {system.name: [row.loss for row in system.buckets] for system in systems}

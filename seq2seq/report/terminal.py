@@ -106,7 +106,7 @@ def _translate_command(comparison: Comparison) -> list[str]:
         run = system.first.directory.parent.parent
         if (run / "checkpoints" / "best").is_dir() and not system.first.record.members:
             end = shlex.quote(f"checkpoint={run}")
-            return [f"Translate with {system.name}:", f"{command_of('translate')} \\", f"  {end}"]
+            return [f"Translate ({system.name}):", f"{command_of('translate')} \\", f"  {end}"]
     return []
 
 

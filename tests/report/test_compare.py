@@ -107,7 +107,7 @@ def test_labels_are_the_names_in_all_that_is_written(tmp_path, folders):
         assert all(label in text for label in labels.values())
         assert "additive" not in text
     for wrong, key in (({"fixed": "x", "additive": "x"}, "x"), ({"fixed": "additive"}, "additive")):
-        with pytest.raises(UserError, match=f"label={key}"):
+        with pytest.raises(UserError, match=f"called '{key}'"):
             compare(dataclasses.replace(config, labels=wrong))
     with pytest.raises(UserError, match=r"labels=fixt .* fixed"):
         compare(dataclasses.replace(config, labels={"fixt": "x"}))
