@@ -20,9 +20,9 @@ SHORT = [
     line.replace("make reproduce", "python scripts/reproduce.py")
     for block in BLOCKS
     if not block.startswith("# long: ")
-    for line in block.splitlines()
+    for line in block.replace("\\\n", "").splitlines()
 ]
-ELSEWHERE = ("cd ", "source .venv/bin/activate")
+ELSEWHERE = ("source .venv/bin/activate",)
 
 
 def toy(command: str) -> str:
