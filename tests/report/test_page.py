@@ -166,7 +166,7 @@ def test_maps_that_are_missing_are_drawn_by_the_model_that_was_evaluated(tmp_pat
         folder = tmp_path / name / "evaluations" / "test"
         evaluations.append(evaluated(folder, stored, name, identity=identity))
     shutil.rmtree(tmp_path / "gone" / "checkpoints")
-    comparison = compare_systems(evaluations, "blind", SETTINGS)
+    comparison = compare_systems(evaluations, "blind", EvaluationConfig(bootstrap=100))
     shown = {one.line for one in examples(comparison)}
     assert len(shown) > 5
     found = maps_of(page_of(comparison))
