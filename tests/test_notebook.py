@@ -34,7 +34,7 @@ def executed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("repository") / "docs"
     folder.mkdir()
     notebook = nbformat.read(NOTEBOOK, as_version=4)
-    code_cells(notebook)[0].source = f'name, sizes = "toy", "{" ".join(TOY)}"'
+    code_cells(notebook)[0].source = f'name, sizes = "toy", {TOY}'
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IPYTHONDIR", str(folder / "ipython"))
         place = {"metadata": {"path": str(folder)}}

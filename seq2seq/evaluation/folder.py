@@ -81,7 +81,7 @@ class Evaluation:
     @property
     def overall(self) -> ScoreRow:
         """Scores of all sentences."""
-        return next(row for row in self.rows if row.label == ALL)
+        return next(row for row in self.rows if row.words == ALL)
 
     def rows_with_intervals(self) -> list[ScoreRow]:
         """Return ``rows`` with intervals of BLEU, from the resamples of ``settings``."""

@@ -34,8 +34,9 @@ class ScoreRow:
     Each score is the mean over seeds; without sentences, all scores are None.
     """
 
-    label: str
-    """Source length: ``11-20`` or ``61+``; ``all``, or ``no unknown words``."""
+    words: str
+    """Source length, in words or another unit of the settings: ``11-20`` or ``61+``; ``all``, or
+    ``no unknown words``."""
     sentences: int
     bleu: float | None = None
     """Corpus BLEU over these sentences (their counts summed, never a mean of sentence scores)."""
@@ -128,7 +129,7 @@ def score_rows(
         sums = stacked[:, chosen].sum(axis=1)
         loss = mean(reference_loss(of_seed.reference_scores, chosen) for of_seed in texts)
         return ScoreRow(
-            label=label,
+            words=label,
             sentences=len(chosen),
             bleu=float(bleu(sums).mean()),
             by_seed=bleu(sums).tolist(),
@@ -150,7 +151,7 @@ def with_intervals(
     found = []
     for row in rows:
         if row.sentences:
-            interval = Interval.of(samples[row.label], confidence)
+            interval = Interval.of(samples[row.words], confidence)
             row = replace(row, bleu_low=interval.low, bleu_high=interval.high)
         found.append(row)
     return found

@@ -29,7 +29,7 @@ def headline(comparison: Comparison) -> str:
         return _overall(comparison, gap)[0]
     place = systems[0].rows.index(longest_bucket(comparison))
     scores = {system.name: system.rows[place].bleu for system in systems}
-    label = systems[0].rows[place].label
+    label = systems[0].rows[place].words
     length = f"Above {int(label[:-1]) - 1}" if label.endswith("+") else label
     return (
         f"{length} {comparison.settings.unit}: {gap.system} {scores[gap.system]:.1f} BLEU, "
@@ -161,7 +161,7 @@ def curve_in_words(system: System, config: EvaluationConfig) -> str:
     trend = system.trend
     if trend is None:
         return f"{system.name}: no curve by length, as fewer than two lengths have {FEW} sentences."
-    rows = {row.label: row for row in system.rows}
+    rows = {row.words: row for row in system.rows}
     start, end = (
         f"{rows[label].bleu:.1f} at {label} {config.unit}" for label in (trend.first, trend.last)
     )

@@ -87,7 +87,7 @@ def _draw_copying(axes: Axes, comparison: Comparison) -> float:
 def label_lengths(axes: Axes, rows: Sequence[ScoreRow], unit: str, count: bool = False) -> None:
     """Write the source lengths of ``rows`` below the axes, faint where sentences are few."""
     counts = [f"\nn = {row.sentences:,}" if count else "" for row in rows]
-    lengths = [row.label.replace("-", "–") for row in rows]
+    lengths = [row.words.replace("-", "–") for row in rows]
     labels = [label + number for label, number in zip(lengths, counts, strict=True)]
     axes.set_xticks(range(len(rows)), labels)
     for label, row in zip(axes.get_xticklabels(), rows, strict=True):

@@ -48,7 +48,7 @@ def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
     }
     if not losses:
         return None
-    lengths = [row.label.replace("-", "–") for row in comparison.systems[0].buckets]
+    lengths = [row.words.replace("-", "–") for row in comparison.systems[0].buckets]
     rows = -(-len(losses) // 2)
     subject = [part for part in (comparison.corpus, comparison.test_set) if part]
     subtitle = (

@@ -69,7 +69,7 @@ def render_page(
         gaps={gap.system: gap for gap in comparison.gaps},
         notes=notes,
         numbers=three_numbers(comparison),
-        opening=longest_bucket(comparison).label,
+        opening=longest_bucket(comparison).words,
         pair=_pair(comparison),
         sentences=sentences,
         tables=tables,
@@ -151,7 +151,7 @@ def three_numbers(comparison: Comparison) -> list[tuple[str, str, int | None]]:
 
     def score(system: System, place: int) -> tuple[str, str, int]:
         row = system.rows[place]
-        length = "all sentences" if row is system.overall else f"{row.label} {unit}"
+        length = "all sentences" if row is system.overall else f"{row.words} {unit}"
         return f"{system.name}, {length}", score_text(row), systems.index(system)
 
     def best(place: int) -> tuple[str, str, int]:

@@ -84,10 +84,10 @@ def examples(comparison: Comparison) -> list[Example]:
                 (s.name, shortened(s.first.texts.hypotheses[line]), float(scores[s.name][line]))
                 for s in comparison.systems
             ]
-            rule = f"{reasons[line]}, among {row.sentences:,} sentences of {row.label} {unit}"
+            rule = f"{reasons[line]}, among {row.sentences:,} sentences of {row.words} {unit}"
             meant = [shortened(reference[line]) for reference in texts.all_references]
             texts_of = shortened(texts.sources[line]), meant
-            place = line + 1, row.label, int(lengths[line])
+            place = line + 1, row.words, int(lengths[line])
             chosen.append(Example(*place, rule, line == median, *texts_of, hypotheses))
     return chosen
 

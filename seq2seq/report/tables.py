@@ -124,7 +124,7 @@ def unknown_words_table(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> Table
     rows = []
     for search, without_unknown in pairs:
         row = [f"{search.record.test_set}, {search.record.search}"]
-        scores = {score.label: score for score in search.rows_with_intervals()}
+        scores = {score.words: score for score in search.rows_with_intervals()}
         # The last row has the sentences of known words, or all if each word is known.
         for shown in (scores[ALL], without_unknown.rows_with_intervals()[-1]):
             row += [f"{shown.sentences:,}", score_text(shown)]
@@ -158,7 +158,7 @@ def score_csv(comparison: Comparison) -> str:
     for system in comparison.systems:
         for row in (row for row in system.rows if row.sentences):
             scores = row.bleu, row.bleu_low, row.bleu_high
-            writer.writerow([system.name, row.label, row.sentences, *scores])
+            writer.writerow([system.name, row.words, row.sentences, *scores])
     return text.getvalue()
 
 
@@ -294,7 +294,7 @@ def gap_cells(paired: PairedComparison | None, trials: int) -> list[str]:
 
 def row_label(row: ScoreRow) -> str:
     """Label of a row, with a mark if its sentences are few."""
-    return f"{row.label} {DAGGER}" if row.few else row.label
+    return f"{row.words} {DAGGER}" if row.few else row.words
 
 
 def score_text(row: ScoreRow) -> str:

@@ -122,7 +122,7 @@ def _table(comparison: Comparison, colour: bool) -> list[str]:
         rows = [row[: 2 + count + gaps] for row in summary_rows(comparison)]
         return _with_bars(rows, range(2, 2 + count), colour)
     systems = _ranked(comparison.systems)
-    trend, labels = systems[0].trend, [row.label for row in systems[0].rows]
+    trend, labels = systems[0].trend, [row.words for row in systems[0].rows]
     ends = [labels.index(label) for label in (trend.first, trend.last)] if trend else []
     unit = comparison.settings.unit
     rows = [["system", row_label(systems[0].overall), *(f"{labels[n]} {unit}" for n in ends)]]

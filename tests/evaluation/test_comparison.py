@@ -52,7 +52,7 @@ def test_rows_are_those_of_the_evaluations_and_gaps_their_differences(evaluation
         else:
             assert paired is None
     assert gap.difference_in_differences.difference.low > 0
-    assert [row.label for row in baseline.buckets] == ["1-10", "11-20", "21-30", "31-40"]
+    assert [row.words for row in baseline.buckets] == ["1-10", "11-20", "21-30", "31-40"]
     lengths = np.repeat(list(LENGTHS), list(LENGTHS.values()))
     for members, length in zip(comparison.members, (5, 15, 25, 40), strict=True):
         np.testing.assert_array_equal(members, lengths == length)
@@ -113,12 +113,12 @@ def test_evaluations_are_compared_as_they_were_scored(tmp_path):
     comparison = compare_systems([given, ours], "ours", SETTINGS)
     assert "tok:zh" in comparison.signatures["BLEU"]
     rows = comparison.systems[0].rows
-    assert [row.label for row in rows if row.sentences] == ["1-20", "41-60", "all"]
+    assert [row.words for row in rows if row.sentences] == ["1-20", "41-60", "all"]
     assert comparison.systems[1].rows == rows
     chosen = EvaluationConfig(bootstrap=100, tokenize="char", length_unit="words")
     comparison = compare_systems([given, ours], "ours", chosen)
     assert "tok:char" in comparison.signatures["BLEU"]
-    assert [row.label for row in comparison.systems[1].buckets] == ["1-10"]
+    assert [row.words for row in comparison.systems[1].buckets] == ["1-10"]
 
 
 def test_what_does_not_go_together_is_refused(evaluations):

@@ -44,7 +44,7 @@ def test_the_corpus_test_set_is_scored_into_the_run_folder(run):
     (evaluation,) = evaluate(settings(run))
     assert evaluation.directory == run / "evaluations" / "test-greedy"
     assert evaluation.overall.sentences == 100
-    assert [row.label for row in evaluation.rows] == ["1-2", "3-4", "5+", "all"]
+    assert [row.words for row in evaluation.rows] == ["1-2", "3-4", "5+", "all"]
     record = evaluation.record
     assert (record.system, record.seed, record.search) == ("attention", 1, "greedy")
     assert record.training.status == "finished"
@@ -92,7 +92,7 @@ def test_an_evaluation_is_scored_again_but_not_translated(run, tmp_path, searche
     assert (again.texts, again.record) == (first.texts, first.record)
     other = EvaluationConfig(length_buckets=[3], bootstrap=100)
     (scored,) = evaluate(settings(run, evaluation=other))
-    assert [row.label for row in scored.rows] == ["1-3", "4+", "all"]
+    assert [row.words for row in scored.rows] == ["1-3", "4+", "all"]
     assert read_evaluation(scored.directory).rows == scored.rows
     # What the run says of itself is brought up to date; without its run, it is kept.
     path = run / "run.json"
@@ -169,7 +169,7 @@ def test_both_columns_of_table_1_come_from_two_searches(run, tmp_path, monkeypat
     assert not any("<unk>" in line for line in without.texts.hypotheses)
     for evaluation in (ordinary, without):
         assert evaluation.texts.reference_scores.known == [True, False, False]
-        assert (evaluation.rows[-1].label, evaluation.rows[-1].sentences) == ("no unknown words", 1)
+        assert (evaluation.rows[-1].words, evaluation.rows[-1].sentences) == ("no unknown words", 1)
     monkeypatch.setattr(stage, "SentencePieceTokenizer", WhitespaceTokenizer)
     with pytest.raises(UserError, match="no_unk=true"):  # of subwords
         evaluate(config)

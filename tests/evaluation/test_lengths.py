@@ -31,7 +31,7 @@ def scored(
     pools = length_pools(source_lengths(texts.sources), config, scores.known if scores else None)
     samples = bleu_samples(np.stack([counts.bleu for _, counts in seeds]), pools)
     rows = with_intervals(score_rows(seeds, pools), samples, config.confidence)
-    return {row.label: row for row in rows}
+    return {row.words: row for row in rows}
 
 
 def test_each_sentence_falls_in_exactly_one_bucket_by_its_words():

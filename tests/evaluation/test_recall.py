@@ -117,7 +117,7 @@ def test_recall_of_groups_is_that_of_a_slow_loop(compared):
         assert recall.contrast["lossy"].high < -0.5
         assert recall.contrast["whole"].value == pytest.approx(0)
     recall = comparison.recall["length"]
-    assert recall.groups == [row.label for row in comparison.systems[0].rows[:-1]]
+    assert recall.groups == [row.words for row in comparison.systems[0].rows[:-1]]
     shares = np.array(recall.words) / sum(recall.words)
     gaps = np.array([1 - one.value for one in recall.systems["lossy"]])
     spread = np.sqrt(shares @ (gaps - shares @ gaps) ** 2)

@@ -55,7 +55,7 @@ def test_the_report_is_written_and_its_parts_agree(tmp_path, folders):
     header, *rows = csv.reader((written / "table.csv").read_text(encoding="utf-8").splitlines())
     assert header == ["system", "source words", "n", "BLEU", "low", "high"]
     assert [(name, label, *map(float, cells)) for name, label, *cells in rows] == [
-        (system.name, row.label, row.sentences, row.bleu, row.bleu_low, row.bleu_high)
+        (system.name, row.words, row.sentences, row.bleu, row.bleu_low, row.bleu_high)
         for system in compared.systems
         for row in system.rows
         if row.sentences

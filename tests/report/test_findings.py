@@ -130,7 +130,7 @@ def test_headline_and_conclusion_take_the_side_of_the_numbers(compared):
     grows = compared(lambda n: 0.95 - n / 60, lambda n: 0.95)
     title = headline(grows)
     for system in grows.systems:
-        (row,) = (row for row in system.buckets if row.label == "31-40")
+        (row,) = (row for row in system.buckets if row.words == "31-40")
         assert f"{system.name} {row.bleu:.1f}" in title
     difference = grows.gaps[0].difference_in_differences.difference
     assert f"{difference.value:.1f} more" in conclusion(grows)

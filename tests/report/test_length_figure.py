@@ -107,7 +107,7 @@ def test_odd_comparisons_can_be_drawn(comparison):
     nothing = changed(comparison, lambda row: replace(row, **zeros), slice(1))
     assert len(render(partial(length_figure, replace(nothing, gaps=[])))["png"]) > 10_000
     hole = replace(comparison.systems[0].rows[-2], label="11-20")
-    gapped = changed(comparison, lambda row: hole if row.label == "11-20" else row, slice(3))
+    gapped = changed(comparison, lambda row: hole if row.words == "11-20" else row, slice(3))
     assert len(length_figure(gapped).axes[0].get_xticklabels()) == 3
 
 

@@ -106,7 +106,7 @@ def test_sentences_are_those_on_which_the_systems_differ_most(request, which):
             for name, texts in by_name.items()
         }
         difference = np.subtract(scores[gap.system], scores[gap.baseline])
-        here = [one for one in shown if one.bucket == row.label]
+        here = [one for one in shown if one.bucket == row.words]
         place = {line + 1: index for index, line in enumerate(lines)}
         gains = sorted(difference[place[o.line]] for o in here if "gains" in o.reason)
         loses = sorted(difference[place[o.line]] for o in here if "loses" in o.reason)
@@ -227,9 +227,9 @@ def test_one_system_has_a_page(evaluations, attending):
     alone = compare_systems(evaluations[:1], None, attending.settings)
     assert b'id="attention"' not in page_of(alone)  # it does not attend
     for row in alone.systems[0].buckets:
-        scores = {e.line: e.hypotheses[0][2] for e in examples(alone) if e.bucket == row.label}
+        scores = {e.line: e.hypotheses[0][2] for e in examples(alone) if e.bucket == row.words}
         for end, rule in ((max, "one of the best"), (min, "one of the worst")):
-            found = [e for e in examples(alone) if e.bucket == row.label and rule in e.reason]
+            found = [e for e in examples(alone) if e.bucket == row.words and rule in e.reason]
             assert end(scores.values(), default=0) in [scores[e.line] for e in found] or not scores
 
 
@@ -274,7 +274,7 @@ def test_numbers_of_a_result(attending, comparison):
     assert best == max(score_text(s.overall) for s in attending.systems)
     gaps = [one.rows[-1].gap for one in attending.gaps]
     assert gap == with_interval(max(gaps, key=lambda one: one.value))
-    assert longest_bucket(comparison).label == "31-40"
+    assert longest_bucket(comparison).words == "31-40"
     growth = comparison.gaps[0].difference_in_differences.difference
     expected = [*(score_text(s.rows[3]) for s in comparison.systems), with_interval(growth)]
     assert [value for _, value, _ in three_numbers(comparison)] == expected

@@ -54,7 +54,7 @@ def test_a_bucket_says_the_numbers_of_the_comparison(page, attending):
                 ActionChains(page).move_to_element(areas[place]).perform()
             (tip,) = shown(page, ".tip")
             text = " ".join(tip.text.split())
-            assert f"{row.label} words, n = {row.sentences:,}" in text
+            assert f"{row.words} words, n = {row.sentences:,}" in text
             for system in attending.systems:
                 assert score_text(system.rows[place]) in text
         page.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
@@ -62,7 +62,7 @@ def test_a_bucket_says_the_numbers_of_the_comparison(page, attending):
 
 def test_sentences_begin_with_a_median_and_are_shown_in_the_order_chosen(page, attending):
     every = examples(attending)
-    words = longest_bucket(attending).label
+    words = longest_bucket(attending).words
     (median,) = (one for one in every if one.median and one.bucket == words)
     assert median.source in shown(page, ".sentence")[0].text
     Select(one(page, "#system")).select_by_value("2")

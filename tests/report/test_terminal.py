@@ -47,7 +47,7 @@ def test_the_numbers_are_those_of_the_comparison(comparison):
     fixed, additive = comparison.systems
     (gap,) = comparison.gaps
     for ours, theirs, paired in zip(additive.rows, fixed.rows, gap.rows, strict=True):
-        lines = [line for line in text.split("\n") if re.match(rf"{re.escape(ours.label)}\b", line)]
+        lines = [line for line in text.split("\n") if re.match(rf"{re.escape(ours.words)}\b", line)]
         if paired is None:
             assert lines == []
             continue

@@ -170,7 +170,7 @@ def test_compare_and_the_study_have_the_same_intervals(pair):
     for system in compared.systems:
         for row in system.rows:
             if row.sentences:
-                found = corpus_bleu(systems.rows[row.label], systems[system.name])
+                found = corpus_bleu(systems.rows[row.words], systems[system.name])
                 assert Interval.of(found) == Interval(row.bleu, row.bleu_low, row.bleu_high)
     arms = systems["attention-50"], systems["no-attention-50"]
     growth = compared.gaps[0].difference_in_differences
