@@ -4,11 +4,10 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from helpers.commands import TOY
+from helpers.commands import TOY, quick
 from helpers.composing import compose_config
 from helpers.pages import BLOCK, BLOCKS, COMMANDS, DOCS, PAGES, ROOT, SCRIPT
 from helpers.reversal import write_reversal_corpus
@@ -37,7 +36,7 @@ def toy(command: str) -> str:
             overrides = [o for o in overrides if not o.startswith("corpus.")]
             overrides = [*overrides, "tokenization.vocabulary_size=20", "training.max_updates=10"]
         overrides = [o for o in overrides if o.split("=")[0] not in arguments]
-    small = " ".join([sys.executable, f"{ROOT}/scripts/{script}.py", arguments, *overrides])
+    small = " ".join([*quick(script), arguments, *overrides])
     return command.replace(match.group(0), f"{small} ")
 
 

@@ -72,11 +72,13 @@ def ready_sentences(
 ) -> list[dict[str, Any]]:
     """Choose sentences near the end of each usual bucket, by their sources: the first of the text.
 
+    There is a length between the first two ends, too: there one vector begins to be too small.
     Returns groups of sentences with the length of their first: ``10 words``.
     """
     lengths = source_lengths(sources, config.unit)
     groups: dict[int, dict[str, Any]] = {}
-    for length in replace(config, length_buckets=None).edges:
+    first, second, *longer = replace(config, length_buckets=None).edges
+    for length in (first, (first + second) // 2, second, *longer):
         near = [line for line in range(len(sources)) if abs(lengths[line] - length) <= length // 10]
         lines = sorted(near, key=lambda line: (abs(lengths[line] - length), line))[:EACH]
         pairs = [{"source": sources[i], "reference": references[i]} for i in lines]

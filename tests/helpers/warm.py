@@ -1,0 +1,107 @@
+"""Scripts that start at once, in copies of a process that has imported the program already.
+
+Python needs seconds to import PyTorch, and the tests start hundreds of scripts. A copy (a fork) is
+a process of its own all the same: it has its own arguments, environment, folder and streams.
+
+``python warm.py SOCKET SCRIPT [ARGUMENT...]`` runs a script for a shell, in its streams. This file
+imports little, so that it starts at once.
+"""
+
+import atexit
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from functools import cache
+from pathlib import Path
+
+STREAMS = (0, 1, 2)
+
+
+@cache
+def address() -> str:
+    """Path of the socket of this process's server, which ends with it."""
+    import subprocess
+    import tempfile
+
+    folder = tempfile.TemporaryDirectory()
+    path = f"{folder.name}/warm"
+    server = subprocess.Popen(
+        [sys.executable, __file__, path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONWARNINGS": "error", "CUDA_VISIBLE_DEVICES": ""},
+    )
+    atexit.register(folder.cleanup)
+    atexit.register(server.communicate)
+    server.stdout.readline()  # it listens
+    return path
+
+
+def call(server: str, words: list[str]) -> int:
+    """Run a script with its arguments, as this process would; return its exit status."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(server)
+        socket.send_fds(connection, [b"streams"], STREAMS)
+        request = {"words": words, "folder": str(Path.cwd()), "environment": {**os.environ}}
+        connection.sendall(json.dumps(request).encode() + b"\n")
+        return int(connection.makefile().readline())
+
+
+def serve(path: str) -> list[str]:
+    """Answer calls until standard input ends; in a copy, return the words of a call."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen()
+    print("ready", flush=True)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the copies that wait
+    while listener in select.select([listener, sys.stdin], [], [])[0]:
+        connection, _ = listener.accept()
+        if os.fork():
+            connection.close()
+            continue
+        listener.close()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _, streams, *_ = socket.recv_fds(connection, len(b"streams"), len(STREAMS))
+        request = json.loads(connection.makefile().readline())
+        if copy := os.fork():
+            status = os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
+            connection.sendall(f"{status if status >= 0 else 128 - status}\n".encode())
+            os._exit(0)
+        connection.close()
+        for stream, number in zip(streams, STREAMS, strict=True):
+            os.dup2(stream, number)
+            os.close(stream)
+        os.chdir(request["folder"])
+        os.environ.clear()
+        os.environ.update(request["environment"])
+        return request["words"]
+    os._exit(0)
+
+
+def main() -> None:
+    if len(sys.argv) > 2:
+        sys.exit(call(sys.argv[1], sys.argv[2:]))
+    import pkgutil
+    import runpy
+    from importlib import import_module
+
+    scripts = Path(__file__).resolve().parents[2] / "scripts"
+    sys.path[0] = str(scripts)
+    import_module("cli")
+    package = import_module("seq2seq")
+    for module in pkgutil.walk_packages(package.__path__, "seq2seq."):
+        if not module.name.endswith(("fast.gpu", "__main__")):
+            import_module(module.name)
+    for name in ("agg", "svg", "pdf"):
+        import_module(f"matplotlib.backends.backend_{name}")
+    gc.freeze()  # a collection in a copy would write to each object, and so copy it
+    sys.argv = serve(sys.argv[1])
+    runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()
