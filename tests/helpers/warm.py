@@ -100,6 +100,7 @@ def main() -> None:
         import_module(f"matplotlib.backends.backend_{name}")
     gc.freeze()  # a collection in a copy would write to each object, and so copy it
     sys.argv = serve(sys.argv[1])
+    sys.orig_argv = [sys.executable, *sys.argv]
     runpy.run_path(sys.argv[0], run_name="__main__")
 
 
