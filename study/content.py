@@ -40,7 +40,9 @@ def training_pairs(
 
 
 def count_content(
-    references: Sequence[str], hypotheses: Sequence[Sequence[str]], training: Callable[[], list[str]]
+    references: Sequence[str],
+    hypotheses: Sequence[Sequence[str]],
+    training: Callable[[], list[str]],
 ) -> tuple[Content, list[Bool[np.ndarray, "W"]]]:
     """Find the content words of ``references``, and which of them each system's translations have.
 
