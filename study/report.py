@@ -259,8 +259,8 @@ def same_content_page(folders: Mapping[str, Sequence[Packed]]) -> dict[str, byte
         if len(systems) == 2:
             row = [case]
             for score, digits in ((corpus_bleu, 1), (without_penalty, 1), (log_bleu, 2)):
-                by_way = [[score(pool, groups[n]) for n in systems] for groups in (whole, apart)]
-                row.append(gained(np.subtract(*np.subtract(*by_way)), digits))
+                ours, theirs = (score(pool, whole[n]) - score(pool, apart[n]) for n in systems)
+                row.append(gained(ours - theirs, digits))
             between.append(row)
     groups = Groups.of(folders[joined[0]])
     drawn = looks([groups[system][0].config for system in systems])
@@ -302,12 +302,12 @@ def pages(results: Path) -> dict[str, dict[str, bytes]]:
             if tested == test_set and found:
                 made[name] = translation_page(groups, title, found)
         if test_set == "test" and groups.first.content.line.size:
-            cases = {
-                "joined": f"test-joined-{MOST_JOINED}",
-                "apart": f"test-joined-{MOST_JOINED}-apart",
+            five = f"test-joined-{MOST_JOINED}"
+            ways = {
+                "joined": read_all(europarl / five),
+                "apart": read_all(europarl / f"{five}-apart"),
             }
-            joined = {way: Groups.of(read_all(europarl / case)) for way, case in cases.items()}
-            made["recall"] = recall_page(groups, {way: of for way, of in joined.items() if of})
+            made["recall"] = recall_page(groups, {w: Groups.of(of) for w, of in ways.items() if of})
         if test_set == "test" and len(files) > len(finished):
             made["amount"] = amount_page(files)
         if "target-only-50" in groups:
