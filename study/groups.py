@@ -171,6 +171,16 @@ def bits_beyond(blind: Group, places: range = range(10_000)) -> Score:
     return score
 
 
+def lost_bits(places: range) -> Score:
+    """Loss in bits per reference piece at ``places`` of the references, from 0."""
+
+    def score(pool: Pool, group: Group) -> Samples:
+        losses = np.stack([one.losses(places) for one in group]) / [np.log(2), 1]
+        return pool.estimate(losses, lambda sums: sums[..., 0] / np.maximum(sums[..., 1], 1))
+
+    return score
+
+
 def sentence_bits(blind: Group) -> Score:
     """Known bits per reference, against the system ``blind``."""
 

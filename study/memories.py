@@ -143,7 +143,7 @@ def width_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, byt
         markdown_table(["", "all widths", "the lowest three", "the highest three"], slopes),
     )
     figure = draw(
-        ("What one vector holds, by its width", title),
+        ("What was learned to pass through one vector, by its width", title),
         ("numbers in the vector", "words, or bits"),
         [Line(what, look, held[what], x) for what, look in zip(held, drawn, strict=True)],
         "Both axes are logarithmic.",

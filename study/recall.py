@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from groups import CONFIG, Group, Groups, recall_of
+from groups import CONFIG, Group, Groups, lost_bits, recall_of
 from jaxtyping import Float
 from layout import gained, page, scored
 from matplotlib.figure import Figure
@@ -56,6 +56,16 @@ def by_count(groups: Groups, names: Sequence[str]) -> str:
     return markdown_table(["count in training", *header], rows)
 
 
+def by_piece(pool: Pool, columns: Mapping[str, Group]) -> str:
+    """Table of the loss at each ten pieces of the references."""
+    rows = []
+    for first in range(0, 80, 10):
+        score = lost_bits(range(first, first + 10))
+        cells = [scored(score(pool, group), 2) for group in columns.values()]
+        rows.append([f"{first + 1}-{first + 10}", *cells])
+    return markdown_table(["pieces", *columns], rows)
+
+
 def recall_figure(groups: Groups, names: Sequence[str]) -> Figure:
     """Draw recall by tenth of the reference, with a part for each length of ``SHOWN``."""
     figure = new_figure(
@@ -105,6 +115,12 @@ def recall_page(groups: Groups, joined: Mapping[str, Groups]) -> dict[str, bytes
     for label in labels[-3:]:
         parts += [f"Sources of {label} words, by tenth of the reference:\n"]
         parts += [by_tenth(groups.pools[label], columns)]
+    scored_by = {name: groups[name] for name in (*names, "target-only-50") if name in groups}
+    parts += [
+        f"Loss of the references of {labels[-1]} source words, in bits per piece, by place. Here a "
+        "system reads the reference so far, not its own translation:\n",
+        by_piece(groups.pools[labels[-1]], scored_by),
+    ]
     if joined:
         of_case = {
             f"{name}, {case}": group for case, of in joined.items() for name, group in of.items()

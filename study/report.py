@@ -92,7 +92,9 @@ def translation_page(
             each = seed_by_seed(pools, arms, score)
             found += [by_t(few_seeds(pools, arms, score), digits)]
             found += [", ".join(f"{value:+.{digits}f}" for value in each)]
-            gaps.append([*pair, measure, *found, f"{short[0] / long[0]:.2f}"])
+            factor = f"factor {np.exp(difference[0]):.2f}"
+            share = factor if score is log_bleu else f"{short[0] / long[0]:.2f}"
+            gaps.append([*pair, measure, *found, share])
     for name, measure in product(models, ("BLEU", "BLEU without penalty", "chrF above chance")):
         if measure in measures:
             pools, score, _ = measures[measure]
@@ -115,7 +117,8 @@ def translation_page(
         "Gaps in BLEU:\n",
         length_table(groups, [" minus ".join(pair) for pair in pairs], gap),
         "The gap, and the difference in differences, long minus short. *BLEU without penalty* "
-        "leaves out the brevity penalty. A gap in *log BLEU* is the logarithm of a factor. "
+        "leaves out the brevity penalty. A gap in *log BLEU* is the logarithm of a factor; "
+        "last is the factor by which it grows from short to long. "
         f"{BY_T}\n",
         markdown_table([*gap_header, "short / long"], gaps),
         "BLEU without its brevity penalty:\n",
