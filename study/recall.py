@@ -19,6 +19,8 @@ from seq2seq.report.tables import markdown_table
 SYSTEMS = ("attention-50", "attention-30-matched", "no-attention-50", "no-attention-30-matched")
 SHOWN = ("51-60", "61+")
 """Source lengths of the two parts of the figure."""
+WITHIN = "21-30"
+"""Source lengths that all systems were trained on."""
 CENTRE, FIRST, LAST = MIDDLE.clip(min=0), np.eye(PLACES)[0], np.eye(PLACES)[-1]
 CONTRASTS = {
     "middle minus ends": MIDDLE,
@@ -104,6 +106,13 @@ def recall_page(groups: Groups, joined: Mapping[str, Groups]) -> dict[str, bytes
         + [weighted(groups.pools[label], group, MIDDLE) for group in columns.values()]
         for label in labels
     ]
+    for label in SHOWN:
+        dips = [
+            [recall_of("place")(groups.pools[of], group) @ MIDDLE for of in (label, WITHIN)]
+            for group in columns.values()
+        ]
+        cells = [gained(beyond - within, 2) for beyond, within in dips]
+        contrast.append([f"{label} minus {WITHIN}", "", *cells])
     parts = [
         f"A content word has more than {LETTERS} letters, is once in its reference, and is in at "
         f"most {SHARE:.0%} of all references. Its recall is the share that the translations of "

@@ -37,7 +37,9 @@ from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.scores import bleu_counts
 from seq2seq.evaluation.significance import Interval, t_interval, t_quantile
 
-PUBLISHED = Path(__file__).resolve().parents[2] / "docs" / "results" / "study"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PUBLISHED = DOCS / "results" / "study"
+NUMBER = re.compile(r"(?<![\w.])\d+\.\d+")
 
 
 def test_what_is_packed_is_read_again_and_has_no_text_of_the_corpus(tmp_path):
@@ -310,6 +312,20 @@ def test_unrelated_references_are_of_other_sentences_as_long():
     assert all(line != number for number, line in enumerate(lines))
     lengths = [len(source.split()) for source in sources]
     assert sum(lengths[line] != lengths[i] for i, line in enumerate(lines)) <= 3
+
+
+def test_every_number_of_the_claims_is_in_a_table_or_was_predicted():
+    """The tables are checked below; the page may also quote what was fixed in advance."""
+    claims = (DOCS / "study.md").read_text().partition("## Method")[0]
+    log = (DOCS / "study-log.md").read_text()
+    predicted = log.partition("### Fixed in advance")[2].partition("### What came of them")[0]
+    tables = "".join(path.read_text() for path in sorted(PUBLISHED.glob("*.md")))
+    known = {float(number) for number in NUMBER.findall(tables + predicted)}
+    found = NUMBER.findall(claims)
+    assert len(found) > 200
+    assert [number for number in found if float(number) not in known] == []
+    sizes = re.findall(r"n = ([\d,]+)", claims)
+    assert [size for size in sizes if f" {size} |" not in tables] == []
 
 
 @pytest.mark.slow
