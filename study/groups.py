@@ -127,9 +127,11 @@ def without_penalty(pool: Pool, group: Group) -> Samples:
 
 
 def log_bleu(pool: Pool, group: Group) -> Samples:
-    """Natural logarithm of corpus BLEU, so that a gap is the logarithm of a factor."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(corpus_bleu(pool, group)))
+    """Natural logarithm of corpus BLEU, so that a gap is the logarithm of a factor.
+
+    A BLEU of 0 counts as one millionth.
+    """
+    return np.asarray(np.log(np.maximum(corpus_bleu(pool, group), 1e-6)))
 
 
 @cache

@@ -93,8 +93,9 @@ def translation_page(
             found += [by_t(few_seeds(pools, arms, score), digits)]
             found += [", ".join(f"{value:+.{digits}f}" for value in each)]
             factor = f"factor {np.exp(difference[0]):.2f}"
-            share = factor if score is log_bleu else f"{short[0] / long[0]:.2f}"
-            gaps.append([*pair, measure, *found, share])
+            share = f"{short[0] / long[0]:.2f}" if long[0] else "–"
+            found += [factor if score is log_bleu else share]
+            gaps.append([*pair, measure, *found])
     for name, measure in product(models, ("BLEU", "BLEU without penalty", "chrF above chance")):
         if measure in measures:
             pools, score, _ = measures[measure]
