@@ -13,15 +13,15 @@ next to it, to be packed and compared:
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import torch
+from content import training_pairs
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.corpora import load_corpus
-from seq2seq.data.text import read_pairs, word_count
+from seq2seq.data.text import word_count
 from seq2seq.evaluation.folder import GIVEN, read_evaluation, write_evaluation
 from seq2seq.evaluation.translations import Translations
 from seq2seq.record import EvaluationRecord
@@ -69,10 +69,8 @@ def main(evaluation: str) -> None:
     model = read_evaluation(Path(evaluation))
     sources, references = model.texts.sources, model.texts.references
     config = load_checkpoint(Path(str(model.record.checkpoint)), torch.device("cpu")).config
-    text = load_corpus(config.corpus, Path(config.data)).train
-    pairs = islice(read_pairs(text.source, text.target), config.corpus.train_pairs)
-    limit = config.corpus.train_max_words or sys.maxsize
-    train = [pair for pair in pairs if max(map(word_count, pair)) <= limit]
+    text, corpus = load_corpus(config.corpus, Path(config.data)).train, config.corpus
+    train = training_pairs(text, corpus.train_pairs, corpus.train_max_words)
     read, written = zip(*train, strict=True)
     floors = {
         "copying": sources,

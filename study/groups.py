@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from packed import Packed
@@ -12,8 +12,9 @@ from packed import Packed
 from seq2seq.config import EvaluationConfig, flatten
 from seq2seq.errors import UserError
 from seq2seq.evaluation.lengths import ALL, ENDS, LONG, SHORT, known_bits, length_pools
-from seq2seq.evaluation.scores import bleu, brevity_ratio, chrf
-from seq2seq.evaluation.significance import Interval, Pool, Samples, half_length
+from seq2seq.evaluation.recall import COUNTS, PLACES, recall_samples
+from seq2seq.evaluation.scores import bleu, brevity_ratio, chrf, unpenalised_bleu
+from seq2seq.evaluation.significance import Interval, Pool, Samples, half_length, t_interval
 
 CONFIG = EvaluationConfig()
 """Default settings of ``compare``, so that intervals and buckets are the same."""
@@ -82,10 +83,17 @@ class Groups(dict[str, Group]):
             long = replace(long, members=long.members & (self.first.words <= longest))
         return self.pools[SHORT], long
 
-    def half_length(self, name: str, score: Score) -> Samples:
-        """Number of source words at which a score is half of its value on the first bucket."""
+    def half_length(self, name: str, score: Score, whole: str | None = None) -> Samples:
+        """Number of source words at which a score is half of that of the system ``whole``.
+
+        By default it is half of the system's own score on the first bucket.
+        """
         lengths = [self.mean_words(label) for label in self.buckets]
-        return half_length(lengths, [score(pool, self[name]) for pool in self.buckets.values()])
+        ours, theirs = (
+            [score(pool, self[system]) for pool in self.buckets.values()]
+            for system in (name, whole or name)
+        )
+        return half_length(lengths, ours, theirs if whole else None)
 
 
 def _facts(one: Packed) -> dict[str, str]:
@@ -110,6 +118,20 @@ def _facts(one: Packed) -> dict[str, str]:
 def corpus_bleu(pool: Pool, group: Group) -> Samples:
     """Corpus BLEU."""
     return pool.estimate(np.stack([one.bleu for one in group]), bleu)
+
+
+@cache
+def without_penalty(pool: Pool, group: Group) -> Samples:
+    """Corpus BLEU without its brevity penalty."""
+    return pool.estimate(np.stack([one.bleu for one in group]), unpenalised_bleu)
+
+
+def log_bleu(pool: Pool, group: Group) -> Samples:
+    """Natural logarithm of corpus BLEU, so that a gap is the logarithm of a factor.
+
+    A BLEU of 0 counts as one millionth.
+    """
+    return np.asarray(np.log(np.maximum(corpus_bleu(pool, group), 1e-6)))
 
 
 @cache
@@ -151,11 +173,35 @@ def bits_beyond(blind: Group, places: range = range(10_000)) -> Score:
     return score
 
 
+def lost_bits(places: range) -> Score:
+    """Loss in bits per reference piece at ``places`` of the references, from 0."""
+
+    def score(pool: Pool, group: Group) -> Samples:
+        losses = np.stack([one.losses(places) for one in group]) / [np.log(2), 1]
+        return pool.estimate(losses, lambda sums: sums[..., 0] / np.maximum(sums[..., 1], 1))
+
+    return score
+
+
 def sentence_bits(blind: Group) -> Score:
     """Known bits per reference, against the system ``blind``."""
 
     def score(pool: Pool, group: Group) -> Samples:
         return bits_beyond(blind)(pool, group) * float(np.mean(group[0].pieces[pool.members]))
+
+    return score
+
+
+@cache
+def recall_of(kind: Literal["place", "seen"]) -> Score:
+    """Recall of content words in each tenth of the references, or by count in training."""
+    size = PLACES if kind == "place" else len(COUNTS) + 1
+
+    @cache
+    def score(pool: Pool, group: Group) -> Samples:
+        content = group[0].content
+        found = np.stack([one.found for one in group])
+        return recall_samples(getattr(content, kind), size, content.line, found, pool)
 
     return score
 
@@ -176,6 +222,21 @@ def seed_by_seed(pools: tuple[Pool, Pool], pair: tuple[Group, Group], score: Sco
         float(contrast((first, second), (seeds[0][seed], seeds[1][seed]), score)[2][0])
         for seed in sorted(seeds[0].keys() & seeds[1].keys())
     ]
+
+
+def few_seeds(
+    pools: tuple[Pool, Pool] | tuple[Pool], groups: Sequence[Group], score: Score
+) -> Interval | None:
+    """Interval by Student's t of a score, or of its change from the first pool to the second.
+
+    It is that of the first group minus that of the other groups.
+    """
+
+    def change(one: Packed) -> Samples:
+        short, *long = (score(pool, (one,)) for pool in pools)
+        return long[0] - short if long else short
+
+    return t_interval(*([change(one) for one in group] for group in groups))
 
 
 def slope(x: Sequence[float], y: Sequence[Samples]) -> Samples:

@@ -12,9 +12,13 @@ from seq2seq.evaluation.lengths import ScoreRow
 from seq2seq.evaluation.significance import Interval, Pool, Samples
 from seq2seq.looks import FAINT, GRID, LINES, Look, looks
 from seq2seq.report.length_figure import label_lengths
-from seq2seq.report.tables import interval_text, markdown_table, with_interval
+from seq2seq.report.tables import interval_text, markdown_table, signed, with_interval
 
 FLOORS = ("copying", "nearest", "unrelated")
+BY_T = (
+    "*t*: interval of the difference by Student's t, from the variance of the sentences and, by "
+    "Welch and Satterthwaite, that of the seeds; – where a system has one seed."
+)
 
 
 def scored(samples: Samples, digits: int = 1) -> str:
@@ -25,6 +29,13 @@ def scored(samples: Samples, digits: int = 1) -> str:
 def gained(samples: Samples, digits: int = 1) -> str:
     """Format a difference with its interval."""
     return with_interval(Interval.of(samples), digits)
+
+
+def by_t(interval: Interval | None, digits: int = 1) -> str:
+    """Format an interval without its value; a dash without one, where an arm has one seed."""
+    if interval is None:
+        return "–"
+    return f"[{signed(interval.low, digits)}, {signed(interval.high, digits)}]"
 
 
 @dataclass(frozen=True)

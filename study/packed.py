@@ -10,14 +10,18 @@ import json
 import lzma
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from content import Content, count_content, training_pairs
 from jaxtyping import Bool, Float, Int
 
+from seq2seq.checkpoint import read_config
+from seq2seq.data.corpora import load_corpus
+from seq2seq.data.text import ParallelText
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation, read_evaluation
 from seq2seq.evaluation.scores import source_lengths
@@ -50,6 +54,10 @@ class Packed:
     capped: Bool[np.ndarray, "N"]
     hypotheses: list[str]
     """Translations; empty for a floor, which is made from sentences of the corpus."""
+    content: Content = field(default_factory=Content.none)
+    """Content words of the references, the same for all systems of a pool."""
+    found: Bool[np.ndarray, "W"] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    """Whether the translation of its line has each content word; False without hypotheses."""
 
     @property
     def system(self) -> str:
@@ -135,6 +143,8 @@ def read_all(pool: Path) -> list[Packed]:
         records = json.loads(arrays["records"].tobytes())
         lines = arrays["hypotheses"].tobytes().decode().split("\n")[:-1]
         with_text = [int(number) for number in np.flatnonzero(arrays["with_text"])]
+        content = Content(*arrays["content"].astype(np.int64))
+        found = np.unpackbits(arrays["found"], axis=1, count=len(content.line)).astype(bool)
     ends = np.cumsum((-(-numbers["pieces"] // BLOCK)).sum(axis=1))
     return [
         Packed(
@@ -146,6 +156,8 @@ def read_all(pool: Path) -> list[Packed]:
             block_losses,
             capped[number],
             lines[with_text.index(number) :: len(with_text)] if number in with_text else [],
+            content,
+            found[number],
         )
         for number, (record, block_losses) in enumerate(
             zip(records, np.split(losses, ends[:-1]), strict=True)
@@ -170,6 +182,7 @@ def write_all(pool: Path, systems: Sequence[Packed]) -> Path:
         "words": systems[0].words,
         "bleu": np.stack([one.bleu for one in systems]),
         "pieces": np.stack([one.pieces for one in systems]),
+        "content": np.stack(astuple(systems[0].content)),
         "block_losses": (100 * np.concatenate([one.block_losses for one in systems]))
         .round()
         .clip(0, 65535),
@@ -177,6 +190,7 @@ def write_all(pool: Path, systems: Sequence[Packed]) -> Path:
     arrays: dict[str, Any] = {
         "capped": np.stack([one.capped for one in systems]),
         "with_text": np.array([bool(one.hypotheses) for one in systems]),
+        "found": np.packbits(np.stack([one.found for one in systems]), axis=1),
         "chrf_steps": np.diff(chrf, axis=2, prepend=0).astype(np.int16),
         **{name: of.astype(np.uint16) for name, of in numbers.items()},
         **{name: np.frombuffer(text.encode(), np.uint8) for name, text in texts.items()},
@@ -189,19 +203,43 @@ def write_all(pool: Path, systems: Sequence[Packed]) -> Path:
     return path
 
 
+def with_content(
+    systems: Sequence[Packed], references: Sequence[str], training: Callable[[], ParallelText]
+) -> list[Packed]:
+    """Count the content words of ``references`` in the translations of ``systems``.
+
+    Their counts in training are those of the text ``training`` as the systems that read the longest
+    sentences of it have read it.
+    """
+
+    def read() -> list[str]:
+        corpora = [one.config["corpus"] for one in systems if one.config]
+        longest = max(corpora, key=lambda corpus: corpus["train_max_words"] or sys.maxsize)
+        limits = longest["train_pairs"], longest["train_max_words"]
+        return [target for _, target in training_pairs(training(), *limits)]
+
+    content, found = count_content(references, [one.hypotheses for one in systems], read)
+    return [replace(one, content=content, found=of) for one, of in zip(systems, found, strict=True)]
+
+
 def main(folders: Sequence[str], results: Path = RESULTS) -> None:
     """Add each evaluation to the pool of its experiment and test set.
 
     A system that a pool already holds is replaced.
     """
-    pools: defaultdict[Path, dict[str, Packed]] = defaultdict(dict)
+    pools: defaultdict[Path, list[Evaluation]] = defaultdict(list)
     for folder in folders:
-        one = Packed.of(read_evaluation(Path(folder)))
-        pool = results / str(one.record["experiment"]) / str(one.record["test_set"])
-        pools[pool][one.name] = one
+        one = read_evaluation(Path(folder))
+        pools[results / str(one.record.experiment) / str(one.record.test_set)].append(one)
     for pool, new in pools.items():
-        systems = {one.name: one for one in read_all(pool)} | new
-        print(write_all(pool, [*systems.values()]))
+        systems = {one.name: one for one in (*read_all(pool), *map(Packed.of, new))}
+
+        def training(new: Sequence[Evaluation] = new) -> ParallelText:
+            model = next(one for one in new if one.record.config)
+            config = read_config(Path(str(model.record.checkpoint)))
+            return load_corpus(config.corpus, Path(config.data)).train
+
+        print(write_all(pool, with_content([*systems.values()], new[0].texts.references, training)))
 
 
 if __name__ == "__main__":

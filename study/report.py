@@ -6,6 +6,7 @@ trained yet are left out.
 
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +18,18 @@ from groups import (
     bits_beyond,
     contrast,
     corpus_bleu,
+    few_seeds,
     length_ratio,
+    log_bleu,
     seed_by_seed,
     sentence_bits,
-    slope,
     verdict,
+    without_penalty,
 )
-from layout import FLOORS, Line, draw, gained, length_lines, length_table, page, scored
+from layout import BY_T, FLOORS, Line, by_t, draw, gained, length_lines, length_table, page, scored
+from memories import memory_page, width_page
 from packed import RESULTS, Packed, read_all
+from recall import recall_page
 from same_content import MOST_JOINED
 
 from seq2seq.config import EvaluationConfig
@@ -41,15 +46,6 @@ OPPONENTS = (
     ("attention-50", "no-attention-50"),
     ("strong-no-attention-50", "no-attention-50"),
 )
-MEMORIES = (
-    ("fixed", "slots-1"),
-    ("1x512", "slots-1"),
-    ("8x64", "1x512"),
-    ("slots-8", "linear-8"),
-    ("slots-32", "linear-32"),
-    ("additive", "slots-32"),
-)
-"""Pairs of memories that are compared: the first minus the second."""
 EUROPARL = {
     "europarl-test": (
         "test",
@@ -79,32 +75,40 @@ def translation_page(
     models = sorted({name for pair in pairs for name in pair}, key=lambda n: ("no-" in n, n))
     names = [*models, *(name for name in FLOORS if name in groups)]
     ends = groups.short_and_long()
-    measures: list[tuple[str, tuple[Pool, Pool], Score]] = [
-        ("BLEU", ends, corpus_bleu),
-        ("BLEU, long up to 50", groups.short_and_long(50), corpus_bleu),
-    ]
-    header = ["system", "short", "long", "change", ""]
+    measures: dict[str, tuple[tuple[Pool, Pool], Score, int]] = {
+        "BLEU": (ends, corpus_bleu, 1),
+        "BLEU, long up to 50": (groups.short_and_long(50), corpus_bleu, 1),
+        "BLEU without penalty": (ends, without_penalty, 1),
+        "log BLEU": (ends, log_bleu, 2),
+    }
     if "unrelated" in groups:
-        measures.append(("chrF above chance", ends, above_chance(groups["unrelated"])))
-        header += ["chrF above chance, short", "long"]
-    gaps = []
+        measures["chrF above chance"] = ends, above_chance(groups["unrelated"]), 1
+    gaps, changes = [], []
     for pair in pairs:
         arms = groups[pair[0]], groups[pair[1]]
-        for measure, pools, score in measures:
-            each = ", ".join(f"{value:+.1f}" for value in seed_by_seed(pools, arms, score))
-            gaps.append([*pair, measure, *map(gained, contrast(pools, arms, score)), each])
-    changes = []
-    for name in models:
-        short, long = (corpus_bleu(pool, groups[name]) for pool in ends)
-        row = [name, scored(short), scored(long), gained(long - short), verdict(long - short)]
-        for _, _, score in measures[2:]:
-            row += [scored(score(pool, groups[name])) for pool in ends]
-        changes.append(row)
+        for measure, (pools, score, digits) in measures.items():
+            short, long, difference = contrast(pools, arms, score)
+            found = [gained(samples, digits) for samples in (short, long, difference)]
+            each = seed_by_seed(pools, arms, score)
+            found += [by_t(few_seeds(pools, arms, score), digits)]
+            found += [", ".join(f"{value:+.{digits}f}" for value in each)]
+            factor = f"factor {np.exp(difference[0]):.2f}"
+            share = f"{short[0] / long[0]:.2f}" if long[0] else "–"
+            found += [factor if score is log_bleu else share]
+            gaps.append([*pair, measure, *found])
+    for name, measure in product(models, ("BLEU", "BLEU without penalty", "chrF above chance")):
+        if measure in measures:
+            pools, score, _ = measures[measure]
+            short, long = (score(pool, groups[name]) for pool in pools)
+            row = [name, measure, scored(short), scored(long), gained(long - short)]
+            row += [by_t(few_seeds(pools, [groups[name]], score)), verdict(long - short)]
+            changes.append(row)
 
     def gap(pool: Pool, pair: str) -> str:
         return gained(np.subtract(*(corpus_bleu(pool, groups[n]) for n in pair.split(" minus "))))
 
-    gap_header = ["system", "minus", "measure", "short", "long", "difference", "of each seed"]
+    gap_header = ["system", "minus", "measure", "short", "long", "difference", "t", "of each seed"]
+    change_header = ["system", "measure", "short", "long", "change", "t", ""]
     markdown = page(
         title,
         Groups({name: groups[name] for name in names}),
@@ -113,12 +117,17 @@ def translation_page(
         length_table(groups, names, lambda pool, name: scored(corpus_bleu(pool, groups[name]))),
         "Gaps in BLEU:\n",
         length_table(groups, [" minus ".join(pair) for pair in pairs], gap),
-        "The gap, and the difference in differences, long minus short:\n",
-        markdown_table(gap_header, gaps),
+        "The gap, and the difference in differences, long minus short. *BLEU without penalty* "
+        "leaves out the brevity penalty. A gap in *log BLEU* is the logarithm of a factor; "
+        "last is the factor by which it grows from short to long. "
+        f"{BY_T}\n",
+        markdown_table([*gap_header, "short / long"], gaps),
+        "BLEU without its brevity penalty:\n",
+        length_table(groups, models, lambda pool, n: scored(without_penalty(pool, groups[n]))),
         "Tokens of the translations for each token of the references:\n",
         length_table(groups, models, lambda pool, n: scored(length_ratio(pool, groups[n]), 2)),
-        f"From short to long. *Level*: the interval lies within {MARGIN:g} BLEU of zero.\n",
-        markdown_table(header, changes),
+        f"From short to long. *Level*: the interval lies within {MARGIN:g} points of zero.\n",
+        markdown_table(change_header, changes),
     )
     figure = draw(
         ("BLEU by source length", title),
@@ -159,7 +168,8 @@ def amount_page(files: Sequence[Packed]) -> dict[str, bytes]:
             bits = bits_beyond(groups[blind])
             each = [scored(bits(pool, group), 2) for group in pair[::-1] for pool in ends]
             difference = gained(contrast(ends, pair, bits)[2], 2)
-            known.append([passes, *each, difference, scored(groups.half_length(arms[1], bits))])
+            half = scored(groups.half_length(arms[1], bits, arms[0]))
+            known.append([passes, *each, difference, half])
     names = ("gap, short", "gap, long", "difference in differences")
     lines = [
         Line(name, look, [gap[part] for gap in gaps.values()], list(gaps))
@@ -175,8 +185,9 @@ def amount_page(files: Sequence[Packed]) -> dict[str, bytes]:
         markdown_table([*header, "gap short", "gap long", "difference", "more than above"], rows),
         "BLEU with attention divided by BLEU without it:\n",
         markdown_table(["passes", "short", "long", "long / short"], factors),
-        "Known bits per reference piece, against the target-only system after as many passes:\n",
-        markdown_table([*header, "difference", "half-length without attention"], known),
+        "Known bits per reference piece, against the target-only system after as many passes. The "
+        "last column has the source words at which the baseline's are half of attention's:\n",
+        markdown_table([*header, "difference", "words"], known),
     )
     figure = draw(
         ("Attention's lead by the amount of training", "Europarl, test"),
@@ -188,8 +199,11 @@ def amount_page(files: Sequence[Packed]) -> dict[str, bytes]:
     return {"md": markdown, "svg": figure}
 
 
-def bits_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, bytes]:
-    """Make the page of the known bits of each system, per sentence and per piece."""
+def bits_page(files: Sequence[Packed], blind: str, whole: str, title: str) -> dict[str, bytes]:
+    """Make the page of the known bits of each system, per sentence and per piece.
+
+    ``whole`` is the system with attention, of whose bits the others have a share.
+    """
     groups = Groups.of([one for one in files if one.config])
     names = [name for name in groups if name != blind]
     per_sentence, per_piece = sentence_bits(groups[blind]), bits_beyond(groups[blind])
@@ -199,7 +213,12 @@ def bits_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, byte
         _, long = groups.short_and_long()
         cells = [scored(score(long, groups[name]), 2) for name in names]
         by_place.append([f"{first + 1}-{first + 10}", *cells])
-    halves = [[name, scored(groups.half_length(name, per_piece))] for name in names]
+    others = [name for name in names if name != whole]
+    halves = [[name, scored(groups.half_length(name, per_piece, whole))] for name in others]
+
+    def share(pool: Pool, name: str) -> str:
+        return scored(per_piece(pool, groups[name]) / per_piece(pool, groups[whole]), 2)
+
     markdown = page(
         f"Known bits: {title}",
         groups,
@@ -209,9 +228,10 @@ def bits_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, byte
         length_table(groups, names, lambda pool, name: scored(per_piece(pool, groups[name]), 2)),
         f"The same by place in the reference, sources above {LONG_WORDS} words:\n",
         markdown_table(["pieces", *names], by_place),
-        "Half-length: source words at which bits per piece are half of those at 1-10 words; ∞: "
-        "beyond the longest bucket.\n",
-        markdown_table(["system", "half-length"], halves),
+        f"Bits as a share of those of `{whole}`:\n",
+        length_table(groups, others, share),
+        "Source words at which this share is one half; ∞: beyond the longest bucket.\n",
+        markdown_table(["system", "words"], halves),
     )
     figure = draw(
         ("What a system knows of the source", title),
@@ -219,133 +239,6 @@ def bits_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, byte
         length_lines(groups, names, per_sentence),
         "Loss of a target-only model minus the system's.",
         groups.buckets,
-    )
-    return {"md": markdown, "svg": figure}
-
-
-def context_size(one: Packed, words: float) -> float:
-    """Number of values that the decoder receives for a source of ``words`` words."""
-    encoder, attention = one.config["model"]["encoder"], one.config["model"]["attention"]
-    directions = 2 if encoder["directions"] == "both" else 1
-    width = encoder["hidden_size"] * directions
-    if attention["kind"] == "fixed":
-        return float(width * (encoder["layers"] if encoder["summary"] == "all" else 1))
-    if attention["kind"] in ("slots", "linear"):
-        return float(width * attention["slots"])
-    return width * words
-
-
-def by_size(groups: Groups, blind: str) -> dict[str, float]:
-    """Context size of each system on the longest bucket, rising."""
-    words = groups.mean_words([*groups.buckets][-1])
-    sizes = {name: context_size(group[0], words) for name, group in groups.items() if name != blind}
-    return dict(sorted(sizes.items(), key=lambda item: (item[1], item[0])))
-
-
-def bleu_cells(groups: Groups, name: str) -> list[str]:
-    """BLEU by source length, without intervals."""
-    return [f"{corpus_bleu(pool, groups[name])[0]:.1f}" for pool in groups.rows.values()]
-
-
-def memory_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, bytes]:
-    """Make the page of memories of every size: BLEU by length, known bits and half-lengths."""
-    groups = Groups.of(files)
-    sizes, longest = by_size(groups, blind), [*groups.buckets][-1]
-    words, pool = groups.mean_words(longest), groups.pools[longest]
-    per_sentence, per_piece = sentence_bits(groups[blind]), bits_beyond(groups[blind])
-    bits = {name: per_sentence(pool, groups[name]) for name in sizes}
-    rows = [
-        [
-            name,
-            f"{size:,.0f}",
-            *bleu_cells(groups, name),
-            scored(bits[name]),
-            scored(groups.half_length(name, per_piece)),
-            scored(groups.half_length(name, corpus_bleu)),
-        ]
-        for name, size in sizes.items()
-    ]
-    apart = []
-    for pair in MEMORIES:
-        if groups.keys() >= {*pair}:
-            bleus = [corpus_bleu(pool, groups[name]) for name in pair]
-            apart.append(
-                [*pair, gained(bits[pair[0]] - bits[pair[1]]), gained(bleus[0] - bleus[1])]
-            )
-    models = {name: group[0].config["model"] for name, group in groups.items()}
-    divided = "512 numbers in 1 to 16 vectors"
-    series: dict[str, list[str]] = {}
-    for name, size in sizes.items():
-        kind = models[name]["attention"]["kind"]
-        if kind != "slots" or models[name]["encoder"] == models[blind]["encoder"]:
-            series.setdefault("attention" if kind == "additive" else kind, []).append(name)
-        if kind == "slots" and size == 512:
-            series.setdefault(divided, []).append(name)
-    drawn = looks([groups[names[0]][0].config for names in series.values()])
-    lines = []
-    for (kind, names), look in zip(series.items(), drawn, strict=True):
-        slots = [str(models[name]["attention"]["slots"]) for name in names if kind == divided]
-        places = [sizes[name] for name in names]
-        lines.append(Line(kind, look, [bits[name] for name in names], places, slots))
-    markdown = page(
-        f"Memory and length: {title}",
-        groups,
-        f"*Numbers*: handed to the decoder for a sentence (attention: of {words:.0f} words). "
-        f"Then BLEU by source words. *Bits*: known of a reference, sources of {longest} words. "
-        "*Half-length*: source words at which known bits per reference piece, or BLEU, are half of "
-        "those at 1-10 words; ∞: beyond the longest bucket.\n",
-        markdown_table(
-            ["system", "numbers", *groups.rows, "bits", "half-length, bits", "BLEU"], rows
-        ),
-        f"Differences, sources of {longest} words:\n",
-        markdown_table(["system", "minus", "bits", "BLEU"], apart),
-    )
-    figure = draw(
-        ("Known bits of a long sentence, by size of the memory", f"{title}, {longest} words"),
-        ("numbers handed to the decoder", "known bits per sentence"),
-        lines,
-        "Known bits: loss of a target-only model minus the system's. Next to the points of 512 "
-        f"numbers: vectors. Attention: one vector for each of {words:.0f} words.",
-        log="x",
-    )
-    return {"md": markdown, "svg": figure}
-
-
-def width_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, bytes]:
-    """Make the page of one vector by its width: BLEU half-length, bits, and log-log slopes."""
-    groups = Groups.of(files)
-    widths, longest = by_size(groups, blind), [*groups.buckets][-1]
-    bits, pool = sentence_bits(groups[blind]), groups.pools[longest]
-    held = {
-        "words at half of the BLEU": [groups.half_length(name, corpus_bleu) for name in widths],
-        f"bits, {longest} words": [bits(pool, groups[name]) for name in widths],
-    }
-    rows = []
-    for row, (name, width) in enumerate(widths.items()):
-        cells = [scored(samples[row]) for samples in held.values()]
-        rows.append([f"{width:,.0f}", *bleu_cells(groups, name), *cells])
-    x, parts = [*widths.values()], (slice(None), slice(3), slice(-3, None))
-    slopes = [
-        [what, *(scored(slope(x[part], samples[part]), 2) for part in parts)]
-        for what, samples in held.items()
-    ]
-    drawn = looks([groups.first.config] * len(held))
-    markdown = page(
-        f"Width of the vector: {title}",
-        groups,
-        "BLEU by source words of systems whose decoder gets one vector of so many numbers; the "
-        "learning rate of each was chosen on dev. Then the source length at which BLEU is half of "
-        f"that at 1-10 words, and the known bits of a reference of {longest} source words.\n",
-        markdown_table(["width", *groups.rows, *held], rows),
-        "Slope of its logarithm on that of the width:\n",
-        markdown_table(["", "all widths", "the lowest three", "the highest three"], slopes),
-    )
-    figure = draw(
-        ("What one vector holds, by its width", title),
-        ("numbers in the vector", "words, or bits"),
-        [Line(what, look, held[what], x) for what, look in zip(held, drawn, strict=True)],
-        "Both axes are logarithmic.",
-        log="both",
     )
     return {"md": markdown, "svg": figure}
 
@@ -364,10 +257,15 @@ def same_content_page(folders: Mapping[str, Sequence[Packed]]) -> dict[str, byte
             one, other = (corpus_bleu(pool, groups[system]) for groups in (whole, apart))
             changes[system].append(one - other)
             cells = [case, f"{pool.sentences:,}", f"{words[case]:.0f}", system, scored(one)]
-            cells += [scored(other), gained(one - other)]
+            free, other_free = (without_penalty(pool, groups[system]) for groups in (whole, apart))
+            cells += [scored(other), gained(one - other), gained(free - other_free)]
             rows.append([*cells, f"{length_ratio(pool, whole[system])[0]:.2f}"])
         if len(systems) == 2:
-            between.append([case, gained(np.subtract(*(changes[name][-1] for name in systems)))])
+            row = [case]
+            for score, digits in ((corpus_bleu, 1), (without_penalty, 1), (log_bleu, 2)):
+                ours, theirs = (score(pool, whole[n]) - score(pool, apart[n]) for n in systems)
+                row.append(gained(ours - theirs, digits))
+            between.append(row)
     groups = Groups.of(folders[joined[0]])
     drawn = looks([groups[system][0].config for system in systems])
     places = [words[case] for case in joined]
@@ -383,9 +281,9 @@ def same_content_page(folders: Mapping[str, Sequence[Packed]]) -> dict[str, byte
         "*cut*: sources of more than 40 words whole, against their parts, cut at punctuation. Both "
         "ways are scored against one reference. *length*: tokens of the translations for each "
         "token of the references.\n",
-        markdown_table([*header, "length of whole"], rows),
+        markdown_table([*header, "without penalty", "length of whole"], rows),
         f"Whole minus parts: {systems[0]} minus {systems[-1]}.\n",
-        markdown_table(["source", "difference"], between),
+        markdown_table(["source", "BLEU", "BLEU without penalty", "log BLEU"], between),
     )
     figure = draw(
         ("What joining sentences costs", "Europarl, test"),
@@ -407,17 +305,26 @@ def pages(results: Path) -> dict[str, dict[str, bytes]]:
             found = [pair for pair in pairs if groups.keys() >= {*pair}]
             if tested == test_set and found:
                 made[name] = translation_page(groups, title, found)
+        if test_set == "test" and groups.first.content.line.size:
+            five = f"test-joined-{MOST_JOINED}"
+            ways = {
+                "joined": read_all(europarl / five),
+                "apart": read_all(europarl / f"{five}-apart"),
+            }
+            made["recall"] = recall_page(groups, {w: Groups.of(of) for w, of in ways.items() if of})
         if test_set == "test" and len(files) > len(finished):
             made["amount"] = amount_page(files)
         if "target-only-50" in groups:
             known = {"target-only-50", *(name for pair in OPPONENTS for name in pair)}
             fifty = [one for one in finished if one.system in known]
-            made[f"bits-{test_set}"] = bits_page(fifty, "target-only-50", f"Europarl, {test_set}")
+            made[f"bits-{test_set}"] = bits_page(
+                fifty, "target-only-50", "attention-50", f"Europarl, {test_set}"
+            )
     memories = read_all(results / "slots" / "test")
     if any(one.system == "none" for one in memories):
         shown = [one for one in memories if one.system in ("fixed", "additive", "none", "slots-8")]
         made["memory"] = memory_page(memories, "none", "grammar")
-        made["bits-grammar"] = bits_page(shown, "none", "grammar")
+        made["bits-grammar"] = bits_page(shown, "none", "additive", "grammar")
         if any(one.system.startswith("width-") for one in memories):
             kinds = ("fixed", "none")
             one_vector = [m for m in memories if m.config["model"]["attention"]["kind"] in kinds]

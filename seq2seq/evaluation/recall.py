@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from seq2seq.evaluation.scores import bucket_labels
-from seq2seq.evaluation.significance import Interval, Pool
+from seq2seq.evaluation.significance import Interval, Pool, Samples
 
 LETTERS, SHARE = 3, 0.02
 """A content word has more letters than this, and at most this share of the references have it."""
@@ -105,18 +105,11 @@ def recall_by(
         weights: weights of ``Recall.contrast``.
     """
     number, names = groups
-    size, lines = len(names), len(pool.members)
-
-    def count(chosen: Bool[np.ndarray, "W"]) -> Int[np.ndarray, "N G"]:
-        cells = line[chosen] * size + number[chosen]
-        return np.bincount(cells, minlength=lines * size).reshape(lines, size)
-
-    total = count(np.ones(len(line), dtype=bool))
-    words = total[pool.members].sum(axis=0)
-    samples = {}
-    for name, seeds in recalled.items():
-        columns = np.stack([np.concatenate([count(seed), total], axis=1) for seed in seeds])
-        samples[name] = pool.estimate(columns, _shares)
+    size = len(names)
+    words = np.bincount(number[pool.members[line]], minlength=size)
+    samples = {
+        name: recall_samples(number, size, line, seeds, pool) for name, seeds in recalled.items()
+    }
     spread = {}
     for name, baseline in against.items():
         gap = (samples[name] - samples[baseline])[:, words > 0]
@@ -134,6 +127,28 @@ def recall_by(
         if weights is not None
     }
     return Recall(names, words.tolist(), systems, spread, contrast)
+
+
+def recall_samples(
+    number: Int[np.ndarray, "W"],
+    size: int,
+    line: Int[np.ndarray, "W"],
+    recalled: Bool[np.ndarray, "K W"],
+    pool: Pool,
+) -> Samples:
+    """Recall of each of ``size`` groups of words, on the sentences of ``pool`` and resamples.
+
+    Arguments are those of :func:`recall_by`, for one system; ``number`` is the group of each word.
+    """
+    lines = len(pool.members)
+
+    def count(chosen: Bool[np.ndarray, "W"]) -> Int[np.ndarray, "N G"]:
+        cells = line[chosen] * size + number[chosen]
+        return np.bincount(cells, minlength=lines * size).reshape(lines, size)
+
+    total = count(np.ones(len(line), dtype=bool))
+    columns = np.stack([np.concatenate([count(seed), total], axis=1) for seed in recalled])
+    return pool.estimate(columns, _shares)
 
 
 def _shares(sums: Float[np.ndarray, "R K C"]) -> Float[np.ndarray, "R K G"]:

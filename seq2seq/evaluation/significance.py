@@ -5,8 +5,10 @@ A statistic is a function of columns summed over the sentences of a pool, such a
 K seeds, and the value of a statistic is the mean over seeds.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
@@ -237,20 +239,64 @@ def trend(
     return Trend(first, last, Interval.of(change, confidence), Interval.of(half, confidence))
 
 
-def half_length(lengths: Sequence[float], scores: Sequence[Samples]) -> Samples:
-    """Source length, in words, at which a score is half of its value on the shortest sources.
+def half_length(
+    lengths: Sequence[float], scores: Sequence[Samples], whole: Sequence[Samples] | None = None
+) -> Samples:
+    """Source length, in words, at which a score is half of ``whole``.
 
-    ``lengths`` are the mean lengths of buckets, from short to long. Between two buckets the score
-    is interpolated linearly. The half-length is infinite if the score never falls below half, and 0
-    if the first score is 0.
+    ``lengths`` are the mean lengths of buckets, from short to long. ``whole`` has the score of
+    another system on each bucket; by default it is the score itself on the shortest sources.
+    Between two buckets the share is interpolated linearly. The half-length is infinite if the share
+    never falls below half, and 0 if it begins below half.
     """
+    shares = np.stack([*scores])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares = np.nan_to_num(shares / (shares[0] if whole is None else np.stack([*whole])))
     found = np.full(len(scores[0]), np.inf)
-    for sample, values in enumerate(np.transpose(scores)):
-        half = values[0] / 2
-        below = np.flatnonzero(values < half)
-        if values[0] <= 0:
+    for sample, values in enumerate(shares.T):
+        below = np.flatnonzero(values < 0.5)
+        if len(below) and not below[0]:
             found[sample] = 0
         elif len(below):
             ends = [below[0], below[0] - 1]
-            found[sample] = np.interp(half, values[ends], np.take(lengths, ends))
+            found[sample] = np.interp(0.5, values[ends], np.take(lengths, ends))
     return found
+
+
+def t_interval(*arms: Sequence[Samples], confidence: float = 0.95) -> Interval | None:
+    """Interval of a mean over few seeds, by Student's t; None if an arm has one seed.
+
+    The bootstrap draws from the seeds that there are, which understates the variance of two seeds
+    by half. Here the variance is that of the sentences, from the resamples, plus that of the mean
+    of each arm's seeds, and the degrees of freedom are those of Welch and Satterthwaite.
+
+    Args:
+        arms: samples of each seed of a system, resampled over sentences alone. The value is the
+            mean of the first arm minus the means of the others.
+        confidence: coverage of the interval.
+    """
+    if any(len(seeds) < 2 for seeds in arms):
+        return None
+    first, *others = (np.mean(seeds, axis=0) for seeds in arms)
+    samples = first - sum(others)
+    of_seeds = [np.var([one[0] for one in seeds], ddof=1) / len(seeds) for seeds in arms]
+    variance = float(np.var(samples[1:]) + sum(of_seeds))
+    spread = sum(one**2 / (len(seeds) - 1) for one, seeds in zip(of_seeds, arms, strict=True))
+    freedom = variance**2 / spread if spread else math.inf
+    half = t_quantile((1 + confidence) / 2, freedom) * math.sqrt(variance)
+    return Interval(float(samples[0]), float(samples[0]) - half, float(samples[0]) + half)
+
+
+def t_quantile(share: float, freedom: float) -> float:
+    """Quantile of Student's t for a ``share`` above 1/2, to about four digits.
+
+    With t = sqrt(freedom) * tan(angle), the density is proportional to cos(angle)^(freedom - 1),
+    which is summed over a fine grid. Above 10,000 degrees of freedom, t is normal.
+    """
+    if freedom > 10_000:
+        return NormalDist().inv_cdf(share)
+    angles = np.linspace(0, np.pi / 2, 200_001)
+    density = np.cos((angles[1:] + angles[:-1]) / 2) ** (freedom - 1)
+    area = np.concatenate([[0], np.cumsum(density)])
+    angle = np.interp(2 * share - 1, area / area[-1], angles)
+    return float(np.sqrt(freedom) * np.tan(angle))

@@ -14,76 +14,32 @@ import pytest
 import report
 import sacrebleu
 from groups import (
-    BUDGET,
     CONFIG,
     Groups,
     bits_beyond,
     contrast,
     corpus_bleu,
+    few_seeds,
+    log_bleu,
     seed_by_seed,
     sentence_bits,
     slope,
     verdict,
+    without_penalty,
 )
-from helpers.synthetic_translations import evaluated, translated
 from layout import provenance
-from packed import RESULTS, Packed, read_all, write_all
+from packed import RESULTS, read_all, write_all
 from packed import main as pack
+from synthetic_results import packed
 
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import compare_systems
-from seq2seq.evaluation.significance import Interval
-from seq2seq.evaluation.translations import ReferenceScores
+from seq2seq.evaluation.scores import bleu_counts
+from seq2seq.evaluation.significance import Interval, t_interval, t_quantile
 
-LENGTHS = {5: 30, 15: 30, 25: 20, 35: 30, 45: 10}
-PUBLISHED = Path(__file__).resolve().parents[2] / "docs" / "results" / "study"
-
-
-def packed(root, system, quality, losses=lambda words: 1.0, seed=1, budget=None, **changed):
-    """A system with this quality by length, and this loss per reference piece, in nats."""
-    texts = translated(LENGTHS, quality, seed)
-    words = [len(source.split()) for source in texts.sources]
-    scores = ReferenceScores(
-        [-count * losses(count) for count in words],
-        words,
-        None,
-        [[losses(count)] * count for count in words],
-        None,
-        None,
-    )
-    training = {
-        "git_commit": "abc",
-        "git_modified": False,
-        "precision": "bf16",
-        "status": "finished",
-        "training_pairs": 9,
-        "parameters": {"total": 7},
-        "progress": {"update": 3, "best_update": 2, "seconds": 60},
-        "hardware": {"processor": "a processor"},
-        "versions": {"torch": "2"},
-        **changed,
-    }
-    attention = {"kind": "fixed", "slots": 1}
-    encoder = {"hidden_size": 4, "directions": "both", "layers": 1, "summary": "top"}
-    evaluation = evaluated(
-        root / system / str(seed),
-        dataclasses.replace(texts, reference_scores=scores),
-        system,
-        seed,
-        experiment="figure2-cpu",
-        checkpoint=f"{root}/{system}/checkpoints/best",
-        identity={"source": "s", "reference": "r"},
-        training=training,
-        config={
-            "training": {
-                **dict.fromkeys(BUDGET, 4),
-                "optimizer": {"learning_rate": 0.1},
-                **(budget or {}),
-            },
-            "model": {"attention": attention, "encoder": encoder},
-        },
-    )
-    return Packed.of(evaluation), evaluation
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PUBLISHED = DOCS / "results" / "study"
+NUMBER = re.compile(r"(?<![\w.])\d+\.\d+")
 
 
 def test_what_is_packed_is_read_again_and_has_no_text_of_the_corpus(tmp_path):
@@ -164,6 +120,80 @@ def test_gaps_are_those_of_sacrebleu(pair):
     assert each == pytest.approx([np.subtract(*ends(seed)[::-1]) for seed in (1, 2)])
 
 
+def test_scores_without_penalty_and_on_the_log_scale_are_those_of_sacrebleu(pair):
+    systems = Groups.of([one for one, _ in pair])
+    pool = systems.short_and_long()[1]
+    found: dict[str, list] = {}
+    for one, evaluation in pair:
+        texts = evaluation.texts
+        # Half of each translation: only the brevity penalty knows that the rest is missing.
+        cut = [line[: len(line) // 2] for line in texts.hypotheses]
+        counts = bleu_counts(cut, texts.references)
+        lines = np.flatnonzero(pool.members)
+        score = sacrebleu.corpus_bleu(
+            [cut[i] for i in lines], [[texts.references[i] for i in lines]]
+        )
+        found.setdefault(one.system, []).append((dataclasses.replace(one, bleu=counts), score))
+    for seeds in found.values():
+        group = tuple(one for one, _ in seeds)
+        precision = np.mean([np.exp(np.mean(np.log(score.precisions))) for _, score in seeds])
+        assert seeds[0][1].bp < 0.5
+        assert without_penalty(pool, group)[0] == pytest.approx(precision)
+        mean = np.mean([score.score for _, score in seeds])
+        assert log_bleu(pool, group)[0] == pytest.approx(math.log(mean))
+
+
+def test_few_seeds_have_the_interval_of_welch(pair):
+    systems = Groups.of([one for one, _ in pair])
+    arms = systems["attention-50"], systems["no-attention-50"]
+    pools = systems.short_and_long()
+    values, sentences = [], 0
+    for sign, arm in zip((1, -1), arms, strict=True):
+        changes = [corpus_bleu(pools[1], (one,)) - corpus_bleu(pools[0], (one,)) for one in arm]
+        values.append([change[0] for change in changes])
+        sentences = sentences + sign * (changes[0] + changes[1])[1:] / 2
+    seeds = [(a - b) ** 2 / 4 for a, b in values]
+    variance = np.var(sentences) + sum(seeds)
+    freedom = variance**2 / sum(one**2 for one in seeds)
+    half = slow_t(freedom) * math.sqrt(variance)
+    middle = np.mean(values[0]) - np.mean(values[1])
+    found = few_seeds(pools, arms, corpus_bleu)
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (middle, middle - half, middle + half), rel=1e-3
+    )
+    assert few_seeds(pools, (arms[0], arms[1][:1]), corpus_bleu) is None
+    one_pool = few_seeds(pools[:1], arms, corpus_bleu)
+    assert one_pool.value == pytest.approx(contrast(pools, arms, corpus_bleu)[0][0])
+
+
+def slow_t(freedom):
+    """The 97.5% quantile of Student's t, by summing its density in small steps."""
+    steps = np.arange(0, 2_000, 1e-3) + 5e-4
+    density = (1 + steps**2 / freedom) ** (-(freedom + 1) / 2)
+    half = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)
+    scale = math.exp(half) / math.sqrt(math.pi * freedom)
+    return float(steps[np.searchsorted(scale * np.cumsum(density) * 1e-3, 0.475)])
+
+
+@pytest.mark.parametrize(
+    ("freedom", "table"),
+    [(1, 12.706), (2, 4.303), (3, 3.182), (10, 2.228), (30, 2.042), (120, 1.980), (1e9, 1.960)],
+)
+def test_quantiles_of_t_are_those_of_the_table(freedom, table):
+    assert t_quantile(0.975, freedom) == pytest.approx(table, abs=6e-4)
+
+
+def test_seeds_that_differ_widen_the_interval_more_than_the_bootstrap_does():
+    """Two seeds each, 148.2 and 148.0 against 144.6 and 142.6: Welch has one degree of freedom."""
+    arms = [[np.full(101, value) for value in seeds] for seeds in ((148.2, 148.0), (144.6, 142.6))]
+    found = t_interval(*arms)
+    assert found.value == pytest.approx(4.5)
+    assert (found.low, found.high) == pytest.approx((-8, 17), abs=0.4)
+    assert t_interval(arms[0], arms[1][:1]) is None
+    alone = t_interval(arms[1])
+    assert (alone.low, alone.high) == pytest.approx((143.6 - 12.706, 143.6 + 12.706), abs=1e-3)
+
+
 def test_compare_and_the_study_have_the_same_intervals(pair):
     systems = Groups.of([one for one, _ in pair])
     compared = compare_systems([each for _, each in pair], "no-attention-50", CONFIG)
@@ -196,6 +226,8 @@ def test_bits_and_half_length_are_those_built_in(tmp_path):
     half = systems.half_length("some", bits)
     assert half == pytest.approx(30, abs=1e-3)  # half way from 3 bits at 25 words to 1 at 35
     assert np.isinf(systems.half_length("all", bits)).all()
+    # Of 5 bits: 3 are 0.6 at 25 words, and 1 is 0.2 at 35.
+    assert systems.half_length("some", bits, "all") == pytest.approx(27.5, abs=1e-3)
 
 
 def test_the_slope_is_the_exponent_of_a_power_law():
@@ -280,6 +312,20 @@ def test_unrelated_references_are_of_other_sentences_as_long():
     assert all(line != number for number, line in enumerate(lines))
     lengths = [len(source.split()) for source in sources]
     assert sum(lengths[line] != lengths[i] for i, line in enumerate(lines)) <= 3
+
+
+def test_every_number_of_the_claims_is_in_a_table_or_was_predicted():
+    """The tables are checked below; the page may also quote what was fixed in advance."""
+    claims = (DOCS / "study.md").read_text().partition("## Method")[0]
+    log = (DOCS / "study-log.md").read_text()
+    predicted = log.partition("### Fixed in advance")[2].partition("### What came of them")[0]
+    tables = "".join(path.read_text() for path in sorted(PUBLISHED.glob("*.md")))
+    known = {float(number) for number in NUMBER.findall(tables + predicted)}
+    found = NUMBER.findall(claims)
+    assert len(found) > 200
+    assert [number for number in found if float(number) not in known] == []
+    sizes = re.findall(r"n = ([\d,]+)", claims)
+    assert [size for size in sizes if f" {size} |" not in tables] == []
 
 
 @pytest.mark.slow

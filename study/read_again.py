@@ -1,0 +1,50 @@
+"""``python study/read_again.py TRAINING TEST...``: count content words for what is packed already.
+
+Each argument is the path of an English-French text without its language, for example
+``europarl/train europarl/test newstest/newstest2014``. A pool below results/ takes the references
+that have its SHA-256, also those that ``same_content`` joins; a pool without such a text stays.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from packed import RESULTS, read_all, with_content, write_all
+from same_content import same_content
+
+from seq2seq.data.text import ParallelText, find_text, read_pairs
+from seq2seq.files import digest
+
+
+def find(stem: str) -> ParallelText:
+    """Find a text by its path without the language."""
+    text, missing = find_text(Path(stem).parent, Path(stem).name, ("en", "fr"))
+    if text is None:
+        sys.exit(f"{stem}: there is no {' or '.join(missing)}")
+    return text
+
+
+def all_references(tests: Sequence[ParallelText]) -> Iterator[list[str]]:
+    """References of the test sets, and of those that ``same_content`` makes of them."""
+    for text in tests:
+        sources, references = zip(*read_pairs(text.source, text.target), strict=True)
+        yield [*references]
+        for _, lines in same_content(sources, references):
+            yield [reference for _, reference in lines]
+
+
+def main(train: str, *tests: str, results: Path = RESULTS) -> None:
+    """Write the pools whose references are found."""
+    known = {
+        digest(f"{line}\n".encode() for line in references): references
+        for references in all_references([*map(find, tests)])
+    }
+    for path in sorted(results.rglob("*.npz.xz")):
+        pool = path.with_name(path.name.removesuffix(".npz.xz"))
+        systems = read_all(pool)
+        if references := known.get(systems[0].record["reference"]):
+            print(write_all(pool, with_content(systems, references, lambda: find(train))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
