@@ -64,7 +64,8 @@ class Attention(nn.Module, ABC):
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R P"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """Context and weights of one target step; weights are 0 at padding."""
+        """Context and weights of one target step; weights are 0 at padding, and sum to 1 except in
+        local_p."""
 
 
 def build_attention(

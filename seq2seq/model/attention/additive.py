@@ -41,7 +41,6 @@ class AdditiveAttention(Attention):
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R P"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """Context and weights of one target step; weights are 0 at padding and sum to 1."""
         projected = source.by_sentence(self.query(query))
         hidden = torch.tanh(source.keys[:, None] + projected[:, :, None])  # N W S A
         return source.softmax_sum(exact_product(hidden, self.vector))
@@ -72,7 +71,6 @@ class ConcatAttention(Attention):
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R P"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """Context and weights of one target step; weights are 0 at padding and sum to 1."""
         projected = functional.linear(query, self.joint.weight[:, : self.query_size])
         hidden = source.keys[:, None] + source.by_sentence(projected)[:, :, None]
         return source.softmax_sum(exact_product(torch.tanh(hidden), self.vector))
@@ -107,7 +105,6 @@ class CoverageAttention(AdditiveAttention):
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R S"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """Context and weights of one target step; weights are 0 at padding and sum to 1."""
         projected = source.by_sentence(self.query(query))
         # V_a C, as in nn.Linear, but never rounded to bfloat16.
         covered = exact_product(source.by_sentence(state)[..., None], self.covered.weight.t())
