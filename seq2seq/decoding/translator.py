@@ -247,18 +247,11 @@ class Translator:
         hypotheses = [Hypothesis("", 0.0, 0.0, [], False, source=sentence) for sentence in text]
         batches = _batches([(len(pieces),) for pieces in read], config.batch_size)
         tasks = [
-            (
-                [text[i] for i in b],
-                [read[i] for i in b],
-                [first_line + i for i in b],
-                config,
-                wanted,
-            )
-            for b in batches
+            ([(first_line + i, text[i], read[i]) for i in batch], config, wanted)
+            for batch in batches
         ]
-        for batch, found in _followed(
-            batches, self._share("_translate_batch", tasks), len(text), bar
-        ):
+        results = self._share("_translate_batch", tasks)
+        for batch, found in _followed(batches, results, len(text), bar):
             for i, hypothesis in zip(batch, found, strict=True):
                 hypotheses[i] = hypothesis
         return hypotheses
@@ -303,22 +296,16 @@ class Translator:
         target_ids = [self.target.encode(_valid(target)) for target in targets]
         lengths = [(len(t), len(s)) for t, s in zip(target_ids, source_ids, strict=True)]
         batches = _batches(lengths, batch_size)
-        tasks = [
-            (
-                batch,
-                [[*source_ids[i][: self.max_pieces], EOS] for i in batch],
-                [[*target_ids[i], EOS] for i in batch],
-            )
-            for batch in batches
-        ]
+        read = [[*ids[: self.max_pieces], EOS] for ids in source_ids]
+        tasks = [([(i, read[i], [*target_ids[i], EOS]) for i in batch],) for batch in batches]
         with _bar(len(lengths), progress if lengths else "") as bar:
             found = self._share("_force_batch", tasks)
             for _, pairs in _followed(batches, found, len(lengths), bar):
                 yield from pairs
 
-    def _force_batch(
-        self, lines: list[int], source: list[list[int]], target: list[list[int]]
-    ) -> list[ForcedPair]:
+    def _force_batch(self, pairs: list[tuple[int, list[int], list[int]]]) -> list[ForcedPair]:
+        """Force pairs of (line, source ids, target ids)."""
+        lines, source, target = zip(*pairs, strict=True)
         read = torch.tensor([len(ids) for ids in source], device=self.device)
         forced = forced_decode(self.model, self._padded(source), read, self._padded(target))
         gained, weights = forced.log_probabilities.cpu(), to_float32(forced.weights).cpu()
@@ -344,28 +331,21 @@ class Translator:
         return pieces[: self.max_pieces]
 
     def _pieces(self, sentence: str) -> list[str]:
-        sentence = _valid(sentence)
-        return (
-            self.source.tokenizer.tokenize(sentence)
-            if self.as_written
-            else self.source.known_pieces(sentence)
-        )
+        cut = self.source.tokenizer.tokenize if self.as_written else self.source.known_pieces
+        return cut(_valid(sentence))
 
     def _translate_batch(
-        self,
-        texts: list[str],
-        read: list[list[str]],
-        lines: list[int],
-        config: DecodingConfig,
-        wanted: _Wanted,
+        self, lines: list[tuple[int, str, list[str]]], config: DecodingConfig, wanted: _Wanted
     ) -> list[Hypothesis]:
+        """Translate lines of (number, text, pieces)."""
+        numbers, texts, read = zip(*lines, strict=True)
         lengths = torch.tensor([len(pieces) + 1 for pieces in read], device=self.device)
         ids = [[*self.source.vocabulary.encode(pieces), EOS] for pieces in read]
         source = self._padded(ids)
         if config.sample:
             from seq2seq.decoding.sampling import sample
 
-            results = sample(self.model, source, lengths, config, lines, wanted.prefix)
+            results = sample(self.model, source, lengths, config, numbers, wanted.prefix)
         else:
             results = beam_search(self.model, source, lengths, config, wanted.prefix)
         unknown = any(UNK in result.ids for n_best in results for result in n_best)
@@ -446,38 +426,27 @@ class Translator:
 
         threads = torch.get_num_threads()
         workers = min(threads, len(tasks)) if self.device.type == "cpu" else 1
-        with self._evaluating():
+        with contextlib.ExitStack() as at_end:
+            at_end.callback(self.model.train, self.model.training)
+            self.model.eval()
             if workers <= 1:
                 yield from map(run, tasks)
                 return
+            at_end.callback(torch.set_num_threads, threads)  # also the number of future threads
+            share = (threads // workers,)
+            pool = ThreadPoolExecutor(workers, "batch", torch.set_num_threads, share)
+            at_end.callback(pool.shutdown, cancel_futures=True)
             running: deque[Future[Any]] = deque()
-            pool = ThreadPoolExecutor(
-                workers, "batch", torch.set_num_threads, (threads // workers,)
-            )
-            try:
-                for task in tasks:
-                    running.append(pool.submit(run, task))
-                    if len(running) > 2 * workers:  # memory holds few results at a time
-                        yield running.popleft().result()
-                while running:
+            for task in tasks:
+                running.append(pool.submit(run, task))
+                if len(running) > 2 * workers:  # memory holds few results at a time
                     yield running.popleft().result()
-            finally:
-                pool.shutdown(cancel_futures=True)
-                torch.set_num_threads(threads)  # which is also the number of future threads
+            while running:
+                yield running.popleft().result()
 
-    def _padded(self, rows: list[list[int]]) -> Int[Tensor, "N T"]:
+    def _padded(self, rows: Sequence[list[int]]) -> Int[Tensor, "N T"]:
         width = max(1, *map(len, rows))
         return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows]).to(self.device)
-
-    @contextlib.contextmanager
-    def _evaluating(self) -> Iterator[None]:
-        """Set evaluation mode, then restore the mode."""
-        was_training = self.model.training
-        self.model.eval()
-        try:
-            yield
-        finally:
-            self.model.train(was_training)
 
 
 def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationModel | Ensemble:
@@ -543,9 +512,8 @@ def _batches(lengths: Sequence[tuple[int, ...]], size: int) -> list[list[int]]:
 
     Sentences with a length of 0 are left out.
     """
-    order = sorted(
-        (i for i, of in enumerate(lengths) if all(of)), key=lambda i: [-n for n in lengths[i]]
-    )
+    filled = [i for i, of in enumerate(lengths) if all(of)]
+    order = sorted(filled, key=lambda i: [-n for n in lengths[i]])
     return [order[start : start + size] for start in range(0, len(order), size)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from seq2seq.config import check
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
-from seq2seq.evaluation.folder import Evaluation
+from seq2seq.evaluation.folder import DAMAGE, Evaluation
 from seq2seq.record import TrainingRecord, read_record
 from seq2seq.report.provenance import describe_environments, describe_machine
 from seq2seq.report.tables import Table, or_dash
@@ -53,15 +53,7 @@ def read_training_run(folder: Path) -> TrainingRun:
         if record := read_record(folder, "restore it"):
             return _training_run(record, folder)
         raise FileNotFoundError("run.json")
-    except (
-        UserError,
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        OverflowError,
-    ) as error:
+    except (*DAMAGE, UserError, OverflowError) as error:
         raise UserError(
             f"{folder} holds no readable training run ({type(error).__name__}: {error}); use a "
             "folder that train or reproduce wrote."

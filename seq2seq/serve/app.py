@@ -40,18 +40,6 @@ def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
         "Cache-Control": "no-store",
     }
 
-    async def page(_: Request) -> Response:
-        return Response(service.page, media_type="text/html")
-
-    async def systems(_: Request) -> Response:
-        return JSONResponse({"systems": service.systems})
-
-    async def description(_: Request) -> Response:
-        return Response(DESCRIPTION.read_bytes(), media_type="application/json")
-
-    async def health(_: Request) -> Response:
-        return JSONResponse({"status": "ok"})
-
     async def translate(request: Request) -> Response:
         nonlocal waiting
         question = from_json(Question, await _body(request))
@@ -86,13 +74,14 @@ def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
         response.headers.update(headers)
         return response
 
-    routes = [
-        Route("/", page),
-        Route("/api/systems", systems),
-        Route("/api/translate", translate, methods=["POST"]),
-        Route("/openapi.json", description),
-        Route("/healthz", health),
-    ]
+    fixed = {
+        "/": Response(service.page, media_type="text/html"),
+        "/api/systems": JSONResponse({"systems": service.systems}),
+        "/openapi.json": Response(DESCRIPTION.read_bytes(), media_type="application/json"),
+        "/healthz": JSONResponse({"status": "ok"}),
+    }
+    routes = [Route(path, response, methods=["GET"]) for path, response in fixed.items()]
+    routes.append(Route("/api/translate", translate, methods=["POST"]))
     handlers: Any = {HTTPException: refused, UserError: refused, Exception: broken}
     guarded = [Middleware(BaseHTTPMiddleware, dispatch=guard)]
     return Starlette(routes=routes, middleware=guarded, exception_handlers=handlers)
