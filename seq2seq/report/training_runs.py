@@ -39,16 +39,11 @@ class TrainingRun:
 
     @property
     def system(self) -> str:
-        """Name of the trained system."""
         return self.record.system
 
 
 def read_training_run(folder: Path) -> TrainingRun:
-    """Read a run folder; the training may be unfinished.
-
-    Raises:
-        UserError: the folder holds no training run, or a damaged one.
-    """
+    """Read a run folder, also of an unfinished training; UserError if it is none, or damaged."""
     try:
         if record := read_record(folder, "restore it"):
             return _training_run(record, folder)
@@ -104,7 +99,6 @@ def _live_run(evaluation: Evaluation, training: TrainingRecord) -> TrainingRun |
 
 
 def training_table(runs: Sequence[TrainingRun]) -> Table:
-    """Table with a row for each training."""
     header = ["run", "parameters", "precision", "pairs", "updates", "epochs", "best after"]
     header += ["best dev loss", "best dev BLEU", "target tokens/s", "minutes", "ended by"]
     rows = []
@@ -141,16 +135,12 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
         )
     if caveat := losses_caveat(comparison):
         lines.append(caveat)
-    given = [e.record.system for e in comparison.evaluations if e.external]
-    if given:
+    if given := [e.record.system for e in comparison.evaluations if e.external]:
         lines.append(f"Translations by other programs that were given: {', '.join(given)}.")
     trained = [run.record for run in runs if run.record.command]
     machines = {describe_machine(record) for record in trained}
-    translated = [
-        e.record
-        for e in comparison.evaluations
-        if e.record.command and describe_machine(e.record) not in machines
-    ]
+    known = [e.record for e in comparison.evaluations if e.record.command]
+    translated = [record for record in known if describe_machine(record) not in machines]
     lines += [f"Training. {line}" for line in describe_environments(trained)]
     lines += [f"Translation. {line}" for line in describe_environments(translated)]
     return lines

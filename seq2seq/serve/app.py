@@ -59,7 +59,7 @@ def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
         if status in (404, 405):
             what = f"{request.method} {request.url.path}"
             sentence = f"There is no {what} here; see /openapi.json."
-        return JSONResponse({"error": _printable(sentence)}, status)
+        return JSONResponse({"error": sentence}, status)
 
     async def broken(_: Request, error: Exception) -> Response:
         return JSONResponse({"error": "The server failed; its terminal says why."}, 500, headers)
@@ -70,7 +70,7 @@ def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
             response = await call_next(request)
         else:
             sentence = f"This server is not called {name}; add the name to its setting names."
-            response = JSONResponse({"error": _printable(sentence)}, 421)
+            response = JSONResponse({"error": sentence}, 421)
         response.headers.update(headers)
         return response
 
@@ -105,11 +105,6 @@ async def _body(request: Request) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise HTTPException(400, 'The body is not a JSON object; send {"text": "a sentence"}.')
     return data
-
-
-def _printable(sentence: str) -> str:
-    """Replace lone surrogates, which UTF-8 cannot hold."""
-    return sentence.encode("utf-8", "replace").decode("utf-8")
 
 
 def _host(request: Request) -> str:
