@@ -54,10 +54,8 @@ class CheckpointManager:
     def restore(self) -> TrainingState | None:
         """Restore the newest intact checkpoint and return its state; None without checkpoints.
 
-        Newer damaged checkpoints are renamed to ``<name>.damaged``.
-
-        Raises:
-            UserError: no checkpoint is intact; the message is about the newest one.
+        Newer damaged checkpoints are renamed to ``<name>.damaged``. UserError about the newest one
+        if none is intact.
         """
         errors: dict[Path, UserError | OSError] = {}
         for folder in self.folder.newest():
