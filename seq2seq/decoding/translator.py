@@ -56,13 +56,6 @@ class _Wanted(NamedTuple):
     choices: int
 
 
-class _Looked(NamedTuple):
-    """What one more pass over a translation shows."""
-
-    weights: Float[Tensor, "T S"]
-    choices: list[list[tuple[str, float]]]
-
-
 @dataclass(eq=False)
 class Translator:
     """A trained model that translates text.
@@ -322,11 +315,8 @@ class Translator:
         pieces = self._pieces(sentence)
         if len(pieces) > self.max_pieces:
             log.warning(
-                "Line %d has %d pieces; only the first %d are translated "
-                "(tokenization.max_pieces of the trained model).",
-                line,
-                len(pieces),
-                self.max_pieces,
+                f"Line {line} has {len(pieces)} pieces; only the first {self.max_pieces} are "
+                "translated (tokenization.max_pieces of the trained model)."
             )
         return pieces[: self.max_pieces]
 
@@ -350,9 +340,9 @@ class Translator:
             results = beam_search(self.model, source, lengths, config, wanted.prefix)
         unknown = any(UNK in result.ids for n_best in results for result in n_best)
         looks = self.model.attends and (wanted.attention or (config.replace_unknown and unknown))
-        looked: Sequence[Sequence[_Looked | None]] = [[None] * len(n_best) for n_best in results]
+        seen = None
         if looks or wanted.choices:
-            looked = self._look(source, lengths, results, wanted.choices)
+            seen = self._look(source, lengths, results, wanted.choices)
         hypotheses, tokenizers = [], (self.source.tokenizer, self.target.tokenizer)
         for place, pieces in enumerate(read):
             ended = [*pieces, SPECIALS[EOS]]
@@ -360,18 +350,13 @@ class Translator:
             coded = zip(ended, ids[place], strict=True)
             missing = dict.fromkeys(piece.strip(WORD_START) for piece, i in coded if i == UNK)
             n_best = []
-            for result, seen in zip(results[place], looked[place], strict=True):
-                weights = seen.weights if seen and looks else None
-                found = make_hypothesis(result, self.target, ended, weights, config.replace_unknown)
-                n_best.append(
-                    replace(
-                        found,
-                        choices=seen.choices if seen else [],
-                        unknown=list(missing),
-                        source=texts[place],
-                        tokenizers=tokenizers if looks else None,
-                    )
+            for rank, result in enumerate(results[place]):
+                weights, choices = seen[place][rank] if seen else (None, [])
+                found = make_hypothesis(
+                    result, self.target, ended, weights if looks else None, config.replace_unknown
                 )
+                found = replace(found, choices=choices, unknown=list(missing), source=texts[place])
+                n_best.append(replace(found, tokenizers=tokenizers) if looks else found)
             hypotheses.append(replace(n_best[0], alternatives=n_best[1:]))
         return hypotheses
 
@@ -381,8 +366,8 @@ class Translator:
         lengths: Int[Tensor, "N"],
         results: list[list[SearchResult]],
         choices: int,
-    ) -> list[list[_Looked]]:
-        """Look at each result again, by forced decoding."""
+    ) -> list[list[tuple[Tensor, list[list[tuple[str, float]]]]]]:
+        """Force each result again: attention weights, and the likeliest pieces."""
         most = max(map(len, results))
         rows = [r.ids for n_best in results for r in [*n_best, *n_best[:1] * (most - len(n_best))]]
         target = self._padded([[*ids, EOS] for ids in rows])
@@ -392,12 +377,12 @@ class Translator:
         parts = forced.weights.cpu(), values.exp().cpu(), pieces.cpu()
         seen = [part.unflatten(0, (len(results), most)) for part in parts]
 
-        def look(place: int, rank: int, length: int, read: int) -> _Looked:
+        def look(place: int, rank: int, length: int, read: int) -> tuple[Tensor, list[Any]]:
             weights, probabilities, best = (part[place, rank] for part in seen)
             rows = zip(best[: length + 1].tolist(), probabilities.tolist(), strict=False)
             decode = self.target.vocabulary.decode
             listed = [list(zip(decode(ids), row, strict=True)) for ids, row in rows]
-            return _Looked(weights[:length, :read].clone(), listed if choices else [])
+            return weights[:length, :read].clone(), listed if choices else []
 
         return [
             [look(place, rank, len(result.ids), read) for rank, result in enumerate(n_best)]
@@ -452,13 +437,9 @@ class Translator:
 def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationModel | Ensemble:
     """Return the model of a single checkpoint, or combine several into an ensemble or average.
 
-    Args:
-        checkpoints: at least one.
-        average: average the weights, for checkpoints of one training. Otherwise build an ensemble,
-            which averages the probabilities of its models at each step.
-
-    Raises:
-        UserError: vocabularies, tokenizers or, with ``average``, architectures differ.
+    With ``average``, their weights are averaged, for checkpoints of one training. An ensemble
+    averages the probabilities of its models at each step. UserError if vocabularies, tokenizers or,
+    with ``average``, architectures differ.
     """
     first, *others = checkpoints
     for other in others:

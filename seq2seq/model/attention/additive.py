@@ -49,8 +49,7 @@ class AdditiveAttention(Attention):
 class ConcatAttention(Attention):
     r"""Luong et al. 2015, "concat": :math:`e_{ij} = v_a^\top \tanh(W_a [s_{i-1}; h_j])`.
 
-    With W_a cut in two this is the additive score. Only the initial values differ: they are drawn
-    for one matrix.
+    With W_a cut in two this is the additive score; only the initial values are those of one matrix.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
@@ -98,8 +97,7 @@ class CoverageAttention(AdditiveAttention):
     def update_state(
         self, state: Float[Tensor, "R S"], weights: Float[Tensor, "R S"]
     ) -> Float[Tensor, "R S"]:
-        """Return the coverage C_i: the attention of earlier steps, ``state``, plus that of this
-        step."""
+        """Return the coverage C_i: the attention of earlier steps, ``state``, plus ``weights``."""
         return state + weights
 
     def forward(
