@@ -26,18 +26,10 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
+from seq2seq import composition
 from seq2seq import config as schema
 from seq2seq.command import command_of
-from seq2seq.composition import (
-    CONFIGS,
-    READ,
-    SCHEMAS,
-    SEVERAL,
-    build_config,
-    composition_error,
-    quoted,
-    register_schema,
-)
+from seq2seq.composition import CONFIGS, READ
 from seq2seq.config.meanings import folded, settings_help
 from seq2seq.errors import UserError
 from seq2seq.interruption import Interrupted, by_torchrun, process_count
@@ -58,7 +50,7 @@ def launch(name: str, stage: Callable[..., float | None]) -> None:
         pass  # the shell may have closed a standard stream; no later file may take its number
     os.close(number)
     sys.stderr = sys.stderr or open(2, "w")  # noqa: SIM115
-    register_schema(name)
+    composition.register_schema(name)
     typed = sys.argv
     page = "--help" if {"--help", "-h"} & {*typed} else ""
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # have Hydra raise its errors, not print them
@@ -78,7 +70,7 @@ def launch(name: str, stage: Callable[..., float | None]) -> None:
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
         with exit_status():  # here, too, or Hydra prints a line of its own first
             overrides: Any = OmegaConf.to_container(HydraConfig.get().overrides.task)
-            return stage(*build_config(name, config, overrides))
+            return stage(*composition.build_config(name, config, overrides))
 
     with exit_status():
         if process_count() > 1 and name != "train" and not (name in SHARED and by_torchrun()):
@@ -89,14 +81,14 @@ def launch(name: str, stage: Callable[..., float | None]) -> None:
             )
         words = [word for word in typed[1:] if word not in ("--help", "-h")]
         refuse_words(name, words)
-        sys.argv = [typed[0], *quoted(words)]
+        sys.argv = [typed[0], *composition.quoted(words)]
         try:
             run()
             print(page, end="\n" if page else "", flush=True)
         except Exception as error:
             if stage_reached or isinstance(error, BrokenPipeError):
                 raise
-            raise UserError(composition_error(error, name)) from None
+            raise UserError(composition.composition_error(error, name)) from None
 
 
 def help_page(name: str, composed: DictConfig) -> str:
@@ -107,12 +99,13 @@ def help_page(name: str, composed: DictConfig) -> str:
     lines += [f"{space}{command_of(name)}{rest}" for space, rest in examples]
     lines += ["", "Settings are written as key=value:"]
     loader: Any = GlobalHydra.instance().config_loader()
-    groups = ["experiment"] * (SCHEMAS[name] is schema.ReproduceConfig)
+    groups = ["experiment"] * (composition.SCHEMAS[name] is schema.ReproduceConfig)
     for group in [*groups, *(field.name for field in fields(READ[name]))]:
         if options := loader.repository.get_group_options(group):  # the loader's is slow
             lines += folded(f"  {group}={' | '.join(options)}", 6)
     values: Any = OmegaConf.to_container(composed, resolve=True)
-    lines += settings_help(READ[name], values, SEVERAL if name == "reproduce" else ())
+    several = composition.SEVERAL
+    lines += settings_help(READ[name], values, several if name == "reproduce" else ())
     return "\n".join(lines)
 
 

@@ -1,15 +1,15 @@
 """The commands from Python: the same settings, checks and folders as those of the scripts.
 
 Settings are words of the command line, or keywords with Python's values; a group is a dict:
-``train("experiment=multi30k", seed=2, training={"max_epochs": 3})``.
+``train("experiment=multi30k", seed=2, training={"max_epochs": 3})``. UserError if a setting,
+checkpoint or text is wrong; its sentence says what to change.
 """
 
-import json
-from pathlib import Path
 from typing import Any
 
 from seq2seq.composition import compose
 from seq2seq.config import flatten
+from seq2seq.config.meanings import shown
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.evaluate import evaluate as evaluate_config
 from seq2seq.evaluation.folder import Evaluation
@@ -23,9 +23,6 @@ def train(*settings: str, **groups: Any) -> RunFolder:
 
     The folder has the ``record`` of the training, its ``metrics``, and the ``translator`` of its
     best checkpoint. A finished training is not repeated.
-
-    Raises:
-        UserError: a setting or the text is wrong; the sentence says what to change.
     """
     return train_run(*compose("train", _words(settings, groups)))
 
@@ -35,9 +32,6 @@ def reproduce(*settings: str, **groups: Any) -> dict[str, Comparison]:
 
     Return the folder of each comparison, which holds page.html, table.md and figures, with its
     scores; a comparison is of one test set and search.
-
-    Raises:
-        UserError: a setting or the text is wrong; the sentence says what to change.
     """
     return reproduce_runs(*compose("reproduce", _words(settings, groups)))
 
@@ -45,20 +39,11 @@ def reproduce(*settings: str, **groups: Any) -> dict[str, Comparison]:
 def evaluate(*settings: str, **groups: Any) -> list[Evaluation]:
     """Translate and score test sets like ``scripts/evaluate.py``; return the evaluations.
 
-    An evaluation has its ``directory``, its ``texts``, and the scores by source length in ``rows``
-    and ``overall``.
-
-    Raises:
-        UserError: a setting, checkpoint or text is wrong; the sentence says what to change.
+    An evaluation has a ``directory``, ``texts``, and scores by length, ``rows`` and ``overall``.
     """
     return evaluate_config(*compose("evaluate", _words(settings, groups)))
 
 
 def _words(settings: tuple[str, ...], groups: dict[str, Any]) -> list[str]:
     """Write settings as the words of a command line."""
-
-    def text(value: Any) -> str:
-        plain = isinstance(value, str | Path)
-        return str(value) if plain else json.dumps(value, ensure_ascii=False, default=str)
-
-    return [*settings, *(f"{key}={text(value)}" for key, value in flatten(groups).items())]
+    return [*settings, *(f"{key}={shown(value)}" for key, value in flatten(groups).items())]

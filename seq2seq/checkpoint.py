@@ -65,7 +65,6 @@ class MetricsState(Stored):
 
     @property
     def updates(self) -> int:
-        """Number of these updates."""
         return self.nonfinite + len(self.finite)
 
 
@@ -104,8 +103,7 @@ class Checkpoint:
     directory: Path = Path()
     """Folder of the checkpoint that was loaded, never the run folder above it."""
     sha256: str = ""
-    """SHA-256 of the manifest; it identifies the checkpoint, because the manifest lists the hash of
-    every file."""
+    """SHA-256 of the manifest, which identifies the checkpoint: it lists the hash of every file."""
 
 
 def save_checkpoint(
@@ -113,10 +111,8 @@ def save_checkpoint(
 ) -> None:
     """Write a checkpoint to ``directory``, replacing the one that is there.
 
-    Without ``optimizer``, training cannot resume from the checkpoint.
-
-    Raises:
-        UserError: the checkpoint cannot be written, most often because the disk is full.
+    Without ``optimizer``, training cannot resume from the checkpoint. UserError if it cannot be
+    written, most often because the disk is full.
     """
     try:
         with replacing_folder(directory) as folder:
@@ -168,10 +164,8 @@ def newest_checkpoints(run: Path) -> list[Path]:
 def find_checkpoint(path: Path) -> Path:
     """Return ``path`` if it is a checkpoint folder.
 
-    In a run folder, return the best checkpoint, or the newest if there is no best one.
-
-    Raises:
-        UserError: there is no checkpoint, or the best one lacks its manifest.
+    In a run folder, return the best checkpoint, or the newest if there is no best one. UserError if
+    there is no checkpoint, or the best one lacks its manifest.
     """
     path = path.expanduser()
     path = path if path.name.strip(".") else path.resolve()  # "." gets its real name
@@ -194,11 +188,8 @@ def find_checkpoint(path: Path) -> Path:
 def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     """Load the checkpoint at ``path``, a checkpoint folder or a run folder, onto ``device``.
 
-    The random generators do not change; :func:`restore_rng` sets them.
-
-    Raises:
-        UserError: there is no checkpoint, a file is missing or altered, or the tensors do not fit
-            the config.
+    The random generators do not change; :func:`restore_rng` sets them. UserError if there is no
+    checkpoint, a file is missing or altered, or the tensors do not fit the config.
     """
     folder = find_checkpoint(path)
     names = _verify(folder, REQUIRED | OPTIONAL)
@@ -211,7 +202,16 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
             raise UserError(
                 f"The language {codec.language!r} in {folder} is not a code such as en; {REMEDY}."
             )
-    model = _load_model(config, source, target, folder)
+    sizes = len(source.vocabulary), len(target.vocabulary)
+    tensors = _read_tensors(folder / MODEL)
+    with torch.random.fork_rng(devices=[]):
+        # First on the device "meta", without memory: a wrong config could ask for too much of it.
+        with torch.device("meta"):
+            expected = _tensors_of(TranslationModel(config.model, *sizes))
+        _require_fit(expected, tensors, f"{MODEL} in {folder} does not fit config.json")
+        model = TranslationModel(config.model, *sizes)
+    for name, tensor in _tensors_of(model).items():
+        tensor.copy_(tensors[name])
     if read_object(folder / MANIFEST, REMEDY)["format"] < FORMAT:
         _read_words_as_stored(model)
     return Checkpoint(
@@ -242,22 +242,6 @@ def stored_settings(content: dict[str, Any]) -> dict[str, Any]:
     return ours
 
 
-def _load_model(
-    config: TrainConfig, source: TextCodec, target: TextCodec, folder: Path
-) -> TranslationModel:
-    sizes = len(source.vocabulary), len(target.vocabulary)
-    tensors = _read_tensors(folder / MODEL)
-    with torch.random.fork_rng(devices=[]):
-        # First on the device "meta", without memory: a wrong config could ask for too much of it.
-        with torch.device("meta"):
-            expected = _tensors_of(TranslationModel(config.model, *sizes))
-        _require_fit(expected, tensors, f"{MODEL} in {folder} does not fit config.json")
-        model = TranslationModel(config.model, *sizes)
-    for name, tensor in _tensors_of(model).items():
-        tensor.copy_(tensors[name])
-    return model
-
-
 @torch.no_grad()
 def _read_words_as_stored(model: TranslationModel) -> None:
     """Adapt the weights of format 3, whose query and readout read the word at deviation 1."""
@@ -271,8 +255,7 @@ def _read_words_as_stored(model: TranslationModel) -> None:
 def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
     """Load the optimizer state at ``path`` into a new ``optimizer``, whose settings do not change.
 
-    Raises:
-        UserError: the checkpoint has no optimizer state, or a state of another optimizer or model.
+    UserError if the checkpoint has no such state, or that of another optimizer or model.
     """
     folder = find_checkpoint(path)
     if not _verify(folder, {OPTIMIZER}):
@@ -300,11 +283,8 @@ def capture_rng() -> dict[str, UInt8[Tensor, "_"]]:
 
     The package uses no other global generator: batch order is a function of seed and epoch.
     """
-    states = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_initialized():
-        for index, state in enumerate(torch.cuda.get_rng_state_all()):
-            states[f"cuda.{index}"] = state
-    return states
+    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    return {"cpu": torch.get_rng_state(), **{f"cuda.{i}": state for i, state in enumerate(gpus)}}
 
 
 def restore_rng(states: Mapping[str, Tensor]) -> None:

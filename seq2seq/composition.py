@@ -16,16 +16,8 @@ from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from hydra.plugins.config_source import ConfigResult
-from omegaconf import OmegaConf
+from omegaconf import OmegaConf, errors
 from omegaconf._utils import get_yaml_loader
-from omegaconf.errors import (
-    ConfigAttributeError,
-    ConfigKeyError,
-    GrammarParseError,
-    InterpolationResolutionError,
-    MissingMandatoryValue,
-    OmegaConfBaseException,
-)
 
 from seq2seq import config as schema
 from seq2seq.errors import UserError
@@ -56,12 +48,7 @@ SEVERAL = {"seed": "seeds", "decoding.beam": "beams"}
 def compose(name: str, settings: list[str]) -> tuple[Any, ...]:
     """Compose the config of script ``name`` as :func:`build_config` returns it.
 
-    Args:
-        name: name of the script.
-        settings: words of its command line, ``key=value``.
-
-    Raises:
-        UserError: a setting is unknown or has a wrong value.
+    ``settings`` are words of its command line, ``key=value``; UserError if one is unknown or wrong.
     """
     register_schema(name)
     settings = quoted(settings)
@@ -147,7 +134,7 @@ def build_config(name: str, composed: Any, overrides: list[str]) -> tuple[Any, .
         if SCHEMAS[name] is not schema.ReproduceConfig:
             return (_to_dataclass(SCHEMAS[name], composed),)
         return _experiment(name, composed, overrides)
-    except OmegaConfBaseException as error:
+    except errors.OmegaConfBaseException as error:
         raise UserError(composition_error(error, name)) from None
 
 
@@ -234,18 +221,18 @@ def composition_error(error: Exception, name: str) -> str:
             return f"{group}={choice} is not a valid choice; nearest valid: {near}."
         if isinstance(cause, OverrideParseException):
             return f"{cause.override} cannot be read; write key=value, or 'key=[a,b]' for a list."
-        if isinstance(cause, MissingMandatoryValue) and key:
+        if isinstance(cause, errors.MissingMandatoryValue) and key:
             return f"{key} is not set; set {key}=..."
-        if isinstance(cause, ConfigKeyError | ConfigAttributeError) and key:
+        if isinstance(cause, errors.ConfigKeyError | errors.ConfigAttributeError) and key:
             return _unknown_key(given[1] if given else key, cause.parent_node, name)
-        if isinstance(cause, OmegaConfBaseException) and key:
+        if isinstance(cause, errors.OmegaConfBaseException) and key:
             if "is not a ListConfig" in said:
                 return f"{key} is a list; put brackets around its values: {key}=[...]."
-            if isinstance(cause, InterpolationResolutionError | GrammarParseError):
+            if isinstance(cause, errors.InterpolationResolutionError | errors.GrammarParseError):
                 said = f"{said.splitlines()[0].rstrip('.')}; write \\${{ for the characters ${{"
             return f"{key}: {said.splitlines()[0].rstrip('.')}."
     said = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-    ours = isinstance(error, HydraException | OmegaConfBaseException)
+    ours = isinstance(error, HydraException | errors.OmegaConfBaseException)
     return f"{said}." if ours else f"The config cannot be composed: {said}."
 
 

@@ -118,8 +118,7 @@ def draw_line(
 ) -> None:
     """Draw a line through the ``values`` that are not None; points marked ``few`` are hollow.
 
-    ``band`` has the lower and upper ends of intervals; ``places`` are the x coordinates, by default
-    0, 1, 2, ...
+    ``band`` has lower and upper ends of intervals; ``places`` are x coordinates, else 0, 1, 2, ...
     """
     colour, line, marker = look
     known = [number for number, value in enumerate(values) if value is not None]

@@ -23,8 +23,7 @@ log = logging.getLogger(__name__)
 def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str, Comparison]:
     """Train, evaluate and compare ``runs``; return folder -> comparison.
 
-    There is a comparison for each test set and search. Work that an earlier call has finished is
-    skipped.
+    There is one for each test set and search. Work that an earlier call has finished is skipped.
     """
     # Check what every run needs before the first one trains for hours.
     evaluate_configs = [_evaluate_config(config, run) for run in runs]
@@ -47,7 +46,25 @@ def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str
                 evaluations.setdefault(name, []).append(str(evaluation.directory))
     # Some trainings may have ended before an epoch that others kept.
     complete = {name: of for name, of in evaluations.items() if len(of) == len(runs)}
-    return _compare(config, runs, complete, str(prepared[0].corpus.train.target))
+    from seq2seq.report.compare import compare  # imports matplotlib
+
+    compared = {}
+    systems = {run.system for run in runs}
+    alone = f"{runs[0].system}-" if len(systems) == 1 else ""
+    for name, directories in complete.items():
+        output = f"{config.output}/{config.name}/comparison/{alone}{name}"
+        compared[output] = compare(
+            CompareConfig(
+                evaluations=directories,
+                output=output,
+                evaluation=config.evaluation,
+                baseline=config.baseline,
+                baselines=config.baselines,
+                labels={s: text for s, text in config.labels.items() if s in systems},
+                training_text=str(prepared[0].corpus.train.target),
+            )
+        )
+    return compared
 
 
 def _kept(run: TrainConfig, best: EvaluateConfig) -> Iterator[tuple[str, EvaluateConfig]]:
@@ -76,31 +93,3 @@ def _evaluate_config(config: ReproduceConfig, run: TrainConfig) -> EvaluateConfi
         device=run.training.device,
         precision=run.training.precision,
     )
-
-
-def _compare(
-    config: ReproduceConfig,
-    runs: list[TrainConfig],
-    evaluations: dict[str, list[str]],
-    training_text: str,
-) -> dict[str, Comparison]:
-    """Write the comparison of each test set and search."""
-    from seq2seq.report.compare import compare  # imports matplotlib
-
-    compared = {}
-    systems = {run.system for run in runs}
-    alone = f"{runs[0].system}-" if len(systems) == 1 else ""
-    for name, directories in evaluations.items():
-        output = f"{config.output}/{config.name}/comparison/{alone}{name}"
-        compared[output] = compare(
-            CompareConfig(
-                evaluations=directories,
-                output=output,
-                evaluation=config.evaluation,
-                baseline=config.baseline,
-                baselines=config.baselines,
-                labels={s: text for s, text in config.labels.items() if s in systems},
-                training_text=training_text,
-            )
-        )
-    return compared

@@ -82,9 +82,7 @@ def read_object(path: Path, remedy: str) -> dict[str, Any]:
 def write_json(path: Path, data: Any) -> None:
     """Write JSON, with dataclasses as objects.
 
-    Raises:
-        ValueError: a number is NaN or infinite.
-        TypeError: JSON has no form for a value.
+    ValueError if a number is NaN or infinite, TypeError if JSON has no form for a value.
     """
     text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False, default=asdict)
     write_whole(path, f"{text}\n".encode())

@@ -1,5 +1,3 @@
-"""Settings of the search for translations."""
-
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -1,5 +1,3 @@
-"""Settings of the scoring: length buckets, bootstrap, tokenization for BLEU."""
-
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -45,12 +43,10 @@ class EvaluationConfig(Settings):
 
     @property
     def unit(self) -> str:
-        """Unit of length."""
         return self.length_unit or "words"
 
     @property
     def edges(self) -> list[int]:
-        """Upper limits of the length buckets."""
         return self.length_buckets or [10 * UNITS[self.unit] * n for n in range(1, 7)]
 
     @property

@@ -6,6 +6,7 @@ import json
 import textwrap
 from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any, get_type_hints
 
 from seq2seq.config.checks import groups
@@ -27,11 +28,11 @@ def meanings(owner: type) -> dict[str, str]:
 
 def shown(value: Any) -> str:
     """Write a value as in a command line: text as it is, ... if there is none yet."""
-    if isinstance(value, str):
-        return "..." if value == "???" else value
+    if isinstance(value, str | Path):
+        return "..." if value == "???" else str(value)
     if isinstance(value, Mapping):
         return f"{{{', '.join(value)}}}"
-    return json.dumps(value, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def settings_help(owner: type, values: Mapping[str, Any], unread: Collection[str]) -> list[str]:

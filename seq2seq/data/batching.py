@@ -39,21 +39,17 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device | str) -> "Batch":
         """Copy the tensors to ``device``; ``indices`` stay on the CPU."""
-        copies: dict[str, Any] = {
-            name: _copied(getattr(self, name), device) for name in self._fields[:-1]
-        }
+        copies: dict[str, Any] = {}
+        for name in self._fields[:-1]:
+            tensor = getattr(self, name)
+            if torch.device(device).type == "cuda" and not tensor.is_cuda:
+                tensor = tensor.pin_memory()  # so that the CPU does not wait
+            copies[name] = tensor.to(device, non_blocking=True)
         return self._replace(**copies)
 
     def at_targets(self, cells: Shaped[Tensor, "B T *rest"]) -> Shaped[Tensor, "N *rest"]:
         """Select the entries of ``cells`` at real (non-padding) target positions, row by row."""
         return cells.flatten(0, 1).index_select(0, self.target_cells)
-
-
-def _copied(tensor: Tensor, device: torch.device | str) -> Tensor:
-    """Copy ``tensor`` to ``device``; for a GPU via pinned memory, so that the CPU does not wait."""
-    if torch.device(device).type == "cuda" and not tensor.is_cuda:
-        tensor = tensor.pin_memory()
-    return tensor.to(device, non_blocking=True)
 
 
 def collate(pairs: EncodedPairs, indices: Int[np.ndarray, "B"] | Sequence[int]) -> Batch:
@@ -98,15 +94,11 @@ class BatchPlan:
     def __init__(
         self, pairs: EncodedPairs, batch_size: int, batch_unit: str, seed: int, shuffle: bool = True
     ) -> None:
-        """Plan batches of ``pairs``.
+        """Plan batches of at most ``batch_size`` sentences, or target tokens with padding.
 
-        Args:
-            pairs: the pairs to divide.
-            batch_size: maximum sentences, or target tokens with padding, in a batch.
-            batch_unit: "sentences", or "tokens": then sentences x longest target (EOS included)
-                is at most ``batch_size``, except for a single longer pair.
-            seed: decides the order, together with the epoch.
-            shuffle: False for evaluation: all epochs are equal, with batches sorted by length.
+        With the unit "tokens", sentences x longest target (EOS included) is at most ``batch_size``,
+        except for a single longer pair. The order depends on ``seed`` and epoch; without
+        ``shuffle``, for evaluation, all epochs are equal, with batches sorted by length.
         """
         self.batch_size = batch_size
         self.batch_unit = batch_unit

@@ -27,18 +27,15 @@ TEXT_FOLDERS: dict[str, Callable[[Any, Path | None, Path], TextFolder]] = {
     "mtdata": mtdata.text_folder,
     "files": own_text.text_folder,
 }
-"""Corpus kind -> function (config, the user's folder or None, folder for downloads) that returns a
-TextFolder."""
+"""Corpus kind -> function (config, the user's folder or None, download folder) -> TextFolder."""
 
 
 def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
     """Find, fetch or generate the text files of a corpus below ``data``, and check them.
 
     ``train_pairs`` and ``train_max_words`` have no effect here; the encoding applies them.
-
-    Raises:
-        UserError: a file is missing, empty, not UTF-8, or not aligned with its translation; the
-            download failed; or a setting is not valid for this kind of corpus.
+    UserError if a file is missing, empty, not UTF-8, or not aligned with its translation, the
+    download failed, or a setting is not valid for this kind of corpus.
     """
     texts = _find_texts(config, data, "train", "valid")
     train, valid = texts.pop("train"), texts.pop("valid")

@@ -177,11 +177,9 @@ class TokenIdWriter:
     """
 
     def __init__(self, path: Path, end: int | None) -> None:
-        """Begin ``<path>.npy`` and ``<path>.offsets.npy``.
+        """Begin ``<path>.npy`` and ``<path>.offsets.npy``; append the id ``end`` to each sentence.
 
-        Args:
-            path: path without suffix. Sentence i is ``ids[offsets[i]:offsets[i + 1]]``.
-            end: id to append to each sentence; None for no id.
+        Sentence i is ``ids[offsets[i]:offsets[i + 1]]``.
         """
         self.pieces: dict[str, int] = {}
         """Piece -> provisional id, in order of first occurrence."""
@@ -207,9 +205,8 @@ class TokenIdWriter:
     def finish(self, final_ids: Sequence[int]) -> None:
         """Renumber the ids block by block and delete the provisional ones.
 
-        Args:
-            final_ids: the id of each piece, in the order of ``pieces``. If all ids are below
-                65,536, each takes two bytes, else four.
+        ``final_ids`` are in the order of ``pieces``. If all are below 65,536, each takes two bytes,
+        else four.
         """
         renumber = np.array([*final_ids, 0 if self._end is None else self._end], np.int32)
         offsets = np.concatenate(self._lengths).cumsum(dtype=np.int64)

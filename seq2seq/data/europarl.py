@@ -31,15 +31,9 @@ SAMPLES = Path(__file__).parent
 def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> TextFolder:
     """Return a folder below ``home``, and a function that cleans and splits the corpus into it.
 
-    If ``raw`` already holds split text, return ``raw`` and None.
-
-    Args:
-        config: limits of the cleaning, sizes of the splits, and the mirror.
-        raw: a folder with the two raw texts or their archive; None to download the archive.
-        home: folder for the archive and the split text.
-
-    Raises, here or in the returned function:
-        UserError: the raw text is missing, damaged or too short.
+    ``raw`` is a folder with the two raw texts or their archive; None to download the archive. If it
+    already holds split text, return ``raw`` and None. UserError, here or in the returned function,
+    if the raw text is missing, damaged or too short.
     """
     if raw is not None and find_test_names(raw, (config.source, config.target)):
         return raw, None
@@ -107,20 +101,16 @@ def pick_sample(
     """Write the splits of the sample ``config.sample``, instead of those of clean_and_split.
 
     Pairs are found by their :func:`pair_digest` and written in the sample's order. Pairs that are
-    not in ``texts`` are left out.
+    not in ``texts`` are left out; UserError if no pair of a split was found.
     Returns the number of pairs found per split.
-
-    Raises:
-        UserError: no pair of a split was found.
     """
     with np.load(SAMPLES / f"europarl_{config.sample}.npz") as stored:
         splits = {name: stored[name].tolist() for name in ("train", "valid", "test")}
     wanted = {code for codes in splits.values() for code in codes}
     found: dict[int, tuple[str, str]] = {}
-    languages = sorted((config.source, config.target))
     for pair in stripped_pairs(config, texts, "looking for the sample"):
-        by_language = dict(zip((config.source, config.target), pair, strict=True))
-        code = pair_digest(*(by_language[language] for language in languages))
+        english, french = pair if config.source == "en" else pair[::-1]
+        code = pair_digest(english, french)
         if code in wanted:
             found.setdefault(code, pair)
     counts = {name: sum(code in found for code in codes) for name, codes in splits.items()}

@@ -47,15 +47,10 @@ def prepare(
 ) -> PreparedData:
     """Fetch, tokenise and encode a corpus, or open the result of an earlier call.
 
-    Args:
-        corpus: the text, and the limits that select its training pairs.
-        tokenization: settings of the tokenizers.
-        data: folder for corpora; encoded text goes to ``<data>/prepared/<hash>``.
-        codecs: folder with the tokenizers and vocabularies to use; None to learn them.
-
-    Raises:
-        UserError: the text is missing or not parallel, all pairs of a split are filtered out, the
-            vocabulary size is not possible, or the result of an earlier call is damaged.
+    Corpora and encoded text are below ``data``. ``codecs`` is a folder with the tokenizers and
+    vocabularies to use; None to learn them. UserError if the text is missing or not parallel, all
+    pairs of a split are filtered out, the vocabulary size is not possible, or the result of an
+    earlier call is damaged.
     """
     text = load_corpus(corpus, data)
     hashes = text.hashes()
@@ -85,11 +80,11 @@ def prepare(
                     f"The text {part} changed while it was prepared; run the command again."
                 )
         write_json(folder / "manifest.json", {**recipe, **counted})
-        if counted["pairs"]["train"] < FEW_PAIRS and tokenization.kind == "sentencepiece":
+        pairs = counted["pairs"]["train"]
+        if pairs < FEW_PAIRS and tokenization.kind == "sentencepiece":
             log.info(
-                "The corpus has only %d training pairs; model.dropout=0.4 "
-                "model.embedding_dropout=0.3 may reduce overfitting.",
-                counted["pairs"]["train"],
+                f"The corpus has only {pairs} training pairs; model.dropout=0.4 "
+                "model.embedding_dropout=0.3 may reduce overfitting."
             )
 
     directory = make_folder(data / "prepared" / name, fill)

@@ -41,9 +41,7 @@ def clean_and_split(
     A split that ``folder`` already holds stays, and its sources are kept out of the other splits.
     ``texts``: language -> raw file; ``origin``: entries of cleaning.json about the raw files.
     Returns the number of pairs with each label of :data:`WAYS`, and their sum as ``read``.
-
-    Raises:
-        UserError: the raw files have different numbers of lines, or too few pairs remain.
+    UserError if the raw files have different numbers of lines, or too few pairs remain.
     """
     languages = config.source, config.target
     labels = bytearray()

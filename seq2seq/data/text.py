@@ -43,8 +43,7 @@ decompression bomb."""
 def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
     """Open a file to read its bytes; a .gz or .xz file, by first bytes or by name, is unpacked.
 
-    Raises:
-        UserError: the file is missing, cannot be read, or is compressed and damaged.
+    UserError if the file is missing, cannot be read, or is compressed and damaged.
     """
     ending = ""
     try:
@@ -82,11 +81,8 @@ def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
     """Decode lines of bytes and yield each one at once, without its line end.
 
     One "\\n" is removed, and one "\\r" before it; a byte order mark at the start of the first line
-    is dropped.
-
-    Raises:
-        UserError: a byte is not UTF-8, or is zero as in UTF-16; or a line has more than
-            :data:`LONGEST_LINE` bytes. The message begins with ``where`` and the line's number.
+    is dropped. UserError, which begins with ``where`` and the line's number, if a byte is not
+    UTF-8, or is zero as in UTF-16, or if a line has more than :data:`LONGEST_LINE` bytes.
     """
     for number, raw in enumerate(raw_lines, start=1):
         if len(raw) > LONGEST_LINE:
@@ -150,7 +146,6 @@ class LineWriter:
         self._keep_unfinished = keep_unfinished
 
     def __enter__(self) -> "LineWriter":
-        """Create the folder and open ``part``."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             stream = _open_stream(self.path)
@@ -172,7 +167,6 @@ class LineWriter:
         self.count += 1
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Rename, keep or remove ``part``."""
         unfinished = self._keep_unfinished and kind is not None and self.count > 0
         try:
             with self._raw, self._packed:
@@ -271,8 +265,7 @@ class Corpus:
 def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     """Yield line i of one text with line i of the other.
 
-    Raises:
-        UserError: a file cannot be read, or the numbers of lines differ.
+    UserError if a file cannot be read, or the numbers of lines differ.
     """
     try:
         yield from zip(read_lines(source), read_lines(target), strict=True)

@@ -144,9 +144,7 @@ class SentencePieceTokenizer(Tokenizer):
         Equal text makes an equal model. Sentences of any length are learnt from; U+2585 is never
         part of a model. Ids 0-3 are the specials of :mod:`seq2seq.data.vocabulary`. ``where`` names
         the text in messages; ``normalization`` is a rule of SentencePiece, kept in the model.
-
-        Raises:
-            UserError: the text is too small, or its alphabet too large, for ``size`` pieces.
+        UserError if the text is too small, or its alphabet too large, for ``size`` pieces.
         """
         model = io.BytesIO()
         try:
@@ -208,10 +206,7 @@ class SentencePieceTokenizer(Tokenizer):
         (directory / f"tokenizer.{side}.model").write_bytes(self.model)
 
 
-WORD_TOKENIZERS: dict[str, type[Tokenizer]] = {
-    "whitespace": WhitespaceTokenizer,
-    "moses": MosesWordTokenizer,
-}
+WORD_TOKENIZERS = {kind.kind: kind for kind in (WhitespaceTokenizer, MosesWordTokenizer)}
 """``tokenization.kind`` -> tokenizer without training."""
 
 

@@ -11,8 +11,7 @@ from seq2seq.errors import UserError
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 LONGEST = 1_000
-"""Maximum number of characters of a piece; longer words are UNK. This limits the size of
-translations."""
+"""Maximum number of characters of a piece, to limit translations; longer words are UNK."""
 
 
 class Vocabulary:
@@ -38,10 +37,8 @@ class Vocabulary:
     ) -> "Vocabulary":
         """Build a vocabulary of the most frequent pieces; code points order those of equal count.
 
-        Args:
-            counts: occurrences of each piece in the training text.
-            size: maximum number of entries, specials included; None for no limit.
-            min_frequency: minimum count of a piece; rarer pieces are left out.
+        ``size`` is the maximum number of entries, specials included; pieces that are rarer than
+        ``min_frequency`` in the training text are left out.
         """
         limit = None if size is None else max(size - len(SPECIALS), 0)
         known = Counter({piece: count for piece, count in counts.items() if len(piece) <= LONGEST})

@@ -21,7 +21,7 @@ from seq2seq.decoding.decoder_session import (
     length_divisors,
     sentences_to_keep,
 )
-from seq2seq.model import fast
+from seq2seq.model.fast.choose import choose_operations
 from seq2seq.model.translation import TranslationModel
 
 
@@ -52,8 +52,7 @@ def beam_search(
         prefix: ids with which every hypothesis begins.
 
     Returns:
-        Hypotheses of each sentence, best first: at least one, but fewer than ``n_best`` if fewer
-        finish.
+        Hypotheses of each sentence, best first: one or more, fewer than ``n_best`` if fewer finish.
     """
     batch, device = len(source), source.device
     caps = length_caps(lengths, config, len(prefix))
@@ -109,10 +108,11 @@ def _extend(
 ) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"], Int[Tensor, "N K"]]:
     """Return the best extensions by one piece, best first: log-probability, hypothesis, piece."""
     sentences, width = total.shape
-    log_sum = fast.logsumexp(logits)
+    operations = choose_operations(logits.device, torch.float32, logits.dtype)
+    log_sum = operations.logsumexp(logits)
     ban_pieces(logits, config)
     # The K best extensions of a sentence are among the K best of each of its hypotheses.
-    best, pieces = fast.topk(logits, min(config.beam, logits.shape[1]))
+    best, pieces = operations.topk(logits, min(config.beam, logits.shape[1]))
     gained = (best - log_sum[:, None]).view(sentences, width, -1)
     extended = (total[:, :, None] + gained).flatten(1)
     kept, index = extended.topk(min(config.beam, extended.shape[1]), dim=1)

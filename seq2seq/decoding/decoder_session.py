@@ -100,8 +100,7 @@ class DecoderSession:
     def step(self, token: Int[Tensor, "R"]) -> StepScores:
         """Score the pieces that may follow ``token``, the last piece of each row.
 
-        An ensemble averages the probabilities of its models, and the weights of its models with
-        attention.
+        An ensemble averages its models' probabilities, and the weights of those with attention.
         """
         parts = zip(self.models, self.states, self.sources, strict=True)
         steps = [model.step(token, state, source) for model, state, source in parts]

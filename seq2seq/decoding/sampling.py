@@ -40,16 +40,9 @@ def sample(
     The random numbers depend only on ``config.seed``, the number of the sentence and the number of
     the sample, not on the rest of the batch.
 
-    Args:
-        model, source, lengths: as for :func:`~seq2seq.decoding.beam_search.beam_search`.
-        config: how to sample; constraints and cap.
-        numbers: line numbers of the sentences; sentences with equal numbers draw equal random
-            numbers.
-        prefix: ids with which every sample begins.
-
-    Returns:
-        Samples of each sentence in the order drawn. Their log-probabilities do not depend on
-        ``temperature``, ``top_k`` and ``top_p``.
+    The other arguments are as for :func:`~seq2seq.decoding.beam_search.beam_search`; ``numbers``
+    are the line numbers of the sentences. Returns the samples of each sentence in the order drawn.
+    Their log-probabilities do not depend on ``temperature``, ``top_k`` and ``top_p``.
     """
     batch, device, samples = len(source), source.device, config.n_best
     caps = length_caps(lengths, config, len(prefix))

@@ -26,11 +26,9 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
 
     An output file appears whole or not at all; after a Ctrl-C, or an error in the text, the
     finished lines stay in ``<file>.part``. Standard output receives the lines chunk by chunk.
-
-    Raises:
-        UserError: the text cannot be read, or is not UTF-8; an output cannot be written, or is the
-            same file as another output or the input; ``n_best`` is set without ``n_best_list``;
-            this model cannot write ``alignments`` or replace unknown words.
+    UserError if the text cannot be read, or is not UTF-8; if an output cannot be written, or is the
+    same file as another output or the input; if ``n_best`` is set without ``n_best_list``; or if
+    this model cannot write ``alignments`` or replace unknown words.
     """
     _check_attention(translator, config)
     _check_outputs(config)
@@ -75,9 +73,8 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
             raise
     if unlinked:
         log.warning(
-            "Lines of alignments left empty: %d. In these lines, the model's words are not those "
-            "between spaces.",
-            unlinked,
+            f"Lines of alignments left empty: {unlinked}. In these lines, the model's words are "
+            "not those between spaces."
         )
     cut = f"; {capped} translations were cut at the search's length limit" if capped else ""
     log.info("Lines translated: %d%s", done, cut)
@@ -97,10 +94,8 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
     """Answer each line with its hypotheses, their scores and, with ``alignments``, word links.
 
     A Ctrl-C drops the line being typed or translated. Ctrl-D ends, and so does a Ctrl-C on an empty
-    line. Where Python has ``readline``, lines have a history and can be edited.
-
-    Raises:
-        UserError: this model cannot write ``alignments`` or replace unknown words.
+    line. Where Python has ``readline``, lines have a history and can be edited. UserError if this
+    model cannot write ``alignments`` or replace unknown words.
     """
     _check_attention(translator, config)
     for stream in (sys.stdin, sys.stdout):  # a terminal may send invalid bytes, or lack characters

@@ -56,13 +56,6 @@ class _Wanted(NamedTuple):
     choices: int
 
 
-class _Looked(NamedTuple):
-    """What one more pass over a translation shows."""
-
-    weights: Float[Tensor, "T S"]
-    choices: list[list[tuple[str, float]]]
-
-
 @dataclass(eq=False)
 class Translator:
     """A trained model that translates text.
@@ -247,18 +240,11 @@ class Translator:
         hypotheses = [Hypothesis("", 0.0, 0.0, [], False, source=sentence) for sentence in text]
         batches = _batches([(len(pieces),) for pieces in read], config.batch_size)
         tasks = [
-            (
-                [text[i] for i in b],
-                [read[i] for i in b],
-                [first_line + i for i in b],
-                config,
-                wanted,
-            )
-            for b in batches
+            ([(first_line + i, text[i], read[i]) for i in batch], config, wanted)
+            for batch in batches
         ]
-        for batch, found in _followed(
-            batches, self._share("_translate_batch", tasks), len(text), bar
-        ):
+        results = self._share("_translate_batch", tasks)
+        for batch, found in _followed(batches, results, len(text), bar):
             for i, hypothesis in zip(batch, found, strict=True):
                 hypotheses[i] = hypothesis
         return hypotheses
@@ -303,22 +289,16 @@ class Translator:
         target_ids = [self.target.encode(_valid(target)) for target in targets]
         lengths = [(len(t), len(s)) for t, s in zip(target_ids, source_ids, strict=True)]
         batches = _batches(lengths, batch_size)
-        tasks = [
-            (
-                batch,
-                [[*source_ids[i][: self.max_pieces], EOS] for i in batch],
-                [[*target_ids[i], EOS] for i in batch],
-            )
-            for batch in batches
-        ]
+        read = [[*ids[: self.max_pieces], EOS] for ids in source_ids]
+        tasks = [([(i, read[i], [*target_ids[i], EOS]) for i in batch],) for batch in batches]
         with _bar(len(lengths), progress if lengths else "") as bar:
             found = self._share("_force_batch", tasks)
             for _, pairs in _followed(batches, found, len(lengths), bar):
                 yield from pairs
 
-    def _force_batch(
-        self, lines: list[int], source: list[list[int]], target: list[list[int]]
-    ) -> list[ForcedPair]:
+    def _force_batch(self, pairs: list[tuple[int, list[int], list[int]]]) -> list[ForcedPair]:
+        """Force pairs of (line, source ids, target ids)."""
+        lines, source, target = zip(*pairs, strict=True)
         read = torch.tensor([len(ids) for ids in source], device=self.device)
         forced = forced_decode(self.model, self._padded(source), read, self._padded(target))
         gained, weights = forced.log_probabilities.cpu(), to_float32(forced.weights).cpu()
@@ -335,44 +315,34 @@ class Translator:
         pieces = self._pieces(sentence)
         if len(pieces) > self.max_pieces:
             log.warning(
-                "Line %d has %d pieces; only the first %d are translated "
-                "(tokenization.max_pieces of the trained model).",
-                line,
-                len(pieces),
-                self.max_pieces,
+                f"Line {line} has {len(pieces)} pieces; only the first {self.max_pieces} are "
+                "translated (tokenization.max_pieces of the trained model)."
             )
         return pieces[: self.max_pieces]
 
     def _pieces(self, sentence: str) -> list[str]:
-        sentence = _valid(sentence)
-        return (
-            self.source.tokenizer.tokenize(sentence)
-            if self.as_written
-            else self.source.known_pieces(sentence)
-        )
+        cut = self.source.tokenizer.tokenize if self.as_written else self.source.known_pieces
+        return cut(_valid(sentence))
 
     def _translate_batch(
-        self,
-        texts: list[str],
-        read: list[list[str]],
-        lines: list[int],
-        config: DecodingConfig,
-        wanted: _Wanted,
+        self, lines: list[tuple[int, str, list[str]]], config: DecodingConfig, wanted: _Wanted
     ) -> list[Hypothesis]:
+        """Translate lines of (number, text, pieces)."""
+        numbers, texts, read = zip(*lines, strict=True)
         lengths = torch.tensor([len(pieces) + 1 for pieces in read], device=self.device)
         ids = [[*self.source.vocabulary.encode(pieces), EOS] for pieces in read]
         source = self._padded(ids)
         if config.sample:
             from seq2seq.decoding.sampling import sample
 
-            results = sample(self.model, source, lengths, config, lines, wanted.prefix)
+            results = sample(self.model, source, lengths, config, numbers, wanted.prefix)
         else:
             results = beam_search(self.model, source, lengths, config, wanted.prefix)
         unknown = any(UNK in result.ids for n_best in results for result in n_best)
         looks = self.model.attends and (wanted.attention or (config.replace_unknown and unknown))
-        looked: Sequence[Sequence[_Looked | None]] = [[None] * len(n_best) for n_best in results]
+        seen = None
         if looks or wanted.choices:
-            looked = self._look(source, lengths, results, wanted.choices)
+            seen = self._look(source, lengths, results, wanted.choices)
         hypotheses, tokenizers = [], (self.source.tokenizer, self.target.tokenizer)
         for place, pieces in enumerate(read):
             ended = [*pieces, SPECIALS[EOS]]
@@ -380,18 +350,13 @@ class Translator:
             coded = zip(ended, ids[place], strict=True)
             missing = dict.fromkeys(piece.strip(WORD_START) for piece, i in coded if i == UNK)
             n_best = []
-            for result, seen in zip(results[place], looked[place], strict=True):
-                weights = seen.weights if seen and looks else None
-                found = make_hypothesis(result, self.target, ended, weights, config.replace_unknown)
-                n_best.append(
-                    replace(
-                        found,
-                        choices=seen.choices if seen else [],
-                        unknown=list(missing),
-                        source=texts[place],
-                        tokenizers=tokenizers if looks else None,
-                    )
+            for rank, result in enumerate(results[place]):
+                weights, choices = seen[place][rank] if seen else (None, [])
+                found = make_hypothesis(
+                    result, self.target, ended, weights if looks else None, config.replace_unknown
                 )
+                found = replace(found, choices=choices, unknown=list(missing), source=texts[place])
+                n_best.append(replace(found, tokenizers=tokenizers) if looks else found)
             hypotheses.append(replace(n_best[0], alternatives=n_best[1:]))
         return hypotheses
 
@@ -401,8 +366,8 @@ class Translator:
         lengths: Int[Tensor, "N"],
         results: list[list[SearchResult]],
         choices: int,
-    ) -> list[list[_Looked]]:
-        """Look at each result again, by forced decoding."""
+    ) -> list[list[tuple[Tensor, list[list[tuple[str, float]]]]]]:
+        """Force each result again: attention weights, and the likeliest pieces."""
         most = max(map(len, results))
         rows = [r.ids for n_best in results for r in [*n_best, *n_best[:1] * (most - len(n_best))]]
         target = self._padded([[*ids, EOS] for ids in rows])
@@ -412,12 +377,12 @@ class Translator:
         parts = forced.weights.cpu(), values.exp().cpu(), pieces.cpu()
         seen = [part.unflatten(0, (len(results), most)) for part in parts]
 
-        def look(place: int, rank: int, length: int, read: int) -> _Looked:
+        def look(place: int, rank: int, length: int, read: int) -> tuple[Tensor, list[Any]]:
             weights, probabilities, best = (part[place, rank] for part in seen)
             rows = zip(best[: length + 1].tolist(), probabilities.tolist(), strict=False)
             decode = self.target.vocabulary.decode
             listed = [list(zip(decode(ids), row, strict=True)) for ids, row in rows]
-            return _Looked(weights[:length, :read].clone(), listed if choices else [])
+            return weights[:length, :read].clone(), listed if choices else []
 
         return [
             [look(place, rank, len(result.ids), read) for rank, result in enumerate(n_best)]
@@ -446,50 +411,35 @@ class Translator:
 
         threads = torch.get_num_threads()
         workers = min(threads, len(tasks)) if self.device.type == "cpu" else 1
-        with self._evaluating():
+        with contextlib.ExitStack() as at_end:
+            at_end.callback(self.model.train, self.model.training)
+            self.model.eval()
             if workers <= 1:
                 yield from map(run, tasks)
                 return
+            at_end.callback(torch.set_num_threads, threads)  # also the number of future threads
+            share = (threads // workers,)
+            pool = ThreadPoolExecutor(workers, "batch", torch.set_num_threads, share)
+            at_end.callback(pool.shutdown, cancel_futures=True)
             running: deque[Future[Any]] = deque()
-            pool = ThreadPoolExecutor(
-                workers, "batch", torch.set_num_threads, (threads // workers,)
-            )
-            try:
-                for task in tasks:
-                    running.append(pool.submit(run, task))
-                    if len(running) > 2 * workers:  # memory holds few results at a time
-                        yield running.popleft().result()
-                while running:
+            for task in tasks:
+                running.append(pool.submit(run, task))
+                if len(running) > 2 * workers:  # memory holds few results at a time
                     yield running.popleft().result()
-            finally:
-                pool.shutdown(cancel_futures=True)
-                torch.set_num_threads(threads)  # which is also the number of future threads
+            while running:
+                yield running.popleft().result()
 
-    def _padded(self, rows: list[list[int]]) -> Int[Tensor, "N T"]:
+    def _padded(self, rows: Sequence[list[int]]) -> Int[Tensor, "N T"]:
         width = max(1, *map(len, rows))
         return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows]).to(self.device)
-
-    @contextlib.contextmanager
-    def _evaluating(self) -> Iterator[None]:
-        """Set evaluation mode, then restore the mode."""
-        was_training = self.model.training
-        self.model.eval()
-        try:
-            yield
-        finally:
-            self.model.train(was_training)
 
 
 def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationModel | Ensemble:
     """Return the model of a single checkpoint, or combine several into an ensemble or average.
 
-    Args:
-        checkpoints: at least one.
-        average: average the weights, for checkpoints of one training. Otherwise build an ensemble,
-            which averages the probabilities of its models at each step.
-
-    Raises:
-        UserError: vocabularies, tokenizers or, with ``average``, architectures differ.
+    With ``average``, their weights are averaged, for checkpoints of one training. An ensemble
+    averages the probabilities of its models at each step. UserError if vocabularies, tokenizers or,
+    with ``average``, architectures differ.
     """
     first, *others = checkpoints
     for other in others:
@@ -543,9 +493,8 @@ def _batches(lengths: Sequence[tuple[int, ...]], size: int) -> list[list[int]]:
 
     Sentences with a length of 0 are left out.
     """
-    order = sorted(
-        (i for i, of in enumerate(lengths) if all(of)), key=lambda i: [-n for n in lengths[i]]
-    )
+    filled = [i for i, of in enumerate(lengths) if all(of)]
+    order = sorted(filled, key=lambda i: [-n for n in lengths[i]])
     return [order[start : start + size] for start in range(0, len(order), size)]
 
 

@@ -24,13 +24,9 @@ def word_weights(
     """Soft alignment: attention of each target word to each source word.
 
     Weights are averaged over the pieces of a target word, and summed over the pieces of a source
-    word. A row sums to 1 minus the weight of the end of the source.
-
-    Args:
-        weights: a row for each target piece, a column for each source piece; columns beyond
-            ``source_words``, such as the end of the sentence, are left out.
-        source_words: for each source piece, the number of its word, see :meth:`Tokenizer.words`.
-        target_words: for each target piece, the number of its word.
+    word. A row sums to 1 minus the weight of the end of the source. ``source_words`` and
+    ``target_words`` number the word of each piece, see :meth:`Tokenizer.words`; columns of
+    ``weights`` beyond ``source_words``, such as the end of the sentence, are left out.
     """
     to_source, to_target = _membership(source_words), _membership(target_words)
     merged = to_target.T @ weights[:, : len(source_words)] @ to_source

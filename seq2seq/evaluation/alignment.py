@@ -71,13 +71,9 @@ def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
     If no link of the file has a 0, words are counted from 1, as in Och & Ney's Hansards; else from
     0, as in the Pharaoh format.
 
-    Args:
-        path: plain, .gz or .xz.
-        pairs: source and target of each line, words between spaces.
-
-    Raises:
-        UserError: the numbers of lines and pairs differ, a line holds something other than links,
-            or a link is beyond the end of a sentence.
+    The file is plain, .gz or .xz; ``pairs`` has source and target of each line, words between
+    spaces. UserError if the numbers of lines and pairs differ, a line holds something other than
+    links, or a link is beyond the end of a sentence.
     """
     lines = list(read_lines(path))
     if len(lines) != len(pairs):
@@ -140,15 +136,10 @@ def score_alignment(
     that is one step off. ``diagonal`` has the scores of a straight line through each sentence.
     """
     words = [(len(source.split()), len(target.split())) for source, target in pairs]
-    shifts = {
-        str(by): asdict(
-            score_links(
-                [shifted(line, by, count) for line, (_, count) in zip(links, words, strict=True)],
-                gold,
-            )
-        )
-        for by in (-1, 0, 1)
-    }
+    shifts = {}
+    for by in (-1, 0, 1):
+        moved = [shifted(line, by, count) for line, (_, count) in zip(links, words, strict=True)]
+        shifts[str(by)] = asdict(score_links(moved, gold))
     straight = score_links([diagonal(*lengths) for lengths in words], gold)
     return {"sentences": len(links), "shifts": shifts, "diagonal": asdict(straight)}
 
@@ -177,10 +168,8 @@ def write_alignment(
 ) -> None:
     """Write alignment.json into the folder of an evaluation; without gold links, remove it.
 
-    A file with the scores of the same evaluation and gold links is kept.
-
-    Raises:
-        UserError: gold links are ``required``, but do not fit the text or the model's words.
+    A file with the scores of the same evaluation and gold links is kept. UserError if gold links
+    are ``required``, but do not fit the text or the model's words.
     """
     path = evaluation.directory / ALIGNMENT
     if gold_file is None:

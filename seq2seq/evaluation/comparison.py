@@ -16,20 +16,9 @@ from jaxtyping import Bool, Int
 
 from seq2seq.config import EvaluationConfig, flatten, nearest
 from seq2seq.errors import UserError
+from seq2seq.evaluation import lengths
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.lengths import (
-    ALL,
-    ENDS,
-    LONG,
-    SHORT,
-    ScoreRow,
-    bleu_samples,
-    known_bits,
-    length_pools,
-    reference_losses,
-    score_rows,
-    with_intervals,
-)
+from seq2seq.evaluation.lengths import ALL, ENDS, LONG, SHORT, ScoreRow
 from seq2seq.evaluation.recall import MIDDLE, PLACES, ContentWords, Recall, recall_by
 from seq2seq.evaluation.scores import bucket_members, signatures, source_lengths
 from seq2seq.evaluation.significance import (
@@ -46,21 +35,22 @@ from seq2seq.evaluation.significance import (
     trend,
 )
 from seq2seq.evaluation.translations import ReferenceScores
+from seq2seq.looks import Look, looks
 from seq2seq.record import WHEREABOUTS, EvaluationRecord
 
 NOT_COMPARED = ("name", "system", "seed", "data", "output", "evaluation")
 """Config keys that are not compared: they name a run or set its evaluation."""
+Groups = Mapping[str, list[Evaluation]]
+"""System -> its evaluations, in the order of seeds."""
 
 
 @dataclass(frozen=True)
 class KnownBits:
-    """Bits per reference by which the source lowers the loss, relative to the system with attention
-    kind ``none``."""
+    """Bits per reference by which the source lowers the loss, relative to attention kind none."""
 
     short: Interval
-    """Bits per reference, for short sources."""
     long: Interval
-    """Bits per reference, for long sources."""
+    """Bits per reference, for short sources and for long ones."""
     half_length: Interval
     """Source length at which bits per piece are half of their value on the shortest sources."""
 
@@ -100,7 +90,6 @@ class System:
 
     @property
     def overall(self) -> ScoreRow:
-        """Scores of all sentences."""
         return self.rows[-1]
 
 
@@ -121,11 +110,9 @@ class Comparison:
     """Comparison of several systems on one test set."""
 
     corpus: str | None
-    """Kind of corpus in the records of all models; None if they differ."""
     test_set: str | None
-    """Test set in the records of all models; None if they differ."""
     search: str | None
-    """Search in the records of all models; None if they differ."""
+    """Kind of corpus, test set and search in the records of all models; None where they differ."""
     empty_sources: int
     systems: list[System]
     """Each baseline, followed by the systems measured against it, sorted by name."""
@@ -142,13 +129,16 @@ class Comparison:
 
     @property
     def sentences(self) -> int:
-        """Number of sentences of the test set."""
         return self.systems[0].overall.sentences
 
     @property
     def evaluations(self) -> list[Evaluation]:
-        """Evaluations of all systems and seeds."""
         return [evaluation for system in self.systems for evaluation in system.evaluations]
+
+    @property
+    def looks(self) -> list[Look]:
+        """Colour, line and marker of each system in figures and pages."""
+        return looks([system.first.record.config for system in self.systems])
 
     @property
     def members(self) -> list[Bool[np.ndarray, "N"]]:
@@ -165,19 +155,11 @@ def compare_systems(
     baselines: Mapping[str, str] | None = None,
     training: Iterable[str] | None = None,
 ) -> Comparison:
-    """Compare evaluations of one test set.
+    """Compare evaluations of one test set, in any order.
 
-    Args:
-        evaluations: in any order.
-        baseline: the system that the others are measured against; None for the first one.
-        config: buckets, number of resamples and confidence.
-        baselines: system -> its own baseline, for systems that are not measured against
-            ``baseline``.
-        training: target side of the training text, for recall by count.
-
-    Raises:
-        UserError: test sets differ, two evaluations have the same system and seed, or a baseline is
-            unknown.
+    The systems are measured against ``baseline``, None for the first one, or against their own one
+    in ``baselines``. ``training`` is the target side of the training text, for recall by count.
+    UserError if test sets differ; otherwise as :func:`group_by_system` and :func:`arrange`.
     """
     for other in evaluations[1:]:
         _require_same_texts(evaluations[0], other)
@@ -186,29 +168,27 @@ def compare_systems(
     tokenize, unit = config.tokenize or scored.tokenize, config.length_unit or scored.unit
     config = replace(config, tokenize=tokenize, length_unit=unit)
     evaluations = [replace(e, counts=e.counts_for(config)) for e in evaluations]
-    groups = group_by_system(evaluations)
+    groups: Groups = group_by_system(evaluations)
     names, against = arrange(list(groups), baseline, baselines or {})
+    groups = {name: groups[name] for name in names}
     length_of = source_lengths(evaluations[0].texts.sources, config.unit)
-    pools = length_pools(length_of, config)
-    lengths = {
+    pools = lengths.length_pools(length_of, config)
+    means = {
         label: float(length_of[pool.members].mean())
         for label, pool in pools.items()
         if label not in (ALL, *ENDS) and pool.sentences >= FEW
     }
-    samples = {name: bleu_samples(_stacked(groups[name]), pools) for name in names}
-    bits = _known_bits(groups, pools, lengths, config)
+    samples = {name: lengths.bleu_samples(_stacked(group), pools) for name, group in groups.items()}
+    bits = _known_bits(groups, pools, means, config)
     systems = []
-    for name in names:
-        of_seeds = list(groups[name].values())
-        rows = score_rows([(e.texts, e.counts) for e in of_seeds], pools)
-        rows = with_intervals(rows, samples[name], config.confidence)
-        change = trend(lengths, samples[name], config.confidence)
-        systems.append(System(name, list(groups[name]), of_seeds, rows, change, bits.get(name)))
-    gaps = [
-        _gap((name, against[name]), groups, samples, pools, config)
-        for name in names
-        if name in against
-    ]
+    for name, group in groups.items():
+        rows = lengths.score_rows([(e.texts, e.counts) for e in group], pools)
+        rows = lengths.with_intervals(rows, samples[name], config.confidence)
+        change = trend(means, samples[name], config.confidence)
+        seeds = [evaluation.record.seed for evaluation in group]
+        systems.append(System(name, seeds, group, rows, change, bits.get(name)))
+    measured = [name for name in names if name in against]
+    gaps = [_gap((name, against[name]), groups, samples, pools, config) for name in measured]
 
     def shared(key: str) -> Any:
         """Value of ``key`` in all records; None if they differ."""
@@ -222,27 +202,26 @@ def compare_systems(
         empty_sources=int(np.count_nonzero(length_of == 0)),
         systems=systems,
         gaps=gaps,
-        config_differences=_config_differences({name: groups[name] for name in names}),
+        config_differences=_config_differences(groups),
         signatures=signatures(config.tokenize, len(evaluations[0].texts.all_references)),
         settings=config,
-        recall=_recall({name: groups[name] for name in names}, against, pools, config, training),
+        recall=_recall(groups, against, pools, config, training),
     )
 
 
 def _recall(
-    groups: Mapping[str, Mapping[int | None, Evaluation]],
+    groups: Groups,
     against: Mapping[str, str],
     pools: Mapping[str, Pool],
     config: EvaluationConfig,
     training: Iterable[str] | None,
 ) -> dict[str, Recall]:
-    """Find ``Comparison.recall``."""
-    texts = next(iter(next(iter(groups.values())).values())).texts
+    texts = next(iter(groups.values()))[0].texts
     words = ContentWords.of(texts.references)
     if len({*words.line.tolist()}) < FEW:
         return {}
     recalled = {
-        name: np.stack([words.recalled(e.texts.hypotheses) for e in group.values()])
+        name: np.stack([words.recalled(e.texts.hypotheses) for e in group])
         for name, group in groups.items()
     }
     members = bucket_members(source_lengths(texts.sources, config.unit), config.edges)
@@ -261,13 +240,13 @@ def _recall(
     return found
 
 
-def _stacked(group: Mapping[int | None, Evaluation]) -> Int[np.ndarray, "K N 10"]:
-    return np.stack([evaluation.counts.bleu for evaluation in group.values()])
+def _stacked(group: Sequence[Evaluation]) -> Int[np.ndarray, "K N 10"]:
+    return np.stack([evaluation.counts.bleu for evaluation in group])
 
 
 def _gap(
     names: tuple[str, str],
-    groups: Mapping[str, Mapping[int | None, Evaluation]],
+    groups: Groups,
     samples: Mapping[str, Mapping[str, Samples]],
     pools: Mapping[str, Pool],
     config: EvaluationConfig,
@@ -285,39 +264,30 @@ def _gap(
     ]
     growth = None
     if gap.keys() >= {*ENDS}:
-        counts = ({seed: e.counts.bleu for seed, e in groups[name].items()} for name in names)
-        system_counts, baseline_counts = counts
-        growth = difference_in_differences(
-            (pools[SHORT], pools[LONG]),
-            (gap[SHORT], gap[LONG]),
-            baseline_counts,
-            system_counts,
-            config.confidence,
-        )
+        after, before = ({e.record.seed: e.counts.bleu for e in groups[name]} for name in names)
+        ends, gaps = (pools[SHORT], pools[LONG]), (gap[SHORT], gap[LONG])
+        growth = difference_in_differences(ends, gaps, before, after, config.confidence)
     return Gap(*names, rows, growth)
 
 
 def _known_bits(
-    groups: Mapping[str, Mapping[int | None, Evaluation]],
-    pools: Mapping[str, Pool],
-    lengths: Mapping[str, float],
-    config: EvaluationConfig,
+    groups: Groups, pools: Mapping[str, Pool], means: Mapping[str, float], config: EvaluationConfig
 ) -> dict[str, KnownBits]:
     """Known bits by system; {} unless exactly one system sees nothing of the source.
 
-    Systems that cut the references into other pieces than that system are left out. ``lengths`` has
+    Systems that cut the references into other pieces than that system are left out. ``means`` has
     the mean source length of each bucket with enough sentences.
     """
     losses, blind = {}, []
     for name, group in groups.items():
-        scores = [evaluation.texts.reference_scores for evaluation in group.values()]
-        known = [reference_losses(of_seed) for of_seed in scores if of_seed is not None]
+        scores = [evaluation.texts.reference_scores for evaluation in group]
+        known = [lengths.reference_losses(of_seed) for of_seed in scores if of_seed is not None]
         if len(known) == len(group) and np.isfinite(known).all():
             losses[name] = np.stack(known)
-            settings = [flatten(e.record.config or {}) for e in group.values()]
+            settings = [flatten(e.record.config or {}) for e in group]
             if all(one.get("model.attention.kind") == "none" for one in settings):
                 blind.append(name)
-    if len(blind) != 1 or len(lengths) < 2 or not all(pools[end].sentences for end in ENDS):
+    if len(blind) != 1 or len(means) < 2 or not all(pools[end].sentences for end in ENDS):
         return {}
     without = losses.pop(blind[0])
     pieces = without[0, :, 1]
@@ -325,12 +295,14 @@ def _known_bits(
     for name, of_seeds in losses.items():
         if (of_seeds[..., 1] != pieces).any():
             continue
-        bits = {label: known_bits(pools[label], of_seeds, without) for label in (*lengths, *ENDS)}
+        bits = {
+            label: lengths.known_bits(pools[label], of_seeds, without) for label in (*means, *ENDS)
+        }
         short, long = (
             Interval.of(bits[end] * pieces[pools[end].members].mean(), config.confidence)
             for end in ENDS
         )
-        half = half_length(list(lengths.values()), [bits[label] for label in lengths])
+        half = half_length(list(means.values()), [bits[label] for label in means])
         found[name] = KnownBits(short, long, Interval.of(half, config.confidence))
     return found
 
@@ -348,22 +320,19 @@ def _require_same_texts(one: Evaluation, other: Evaluation) -> None:
                 )
 
 
-def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, dict[int | None, Evaluation]]:
-    """Group evaluations: system -> seed -> evaluation, in the order of seeds.
+def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, list[Evaluation]]:
+    """Group evaluations by system, each group in the order of seeds.
 
     If experiments or searches differ, they become a part of the system's name. So do the seeds of
-    an ensemble or average, if another one of the same name has other seeds.
-
-    Raises:
-        UserError: two evaluations have the same system and seed, or translations of another program
-            have the name of a trained system.
+    an ensemble or average, if another one of the same name has other seeds. UserError if two
+    evaluations have the same system and seed, or text of another program a trained system's name.
     """
     ours = [evaluation.record for evaluation in evaluations if not evaluation.external]
     experiments = {record.experiment for record in ours}
     searches = {record.search for record in ours}
     members = {(e.record.system, _member_seeds(e)) for e in evaluations}
     ambiguous = Counter(system for system, _ in members)
-    groups: dict[str, dict[int | None, Evaluation]] = {}
+    groups: dict[str, list[Evaluation]] = {}
     for evaluation in evaluations:
         record, seed = evaluation.record, evaluation.record.seed
         name = record.system or evaluation.directory.resolve().name
@@ -373,19 +342,19 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, dict[int | N
             name = f"{name} ({record.search})"
         if seed is None and record.members and ambiguous[record.system] > 1:
             name = f"{name} (seeds {_member_seeds(evaluation)})"
-        group = groups.setdefault(name, {})
-        clash = [e for s, e in group.items() if s == seed or e.external != evaluation.external]
-        if clash:
+        group = groups.setdefault(name, [])
+        if clash := [
+            e for e in group if e.record.seed == seed or e.external != evaluation.external
+        ]:
             raise UserError(
                 f"{clash[0].directory} and {evaluation.directory} are both of system {name}"
                 f"{'' if seed is None else f' with seed {seed}'}; remove one of them, or evaluate "
                 "hypotheses=FILE with another system=NAME."
             )
-        group[seed] = evaluation
-    return {
-        name: dict(sorted(group.items(), key=lambda item: (item[0] is not None, item[0] or 0)))
-        for name, group in groups.items()
-    }
+        group.append(evaluation)
+    for group in groups.values():
+        group.sort(key=lambda e: (e.record.seed is not None, e.record.seed or 0))
+    return groups
 
 
 def _member_seeds(evaluation: Evaluation) -> str:
@@ -398,10 +367,7 @@ def arrange(
     """Order the systems as in ``Comparison.systems``; return their names, and system -> baseline.
 
     Names are sorted; numbers in them compare as numbers. A baseline has a baseline itself only if
-    ``baselines`` sets one.
-
-    Raises:
-        UserError: a baseline is not among the systems.
+    ``baselines`` sets one. UserError if a baseline is not among the systems.
     """
     first = names[0] if baseline is None else baseline
     for name in (first, *baselines, *baselines.values()):
@@ -427,14 +393,12 @@ def _by_number(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (0, part) for part in parts]
 
 
-def _config_differences(
-    groups: Mapping[str, Mapping[int | None, Evaluation]],
-) -> dict[str, dict[str, list[Any]]]:
+def _config_differences(groups: Groups) -> dict[str, dict[str, list[Any]]]:
     """Find ``Comparison.config_differences``; systems whose records have no config are left out."""
     settings = {
         name: configs
         for name, group in groups.items()
-        if (configs := [_settings(e.record) for e in group.values() if e.record.config])
+        if (configs := [_settings(e.record) for e in group if e.record.config])
     }
     keys = {key for configs in settings.values() for config in configs for key in config}
     differences = {}

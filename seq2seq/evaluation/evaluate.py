@@ -44,12 +44,9 @@ def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evalu
     evaluations are returned test set by test set, in the order of ``EvaluateConfig.searches``.
     Several checkpoints are evaluated as an ensemble or average, in the run folder of the first.
     Translations that a folder already holds are scored again, but not made again. The processes of
-    ``group`` share the sentences; the first one writes, and the others return [].
-
-    Raises:
-        UserError: a checkpoint, test set or text does not exist, checkpoints do not fit together,
-            texts do not align, ``no_unk`` is set for a model of subwords, or a folder holds
-            another evaluation.
+    ``group`` share the sentences; the first one writes, and the others return []. UserError if a
+    checkpoint, test set or text does not exist, checkpoints do not fit together, texts do not
+    align, ``no_unk`` is set for a model of subwords, or a folder holds another evaluation.
     """
     if config.hypotheses is not None:
         return [_evaluate_given(config)] if group.is_first else []
@@ -133,7 +130,6 @@ class _System:
         return Path(self.config.output) if self.config.output else self.runs[0] / "evaluations"
 
     def folder(self, test_set: str, search: DecodingConfig) -> Path:
-        """Folder of one evaluation."""
         return self.output / "-".join([test_set, search.name, *self.suffix])
 
     def identity(self, search: DecodingConfig, text: ParallelText) -> dict[str, Any]:
@@ -159,13 +155,8 @@ class _System:
         trained = self.trained
         trainings = [read_record(run, "restore it, or delete it") for run in self.runs]
         members = [
-            Member(
-                checkpoint.config.system,
-                checkpoint.config.seed,
-                checkpoint.state.progress.update,
-                training,
-            )
-            for checkpoint, training in zip(self.checkpoints, trainings, strict=True)
+            Member(c.config.system, c.config.seed, c.state.progress.update, training)
+            for c, training in zip(self.checkpoints, trainings, strict=True)
         ]
         return EvaluationRecord(
             experiment=trained.name,
@@ -240,12 +231,8 @@ def _evaluate_given(config: EvaluateConfig) -> Evaluation:
     sources, (first, *more) = read_references(text)
     said = read_aligned(text.source, hypotheses)[1]
     texts = Translations(sources, first, said, capped=[], more_references=more)
-    identity = {
-        "system": [
-            {"path": os.path.relpath(hypotheses, output), "sha256": content_digest(hypotheses)}
-        ],
-        **_text_digests(text),
-    }
+    path, digest = os.path.relpath(hypotheses, output), content_digest(hypotheses)
+    identity = {"system": [{"path": path, "sha256": digest}], **_text_digests(text)}
     record = EvaluationRecord(
         system=str(config.system),
         test_set=text.source.name,
@@ -279,10 +266,8 @@ def _require_same_subject(directory: Path, identity: dict[str, Any]) -> None:
         )
     except (OSError, ValueError, KeyError, TypeError):
         return  # there is no evaluation, or a damaged one
-    different = sorted(
-        key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key)
-    )
-    if different:
+    both = ours.keys() | theirs.keys()
+    if different := sorted(key for key in both if ours.get(key) != theirs.get(key)):
         raise UserError(
             f"{directory} holds another evaluation (other {', '.join(different)}), which is not "
             "replaced; set output=ANOTHER_FOLDER, or move that folder away."

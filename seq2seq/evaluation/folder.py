@@ -25,14 +25,8 @@ import numpy as np
 from seq2seq.config import EvaluationConfig, check, from_json
 from seq2seq.data.text import content_digest, read_lines
 from seq2seq.errors import UserError
-from seq2seq.evaluation.lengths import (
-    ALL,
-    ScoreRow,
-    bleu_samples,
-    length_pools,
-    score_rows,
-    with_intervals,
-)
+from seq2seq.evaluation import lengths
+from seq2seq.evaluation.lengths import ALL, ScoreRow
 from seq2seq.evaluation.scores import source_lengths
 from seq2seq.evaluation.significance import Pool
 from seq2seq.evaluation.translations import Counts, Translations
@@ -68,25 +62,23 @@ class Evaluation:
 
     @cached_property
     def pools(self) -> dict[str, Pool]:
-        """Pools of the test set, see :func:`length_pools`."""
         scored = self.texts.reference_scores
-        lengths = source_lengths(self.texts.sources, self.settings.unit)
-        return length_pools(lengths, self.settings, scored.known if scored else None)
+        sizes = source_lengths(self.texts.sources, self.settings.unit)
+        return lengths.length_pools(sizes, self.settings, scored.known if scored else None)
 
     @cached_property
     def rows(self) -> list[ScoreRow]:
         """Scores of each pool, without intervals."""
-        return score_rows([(self.texts, self.counts)], self.pools)
+        return lengths.score_rows([(self.texts, self.counts)], self.pools)
 
     @property
     def overall(self) -> ScoreRow:
-        """Scores of all sentences."""
         return next(row for row in self.rows if row.words == ALL)
 
     def rows_with_intervals(self) -> list[ScoreRow]:
         """Return ``rows`` with intervals of BLEU, from the resamples of ``settings``."""
-        samples = bleu_samples(self.counts.bleu[None], self.pools)
-        return with_intervals(self.rows, samples, self.settings.confidence)
+        samples = lengths.bleu_samples(self.counts.bleu[None], self.pools)
+        return lengths.with_intervals(self.rows, samples, self.settings.confidence)
 
     def counts_for(self, config: EvaluationConfig) -> Counts:
         """Return the stored counts, or new ones if ``config`` sets another tokenisation."""
@@ -101,18 +93,10 @@ def write_evaluation(
     record: EvaluationRecord,
     counts: Counts | None = None,
 ) -> Evaluation:
-    """Count, score and write a translated test set.
+    """Count, score and write a translated test set; ``counts`` are those of ``texts``, if known.
 
-    Args:
-        directory: created if missing; files of an earlier evaluation are replaced one by one.
-        texts: the translated test set.
-        config: buckets, tokenisation, and the resamples for intervals.
-        record: how the hypotheses were made.
-        counts: counts of ``texts``, if they are known.
-
-    Raises:
-        UserError: the test set is empty.
-        ValueError: a text holds a line break.
+    ``directory`` is created if missing; files of an earlier evaluation are replaced one by one.
+    UserError if the test set is empty, ValueError if a text holds a line break.
     """
     if not len(texts):
         raise UserError(f"The test set of {directory} is empty; add at least one sentence.")
@@ -147,11 +131,7 @@ def write_evaluation(
 
 
 def read_evaluation(directory: Path) -> Evaluation:
-    """Read an evaluation folder.
-
-    Raises:
-        UserError: the folder is missing, unfinished, of another version, or a file was changed.
-    """
+    """Read an evaluation; UserError if it is missing, unfinished, altered or of another version."""
     if not directory.is_dir():
         raise UserError(f"evaluations={directory}: there is no such folder; check the path.")
     if not (directory / SCORES).is_file():

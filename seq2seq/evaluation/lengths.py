@@ -9,15 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from seq2seq.config import EvaluationConfig
-from seq2seq.evaluation.scores import (
-    bleu,
-    brevity_ratio,
-    bucket_members,
-    chrf,
-    perplexity,
-    source_lengths,
-    unpenalised_bleu,
-)
+from seq2seq.evaluation import scores
+from seq2seq.evaluation.scores import bleu, bucket_members, source_lengths
 from seq2seq.evaluation.significance import FEW, Interval, Pool, Samples
 from seq2seq.evaluation.translations import Counts, ReferenceScores, Translations
 
@@ -41,9 +34,8 @@ class ScoreRow:
     bleu: float | None = None
     """Corpus BLEU over these sentences (their counts summed, never a mean of sentence scores)."""
     bleu_low: float | None = None
-    """Lower end of the bootstrap interval; None if it was not computed."""
     bleu_high: float | None = None
-    """Upper end of the bootstrap interval; None if it was not computed."""
+    """Upper end of the bootstrap interval; both ends are None if it was not computed."""
     by_seed: list[float] = field(default_factory=list)
     """BLEU of each seed."""
     chrf: float | None = None
@@ -52,8 +44,7 @@ class ScoreRow:
     unpenalised: float | None = None
     """BLEU without its brevity penalty, which lowers it where translations are too short."""
     capped: float | None = None
-    """Number of hypotheses cut at the length limit of the search; None also for translations of
-    another program."""
+    """Number of hypotheses cut at the search's length limit; None for another program's text."""
     loss: float | None = None
     """Negative log-likelihood of the references, their ends included, in nats per piece. Pairs with
     a blank source or reference are left out. None also for translations of another program."""
@@ -62,7 +53,6 @@ class ScoreRow:
 
     @property
     def few(self) -> bool:
-        """Whether there are fewer than 100 sentences."""
         return self.sentences < FEW
 
 
@@ -86,11 +76,9 @@ def length_pools(
 ) -> dict[str, Pool]:
     """Pools by label: buckets of source length from short to long, ``ALL``, ``SHORT`` and ``LONG``.
 
-    Args:
-        lengths: the length of each source, in ``config.unit``.
-        config: edges of the buckets; number and seed of the resamples.
-        known: whether each sentence has no unknown word. If some have, a last pool ``KNOWN`` holds
-            the sentences that have none (Bahdanau et al. 2014, Table 1).
+    ``lengths`` are those of the sources, in ``config.unit``; ``known`` says whether each sentence
+    has no unknown word. If some have, a last pool ``KNOWN`` holds the sentences that have none
+    (Bahdanau et al. 2014, Table 1).
     """
     members = bucket_members(lengths, config.edges)
     members |= {ALL: np.ones(len(lengths), dtype=bool)}
@@ -133,12 +121,12 @@ def score_rows(
             sentences=len(chosen),
             bleu=float(bleu(sums).mean()),
             by_seed=bleu(sums).tolist(),
-            chrf=fmean(chrf(of_seed.chrf[chosen].sum(axis=0)) for of_seed in counts),
-            brevity_ratio=float(brevity_ratio(sums).mean()),
-            unpenalised=float(unpenalised_bleu(sums).mean()),
+            chrf=fmean(scores.chrf(of_seed.chrf[chosen].sum(axis=0)) for of_seed in counts),
+            brevity_ratio=float(scores.brevity_ratio(sums).mean()),
+            unpenalised=float(scores.unpenalised_bleu(sums).mean()),
             capped=mean(sum(t.capped[i] for i in chosen) if t.capped else None for t in texts),
             loss=loss,
-            perplexity=None if loss is None else perplexity(loss),
+            perplexity=None if loss is None else scores.perplexity(loss),
         )
 
     return [row(label, pool.members) for label, pool in pools.items() if label not in ENDS]
@@ -157,23 +145,23 @@ def with_intervals(
     return found
 
 
-def reference_losses(scores: ReferenceScores) -> Float[np.ndarray, "N 2"]:
+def reference_losses(scored: ReferenceScores) -> Float[np.ndarray, "N 2"]:
     """Loss in nats and number of pieces of each reference.
 
     Both are 0 for a pair whose source or reference is blank; a loss that is not finite is NaN.
     """
     losses = [
         (0.0 if not pieces else np.nan if log_probability is None else -log_probability, pieces)
-        for log_probability, pieces in zip(scores.log_probabilities, scores.pieces, strict=True)
+        for log_probability, pieces in zip(scored.log_probabilities, scored.pieces, strict=True)
     ]
     return np.array(losses, dtype=np.float64)
 
 
-def reference_loss(scores: ReferenceScores | None, chosen: Int[np.ndarray, "M"]) -> float | None:
+def reference_loss(scored: ReferenceScores | None, chosen: Int[np.ndarray, "M"]) -> float | None:
     """Loss in nats per piece of the ``chosen`` references; None if not finite or without pieces."""
-    if scores is None:
+    if scored is None:
         return None
-    losses, pieces = reference_losses(scores)[chosen].T
+    losses, pieces = reference_losses(scored)[chosen].T
     loss = math.fsum(losses)
     return loss / pieces.sum() if pieces.any() and math.isfinite(loss) else None
 

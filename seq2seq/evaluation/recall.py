@@ -39,7 +39,6 @@ class ContentWords:
 
     @classmethod
     def of(cls, references: Sequence[str]) -> "ContentWords":
-        """Find the content words of ``references``."""
         lines = [_words(reference) for reference in references]
         spread = Counter(word for words in lines for word in {*words})
         found: list[tuple[int, int, str]] = []
@@ -95,14 +94,9 @@ def recall_by(
 ) -> Recall:
     """Compute recall on the sentences of ``pool``, with bootstrap intervals.
 
-    Args:
-        groups: group of each word, and the groups' names.
-        line: line of each word.
-        recalled: system -> whether each seed's translation contains each word.
-        against: system -> its baseline.
-        pool: the sentences.
-        confidence: coverage of the intervals.
-        weights: weights of ``Recall.contrast``.
+    ``groups`` has the group of each word, and the groups' names; ``line`` the line of each word.
+    ``recalled`` is system -> whether each seed's translation contains each word; ``against`` is
+    system -> its baseline; ``weights`` are those of ``Recall.contrast``.
     """
     number, names = groups
     size = len(names)
@@ -121,11 +115,9 @@ def recall_by(
         name: [Interval.of(of_system[:, group], confidence) for group in range(size)]
         for name, of_system in samples.items()
     }
-    contrast = {
-        name: Interval.of(of_system @ weights, confidence)
-        for name, of_system in samples.items()
-        if weights is not None
-    }
+    contrast = {}
+    if weights is not None:
+        contrast = {name: Interval.of(s @ weights, confidence) for name, s in samples.items()}
     return Recall(names, words.tolist(), systems, spread, contrast)
 
 

@@ -47,14 +47,8 @@ def score_references(
             UNK not in [*translator.source.encode(source), *translator.target.encode(reference)]
             for source, reference in zip(sources, references, strict=True)
         ]
-    return ReferenceScores(
-        log_probabilities,
-        pieces,
-        known,
-        losses,
-        entropies if attends else None,
-        distances if attends else None,
-    )
+    focus = (entropies, distances) if attends else (None, None)
+    return ReferenceScores(log_probabilities, pieces, known, losses, *focus)
 
 
 def attention_entropy(weights: Float[Tensor, "T S"]) -> float:
@@ -84,8 +78,7 @@ def reference_links(
 ) -> list[list[Link]]:
     """Link each reference word to the source word with its largest weight; spaces separate words.
 
-    Raises:
-        UserError: the model's words are not those between spaces.
+    UserError if the model's words are not those between spaces.
     """
     links: list[list[Link]] = [[] for _ in sources]
     for forced in translator.force(sources, references, batch_size, SCORING):

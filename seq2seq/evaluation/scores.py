@@ -45,13 +45,6 @@ def signatures(tokenize: str | None = None, references: int = 1) -> dict[str, st
     return {name: str(metric.get_signature()) for name, metric in metrics.items()}
 
 
-def _counts(
-    metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
-) -> Num[np.ndarray, "N columns"]:
-    """Counts of each sentence that sacreBLEU sums."""
-    return np.array(metric._extract_corpus_statistics(hypotheses, references))
-
-
 def bleu_counts(
     hypotheses: Sequence[str], *references: Sequence[str], tokenize: str | None = None
 ) -> Int[np.ndarray, "N 10"]:
@@ -60,7 +53,7 @@ def bleu_counts(
     Of several references, the one closest in length has the reference tokens. ``tokenize`` names a
     tokeniser of sacreBLEU, see ``EvaluationConfig.tokenize``.
     """
-    return _counts(_bleu(tokenize, force=True), hypotheses, references)
+    return np.array(_bleu(tokenize, force=True)._extract_corpus_statistics(hypotheses, references))
 
 
 def bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
@@ -117,7 +110,7 @@ def chrf_counts(hypotheses: Sequence[str], *references: Sequence[str]) -> Int[np
     Three columns for each n from 1 to 6: character n-grams of the hypothesis, of the reference, and
     common to both. Spaces are left out. Of several references, the best one counts.
     """
-    return _counts(CHRF(), hypotheses, references)
+    return np.array(CHRF()._extract_corpus_statistics(hypotheses, references))
 
 
 def chrf(sums: Num[np.ndarray, "18"]) -> float:

@@ -43,7 +43,6 @@ class Pool:
 
     @property
     def sentences(self) -> int:
-        """Number of sentences of the pool."""
         return int(self.members.sum())
 
     def estimate(
@@ -115,15 +114,19 @@ class DifferenceInDifferences:
     by_seed: dict[str, float]
     """Seed -> difference, for each seed that both systems were trained with."""
 
+    @property
+    def few(self) -> bool:
+        """Whether there are fewer than 100 short or long sentences."""
+        return min(self.short_sentences, self.long_sentences) < FEW
+
 
 @dataclass(frozen=True)
 class Trend:
     """Change of BLEU from the first bucket that has enough sentences to the last one that has."""
 
     first: str
-    """Label of the first bucket."""
     last: str
-    """Label of the last bucket."""
+    """Labels of these buckets."""
     change: Interval
     """BLEU of the last minus BLEU of the first."""
     half_length: Interval
@@ -142,11 +145,7 @@ def compare_paired(
     same seed and number of trials, with one exception: here a trial also counts if its difference
     equals the observed one, so that a system compared with itself has p = 1.
 
-    Args:
-        gap: BLEU of the system minus BLEU of the baseline.
-        baseline: counts of the baseline on these sentences.
-        system: counts of the system on the same sentences.
-        config: number of resamples and confidence.
+    ``gap`` is BLEU of the system minus BLEU of the baseline; both counts are of the same sentences.
     """
     spread = np.abs(gap[1:]) - np.abs(gap[1:]).mean()
     return PairedComparison(
@@ -196,12 +195,8 @@ def difference_in_differences(
 ) -> DifferenceInDifferences:
     """Compute how much more a system gains on long sources than on short ones.
 
-    Args:
-        ends: pools of the short and of the long sources.
-        gaps: BLEU of the system minus BLEU of the baseline on each of the two.
-        baseline: seed -> counts of the baseline on all sentences.
-        system: seed -> counts of the system on all sentences.
-        confidence: coverage of the intervals.
+    ``ends`` are the pools of the short and of the long sources, and ``gaps`` are BLEU of the system
+    minus BLEU of the baseline on each; ``baseline`` and ``system``: seed -> counts of sentences.
     """
     (short, long), by_seed = gaps, {}
     for seed in (seed for seed in system if seed in baseline):
@@ -226,10 +221,8 @@ def trend(
 ) -> Trend | None:
     """Compute the trend of BLEU over buckets; None for fewer than two buckets.
 
-    Args:
-        lengths: mean source length of each bucket, from short to long.
-        scores: BLEU of each of these buckets; others are ignored.
-        confidence: coverage of the intervals.
+    ``lengths`` has the mean source length of each bucket, from short to long, and ``scores`` the
+    BLEU of these buckets; other scores are ignored.
     """
     if len(lengths) < 2:
         return None

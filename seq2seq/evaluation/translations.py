@@ -82,7 +82,6 @@ class Translations:
 
     @property
     def all_references(self) -> list[list[str]]:
-        """Lines of each reference."""
         return [self.references, *self.more_references]
 
     def __len__(self) -> int:

@@ -30,8 +30,7 @@ class DecoderState(NamedTuple):
     """The decoder's memory between two steps."""
 
     hidden: Float[Tensor, "L R H"]
-    """float32; bfloat16 in mixed-precision search with one layer, where only matrix products read
-    it."""
+    """float32; bfloat16 in mixed-precision search with one layer: only matrix products read it."""
     cell: Float[Tensor, "L R H"]
     attention: Float[Tensor, "R P"]
     """The attention's own state; empty for most kinds."""

@@ -28,8 +28,7 @@ class Source(NamedTuple):
     mask: Bool[Tensor, "N S"]
     """True at real tokens."""
     summary: Float[Tensor, "N F"]
-    """Final state of each direction, of the top layer or of all layers: the sentence as one
-    vector."""
+    """Final state of each direction, of the top layer or of all: the sentence as one vector."""
     keys: Float[Tensor, "N S A"]
     """Vectors that queries are compared with; empty until :meth:`Attention.read
     <seq2seq.model.attention.Attention.read>` computes them."""

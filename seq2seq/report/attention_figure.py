@@ -10,7 +10,7 @@ from seq2seq.drawing import MAP_NOTE, WIDTH, draw_line, draw_map, name_lines, ne
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores
-from seq2seq.looks import FAINT, GRID, looks
+from seq2seq.looks import FAINT, GRID
 from seq2seq.report.length_figure import label_lengths
 from seq2seq.report.tables import heading
 
@@ -101,9 +101,8 @@ def focus_figure(comparison: Comparison) -> Figure | None:
     figure = new_figure(4.9, "Attention by source length", heading(comparison))
     rows = comparison.systems[0].buckets
     panels = figure.subplots(1, 2)
-    looks_of = looks([system.first.record.config for system in comparison.systems])
     for axes, (label, (title, explanation, measure)) in zip(panels, MEASURES.items(), strict=True):
-        for system, look in zip(comparison.systems, looks_of, strict=True):
+        for system, look in zip(comparison.systems, comparison.looks, strict=True):
             means = mean_by_bucket(comparison, system, measure)
             if means:
                 draw_line(axes, look, system.name, means, [row.few for row in rows])

@@ -21,7 +21,7 @@ from seq2seq.evaluation.alignment import ALIGNMENT, AlignmentRecord
 from seq2seq.evaluation.comparison import Comparison, compare_systems
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.files import parse_object, write_json, write_whole
-from seq2seq.looks import looks
+from seq2seq.report import tables
 from seq2seq.report.attention_figure import attention_figure, focus_figure, mean_by_bucket
 from seq2seq.report.findings import change_in_words, conclusion, findings
 from seq2seq.report.length_figure import heatmap, length_figure
@@ -29,18 +29,6 @@ from seq2seq.report.live.page import comparison_page
 from seq2seq.report.loss_figure import learning_curves, position_figure
 from seq2seq.report.page import render_page
 from seq2seq.report.sentences import examples
-from seq2seq.report.tables import (
-    Table,
-    bleu_table,
-    detail_tables,
-    gap_tables,
-    growth_table,
-    half_length_table,
-    heading,
-    notes,
-    recall_tables,
-    score_csv,
-)
 from seq2seq.report.training_runs import (
     TrainingRun,
     losses_caveat,
@@ -64,11 +52,9 @@ def compare(config: CompareConfig) -> Comparison:
     (:mod:`seq2seq.report.live.pack`), figure.pdf, and as .png and .svg: figure; heatmap for more
     than four systems; curves of the trainings whose folders still exist; attention-<system> of the
     first seed of each system with attention; focus, which is attention by source length;
-    loss-by-position. Files that an earlier comparison wrote there are removed.
-
-    Raises:
-        UserError: ``evaluations`` is empty, a folder is missing or damaged, test sets differ, two
-            evaluations have the same system and seed, or a baseline or label is invalid.
+    loss-by-position. Files that an earlier comparison wrote there are removed. UserError if
+    ``evaluations`` is empty, a folder is missing or damaged, or a label is invalid; otherwise as
+    :func:`compare_systems`.
     """
     if not config.evaluations:
         raise UserError("evaluations is empty; set evaluations=[first/folder,second/folder].")
@@ -86,35 +72,34 @@ def compare(config: CompareConfig) -> Comparison:
     baseline = config.baseline and names.get(config.baseline, config.baseline)
     baselines = {names.get(a, a): names.get(b, b) for a, b in config.baselines.items()}
     training = read_lines(Path(config.training_text)) if config.training_text else None
-    settings = baseline, config.evaluation, baselines
-    comparison = compare_systems(evaluations, *settings, training)
+    comparison = compare_systems(evaluations, baseline, config.evaluation, baselines, training)
     runs = training_runs(comparison)
     conclusions = findings(comparison)
     figures = _figures(comparison, runs)
-    tables = [
-        bleu_table(comparison),
-        *([growth_table(comparison)] if comparison.gaps else []),
-        *gap_tables(comparison),
-        *half_length_table(comparison),
-        *recall_tables(comparison),
-        *detail_tables(comparison),
+    made = [
+        tables.bleu_table(comparison),
+        *([tables.growth_table(comparison)] if comparison.gaps else []),
+        *tables.gap_tables(comparison),
+        *tables.half_length_table(comparison),
+        *tables.recall_tables(comparison),
+        *tables.detail_tables(comparison),
         *alignment_tables(comparison),
         *([training_table(runs)] if runs else []),
     ]
-    remarks = [*notes(comparison), *training_notes(comparison, runs)]
+    remarks = [*tables.notes(comparison), *training_notes(comparison, runs)]
     markdown = "\n".join(
         [
-            f"# BLEU by source length: {heading(comparison)}\n",
+            f"# BLEU by source length: {tables.heading(comparison)}\n",
             *(f"- {finding}" for finding in conclusions),
             f"\n![{conclusion(comparison)}](figure.svg)\n",
-            *(table.markdown() for table in tables),
+            *(table.markdown() for table in made),
             *(f"- {note}" for note in remarks),
             "",
         ]
     )
     pictures = {title: (alt, forms["svg"]) for title, alt, forms in list(figures.values())[1:]}
     live = comparison_page(comparison)
-    shown = comparison, conclusions, pictures, tables, remarks, examples(comparison)
+    shown = comparison, conclusions, pictures, made, remarks, examples(comparison)
     page = render_page(*shown, live is not None)
 
     output = Path(config.output)
@@ -122,8 +107,8 @@ def compare(config: CompareConfig) -> Comparison:
     files = {
         f"{name}.{form}": f for name, (*_, forms) in figures.items() for form, f in forms.items()
     }
-    files |= {"table.md": markdown.encode(), "table.tex": tables[0].latex().encode()}
-    files |= {"table.csv": score_csv(comparison).encode(), "page.html": page}
+    files |= {"table.md": markdown.encode(), "table.tex": made[0].latex().encode()}
+    files |= {"table.csv": tables.score_csv(comparison).encode(), "page.html": page}
     files |= {"live.html": live} if live else {}
     for name in _earlier_files(output / SCORES) - files.keys():
         (output / name).unlink(missing_ok=True)
@@ -147,8 +132,7 @@ def _figures(
         drawn["heatmap"] = "BLEU by system and source length", result, partial(heatmap, comparison)
     what = "Entropy of attention in nats, shortest to longest sources"
     found = {s.name: mean_by_bucket(comparison, s, attrgetter("entropy")) for s in systems}
-    colours = looks([system.first.record.config for system in systems])
-    for system, (colour, *_) in zip(systems, colours, strict=True):
+    for system, (colour, *_) in zip(systems, comparison.looks, strict=True):
         if system.first.texts.maps:
             name = re.sub(r"[^\w.+-]", "_", system.name)
             said = change_in_words(what, {system.name: found[system.name]})
@@ -162,11 +146,8 @@ def _figures(
     drawn["loss-by-position"] = "Loss by position in the reference", said, positions
     found = {run.record.name: [*run.losses[:1], *sorted(run.losses)[:1]] for run in runs}
     said = change_in_words("Dev loss in nats per piece, first to best validation", found)
-    drawn["curves"] = (
-        "Learning curves",
-        said,
-        partial(learning_curves, runs, comparison.settings.unit),
-    )
+    curves = partial(learning_curves, runs, comparison.settings.unit)
+    drawn["curves"] = "Learning curves", said, curves
     return {
         name: (title, said, forms)
         for name, (title, said, lay_out) in drawn.items()
@@ -174,7 +155,7 @@ def _figures(
     }
 
 
-def alignment_tables(comparison: Comparison) -> list[Table]:
+def alignment_tables(comparison: Comparison) -> list[tables.Table]:
     """Table of alignment error rates, see ``score_alignment``; [] without them."""
     rows = []
     for evaluation in comparison.evaluations:
@@ -182,17 +163,13 @@ def alignment_tables(comparison: Comparison) -> list[Table]:
         if not path.is_file():
             continue
         scores = read_json(path, AlignmentRecord, "delete it, and evaluate again")
-        shifts = scores["shifts"]
-        rows.append(
-            [
-                evaluation.record.name,
-                *(f"{shifts['0'][key]:.3f}" for key in ("aer", "precision", "recall")),
-                *(f"{s['aer']:.3f}" for s in (shifts["-1"], shifts["1"], scores["diagonal"])),
-            ]
-        )
+        before, found, after = (scores["shifts"][by] for by in ("-1", "0", "1"))
+        numbers = [found["aer"], found["precision"], found["recall"]]
+        numbers += [moved["aer"] for moved in (before, after, scores["diagonal"])]
+        rows.append([evaluation.record.name, *(f"{number:.3f}" for number in numbers)])
     header = ["system", "AER", "precision", "recall", "AER, links moved by -1", "by +1"]
     caption = "Alignment error rate of attention (Och & Ney 2003; 0 is best)"
-    return [Table(caption, [*header, "AER of a diagonal"], rows)] if rows else []
+    return [tables.Table(caption, [*header, "AER of a diagonal"], rows)] if rows else []
 
 
 def _numbers(comparison: Comparison) -> dict[str, Any]:

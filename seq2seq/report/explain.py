@@ -78,8 +78,7 @@ def greedy_steps(model: TranslationModel, ids: list[int]) -> list[WordStep]:
 def explain(config: ExplainConfig) -> str:
     """Describe the steps in which a model translates ``config.text``, and draw its attention.
 
-    Raises:
-        UserError: the checkpoint does not exist, or the text has no words.
+    UserError if the checkpoint does not exist, or the text has no words.
     """
     translator, output = Translator.load(config.checkpoint, "cpu", "fp32"), Path(config.output)
     model = translator.model.eval()

@@ -66,7 +66,7 @@ def conclusion(comparison: Comparison) -> str:
 def _shows_growth(gap: Gap) -> bool:
     """Whether there are enough short and long sentences to see the gap grow with length."""
     growth = gap.difference_in_differences
-    return growth is not None and min(growth.short_sentences, growth.long_sentences) >= FEW
+    return growth is not None and not growth.few
 
 
 def _overall(comparison: Comparison, gap: Gap) -> tuple[str, Interval | None]:
@@ -106,11 +106,8 @@ def recall_in_words(comparison: Comparison, gap: Gap) -> str:
         "place": "the place in the reference",
         "training": "how often training showed the word",
     }
-    spread = {
-        names[key]: recall.spread[gap.system]
-        for key, recall in comparison.recall.items()
-        if key in names
-    }
+    found = comparison.recall
+    spread = {names[key]: found[key].spread[gap.system] for key in names if key in found}
     ordered = sorted(spread, key=lambda name: -spread[name].value)
     values = ", ".join(f"{interval_text(spread[name], 3)} with {name}" for name in ordered)
     return (
@@ -127,7 +124,7 @@ def growth_in_words(gap: Gap, config: EvaluationConfig) -> str:
             "Whether a gap grows with source length cannot be tested: it takes sources of up to "
             f"{short} {config.unit} and of more than {long}."
         )
-    if min(growth.long_sentences, growth.short_sentences) < FEW:
+    if growth.few:
         verdict = f"Fewer than {FEW} short or long sentences, too few to conclude"
     elif growth.difference.low > 0:
         verdict = f"{gap.system} helps more on long sentences"

@@ -10,7 +10,7 @@ from seq2seq.drawing import ZONE, draw_line, ink_on, name_lines, new_figure
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.evaluation.scores import bleu, bleu_counts
-from seq2seq.looks import FAINT, GRID, INK, Look, looks
+from seq2seq.looks import FAINT, GRID, INK, Look
 from seq2seq.report.findings import headline
 from seq2seq.report.tables import heading, percent
 
@@ -44,8 +44,7 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
     height = 4.4 + 0.2 * len(comparison.systems) + 0.6 * bare if narrow else HEIGHT
     figure = new_figure(height, title, subtitle, " ".join(notes), narrow)
     axes = figure.add_subplot()
-    looks_of = looks([system.first.record.config for system in comparison.systems])
-    for system, look in zip(comparison.systems, looks_of, strict=True):
+    for system, look in zip(comparison.systems, comparison.looks, strict=True):
         _draw_system(axes, system, look)
     highest = _draw_copying(axes, comparison)
     for name, score in paper.items():
@@ -57,7 +56,11 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
     label_lengths(axes, buckets, settings.unit, count=not narrow)
     if narrow:
         axes.tick_params(labelsize=9)
-    axes.set_ylim(0, max(bleu_top(comparison.systems), 1.08 * highest))
+    drawn = [1.0]
+    for row in (row for system in comparison.systems for row in system.buckets):
+        drawn += [row.bleu or 0.0, row.bleu_high or 0.0, *row.by_seed]
+    top = 102.0 if max(drawn) > 88 else max(drawn) * 1.08
+    axes.set_ylim(0, max(top, 1.08 * highest))
     axes.set_ylabel("BLEU" if narrow else "BLEU (0 to 100)")
     axes.grid(axis="y", color=GRID, linewidth=0.8)
     name_lines(figure, axes)
@@ -95,14 +98,6 @@ def label_lengths(axes: Axes, rows: Sequence[ScoreRow], unit: str, count: bool =
     axes.set_xlim(-0.35, len(rows) - 0.65)
     axes.set_xlabel(f"Source length ({unit})")
     axes.tick_params(length=0)
-
-
-def bleu_top(systems: Sequence[System]) -> float:
-    """Upper end of the BLEU axis: above all points and intervals."""
-    drawn = [1.0]
-    for row in (row for system in systems for row in system.buckets):
-        drawn += [row.bleu or 0.0, row.bleu_high or 0.0, *row.by_seed]
-    return 102.0 if max(drawn) > 88 else max(drawn) * 1.08
 
 
 def heatmap(comparison: Comparison) -> Figure:

@@ -20,10 +20,9 @@ from seq2seq.drawing import render
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.lengths import FEW
 from seq2seq.evaluation.references import draw_maps
 from seq2seq.evaluation.translations import AttentionMap
-from seq2seq.looks import DARK, looks
+from seq2seq.looks import DARK
 from seq2seq.report.findings import conclusion, headline
 from seq2seq.report.length_figure import length_figure
 from seq2seq.report.live.page import evaluated_checkpoint
@@ -57,10 +56,9 @@ def render_page(
     functions = (conclusion, heading, headline, score_text, runs_of_words, with_interval)
     environment.globals["lang"] = partial(_lang, comparison)
     environment.globals |= {function.__name__: function for function in functions}
-    configs = [system.first.record.config for system in comparison.systems]
     html = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         charts={"wide": _chart(comparison, False), "narrow": _chart(comparison, True)},
-        colours=[(colour, DARK[colour]) for colour, *_ in looks(configs)],
+        colours=[(colour, DARK[colour]) for colour, *_ in comparison.looks],
         comparison=comparison,
         figures={title: (alt, _base64(svg)) for title, (alt, svg) in figures.items()},
         findings=findings,
@@ -166,7 +164,7 @@ def three_numbers(comparison: Comparison) -> list[tuple[str, str, int | None]]:
     if len(systems) > 2:
         return [best(-1), best(long), (label, value, None)]
     growth = gap.difference_in_differences
-    if growth and min(growth.short_sentences, growth.long_sentences) >= FEW:
+    if growth and not growth.few:
         short, above = comparison.settings.ends
         label = f"gap above {above} {unit} minus gap up to {short}"
         value = with_interval(growth.difference)

@@ -117,9 +117,8 @@ def evaluation_table(evaluation: Evaluation) -> Table:
 def unknown_words_table(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> Table:
     """Table like Table 1 of Bahdanau, Cho & Bengio 2014: BLEU of all, and without unknown words.
 
-    Args:
-        pairs: an evaluation, and the evaluation of the same search with ``<unk>`` forbidden. BLEU
-            of the second is on the sentences without unknown words in source and reference.
+    A pair is an evaluation, and that of the same search with ``<unk>`` forbidden. BLEU of the
+    second is on the sentences without unknown words in source and reference.
     """
     rows = []
     for search, without_unknown in pairs:
@@ -285,11 +284,8 @@ def gap_cells(paired: PairedComparison | None, trials: int) -> list[str]:
     """Format a gap with its interval, and the p-values of both tests."""
     if paired is None:
         return ["–"] * 3
-    return [
-        with_interval(paired.gap),
-        p_text(paired.p_bootstrap, trials),
-        p_text(paired.p_randomization, trials),
-    ]
+    tests = paired.p_bootstrap, paired.p_randomization
+    return [with_interval(paired.gap), *(p_text(p, trials) for p in tests)]
 
 
 def row_label(row: ScoreRow) -> str:
@@ -345,7 +341,7 @@ def notes(comparison: Comparison) -> list[str]:
             "translations contain. Middle minus ends: tenths 4 to 7 minus the first and the last."
         )
     growths = [gap.difference_in_differences for gap in comparison.gaps]
-    few = any(g and min(g.short_sentences, g.long_sentences) < FEW for g in growths)
+    few = any(growth and growth.few for growth in growths)
     if few or any(row.few for row in comparison.systems[0].rows):
         remarks.append(f"{DAGGER} fewer than {FEW} sentences: too few to conclude from.")
     if comparison.empty_sources:

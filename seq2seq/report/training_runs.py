@@ -9,7 +9,7 @@ from typing import Any
 from seq2seq.config import check
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
-from seq2seq.evaluation.folder import Evaluation
+from seq2seq.evaluation.folder import DAMAGE, Evaluation
 from seq2seq.record import TrainingRecord, read_record
 from seq2seq.report.provenance import describe_environments, describe_machine
 from seq2seq.report.tables import Table, or_dash
@@ -39,29 +39,16 @@ class TrainingRun:
 
     @property
     def system(self) -> str:
-        """Name of the trained system."""
         return self.record.system
 
 
 def read_training_run(folder: Path) -> TrainingRun:
-    """Read a run folder; the training may be unfinished.
-
-    Raises:
-        UserError: the folder holds no training run, or a damaged one.
-    """
+    """Read a run folder, also of an unfinished training; UserError if it is none, or damaged."""
     try:
         if record := read_record(folder, "restore it"):
             return _training_run(record, folder)
         raise FileNotFoundError("run.json")
-    except (
-        UserError,
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        OverflowError,
-    ) as error:
+    except (*DAMAGE, UserError, OverflowError) as error:
         raise UserError(
             f"{folder} holds no readable training run ({type(error).__name__}: {error}); use a "
             "folder that train or reproduce wrote."
@@ -112,7 +99,6 @@ def _live_run(evaluation: Evaluation, training: TrainingRecord) -> TrainingRun |
 
 
 def training_table(runs: Sequence[TrainingRun]) -> Table:
-    """Table with a row for each training."""
     header = ["run", "parameters", "precision", "pairs", "updates", "epochs", "best after"]
     header += ["best dev loss", "best dev BLEU", "target tokens/s", "minutes", "ended by"]
     rows = []
@@ -149,16 +135,12 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
         )
     if caveat := losses_caveat(comparison):
         lines.append(caveat)
-    given = [e.record.system for e in comparison.evaluations if e.external]
-    if given:
+    if given := [e.record.system for e in comparison.evaluations if e.external]:
         lines.append(f"Translations by other programs that were given: {', '.join(given)}.")
     trained = [run.record for run in runs if run.record.command]
     machines = {describe_machine(record) for record in trained}
-    translated = [
-        e.record
-        for e in comparison.evaluations
-        if e.record.command and describe_machine(e.record) not in machines
-    ]
+    known = [e.record for e in comparison.evaluations if e.record.command]
+    translated = [record for record in known if describe_machine(record) not in machines]
     lines += [f"Training. {line}" for line in describe_environments(trained)]
     lines += [f"Translation. {line}" for line in describe_environments(translated)]
     return lines

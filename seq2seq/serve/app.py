@@ -40,18 +40,6 @@ def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
         "Cache-Control": "no-store",
     }
 
-    async def page(_: Request) -> Response:
-        return Response(service.page, media_type="text/html")
-
-    async def systems(_: Request) -> Response:
-        return JSONResponse({"systems": service.systems})
-
-    async def description(_: Request) -> Response:
-        return Response(DESCRIPTION.read_bytes(), media_type="application/json")
-
-    async def health(_: Request) -> Response:
-        return JSONResponse({"status": "ok"})
-
     async def translate(request: Request) -> Response:
         nonlocal waiting
         question = from_json(Question, await _body(request))
@@ -71,7 +59,7 @@ def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
         if status in (404, 405):
             what = f"{request.method} {request.url.path}"
             sentence = f"There is no {what} here; see /openapi.json."
-        return JSONResponse({"error": _printable(sentence)}, status)
+        return JSONResponse({"error": sentence}, status)
 
     async def broken(_: Request, error: Exception) -> Response:
         return JSONResponse({"error": "The server failed; its terminal says why."}, 500, headers)
@@ -82,17 +70,18 @@ def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
             response = await call_next(request)
         else:
             sentence = f"This server is not called {name}; add the name to its setting names."
-            response = JSONResponse({"error": _printable(sentence)}, 421)
+            response = JSONResponse({"error": sentence}, 421)
         response.headers.update(headers)
         return response
 
-    routes = [
-        Route("/", page),
-        Route("/api/systems", systems),
-        Route("/api/translate", translate, methods=["POST"]),
-        Route("/openapi.json", description),
-        Route("/healthz", health),
-    ]
+    fixed = {
+        "/": Response(service.page, media_type="text/html"),
+        "/api/systems": JSONResponse({"systems": service.systems}),
+        "/openapi.json": Response(DESCRIPTION.read_bytes(), media_type="application/json"),
+        "/healthz": JSONResponse({"status": "ok"}),
+    }
+    routes = [Route(path, response, methods=["GET"]) for path, response in fixed.items()]
+    routes.append(Route("/api/translate", translate, methods=["POST"]))
     handlers: Any = {HTTPException: refused, UserError: refused, Exception: broken}
     guarded = [Middleware(BaseHTTPMiddleware, dispatch=guard)]
     return Starlette(routes=routes, middleware=guarded, exception_handlers=handlers)
@@ -116,11 +105,6 @@ async def _body(request: Request) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise HTTPException(400, 'The body is not a JSON object; send {"text": "a sentence"}.')
     return data
-
-
-def _printable(sentence: str) -> str:
-    """Replace lone surrogates, which UTF-8 cannot hold."""
-    return sentence.encode("utf-8", "replace").decode("utf-8")
 
 
 def _host(request: Request) -> str:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from seq2seq.checkpoint import Checkpoint, load_checkpoint
+from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import ServeConfig, between, require_choice
 from seq2seq.config.checks import Settings
 from seq2seq.decoding.translator import Translator
@@ -95,7 +95,13 @@ class Service:
                 f"checkpoint has systems of different languages ({sorted(languages)}); serve those "
                 "of one pair."
             )
-        page = render_live(systems, languages.pop(), _ready(config, firsts[0]))
+        # Without ``sentences``, those of an evaluation in the first run, if there is one.
+        run, ready = firsts[0].directory.parent.parent, []
+        found = [path.parent for path in sorted(run.glob(f"evaluations/*/{SCORES}"))]
+        for folder in [Path(config.sentences)] if config.sentences else found[:1]:
+            one = read_evaluation(folder)
+            ready = ready_sentences(one.texts.sources, one.texts.references, one.settings)
+        page = render_live(systems, languages.pop(), ready)
         return cls(config, translators, systems, page)
 
     def answer(self, question: Question) -> list[dict[str, Any]]:
@@ -126,13 +132,3 @@ class Service:
             "unknown": found.unknown,
             "milliseconds": round(1000 * (time.perf_counter() - started), 1),
         }
-
-
-def _ready(config: ServeConfig, first: Checkpoint) -> list[dict[str, Any]]:
-    """Sentences of ``config.sentences``, or of an evaluation in the first run if there is one."""
-    found = sorted(first.directory.parent.parent.glob(f"evaluations/*/{SCORES}"))
-    folder = Path(config.sentences) if config.sentences else found[0].parent if found else None
-    if folder is None:
-        return []
-    one = read_evaluation(folder)
-    return ready_sentences(one.texts.sources, one.texts.references, one.settings)

@@ -54,25 +54,27 @@ class CheckpointManager:
     def restore(self) -> TrainingState | None:
         """Restore the newest intact checkpoint and return its state; None without checkpoints.
 
-        Newer damaged checkpoints are renamed to ``<name>.damaged``.
-
-        Raises:
-            UserError: no checkpoint is intact; the message is about the newest one.
+        Newer damaged checkpoints are renamed to ``<name>.damaged``. UserError about the newest one
+        if none is intact.
         """
         errors: dict[Path, UserError | OSError] = {}
         for folder in self.folder.newest():
             try:
-                state = self._load(folder)
+                checkpoint = load_checkpoint(folder, torch.device("cpu"))
+                self.load_weights(checkpoint)
+                load_optimizer(folder, self.optimizer)
             except (UserError, OSError) as error:
                 log.warning("%s Trying the previous checkpoint.", error)
                 errors[folder] = error
                 continue
+            own = {_generator(self.group.rank, name): name for name in capture_rng()}
+            restore_rng({own[key]: value for key, value in checkpoint.rng.items() if key in own})
             self.group.maximum(0)  # wait until all have read what is renamed now
             for damaged in errors if self.group.is_first else ():
                 aside = damaged.with_name(f"{damaged.name}.damaged")
                 remove_checkpoint(aside)
                 damaged.rename(aside)
-            return state
+            return checkpoint.state
         for refusal in errors.values():
             raise refusal
         return None
@@ -87,14 +89,6 @@ class CheckpointManager:
                 f"{self.data.directory}; {REMEDY}."
             )
         self.model.load_state_dict(checkpoint.model.state_dict())
-
-    def _load(self, folder: Path) -> TrainingState:
-        checkpoint = load_checkpoint(folder, torch.device("cpu"))
-        self.load_weights(checkpoint)
-        load_optimizer(folder, self.optimizer)
-        own = {_generator(self.group.rank, name): name for name in capture_rng()}
-        restore_rng({own[key]: value for key, value in checkpoint.rng.items() if key in own})
-        return checkpoint.state
 
 
 def _generator(rank: int, name: str) -> str:

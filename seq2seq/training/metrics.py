@@ -3,6 +3,7 @@
 import contextlib
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,14 +16,14 @@ from seq2seq.files import parse_object, write_whole
 from seq2seq.training.tracking import Tracker
 
 
+@dataclass
 class JsonlLog:
     """File of one JSON object per line, each with an ``update``; ``tracker`` gets its numbers."""
 
-    def __init__(self, path: Path, writes: bool = True) -> None:
-        """Use ``path``, created with the first line; without ``writes``, write nothing."""
-        self.path = path
-        self.writes = writes
-        self.tracker: Tracker | None = None
+    path: Path
+    writes: bool = True
+    """Whether this process writes the file."""
+    tracker: Tracker | None = None
 
     def read(self) -> list[dict[str, Any]]:
         """Read the entries; skip damaged lines, such as half a line after a crash."""
@@ -48,7 +49,6 @@ class JsonlLog:
             write_whole(self.path, "".join(json.dumps(entry) + "\n" for entry in kept).encode())
 
     def add(self, entry: dict[str, Any]) -> None:
-        """Append one entry."""
         if self.writes:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(entry) + "\n")

@@ -1,16 +1,15 @@
 """Fine-tuning: a training that starts from the checkpoint of another one, its parent."""
 
 import contextlib
-import json
 import re
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import TrainConfig, flatten
+from seq2seq.config.meanings import shown
 from seq2seq.errors import UserError
 from seq2seq.training.run_folder import RunFolder
 
@@ -20,21 +19,19 @@ INHERITED = re.compile(r"model\.|corpus\.(source|target)$|tokenization\.(?!max_p
 
 
 def load_parent(config: TrainConfig) -> Checkpoint:
-    """Load the checkpoint ``training.init_from``.
-
-    Raises:
-        UserError: it is missing or damaged, or a setting contradicts it.
-    """
+    """Load the checkpoint ``training.init_from``; UserError if it is missing or damaged, or if a
+    setting contradicts it."""
     where = str(config.training.init_from)
     try:
         parent = load_checkpoint(Path(where), CPU)
     except UserError as error:
         raise UserError(f"training.init_from={where}: {error}") from None
-    mine, its = _inherited(config), _inherited(parent.config)
-    if differ := [key for key in mine if mine[key] != its[key]]:
-        key, remedy = differ[0], " ".join(f"{key}={its[key]}" for key in differ)
+    mine, its = (flatten(asdict(replace(c, model=c.model.shape))) for c in (config, parent.config))
+    if differ := [key for key in mine if INHERITED.match(key) and mine[key] != its.get(key)]:
+        key, remedy = differ[0], " ".join(f"{key}={shown(its.get(key))}" for key in differ)
+        ours, theirs = shown(mine[key]), shown(its.get(key))
         raise UserError(
-            f"{key}={mine[key]} contradicts training.init_from={where}, which has {its[key]}; set "
+            f"{key}={ours} contradicts training.init_from={where}, which has {theirs}; set "
             f"{remedy}, or another checkpoint, for example that of each system: "
             "'training.init_from=outputs/NAME/${system}/seed-${seed}'."
         )
@@ -52,13 +49,3 @@ def codec_folder(config: TrainConfig) -> Path | None:
         with contextlib.suppress(UserError, OSError):
             return load_checkpoint(own, CPU).directory
     return load_parent(config).directory
-
-
-def _inherited(config: TrainConfig) -> dict[str, str]:
-    """Return the settings that parent and child share, as on a command line, by dotted key."""
-    flat: dict[str, Any] = flatten(asdict(replace(config, model=config.model.shape)))
-    return {
-        key: value if isinstance(value, str) else json.dumps(value)
-        for key, value in flat.items()
-        if INHERITED.match(key)
-    }

@@ -66,10 +66,8 @@ class Threads:
             self.fewest = min(self.fewest, threads)
         elif threads < self.most and not (self.adapt or self._warned):
             log.warning(
-                "%s, so threads wait for one another. Training can be many times faster with "
-                "OMP_NUM_THREADS=%d or training.adapt_threads=true.",
-                load,
-                threads,
+                f"{load}, so threads wait for one another. Training can be many times faster with "
+                f"OMP_NUM_THREADS={threads} or training.adapt_threads=true."
             )
             self._warned = True
 

@@ -191,7 +191,6 @@ class RunFolder:
 
     @property
     def translator(self) -> Translator:
-        """Translator of the best checkpoint."""
         return Translator.load(self.path)
 
     @property
@@ -204,5 +203,4 @@ class RunFolder:
         return read_record(self.path, "delete it to resume this run") or TrainingRecord()
 
     def write_record(self, record: TrainingRecord) -> None:
-        """Replace the run record."""
         write_json(self.path / "run.json", record)

@@ -49,9 +49,7 @@ ADVICE = (
 def train_run(config: TrainConfig) -> RunFolder:
     """Train one system into its run folder; an interrupted training goes on where it stopped.
 
-    Raises:
-        UserError: the device is missing, or as :meth:`Trainer.run`.
-        Interrupted: a signal stopped the training, and everything is saved.
+    UserError if the device is missing; otherwise errors as in :meth:`Trainer.run`.
     """
     choose_device(config.training.device)  # refuse a missing device before any work
     with process_group(config.training.device) as group:
@@ -94,9 +92,8 @@ class Trainer:
         self.metrics = JsonlLog(self.folder.path / "metrics.jsonl", group.is_first)
         self.nonfinite = JsonlLog(self.folder.path / "nonfinite.jsonl", group.is_first)
         self.interruption = Interruption()
-        self.threads = Threads(
-            training.adapt_threads and not training.deterministic and group.size == 1
-        )
+        alone = group.size == 1 and not training.deterministic
+        self.threads = Threads(training.adapt_threads and alone)
         self.conditions = {
             "device": self.device.type,
             "precision": str(self.precision).removeprefix("torch."),
@@ -155,17 +152,12 @@ class Trainer:
             self.folder.write_config()
             self.folder.restore_best()
         self._write_record("running")
+        left_out = sum(n for key, n in self.data.skipped.items() if key.startswith("train."))
         log.info(
-            "%s: %s parameters, %s training pairs (%s left out), %d updates an epoch, %s on %s, "
-            "into %s",
-            self.config.system,
-            f"{self.record.parameters['total']:,}",
-            f"{len(self.data.train):,}",
-            f"{sum(n for key, n in self.data.skipped.items() if key.startswith('train.')):,}",
-            self._epoch_length,
-            self.record.precision,
-            self.device,
-            self.folder.path,
+            f"{self.config.system}: {self.record.parameters['total']:,} parameters, "
+            f"{len(self.data.train):,} training pairs ({left_out:,} left out), "
+            f"{self._epoch_length} updates an epoch, {self.record.precision} on {self.device}, "
+            f"into {self.folder.path}"
         )
         self._started = time.monotonic() - self.progress.seconds  # with the time before a resume
         self._saved = time.monotonic()
@@ -195,12 +187,8 @@ class Trainer:
         self._write_record("finished", reason)
         self.metrics.close()
         log.info(
-            "Training ended after %d updates (%s%s); best checkpoint of update %d: %s",
-            self.progress.update,
-            reason,
-            advice,
-            self.progress.best_update,
-            self.folder.best,
+            f"Training ended after {self.progress.update} updates ({reason}{advice}); best "
+            f"checkpoint of update {self.progress.best_update}: {self.folder.best}"
         )
         (number,) = self.group.maximum(self.interruption.received or 0)
         if number:  # too late to stop this training, but the next stage must not begin
@@ -215,7 +203,14 @@ class Trainer:
             self.record.earlier_commits = earlier_commits(before, self.record.git_commit)
             self.record.parent = before.parent
             log.info("Resuming %s from update %d.", self.folder.path, self.progress.update)
-            self._warn_of_changes(state.conditions)
+            changes = [
+                f"{name} {now} (was {was})"
+                for name, now in self.conditions.items()
+                if (was := state.conditions.get(name)) != now
+            ]
+            if changes:
+                what = ", ".join(changes)
+                log.warning("Resuming with %s: results will not be bit-identical.", what)
         elif self.config.training.init_from is not None:
             parent = load_parent(self.config)
             self.checkpoints.load_weights(parent)
@@ -232,15 +227,6 @@ class Trainer:
             self.metrics.tracker = start_tracker(
                 logger, self.folder.path, settings, progress.update
             )
-
-    def _warn_of_changes(self, before: dict[str, str]) -> None:
-        changes = [
-            f"{name} {now} (was {was})"
-            for name, now in self.conditions.items()
-            if (was := before.get(name)) != now
-        ]
-        if changes:
-            log.warning("Resuming with %s: results will not be bit-identical.", ", ".join(changes))
 
     # -- one epoch, one update -------------------------------------------------------------------
 
@@ -334,14 +320,9 @@ class Trainer:
         progress.seconds = time.monotonic() - self._started
         entry = {"kind": "validation", "update": progress.update, "epoch": self._epochs_done()}
         self.metrics.add({**entry, **asdict(validation), "seconds": progress.seconds})
-        log.info(
-            "update %d, epoch %.2f: %s%s%s",
-            progress.update,
-            self._epochs_done(),
-            validation,
-            " (best)" if improved else "",
-            "".join(f"\n  {line}" for line in self.validator.examples),
-        )
+        examples = "".join(f"\n  {line}" for line in self.validator.examples)
+        text = f"{validation}{' (best)' if improved else ''}{examples}"
+        log.info("update %d, epoch %.2f: %s", progress.update, self._epochs_done(), text)
         if improved:
             if before and self.group.is_first:
                 self.folder.set_best_aside()
@@ -371,10 +352,8 @@ class Trainer:
         self._write_record("interrupted")
         self.metrics.close()
         self.group.maximum(0)  # wait until the first has written: torchrun ends all when one ends
-        raise Interrupted(
-            number,
-            f"Stopped after update {self.progress.update}, which is saved in {self.folder.path}.",
-        )
+        done = f"Stopped after update {self.progress.update}"
+        raise Interrupted(number, f"{done}, which is saved in {self.folder.path}.")
 
     # -- logs and records ------------------------------------------------------------------------
 
@@ -386,10 +365,8 @@ class Trainer:
         for update, pairs in skipped:
             self.nonfinite.add({"update": update, "lines": lines[pairs].tolist()})
         log.warning(
-            "Skipped %d update(s) because loss or gradient was not finite; %s lists the lines of "
-            "their training pairs.",
-            len(skipped),
-            self.nonfinite.path,
+            f"Skipped {len(skipped)} update(s) because loss or gradient was not finite; "
+            f"{self.nonfinite.path} lists the lines of their training pairs."
         )
         self.progress.nonfinite += len(skipped)
         if self.progress.nonfinite > limit:

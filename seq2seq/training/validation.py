@@ -39,7 +39,6 @@ class Validation:
     """Bucket of source length -> BLEU; empty buckets are left out."""
 
     def __str__(self) -> str:
-        """Text for a log line."""
         text = f"dev loss {self.loss:.4f}, perplexity {self.perplexity or math.inf:.2f}"
         if self.bleu is None:
             return text
@@ -73,15 +72,9 @@ class Validator:
         self.examples: list[str] = []
         """Hypotheses of a short, a medium and a long source in the last run, as lines for the log;
         after the first run, also the references."""
-        self.translator = Translator(
-            self.model,
-            data.source,
-            data.target,
-            self.device,
-            self.precision,
-            data.max_pieces,
-            as_written=True,
-        )
+        settings = self.device, self.precision, data.max_pieces
+        model = self.model, data.source, data.target
+        self.translator = Translator(*model, *settings, as_written=True)
 
     def run(self) -> Validation:
         """Validate the model, in evaluation mode; all processes return the same result."""
@@ -98,11 +91,8 @@ class Validator:
             if name == "hypothesis" or not self.examples
         ]
         counts = bleu_counts(hypotheses, self.references, tokenize=self.scoring.tokenize)
-        by_length = {
-            words: float(bleu(counts[members].sum(axis=0)))
-            for words, members in self.members.items()
-            if members.any()
-        }
+        sums = {words: counts[of].sum(axis=0) for words, of in self.members.items() if of.any()}
+        by_length = {words: float(bleu(of)) for words, of in sums.items()}
         return Validation(loss, perplexity(loss), float(bleu(counts.sum(axis=0))), by_length)
 
     @torch.no_grad()

@@ -42,8 +42,7 @@ class Attention(nn.Module, ABC):
         return
 
     def read(self, source: Source) -> Source:
-        """Return the source as the decoder reads it: with keys; some kinds hide or pool parts of
-        it."""
+        """Return the source as the decoder reads it: with keys; some kinds hide or pool parts."""
         return source._replace(keys=self.keys(source.annotations))
 
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
@@ -64,7 +63,7 @@ class Attention(nn.Module, ABC):
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R P"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """Context and weights of one target step; weights are 0 at padding."""
+        """Context and weights of one step; weights are 0 at padding, and sum to 1 (not local_p)."""
 
 
 def build_attention(
@@ -72,8 +71,7 @@ def build_attention(
 ) -> Attention:
     """Build the attention module ``config.kind``.
 
-    If ``word_size`` is set, the embedding of the input word is added to the query; kinds without a
-    query ignore it.
+    If ``word_size`` is set, the embedding of the input word is added to the query, if there is one.
     """
     module, name = ATTENTION_KINDS[config.kind].split(".")
     kind = getattr(import_module(f"{__name__}.{module}"), name)

@@ -41,7 +41,6 @@ class AdditiveAttention(Attention):
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R P"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """Context and weights of one target step; weights are 0 at padding and sum to 1."""
         projected = source.by_sentence(self.query(query))
         hidden = torch.tanh(source.keys[:, None] + projected[:, :, None])  # N W S A
         return source.softmax_sum(exact_product(hidden, self.vector))
@@ -50,8 +49,7 @@ class AdditiveAttention(Attention):
 class ConcatAttention(Attention):
     r"""Luong et al. 2015, "concat": :math:`e_{ij} = v_a^\top \tanh(W_a [s_{i-1}; h_j])`.
 
-    With W_a cut in two this is the additive score. Only the initial values differ: they are drawn
-    for one matrix.
+    With W_a cut in two this is the additive score; only the initial values are those of one matrix.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
@@ -72,7 +70,6 @@ class ConcatAttention(Attention):
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R P"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """Context and weights of one target step; weights are 0 at padding and sum to 1."""
         projected = functional.linear(query, self.joint.weight[:, : self.query_size])
         hidden = source.keys[:, None] + source.by_sentence(projected)[:, :, None]
         return source.softmax_sum(exact_product(torch.tanh(hidden), self.vector))
@@ -100,14 +97,12 @@ class CoverageAttention(AdditiveAttention):
     def update_state(
         self, state: Float[Tensor, "R S"], weights: Float[Tensor, "R S"]
     ) -> Float[Tensor, "R S"]:
-        """Return the coverage C_i: the attention of earlier steps, ``state``, plus that of this
-        step."""
+        """Return the coverage C_i: the attention of earlier steps, ``state``, plus ``weights``."""
         return state + weights
 
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R S"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """Context and weights of one target step; weights are 0 at padding and sum to 1."""
         projected = source.by_sentence(self.query(query))
         # V_a C, as in nn.Linear, but never rounded to bfloat16.
         covered = exact_product(source.by_sentence(state)[..., None], self.covered.weight.t())

@@ -23,7 +23,6 @@ class DotAttention(Attention):
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """Context and weights of one target step; weights are 0 at padding and sum to 1."""
         query = query if self.query is None else self.query(query)
         return source.softmax_sum(
             exact_product(source.by_sentence(query), source.keys.transpose(1, 2))
@@ -82,7 +81,6 @@ class MultiHeadAttention(Attention):
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """Context and weights of one target step; weights are 0 at padding and sum to 1."""
         asked = source.by_sentence(self.query(query))
         keys_and_values = source.keys.split([self.size, source.keys.shape[2] - self.size], dim=2)
         queries, keys, values = (  # N x heads x (W or S) x width of a head

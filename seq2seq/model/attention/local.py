@@ -25,7 +25,6 @@ class LocationAttention(Attention):
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """Context and weights of one target step; weights are 0 at padding and sum to 1."""
         of_positions = source.by_sentence(self.query(query))
         beyond = max(0, source.mask.shape[1] - of_positions.shape[2])
         scores = functional.pad(of_positions, (0, beyond), value=float("-inf"))
@@ -79,7 +78,6 @@ class MonotonicLocalAttention(LocalAttention):
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 1"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """Context and weights of one target step; weights are 0 outside the window, sum to 1."""
         last = source.mask.sum(dim=1)[:, None] - 1
         centre = torch.minimum(source.by_sentence(state)[:, :, 0], last)
         distance = self.distance(centre, source)
@@ -105,7 +103,6 @@ class PredictiveLocalAttention(LocalAttention):
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """Context and weights of one target step; weights are 0 outside the window."""
         share = source.by_sentence(self.position(torch.tanh(self.inner(query)))).sigmoid()
         last = source.mask.sum(dim=1)[:, None] - 1
         distance = self.distance(share[:, :, 0] * last, source)

@@ -2,15 +2,15 @@
 
 :class:`seq2seq.model.translation.TranslationModel` tries :func:`decode` and :func:`step` before
 :meth:`Decoder.forward` and :meth:`Decoder.step`; they return None if they do not support the model.
-``loss``, :func:`logits`, :func:`topk` and :func:`logsumexp` serve training and search. ``scan`` is
-the recurrence as one operation; ``operations`` has its parts in plain PyTorch, ``cpp`` and ``gpu``
-have them compiled.
+``loss`` and :func:`logits` serve training and search. ``scan`` is the recurrence as one operation;
+``operations`` has its parts, and those of search, in plain PyTorch; ``cpp`` and ``gpu`` have them
+compiled.
 """
 
 from functools import partial
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
@@ -76,18 +76,6 @@ def logits(
     # MKL is up to 1.5 times as fast where rows begin at multiples of 64 bytes.
     wide = readouts.new_empty(len(readouts), -(-len(bias) // 16) * 16)
     return torch.addmm(bias, readouts, weight.t(), out=wide[:, : len(bias)])
-
-
-def topk(
-    logits: Float[Tensor, "R V"], count: int
-) -> tuple[Float[Tensor, "R K"], Int[Tensor, "R K"]]:
-    """Largest ``count`` logits of each row, in falling order and float32, and their positions."""
-    return choose_operations(logits.device, torch.float32, logits.dtype).topk(logits, count)
-
-
-def logsumexp(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
-    """Logarithm of the sum of e^x over each row, in float32."""
-    return choose_operations(logits.device, torch.float32, logits.dtype).logsumexp(logits)
 
 
 # -- a whole target -------------------------------------------------------------------------------
@@ -259,8 +247,7 @@ def _attend_additive(
 def _cell(
     before: Float[Tensor, "R H"], product: Float[Tensor, "R G"], word: Float[Tensor, "R G"] | None
 ) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
-    """Compute :func:`lstm_cell`; with a ``word`` it is faster, and h has the type of
-    ``product``."""
+    """Compute :func:`lstm_cell`; with a ``word`` it is faster, and h is of ``product``'s type."""
     if word is None:
         return lstm_cell(before, product, word)
     gates = torch.empty_like(product, dtype=before.dtype)

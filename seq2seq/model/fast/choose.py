@@ -45,10 +45,8 @@ def compiled_operations(device: str) -> Operations | None:
         raise
     except Exception as error:  # of many types: no compiler, no Triton, an old driver, a full disk
         reason = getattr(error, "stderr", None) or str(error) or type(error).__name__
-        log.info(
-            "Compiled operations unavailable, using plain PyTorch: %s",
-            reason.strip().split("\n")[0],
-        )
+        first, *_ = reason.strip().split("\n")
+        log.info("Compiled operations unavailable, using plain PyTorch: %s", first)
         return None
     return compiled
 

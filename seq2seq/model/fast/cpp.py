@@ -188,9 +188,7 @@ def _run(command: list[str]) -> str:
     ).stdout
 
 
-def _to_c(
-    argument: Tensor | int | float | None,
-) -> ctypes.c_void_p | ctypes.c_int64 | ctypes.c_float:
+def _to_c(argument: Tensor | float | None) -> Any:
     if argument is None or isinstance(argument, Tensor):
         return ctypes.c_void_p(None if argument is None else argument.data_ptr())
     return ctypes.c_float(argument) if isinstance(argument, float) else ctypes.c_int64(argument)

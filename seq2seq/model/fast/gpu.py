@@ -306,16 +306,8 @@ class TritonOperations(Operations):
         arrays = dense(weights, annotations, context)
         rows, (sentences, positions, width) = len(weights), annotations.shape
         softmax[rows,](weights, positions, BLOCK=128, num_warps=1)
-        weighted_sum[rows, triton.cdiv(width, 128)](
-            *arrays,
-            narrow,
-            row_stride(narrow),
-            rows // sentences,
-            positions,
-            width,
-            BLOCK_S=8,
-            BLOCK=128,
-        )
+        grid, sizes = (rows, triton.cdiv(width, 128)), (rows // sentences, positions, width)
+        weighted_sum[grid](*arrays, narrow, row_stride(narrow), *sizes, BLOCK_S=8, BLOCK=128)
 
     def attend_backward(
         self, d_context: Tensor, weights: Tensor, annotations: Tensor, d_scores: Tensor

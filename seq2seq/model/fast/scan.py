@@ -51,15 +51,6 @@ class Score(NamedTuple):
     vector: Float[Tensor, "Q"] | None
 
 
-class Scan(NamedTuple):
-    """Results of the recurrence, time first."""
-
-    hidden: Float[Tensor, "T B H"]
-    context: Float[Tensor, "T B M"]
-    weights: Float[Tensor, "T B S"]
-    """Attention weights; they carry no gradient."""
-
-
 def attention_scan(
     gates: Float[Tensor, "T B G"],
     hidden: Float[Tensor, "B H"],
@@ -68,22 +59,20 @@ def attention_scan(
     source: Source,
     score: Score,
     queries: Float[Tensor, "T B Q"] | None,
-) -> Scan:
-    """Run an LSTM that attends before each step.
+) -> tuple[Float[Tensor, "T B H"], Float[Tensor, "T B M"], Float[Tensor, "T B S"]]:
+    """Run an LSTM that attends before each step; return states, contexts and weights, time first.
 
-    Args:
-        gates: X_t, the part of the gates that depends on the known target only.
-        hidden: s_0.
-        cell: the cell state before the first step.
-        weight: W, over Z = M + H columns [context; state].
-        source: the annotations and their mask.
-        score: the attention's score.
-        queries: Q_t, the part of the queries that depends on the known target only, if any.
+    The weights carry no gradient.
+
+    ``gates`` are X_t, and ``queries`` Q_t, if any: what depends on the known target only.
+    ``hidden`` is s_0, ``cell`` the cell state before the first step, and ``weight`` W, over
+    Z = M + H columns [context; state].
     """
     dtype = matmul_dtype(gates.device, hidden.dtype)
     operations = choose_operations(gates.device, hidden.dtype, dtype)
     inputs = (gates, hidden, cell, weight, source.annotations, source.mask, queries, *score)
-    return Scan(*_AttentionScan.apply(operations, dtype, *inputs))
+    hidden, contexts, weights = _AttentionScan.apply(operations, dtype, *inputs)
+    return hidden, contexts, weights
 
 
 def lstm_scan(
@@ -114,15 +103,8 @@ class _Tape:
 
     def step(self, operations: Operations, t: int, inputs: Tensor, across: Tensor) -> None:
         """Write s_{t+1} and its cell state, from X_t and the operand of step t."""
-        operations.cell(
-            inputs,
-            self.joined[t] @ across,
-            self.cell[t],
-            self.gates[t],
-            self.cell[t + 1],
-            self.hidden[t + 1],
-            self.state[t + 1],
-        )
+        written = self.gates[t], self.cell[t + 1], self.hidden[t + 1], self.state[t + 1]
+        operations.cell(inputs, self.joined[t] @ across, self.cell[t], *written)
 
 
 class _LstmScan(torch.autograd.Function):

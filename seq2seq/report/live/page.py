@@ -18,7 +18,7 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.scores import source_lengths
-from seq2seq.looks import DARK, looks
+from seq2seq.looks import DARK
 from seq2seq.report.live.pack import obstacle, packed
 
 log = logging.getLogger(__name__)
@@ -31,8 +31,7 @@ EACH = 3
 def comparison_page(comparison: Comparison) -> bytes | None:
     """Live page of the systems that fit into a page; None if none does. A log line has the rest."""
     systems, languages, left_out = [], ("", ""), []
-    drawn = looks([system.first.record.config for system in comparison.systems])
-    for system, (colour, *_) in zip(comparison.systems, drawn, strict=True):
+    for system, (colour, *_) in zip(comparison.systems, comparison.looks, strict=True):
         try:
             checkpoint = evaluated_checkpoint(system.first)
             if reason := obstacle(checkpoint):
