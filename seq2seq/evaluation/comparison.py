@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from seq2seq.config import EvaluationConfig, flatten, nearest
+from seq2seq.config.evaluation import UNSPACED
 from seq2seq.errors import UserError
 from seq2seq.evaluation import lengths
 from seq2seq.evaluation.folder import Evaluation
@@ -218,7 +219,7 @@ def _recall(
 ) -> dict[str, Recall]:
     texts = next(iter(groups.values()))[0].texts
     words = ContentWords.of(texts.references)
-    if len({*words.line.tolist()}) < FEW:
+    if len({*words.line.tolist()}) < FEW or config.tokenize in UNSPACED:
         return {}
     recalled = {
         name: np.stack([words.recalled(e.texts.hypotheses) for e in group])

@@ -153,7 +153,7 @@ def score_csv(comparison: Comparison) -> str:
     """BLEU of each system by source length, with its interval, as CSV of unrounded numbers."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["system", "source words", "n", "BLEU", "low", "high"])
+    writer.writerow(["system", f"source {comparison.settings.unit}", "n", "BLEU", "low", "high"])
     for system in comparison.systems:
         for row in (row for row in system.rows if row.sentences):
             scores = row.bleu, row.bleu_low, row.bleu_high

@@ -124,6 +124,10 @@ def test_recall_of_groups_is_that_of_a_slow_loop(compared):
     assert recall.spread["whole"].value == pytest.approx(spread)
 
 
+def test_text_without_spaces_has_no_content_words(compared):
+    assert compared(middle, tokenize="zh").recall == {}
+
+
 @pytest.mark.parametrize(
     ("chance", "factor"), [(rare, "training"), (middle, "place"), (long, "length")]
 )

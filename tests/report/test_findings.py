@@ -26,6 +26,7 @@ from seq2seq.report.tables import (
     growth_table,
     half_length_table,
     notes,
+    score_csv,
     with_interval,
 )
 
@@ -160,5 +161,6 @@ def test_the_unit_of_length_is_named_wherever_a_length_is(tmp_path):
     assert [row[0] for row in tables[0].rows[:-1]] == ["1-20", "61-80"]
     said = [*findings(comparison), conclusion(comparison), headline(comparison)]
     said += [*notes(comparison), *(" ".join(table.columns) for table in tables)]
+    said += [score_csv(comparison)]
     assert sum("characters" in text for text in said) > 5
     assert not any(re.search(r"[0-9] (source )?words|source words", text) for text in said)
