@@ -26,7 +26,7 @@ install: $(STAMP) ## Make the environment in .venv: source .venv/bin/activate
 
 dev: $(DEV) ## Add what tests and style checks need
 
-reproduce: $(STAMP) ## Train both translators (5 minutes) and compare them by sentence length
+reproduce: $(STAMP) ## Train both translators (5 to 20 minutes) and compare them by sentence length
 	$(BIN)/python scripts/reproduce.py
 
 study: $(STAMP) ## Train the study again (a day of one core) and write its pages; TEXT=corpus.directory=DIR for a local Europarl
