@@ -106,7 +106,7 @@ def test_odd_comparisons_can_be_drawn(comparison):
     zeros = {"bleu": 0.0, "bleu_low": 0.0, "bleu_high": 0.0, "by_seed": [0.0, 0.0]}
     nothing = changed(comparison, lambda row: replace(row, **zeros), slice(1))
     assert len(render(partial(length_figure, replace(nothing, gaps=[])))["png"]) > 10_000
-    hole = replace(comparison.systems[0].rows[-2], label="11-20")
+    hole = replace(comparison.systems[0].rows[-2], words="11-20")
     gapped = changed(comparison, lambda row: hole if row.words == "11-20" else row, slice(3))
     assert len(length_figure(gapped).axes[0].get_xticklabels()) == 3
 
