@@ -8,6 +8,7 @@ import contextlib
 import multiprocessing
 import os
 import re
+import signal
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, wait
@@ -20,6 +21,8 @@ import torch
 
 INTERVAL = 0.05
 """Seconds between two measurements of a watched process."""
+LEAST = 10.0
+"""Seconds below which a command is not worth starting."""
 
 Case = TypeVar("Case", bound=Hashable)
 
@@ -112,6 +115,33 @@ def watch(work: Callable[[], object]) -> Watched:
         looks.append(_tree_memory(root))
         result, seconds = job.result()
     return Watched(result, seconds, {key: max(look[key] for look in looks) for key in looks[0]})
+
+
+def run_within(command: Sequence[str], seconds: float, log: Path) -> dict[str, Any]:
+    """Run a command, and kill it and all that it started after ``seconds``; add lines to ``log``.
+
+    Return its ``outcome`` and ``seconds``, and if it was not done, its ``last_lines``. With less
+    than ``LEAST`` seconds it is not started.
+    """
+    if seconds < LEAST:
+        return {"outcome": "no time left", "seconds": 0, "last_lines": []}
+    begin, start = log.stat().st_size if log.exists() else 0, time.perf_counter()
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
+    with log.open("ab") as output:
+        started = psutil.Popen(command, stdout=output, stderr=output, env=environment)
+        try:
+            outcome = f"status {status}" if (status := started.wait(seconds)) else "done"
+        except psutil.TimeoutExpired:
+            outcome, processes = "out of time", [*started.children(recursive=True), started]
+            started.send_signal(signal.SIGABRT)  # Python shows where it is
+            psutil.wait_procs([started], timeout=1)
+            for process in processes:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+            psutil.wait_procs(processes, timeout=5)  # a driver may hold them
+    took = {"outcome": outcome, "seconds": round(time.perf_counter() - start, 1)}
+    said = log.read_bytes()[begin:].decode(errors="replace").splitlines()
+    return took if outcome == "done" else {**took, "last_lines": said[-40:]}
 
 
 def _timed(work: Callable[[], object]) -> tuple[object, float]:

@@ -12,11 +12,11 @@ from itertools import product
 from pathlib import Path
 from statistics import median
 
-import torch
 from harness import main, write_results
 from measure import ratio_by_round
 from omegaconf import DictConfig
 
+from seq2seq.device import choose_device
 from seq2seq.errors import UserError
 
 TRAIN = Path(__file__).resolve().parent.parent / "scripts" / "train.py"
@@ -28,6 +28,7 @@ def benchmark_processes(config: DictConfig) -> Path:
     Raises:
         UserError: a training fails.
     """
+    device = choose_device(config.device)
     cases = list(product(config.processes, config.threads_each))
     speeds: dict[tuple[int, int], list[float]] = {case: [] for case in cases}
     for _ in range(config.rounds):
@@ -43,8 +44,8 @@ def benchmark_processes(config: DictConfig) -> Path:
         for (processes, threads), own in speeds.items()
     ]
     notes = [
-        f"train.py {' '.join(config.settings)}, {config.updates} updates, on the CPU; the speed is "
-        "that of the second half.",
+        f"train.py {' '.join(config.settings)}, {config.updates} updates, on {device.type}; the "
+        "speed is that of the second half.",
         f"Medians over {config.rounds} rounds, in which the cases take turns; ratios within a "
         "round, median and range.",
     ]
@@ -53,7 +54,6 @@ def benchmark_processes(config: DictConfig) -> Path:
         for (processes, threads), own in speeds.items()
     ]
     path = Path(config.output) / "processes"
-    device = torch.device("cpu")
     return write_results(path, "Speed of several processes", rows, notes, runs, device)
 
 
@@ -61,7 +61,7 @@ def tokens_per_second(config: DictConfig, processes: int, threads: int) -> float
     """Train once; return the target tokens per second of the second half of the updates."""
     with tempfile.TemporaryDirectory() as folder:
         settings = [
-            *(*config.settings, f"output={folder}", "training.device=cpu"),
+            *(*config.settings, f"output={folder}", f"training.device={config.device}"),
             *(f"training.max_updates={config.updates}", "training.dev_bleu_sentences=0"),
             f"training.log_every={config.updates // 2}",
         ]

@@ -1,5 +1,6 @@
 """Turns are taken in order, ratios are within a round, and a peak is that of the work alone."""
 
+import sys
 import time
 from functools import partial
 from multiprocessing import get_context
@@ -7,9 +8,10 @@ from pathlib import Path
 
 import measure
 import numpy as np
+import psutil
 import pytest
 import torch
-from measure import peak_memory, ratio_by_round, time_in_turns, watch
+from measure import peak_memory, ratio_by_round, run_within, time_in_turns, watch
 
 CPU = torch.device("cpu")
 on_linux = pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="reads /proc")
@@ -62,3 +64,27 @@ def test_a_watched_process_counts_with_those_below_it():
     assert watched.seconds > 4 * measure.INTERVAL
     assert watched.peak["processes"] == 2
     assert watched.peak["peak MB"] > watched.peak["own MB"] > 1_500
+
+
+def test_a_command_is_killed_after_its_time_and_shows_where_it_was(tmp_path, monkeypatch):
+    monkeypatch.setattr(measure, "LEAST", 0.1)
+    log = tmp_path / "log"
+
+    def run(program: str, seconds: float) -> dict:
+        return run_within([sys.executable, "-S", "-c", program], seconds, log)
+
+    assert run("print('one')", 60)["outcome"] == "done"
+    crashed = run("print('two'); raise SystemExit(3)", 60)
+    assert (crashed["outcome"], crashed["last_lines"]) == ("status 3", ["two"])
+    assert run("import os; os.abort()", 60)["outcome"] == "status -6"
+    below = "p = subprocess.Popen(['sleep', '60'])"
+    hung = run(f"import subprocess, time; {below}; print(p.pid, flush=True); time.sleep(60)", 2)
+    assert hung["outcome"] == "out of time"
+    assert hung["seconds"] < 30
+    assert any("<module>" in line for line in hung["last_lines"])
+    left = [
+        process for process in psutil.process_iter() if process.pid == int(hung["last_lines"][0])
+    ]
+    assert [process.status() for process in left] in ([], [psutil.STATUS_ZOMBIE])
+    assert run("print('five')", 0.05)["outcome"] == "no time left"
+    assert log.read_text().split("\n")[:2] == ["one", "two"]
