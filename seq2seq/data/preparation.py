@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from seq2seq.config import CorpusConfig, TokenizationConfig
+from seq2seq.config import CorpusConfig, TokenizationConfig, TrainConfig
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.dataset import EncodedPairs, PreparedData
 from seq2seq.data.encoding import Pair, TokenIdWriter, choose_pairs, subsample_pairs, tokenize_pairs
@@ -80,12 +80,6 @@ def prepare(
                     f"The text {part} changed while it was prepared; run the command again."
                 )
         write_json(folder / "manifest.json", {**recipe, **counted})
-        pairs = counted["pairs"]["train"]
-        if pairs < FEW_PAIRS and tokenization.kind == "sentencepiece":
-            log.info(
-                f"The corpus has only {pairs} training pairs; model.dropout=0.4 "
-                "model.embedding_dropout=0.3 may reduce overfitting."
-            )
 
     directory = make_folder(data / "prepared" / name, fill)
     try:
@@ -104,6 +98,15 @@ def prepare(
         raise UserError(
             f"{directory} is damaged ({error}); delete it, and run this again."
         ) from error
+
+
+def advise(config: TrainConfig, data: PreparedData) -> None:
+    """Log which settings of dropout are low for a training text of few pairs."""
+    least = {"dropout": 0.4, "embedding_dropout": 0.3}
+    low = [f"model.{k}={v}" for k, v in least.items() if getattr(config.model, k) < v]
+    if low and len(data.train) < FEW_PAIRS and config.tokenization.kind == "sentencepiece":
+        few, remedy = f"The corpus has only {len(data.train)} training pairs", " ".join(low)
+        log.info(f"{few}; {remedy} may reduce overfitting.")
 
 
 def summary(data: PreparedData) -> str:

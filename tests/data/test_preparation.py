@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import json
+import logging
 import unicodedata
 
 import numpy as np
@@ -10,9 +11,9 @@ import pytest
 from helpers.samples import ids_of, put
 from sacrebleu.metrics import BLEU
 
-from seq2seq.config import FilesCorpus, TokenizationConfig
+from seq2seq.config import FilesCorpus, ModelConfig, TokenizationConfig, TrainConfig
 from seq2seq.data import preparation
-from seq2seq.data.preparation import prepare, summary
+from seq2seq.data.preparation import advise, prepare, summary
 from seq2seq.data.vocabulary import EOS, UNK
 from seq2seq.errors import UserError
 from seq2seq.evaluation.scores import ceiling
@@ -220,3 +221,19 @@ def test_text_that_changes_meanwhile_is_not_kept(tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"train\.source"):
         prepare(config, WORDS, tmp_path)
     assert folders(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("dropout", "embedding", "named"),
+    [(0.4, 0.3, ""), (0.5, 0.1, "model.embedding_dropout=0.3"), (0.1, 0.3, "model.dropout=0.4")],
+)
+def test_more_dropout_is_advised_where_it_is_low(tmp_path, caplog, dropout, embedding, named):
+    text = corpus(tmp_path / "text")
+    model = ModelConfig(dropout=dropout, embedding_dropout=embedding)
+    config = TrainConfig(name="n", system="s", corpus=text, tokenization=SUBWORDS, model=model)
+    with caplog.at_level(logging.INFO):
+        for _ in range(2):  # also where the text is encoded already
+            caplog.clear()
+            advise(config, prepare(text, SUBWORDS, tmp_path))
+            settings = [word for word in caplog.text.split() if word.startswith("model.")]
+            assert " ".join(settings) == named
