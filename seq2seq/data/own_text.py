@@ -47,6 +47,11 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
         files = f"train.{config.source} and train.{config.target}"
         raise UserError(f"{in_words(own)}, not {files}; rename your two files to these names.")
     texts = train.files[: len(SIDES)] if train else [own]
+    if not train and "\t" not in next(read_lines(own), ""):
+        raise UserError(
+            f"{own}, line 1 has no tab; set corpus.directory={own.parent} for the files in this "
+            "folder, or to a table made with: paste SOURCE TARGET > pairs.tsv."
+        )
     lacking, surplus = list[str](), list[str]()
     for split, size in sizes.items():
         names = [split] if split == "valid" else find_test_names(own, languages)
@@ -107,7 +112,7 @@ def _pairs(texts: list[Path]) -> Iterator[tuple[str, str]]:
         return
     first = next(read_lines(texts[0]), "").count("\t")
     for number, line in enumerate(read_lines(texts[0]), start=1):
-        if not line.count("\t") == first > 0:
+        if line.count("\t") != first:
             raise UserError(
                 f"{texts[0]}, line {number} must be a sentence, a tab and its translation, with "
                 "the same number of columns as line 1; correct it."

@@ -69,7 +69,8 @@ def test_the_test_text_is_found_again_and_made_again_only_for_another_text(tmp_p
         ({"directory": "ready"}, r"valid .*corpus\.valid_pairs.*corpus\.test_pairs\.$"),
         ({"directory": "two.tsv", "test_pairs": None}, r"set corpus\.test_pairs=1\."),
         ({"directory": "no_text"}, r"train\.en"),
-        ({"directory": "no.tsv"}, r"no\.tsv, line 1"),
+        ({"directory": "no.tsv"}, r"no\.tsv, line 1 .*corpus\.directory"),
+        ({"directory": "no.tsv", "valid_pairs": None}, r"no\.tsv, line 1 .*corpus\.directory"),
         ({"directory": "stray.tsv"}, r"stray\.tsv, line 2"),
     ],
 )
