@@ -20,7 +20,13 @@ from seq2seq.data.corpora import load_corpus
 from seq2seq.data.dataset import EncodedPairs, PreparedData
 from seq2seq.data.encoding import Pair, TokenIdWriter, choose_pairs, subsample_pairs, tokenize_pairs
 from seq2seq.data.text import SIDES, Corpus, ParallelText, count_lines
-from seq2seq.data.tokenization import WORD_TOKENIZERS, SentencePieceTokenizer, TextCodec, Tokenizer
+from seq2seq.data.tokenization import (
+    WORD_TOKENIZERS,
+    SentencePieceTokenizer,
+    TextCodec,
+    Tokenizer,
+    VocabularySizeError,
+)
 from seq2seq.data.vocabulary import EOS, SPECIALS, UNK, Vocabulary
 from seq2seq.errors import UserError
 from seq2seq.files import digest, file_digest, make_folder, parse_object, write_json
@@ -190,7 +196,14 @@ def _tokenizers(
     if options.joint:
         models = [learn(SIDES, f"{source} and {target}")] * 2
     else:
-        models = [learn(["source"], source), learn(["target"], target)]
+        models, refusals = [], list[VocabularySizeError]()
+        for side, language in zip(SIDES, (source, target), strict=True):
+            try:
+                models.append(learn([side], language))
+            except VocabularySizeError as error:  # the size must fit both sides
+                refusals.append(error)
+        if refusals:
+            raise min(refusals, key=lambda error: error.largest)
     return [SentencePieceTokenizer(source, models[0]), SentencePieceTokenizer(target, models[1])]
 
 

@@ -251,13 +251,21 @@ def _learnable(sentences: Iterable[str]) -> Iterator[str]:
         yield rest.decode("utf-8")
 
 
+class VocabularySizeError(UserError):
+    """A text cannot fill a subword vocabulary of more than ``largest`` pieces."""
+
+    largest: int
+
+
 def _complaint(message: str, size: int, where: str) -> UserError:
     """Convert an error message of SentencePiece to a UserError that names the setting."""
     if largest := re.search(r"size too high .* value <= (\d+)", message):
-        return UserError(
+        error = VocabularySizeError(
             f"tokenization.vocabulary_size={size} is more than {where} can fill; "
             f"set it to {largest[1]} or less."
         )
+        error.largest = int(largest[1])
+        return error
     if smallest := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return UserError(
             f"tokenization.vocabulary_size={size} is too small for the characters of {where}; "

@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import json
 import logging
+import re
 import unicodedata
 
 import numpy as np
@@ -237,3 +238,15 @@ def test_more_dropout_is_advised_where_it_is_low(tmp_path, caplog, dropout, embe
             advise(config, prepare(text, SUBWORDS, tmp_path))
             settings = [word for word in caplog.text.split() if word.startswith("model.")]
             assert " ".join(settings) == named
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_vocabulary_too_large_for_both_sides_is_refused_with_a_size_that_fits_both(
+    tmp_path, swapped
+):
+    sides = (["abab baba abba aabb"] * 20, ["aab bba"] * 20)
+    config = corpus(tmp_path / "text", sides[::-1] if swapped else sides)
+    with pytest.raises(UserError, match="vocabulary_size") as caught:
+        prepare(config, dataclasses.replace(SUBWORDS, vocabulary_size=500), tmp_path)
+    size = int(re.findall(r" (\d+)", str(caught.value))[-1])
+    prepare(config, dataclasses.replace(SUBWORDS, vocabulary_size=size), tmp_path)
