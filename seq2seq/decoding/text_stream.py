@@ -76,7 +76,8 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
             f"Lines of alignments left empty: {unlinked}. In these lines, the model's words are "
             "not those between spaces."
         )
-    cut = f"; {capped} translations were cut at the search's length limit" if capped else ""
+    limit = f"the search's length limit, decoding.max_ratio={config.decoding.max_ratio:g}"
+    cut = f"; {capped} translations were cut at {limit}" if capped else ""
     log.info("Lines translated: %d%s", done, cut)
     if unknown:
         log.info("Lines with words that are not in the vocabulary: %d", unknown)

@@ -61,7 +61,8 @@ def test_lines_and_capped_hypotheses_are_counted_across_chunks(tmp_path, monkeyp
         config = stage("-", str(tmp_path / "out"), search, chunk=2)
         translate_text(echo(max_pieces=2), config)
     assert "Line 5 has 3 pieces" in caplog.text
-    assert any(": 5; 2 " in message for message in caplog.messages)
+    [said] = [message for message in caplog.messages if ": 5; 2 " in message]
+    assert "decoding.max_ratio=0" in said
 
 
 @pytest.mark.parametrize("from_file", [True, False])
