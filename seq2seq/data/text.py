@@ -18,7 +18,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from seq2seq.config.evaluation import UNSPACED, bleu_tokenizer
+from seq2seq.config.evaluation import unspaced
 from seq2seq.errors import UserError
 from seq2seq.files import BLOCK, digest
 
@@ -212,7 +212,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
 def word_count(text: str, language: str = "") -> int:
     """Number of words between white space; in a language without spaces, half the characters."""
     words = text.split()
-    return len(words) if bleu_tokenizer(language) not in UNSPACED else -(-len("".join(words)) // 2)
+    return -(-len("".join(words)) // 2) if unspaced(language) else len(words)
 
 
 def _packing(raw: io.BufferedWriter, suffix: str) -> io.BufferedIOBase:

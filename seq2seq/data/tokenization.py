@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import sentencepiece
 
-from seq2seq.config.evaluation import UNSPACED, bleu_tokenizer
+from seq2seq.config.evaluation import unspaced
 from seq2seq.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from seq2seq.errors import UserError
 from seq2seq.files import parse_object
@@ -196,7 +196,7 @@ class SentencePieceTokenizer(Tokenizer):
             begun = begun or bool(piece.strip(WORD_START))
             found.append(word)
         last = word if begun else max(word - 1, 0)
-        if not last and bleu_tokenizer(self.language) in UNSPACED:
+        if not last and unspaced(self.language):
             real = (bool(piece.strip(WORD_START)) for piece in pieces)
             return [*accumulate(real, initial=0)][: len(pieces)]
         return [min(word, last) for word in found]

@@ -12,8 +12,9 @@ from pathlib import Path
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from seq2seq.config import TranslateConfig
+from seq2seq.config.evaluation import unspaced
 from seq2seq.data.text import LineWriter, bounded_lines, count_lines, decode_lines, read_lines
-from seq2seq.data.tokenization import MosesWordTokenizer
+from seq2seq.data.tokenization import MosesWordTokenizer, SentencePieceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.decoding.word_links import pharaoh
 from seq2seq.errors import UserError
@@ -143,11 +144,13 @@ def _check_attention(translator: Translator, config: TranslateConfig) -> None:
             f"{key} needs a model with attention, and this model has none; remove {key}."
         )
     tokenizers = translator.source.tokenizer, translator.target.tokenizer
-    if links and MosesWordTokenizer.kind in {each.kind for each in tokenizers}:
-        raise UserError(
-            "alignments counts words between spaces, but this model's tokenization=moses counts "
-            "other words; remove alignments."
-        )
+    for each in tokenizers if links else ():
+        why = "this model's tokenization=moses counts other words"
+        if isinstance(each, SentencePieceTokenizer) and unspaced(each.language):
+            why = f"{each.language} is written without them"
+        elif not isinstance(each, MosesWordTokenizer):
+            continue
+        raise UserError(f"alignments counts words between spaces, but {why}; remove alignments.")
 
 
 def _check_outputs(config: TranslateConfig) -> None:

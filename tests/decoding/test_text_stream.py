@@ -9,14 +9,16 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+import torch
 from helpers.echo_model import GREEDY, echo
 from helpers.tiny_translator import tiny_translator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq.config import DecodingConfig, TranslateConfig
-from seq2seq.data.tokenization import MosesWordTokenizer, TextCodec
+from seq2seq.data.tokenization import MosesWordTokenizer, SentencePieceTokenizer, TextCodec
 from seq2seq.decoding.text_stream import answer_prompt, is_typed, translate_text
+from seq2seq.decoding.translator import Translator
 from seq2seq.decoding.word_links import pharaoh
 from seq2seq.errors import UserError
 
@@ -158,6 +160,19 @@ def test_alignments_that_a_model_cannot_give_are_refused_before_the_work(tmp_pat
         translate_text(moses, links)
     with pytest.raises(UserError, match="tokenization=moses"):
         answer_prompt(moses, stage(alignments="-"))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_alignments_of_subwords_without_spaces_are_refused_before_the_work(tmp_path, side):
+    there = tiny_translator()
+    model = there.source.tokenizer.model
+    codec = TextCodec(SentencePieceTokenizer("zh-TW", model), there.source.vocabulary)
+    codecs = {"source": there.source, "target": there.target, side: codec}
+    translator = Translator(there.model, *codecs.values(), there.device, torch.float32, 20)
+    links = stage(tmp_path / "none", None, alignments=str(tmp_path / "links"))
+    with pytest.raises(UserError, match=r"alignments.* zh-TW"):
+        translate_text(translator, links)
     assert not list(tmp_path.iterdir())
 
 
