@@ -16,10 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from seq2seq.config import CorpusConfig, TokenizationConfig, TrainConfig
+from seq2seq.config.evaluation import unspaced
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.dataset import EncodedPairs, PreparedData
 from seq2seq.data.encoding import Pair, TokenIdWriter, choose_pairs, subsample_pairs, tokenize_pairs
-from seq2seq.data.text import SIDES, Corpus, ParallelText, count_lines
+from seq2seq.data.text import SIDES, Corpus, ParallelText, count_lines, warn_once
 from seq2seq.data.tokenization import (
     WORD_TOKENIZERS,
     SentencePieceTokenizer,
@@ -59,6 +60,12 @@ def prepare(
     earlier call is damaged.
     """
     text = load_corpus(corpus, data)
+    joined = [code for code in (text.source_language, text.target_language) if unspaced(code)]
+    if joined and tokenization.kind in WORD_TOKENIZERS:
+        warn_once(
+            f"tokenization={tokenization.kind} finds words between spaces, which {joined[0]} text "
+            "has only if it was cut into words before; if not, set tokenization=sentencepiece."
+        )
     hashes = text.hashes()
     options = asdict(tokenization)
     del options["workers"]

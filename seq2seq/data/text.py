@@ -334,10 +334,11 @@ def find_test_names(folder: Path, languages: Sequence[str]) -> list[str]:
             found.setdefault(stem, {})[ending] = path
     names = [n for n, of in found.items() if {*languages} <= of.keys() or {*SIDES} <= of.keys()]
     for name in found.keys() - names if names else ():
-        _warn(f"{next(iter(found[name].values()))} is left out: its translation is missing.")
+        warn_once(f"{next(iter(found[name].values()))} is left out: its translation is missing.")
     return names or [*found]
 
 
 @cache
-def _warn(message: str) -> None:
+def warn_once(message: str) -> None:
+    """Log a warning, unless this process has done so before."""
     log.warning(message)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import gzip
+import itertools
 import json
 import logging
 import re
@@ -250,3 +251,23 @@ def test_a_vocabulary_too_large_for_both_sides_is_refused_with_a_size_that_fits_
         prepare(config, dataclasses.replace(SUBWORDS, vocabulary_size=500), tmp_path)
     size = int(re.findall(r" (\d+)", str(caught.value))[-1])
     prepare(config, dataclasses.replace(SUBWORDS, vocabulary_size=size), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "warned"), [("whitespace", 1), ("moses", 1), ("sentencepiece", 0)]
+)
+@pytest.mark.parametrize("languages", [("zh", "en"), ("en", "th")])
+def test_words_of_a_language_without_spaces_are_warned_of_once(
+    tmp_path, caplog, kind, warned, languages
+):
+    preparation.warn_once.cache_clear()
+    folder = tmp_path / "text"
+    corpus(folder)
+    for path, language in itertools.product(folder.glob("*.en"), ["zh", "th"]):
+        path.with_suffix(f".{language}").write_bytes(path.read_bytes())
+    source, target = languages
+    config = FilesCorpus(source=source, target=target, directory=str(folder))
+    options = dataclasses.replace(SUBWORDS, kind=kind, vocabulary_size=30)
+    for _ in range(2):
+        prepare(config, options, tmp_path)
+    assert caplog.text.count("tokenization=sentencepiece") == warned
