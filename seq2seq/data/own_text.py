@@ -52,20 +52,18 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
             f"{own}, line 1 has no tab; set corpus.directory={own.parent} for the files in this "
             "folder, or to a table made with: paste SOURCE TARGET > pairs.tsv."
         )
-    lacking, surplus = list[str](), list[str]()
+    lacking = list[str]()
     for split, size in sizes.items():
         names = [split] if split == "valid" else find_test_names(own, languages)
         found = [text for name in names if (text := find_text(own, name, languages)[0])]
-        if bool(found) == bool(size):
-            (surplus if size else lacking).append(split)
+        if found and size:
+            raise UserError(f"{own} has {split} files; remove corpus.{split}_pairs.")
+        if not (found or size):
+            lacking.append(split)
         kept += found
-    if lacking or surplus:
-        remedies = [f"set {advised_split(texts[0], lacking)}"] * bool(lacking)
-        remedies += [f"remove corpus.{split}_pairs" for split in surplus]
-        raise UserError(
-            f"{own} needs either {' and '.join(lacking + surplus)} files or pairs split off the "
-            f"training text, not both; {', '.join(remedies)}."
-        )
+    if lacking:
+        settings = advised_split(texts[0], lacking)
+        raise UserError(f"{own} has no {' or '.join(lacking)} files; set {settings}.")
     copied = [path for text in kept for path in text.files]
     recipe = [RULES, sizes, *map(file_state, [*texts, *copied])]
 

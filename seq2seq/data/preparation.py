@@ -21,15 +21,9 @@ from seq2seq.data.corpora import load_corpus
 from seq2seq.data.dataset import EncodedPairs, PreparedData
 from seq2seq.data.encoding import Pair, TokenIdWriter, choose_pairs, subsample_pairs, tokenize_pairs
 from seq2seq.data.text import SIDES, Corpus, ParallelText, count_lines, warn_once
-from seq2seq.data.tokenization import (
-    WORD_TOKENIZERS,
-    SentencePieceTokenizer,
-    TextCodec,
-    Tokenizer,
-    VocabularySizeError,
-)
+from seq2seq.data.tokenization import WORD_TOKENIZERS, SentencePieceTokenizer, TextCodec, Tokenizer
 from seq2seq.data.vocabulary import EOS, SPECIALS, UNK, Vocabulary
-from seq2seq.errors import UserError
+from seq2seq.errors import UserError, VocabularySizeError
 from seq2seq.files import digest, file_digest, make_folder, parse_object, write_json
 
 log = logging.getLogger(__name__)

@@ -112,11 +112,8 @@ def _remedy(line: bytes) -> str:
     zero, whole = line.find(b"\0"), line.decode("utf-8", "ignore").encode() == line
     if not marked and zero >= 0 and whole and line.count(b"\0") < len(line) / 4:
         return "remove zeros, for example with tr -d '\\000'"
-    if not marked and zero < 0:  # of many encodings, nothing says which
-        return (
-            "convert it with iconv -f ENCODING -t UTF-8 OLD > NEW, where ENCODING is that of the "
-            "file, for example LATIN1 or GB18030"
-        )
+    if not marked and zero < 0:
+        return "convert it with iconv -f ENCODING -t UTF-8 OLD > NEW (LATIN1, GB18030, ...)"
     kind = "UTF-16" if marked else "UTF-16LE" if zero % 2 else "UTF-16BE"
     return f"if it is {kind}, convert it with iconv -f {kind} -t UTF-8 OLD > NEW"
 

@@ -17,7 +17,7 @@ import sentencepiece
 
 from seq2seq.config.evaluation import unspaced
 from seq2seq.data.vocabulary import BOS, EOS, PAD, Vocabulary
-from seq2seq.errors import UserError
+from seq2seq.errors import UserError, VocabularySizeError
 from seq2seq.files import parse_object
 
 WORD_START = "▁"  # SentencePiece's sign for the space before a word
@@ -249,12 +249,6 @@ def _learnable(sentences: Iterable[str]) -> Iterator[str]:
             yield rest[:cut].decode("utf-8")
             rest = rest[cut:]
         yield rest.decode("utf-8")
-
-
-class VocabularySizeError(UserError):
-    """A text cannot fill a subword vocabulary of more than ``largest`` pieces."""
-
-    largest: int
 
 
 def _complaint(message: str, size: int, where: str) -> UserError:

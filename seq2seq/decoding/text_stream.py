@@ -14,7 +14,6 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from seq2seq.config import TranslateConfig
 from seq2seq.config.evaluation import unspaced
 from seq2seq.data.text import LineWriter, bounded_lines, count_lines, decode_lines, read_lines
-from seq2seq.data.tokenization import MosesWordTokenizer, SentencePieceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.decoding.word_links import pharaoh
 from seq2seq.errors import UserError
@@ -143,14 +142,12 @@ def _check_attention(translator: Translator, config: TranslateConfig) -> None:
         raise UserError(
             f"{key} needs a model with attention, and this model has none; remove {key}."
         )
-    tokenizers = translator.source.tokenizer, translator.target.tokenizer
-    for each in tokenizers if links else ():
-        why = "this model's tokenization=moses counts other words"
-        if isinstance(each, SentencePieceTokenizer) and unspaced(each.language):
-            why = f"{each.language} is written without them"
-        elif not isinstance(each, MosesWordTokenizer):
-            continue
-        raise UserError(f"alignments counts words between spaces, but {why}; remove alignments.")
+    for each in (translator.source.tokenizer, translator.target.tokenizer) if links else ():
+        if each.kind == "moses" or (each.kind == "sentencepiece" and unspaced(each.language)):
+            raise UserError(
+                "alignments counts words between spaces, but this model's "
+                f"tokenization={each.kind} of {each.language} counts others; remove alignments."
+            )
 
 
 def _check_outputs(config: TranslateConfig) -> None:

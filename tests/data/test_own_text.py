@@ -66,7 +66,7 @@ def test_the_test_text_is_found_again_and_made_again_only_for_another_text(tmp_p
             r"corpus\.valid_pairs=44 corpus\.test_pairs=44",
         ),
         ({"valid_pairs": 190}, r"corpus\.valid_pairs=190"),
-        ({"directory": "ready"}, r"valid .*corpus\.valid_pairs.*corpus\.test_pairs\.$"),
+        ({"directory": "ready"}, r"valid files.*corpus\.valid_pairs\.$"),
         ({"directory": "two.tsv", "test_pairs": None}, r"set corpus\.test_pairs=1\."),
         ({"directory": "no_text"}, r"train\.en"),
         ({"directory": "no.tsv"}, r"no\.tsv, line 1 .*corpus\.directory"),
