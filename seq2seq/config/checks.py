@@ -41,8 +41,7 @@ def nearest(word: str, choices: Iterable[str]) -> str:
 def nearest_keys(key: str, valid: Iterable[str]) -> list[str]:
     """List at most three ``valid`` keys whose last part equals that of ``key`` or ends in it.
 
-    If there are none, list those that begin with ``key``, or whose last parts are spelt nearly like
-    that of ``key``.
+    If there are none, list those that begin with ``key``, or whose last parts are spelt like it.
     """
     last = key.rpartition(".")[2]
     last = KEYS.get(last, last)

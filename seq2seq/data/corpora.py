@@ -104,8 +104,7 @@ def _named_texts(
         if "valid" not in names:  # only test sets: nothing is written
             remedy = "run prepare with the same settings, or set directory=FOLDER to their folder"
         elif "train" in texts and isinstance(config, FilesCorpus):
-            starts = {name[:3] for name in missing}
-            lacking = [split for split in ("valid", "test") if split[:3] in starts]
+            lacking = [s for s in ("valid", "test") if any(n.startswith(s[:3]) for n in missing)]
             split = own_text.advised_split(texts["train"].source, lacking)
             remedy += f", or set {split} to split the training text"
         elif isinstance(config, FilesCorpus):

@@ -58,12 +58,11 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
         found = [text for name in names if (text := find_text(own, name, languages)[0])]
         if found and size:
             raise UserError(f"{own} has {split} files; remove corpus.{split}_pairs.")
-        if not (found or size):
-            lacking.append(split)
+        lacking += [split] * (not found and not size)
         kept += found
     if lacking:
-        settings = advised_split(texts[0], lacking)
-        raise UserError(f"{own} has no {' or '.join(lacking)} files; set {settings}.")
+        remedy = advised_split(texts[0], lacking)
+        raise UserError(f"{own} has no {' or '.join(lacking)} files; set {remedy}.")
     copied = [path for text in kept for path in text.files]
     recipe = [RULES, sizes, *map(file_state, [*texts, *copied])]
 

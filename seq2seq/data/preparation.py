@@ -56,10 +56,7 @@ def prepare(
     text = load_corpus(corpus, data)
     joined = [code for code in (text.source_language, text.target_language) if unspaced(code)]
     if joined and tokenization.kind in WORD_TOKENIZERS:
-        warn_once(
-            f"tokenization={tokenization.kind} finds words between spaces, which {joined[0]} text "
-            "has only if it was cut into words before; if not, set tokenization=sentencepiece."
-        )
+        warn_once(f"{joined[0]} text without spaces needs tokenization=sentencepiece.")
     hashes = text.hashes()
     options = asdict(tokenization)
     del options["workers"]
@@ -112,8 +109,8 @@ def advise(config: TrainConfig, data: PreparedData) -> None:
     least = {"dropout": 0.4, "embedding_dropout": 0.3}
     low = [f"model.{k}={v}" for k, v in least.items() if getattr(config.model, k) < v]
     if low and len(data.train) < FEW_PAIRS and config.tokenization.kind == "sentencepiece":
-        few, remedy = f"The corpus has only {len(data.train)} training pairs", " ".join(low)
-        log.info(f"{few}; {remedy} may reduce overfitting.")
+        count, remedy = len(data.train), " ".join(low)
+        log.info(f"The corpus has only {count} training pairs; {remedy} may reduce overfitting.")
 
 
 def summary(data: PreparedData) -> str:

@@ -76,8 +76,7 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
             f"Lines of alignments left empty: {unlinked}. In these lines, the model's words are "
             "not those between spaces."
         )
-    limit = f"the search's length limit, decoding.max_ratio={config.decoding.max_ratio:g}"
-    cut = f"; {capped} translations were cut at {limit}" if capped else ""
+    cut = f"; {capped} translations were cut at their limit, decoding.max_ratio" if capped else ""
     log.info("Lines translated: %d%s", done, cut)
     if unknown:
         log.info("Lines with words that are not in the vocabulary: %d", unknown)

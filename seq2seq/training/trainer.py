@@ -159,8 +159,7 @@ class Trainer:
             f"{self._epoch_length} updates an epoch, {self.record.precision} on {self.device}, "
             f"into {self.folder.path}"
         )
-        if not self.progress.update:
-            advise(self.config, self.data)
+        advise(self.config, self.data)
         self._started = time.monotonic() - self.progress.seconds  # with the time before a resume
         self._saved = time.monotonic()
         bar = tqdm(

@@ -64,7 +64,7 @@ def test_lines_and_capped_hypotheses_are_counted_across_chunks(tmp_path, monkeyp
         translate_text(echo(max_pieces=2), config)
     assert "Line 5 has 3 pieces" in caplog.text
     [said] = [message for message in caplog.messages if ": 5; 2 " in message]
-    assert "decoding.max_ratio=0" in said
+    assert "decoding.max_ratio" in said
 
 
 @pytest.mark.parametrize("from_file", [True, False])
