@@ -23,6 +23,7 @@ from seq2seq.errors import UserError
 from seq2seq.files import BLOCK, digest
 
 log = logging.getLogger(__name__)
+warn_once = cache(log.warning)
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 _MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz"}
@@ -338,9 +339,3 @@ def find_test_names(folder: Path, languages: Sequence[str]) -> list[str]:
     for name in found.keys() - names if names else ():
         warn_once(f"{next(iter(found[name].values()))} is left out: its translation is missing.")
     return names or [*found]
-
-
-@cache
-def warn_once(message: str) -> None:
-    """Log a warning, unless this process has done so before."""
-    log.warning(message)

@@ -17,6 +17,7 @@ from seq2seq.data.text import LineWriter, bounded_lines, count_lines, decode_lin
 from seq2seq.decoding.translator import Translator
 from seq2seq.decoding.word_links import pharaoh
 from seq2seq.errors import UserError
+from seq2seq.files import named_file
 
 log = logging.getLogger(__name__)
 
@@ -173,7 +174,7 @@ def _open_input(source: str) -> tuple[Iterator[str], int | None]:
         if sys.stdin is None:
             raise UserError("input=- is standard input, which is closed; set input=FILE.")
         return decode_lines(bounded_lines(sys.stdin.buffer), "Standard input"), None
-    path = Path(source)
+    path = named_file("input", source)
     # Counting also finds a bad byte now, not after hours. A named pipe can be read only once.
     return read_lines(path), count_lines(path) if path.is_file() else None
 

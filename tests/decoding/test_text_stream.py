@@ -88,7 +88,7 @@ def test_bad_bytes_are_refused_and_leave_the_old_file(tmp_path, monkeypatch, cap
 
 
 def test_absent_and_closed_streams_are_refused(tmp_path, monkeypatch, caplog):
-    with pytest.raises(UserError, match=r"absent\.txt"):
+    with pytest.raises(UserError, match=r"^input=.*absent\.txt"):
         translate_text(echo(), stage(tmp_path / "absent.txt", str(tmp_path / "out")))
     assert caplog.messages == []
     (tmp_path / "in").write_text("der\n")
