@@ -109,8 +109,7 @@ def advise(config: TrainConfig, data: PreparedData) -> None:
     least = {"dropout": 0.4, "embedding_dropout": 0.3}
     low = [f"model.{k}={v}" for k, v in least.items() if getattr(config.model, k) < v]
     if low and len(data.train) < FEW_PAIRS and config.tokenization.kind == "sentencepiece":
-        count, remedy = len(data.train), " ".join(low)
-        log.info(f"The corpus has only {count} training pairs; {remedy} may reduce overfitting.")
+        log.info("Only %d pairs; %s may reduce overfitting.", len(data.train), " ".join(low))
 
 
 def summary(data: PreparedData) -> str:
