@@ -178,7 +178,7 @@ def find_checkpoint(path: Path) -> Path:
             raise UserError(f"{MANIFEST} is missing in {best}; {REMEDY}.")
     deeper = [*path.glob("*/checkpoints"), *path.glob("*/*/checkpoints")]
     if runs := sorted(str(folder.parent) for folder in deeper):
-        raise UserError(f"{path} is above runs; set checkpoint to one of {', '.join(runs[:9])}.")
+        raise UserError(f"{path} is above runs; set one of them: {', '.join(runs[:9])}.")
     raise UserError(
         f"There is no checkpoint at {path}; name a folder with {MANIFEST}, or a run folder such as "
         "outputs/<experiment>/<system>/seed-1."

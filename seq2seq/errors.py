@@ -14,3 +14,9 @@ class UserError(Exception):
         """Return the sentence on one line, with control characters as escapes such as ``\\n``."""
         text, unseen = super().__str__(), ("Cc", "Cf", "Cs", "Zl", "Zp")
         return "".join(ascii(c)[1:-1] if unicodedata.category(c) in unseen else c for c in text)
+
+
+class VocabularySizeError(UserError):
+    """A text cannot fill a subword vocabulary of more than ``largest`` pieces."""
+
+    largest: int

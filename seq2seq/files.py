@@ -184,3 +184,10 @@ def _flush(path: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def named_file(key: str, path: str) -> Path:
+    """Return the path that the setting ``key`` names; UserError if nothing is there."""
+    if not Path(path).exists():
+        raise UserError(f"{key}={path}: there is no such file; check the path.")
+    return Path(path)

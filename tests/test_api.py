@@ -34,7 +34,13 @@ def test_train_reproduce_and_evaluate_return_what_they_wrote(tmp_path, monkeypat
     ((folder, comparison),) = seq2seq.reproduce(*toy, beams=[1]).items()
     assert (tmp_path / folder / "page.html").exists()
     assert {system.name for system in comparison.systems} == {"attention", "no-attention"}
+    assert repr(run) == f"RunFolder({run.path}, attention: best_metric={run.best_metric})"
+    scores = [f"{each.name}: BLEU {each.overall.bleu:.2f}" for each in comparison.systems]
+    assert all(score in repr(comparison) for score in scores)
     (evaluation,) = seq2seq.evaluate(checkpoint=run.path, beams=[1], output=tmp_path / "scored")
     assert evaluation.overall == read_evaluation(evaluation.directory).overall
+    assert f"attention: BLEU {evaluation.overall.bleu:.2f}" in repr(evaluation)
+    assert str(evaluation.directory) in repr(evaluation)
+    assert max(len(repr(each)) for each in (run, comparison, evaluation)) < 500
     with pytest.raises(seq2seq.UserError, match=r"max_epochs"):
         seq2seq.train(training={"max_epochz": 2})

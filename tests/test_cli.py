@@ -121,6 +121,8 @@ ELSEWHERE = {
     "hidden_size": r"model.encoder.hidden_size, model.decoder.hidden_size\.",
     "vocab": "tokenization.vocabulary_size",
     "dropuot": "model.dropout",
+    "corpus.dir": "corpus.directory",
+    "kind": r"[\w.]+, [\w.]+, [\w.]+\.$",  # three are enough
     "attention": "model.attention.kind",
     # values: the first that is named is the one meant, and the others follow
     "system=bahdanau": "additive, .*dot",

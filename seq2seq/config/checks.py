@@ -39,9 +39,9 @@ def nearest(word: str, choices: Iterable[str]) -> str:
 
 
 def nearest_keys(key: str, valid: Iterable[str]) -> list[str]:
-    """List the ``valid`` keys whose last part equals that of ``key`` or ends in it.
+    """List at most three ``valid`` keys whose last part equals that of ``key`` or ends in it.
 
-    If there are none, list at most three whose last parts are spelt nearly like it.
+    If there are none, list those that begin with ``key``, or whose last parts are spelt like it.
     """
     last = key.rpartition(".")[2]
     last = KEYS.get(last, last)
@@ -53,7 +53,8 @@ def nearest_keys(key: str, valid: Iterable[str]) -> list[str]:
     ranked = sorted(valid, key=likeness, reverse=True)
     same = [name for name in ranked if f".{name}".endswith(f".{last}")]
     longer = [name for name in ranked if name.endswith(f"_{last}")]
-    return same or longer or [name for name in ranked[:3] if likeness(name)[0] > 0.75]
+    begun = [name for name in ranked if name.startswith(key)]
+    return (same or longer or begun or [n for n in ranked[:3] if likeness(n)[0] > 0.75])[:3]
 
 
 def not_a_key(key: str, valid: Iterable[str]) -> str:

@@ -18,6 +18,11 @@ def bleu_tokenizer(code: str) -> str:
     return BLEU_TOKENIZERS.get(code.lower().replace("_", "-").partition("-")[0], "13a")
 
 
+def unspaced(language: str) -> bool:
+    """Whether a language, by its code, is written without spaces between words."""
+    return bleu_tokenizer(language) in UNSPACED
+
+
 @dataclass(kw_only=True)
 class EvaluationConfig(Settings):
     """Settings of the scoring: length buckets, bootstrap, tokenization for BLEU."""
@@ -56,6 +61,6 @@ class EvaluationConfig(Settings):
 
     def for_languages(self, source: str, target: str) -> "EvaluationConfig":
         """Fill in what depends on the languages, codes such as zh or pt-BR."""
-        unit = "characters" if bleu_tokenizer(source) in UNSPACED else "words"
+        unit = "characters" if unspaced(source) else "words"
         unit, tokenize = self.length_unit or unit, self.tokenize or bleu_tokenizer(target)
         return replace(self, tokenize=tokenize, length_unit=unit)

@@ -169,7 +169,7 @@ class TranslateConfig(TranslatorSettings):
     alignments: Place | None = None
     """File for the word links of the best hypotheses in Pharaoh format, ``source-target`` from 0;
     - for standard output. Each target word is linked to the source word with the largest attention
-    weight; needs attention, and not kind=moses. A line that was cut for its length has no links."""
+    weight; needs attention, and words between spaces (not kind=moses). A cut line has no links."""
     chunk: Count = 4_096
     """Number of lines to read before they are translated; with 1, each line of a slow pipe is
     answered at once."""

@@ -104,7 +104,8 @@ def _named_texts(
         if "valid" not in names:  # only test sets: nothing is written
             remedy = "run prepare with the same settings, or set directory=FOLDER to their folder"
         elif "train" in texts and isinstance(config, FilesCorpus):
-            split = own_text.advised_split(texts["train"].source)
+            lacking = [s for s in ("valid", "test") if any(n.startswith(s[:3]) for n in missing)]
+            split = own_text.advised_split(texts["train"].source, lacking)
             remedy += f", or set {split} to split the training text"
         elif isinstance(config, FilesCorpus):
             remedy = in_words(folder)

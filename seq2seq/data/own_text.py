@@ -4,7 +4,7 @@ import json
 import logging
 import shutil
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -47,15 +47,22 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
         files = f"train.{config.source} and train.{config.target}"
         raise UserError(f"{in_words(own)}, not {files}; rename your two files to these names.")
     texts = train.files[: len(SIDES)] if train else [own]
+    if not train and "\t" not in next(read_lines(own), ""):
+        raise UserError(
+            f"{own}, line 1 has no tab; set corpus.directory={own.parent} for the files in this "
+            "folder, or to a table made with: paste SOURCE TARGET > pairs.tsv."
+        )
+    lacking = list[str]()
     for split, size in sizes.items():
         names = [split] if split == "valid" else find_test_names(own, languages)
         found = [text for name in names if (text := find_text(own, name, languages)[0])]
-        if bool(found) == bool(size):
-            raise UserError(
-                f"{own} needs either {split} files or corpus.{split}_pairs to split pairs off the "
-                f"training text, not both; without other text, set {advised_split(texts[0])}."
-            )
+        if found and size:
+            raise UserError(f"{own} has {split} files; remove corpus.{split}_pairs.")
+        lacking += [split] * (not found and not size)
         kept += found
+    if lacking:
+        remedy = advised_split(texts[0], lacking)
+        raise UserError(f"{own} has no {' or '.join(lacking)} files; set {remedy}.")
     copied = [path for text in kept for path in text.files]
     recipe = [RULES, sizes, *map(file_state, [*texts, *copied])]
 
@@ -69,10 +76,10 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
     return folder, partial(make_folder, folder, fill)
 
 
-def advised_split(text: Path) -> str:
+def advised_split(text: Path, splits: Sequence[str]) -> str:
     """Return the settings that split off 500 pairs for each part, or a tenth of a small text."""
     pairs = max(1, min(500, count_lines(text) // 10))
-    return f"corpus.valid_pairs={pairs} corpus.test_pairs={pairs}"
+    return " ".join(f"corpus.{split}_pairs={pairs}" for split in splits)
 
 
 def _split(config: FilesCorpus, texts: list[Path], kept: list[Path], folder: Path) -> None:
@@ -102,7 +109,7 @@ def _pairs(texts: list[Path]) -> Iterator[tuple[str, str]]:
         return
     first = next(read_lines(texts[0]), "").count("\t")
     for number, line in enumerate(read_lines(texts[0]), start=1):
-        if not line.count("\t") == first > 0:
+        if line.count("\t") != first:
             raise UserError(
                 f"{texts[0]}, line {number} must be a sentence, a tab and its translation, with "
                 "the same number of columns as line 1; correct it."

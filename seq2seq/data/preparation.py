@@ -15,14 +15,15 @@ from pathlib import Path
 
 import numpy as np
 
-from seq2seq.config import CorpusConfig, TokenizationConfig
+from seq2seq.config import CorpusConfig, TokenizationConfig, TrainConfig
+from seq2seq.config.evaluation import unspaced
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.dataset import EncodedPairs, PreparedData
 from seq2seq.data.encoding import Pair, TokenIdWriter, choose_pairs, subsample_pairs, tokenize_pairs
-from seq2seq.data.text import SIDES, Corpus, ParallelText, count_lines
+from seq2seq.data.text import SIDES, Corpus, ParallelText, count_lines, warn_once
 from seq2seq.data.tokenization import WORD_TOKENIZERS, SentencePieceTokenizer, TextCodec, Tokenizer
 from seq2seq.data.vocabulary import EOS, SPECIALS, UNK, Vocabulary
-from seq2seq.errors import UserError
+from seq2seq.errors import UserError, VocabularySizeError
 from seq2seq.files import digest, file_digest, make_folder, parse_object, write_json
 
 log = logging.getLogger(__name__)
@@ -53,6 +54,9 @@ def prepare(
     earlier call is damaged.
     """
     text = load_corpus(corpus, data)
+    joined = [code for code in (text.source_language, text.target_language) if unspaced(code)]
+    if joined and tokenization.kind in WORD_TOKENIZERS:
+        warn_once(f"{joined[0]} text without spaces needs tokenization=sentencepiece.")
     hashes = text.hashes()
     options = asdict(tokenization)
     del options["workers"]
@@ -80,12 +84,6 @@ def prepare(
                     f"The text {part} changed while it was prepared; run the command again."
                 )
         write_json(folder / "manifest.json", {**recipe, **counted})
-        pairs = counted["pairs"]["train"]
-        if pairs < FEW_PAIRS and tokenization.kind == "sentencepiece":
-            log.info(
-                f"The corpus has only {pairs} training pairs; model.dropout=0.4 "
-                "model.embedding_dropout=0.3 may reduce overfitting."
-            )
 
     directory = make_folder(data / "prepared" / name, fill)
     try:
@@ -104,6 +102,14 @@ def prepare(
         raise UserError(
             f"{directory} is damaged ({error}); delete it, and run this again."
         ) from error
+
+
+def advise(config: TrainConfig, data: PreparedData) -> None:
+    """Log which settings of dropout are low for a training text of few pairs."""
+    least = {"dropout": 0.4, "embedding_dropout": 0.3}
+    low = [f"model.{k}={v}" for k, v in least.items() if getattr(config.model, k) < v]
+    if low and len(data.train) < FEW_PAIRS and config.tokenization.kind == "sentencepiece":
+        log.info("Only %d pairs; %s may reduce overfitting.", len(data.train), " ".join(low))
 
 
 def summary(data: PreparedData) -> str:
@@ -187,7 +193,14 @@ def _tokenizers(
     if options.joint:
         models = [learn(SIDES, f"{source} and {target}")] * 2
     else:
-        models = [learn(["source"], source), learn(["target"], target)]
+        models, refusals = [], list[VocabularySizeError]()
+        for side, language in zip(SIDES, (source, target), strict=True):
+            try:
+                models.append(learn([side], language))
+            except VocabularySizeError as error:  # the size must fit both sides
+                refusals.append(error)
+        if refusals:
+            raise min(refusals, key=lambda error: error.largest)
     return [SentencePieceTokenizer(source, models[0]), SentencePieceTokenizer(target, models[1])]
 
 

@@ -18,11 +18,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from seq2seq.config.evaluation import UNSPACED, bleu_tokenizer
+from seq2seq.config.evaluation import unspaced
 from seq2seq.errors import UserError
 from seq2seq.files import BLOCK, digest
 
 log = logging.getLogger(__name__)
+warn_once = cache(log.warning)
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 _MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz"}
@@ -112,7 +113,9 @@ def _remedy(line: bytes) -> str:
     zero, whole = line.find(b"\0"), line.decode("utf-8", "ignore").encode() == line
     if not marked and zero >= 0 and whole and line.count(b"\0") < len(line) / 4:
         return "remove zeros, for example with tr -d '\\000'"
-    kind = "UTF-16" if marked else "LATIN1" if zero < 0 else "UTF-16LE" if zero % 2 else "UTF-16BE"
+    if not marked and zero < 0:
+        return "convert it with iconv -f ENCODING -t UTF-8 OLD > NEW (LATIN1, GB18030, ...)"
+    kind = "UTF-16" if marked else "UTF-16LE" if zero % 2 else "UTF-16BE"
     return f"if it is {kind}, convert it with iconv -f {kind} -t UTF-8 OLD > NEW"
 
 
@@ -212,7 +215,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
 def word_count(text: str, language: str = "") -> int:
     """Number of words between white space; in a language without spaces, half the characters."""
     words = text.split()
-    return len(words) if bleu_tokenizer(language) not in UNSPACED else -(-len("".join(words)) // 2)
+    return -(-len("".join(words)) // 2) if unspaced(language) else len(words)
 
 
 def _packing(raw: io.BufferedWriter, suffix: str) -> io.BufferedIOBase:
@@ -334,10 +337,5 @@ def find_test_names(folder: Path, languages: Sequence[str]) -> list[str]:
             found.setdefault(stem, {})[ending] = path
     names = [n for n, of in found.items() if {*languages} <= of.keys() or {*SIDES} <= of.keys()]
     for name in found.keys() - names if names else ():
-        _warn(f"{next(iter(found[name].values()))} is left out: its translation is missing.")
+        warn_once(f"{next(iter(found[name].values()))} is left out: its translation is missing.")
     return names or [*found]
-
-
-@cache
-def _warn(message: str) -> None:
-    log.warning(message)

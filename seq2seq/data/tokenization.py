@@ -15,9 +15,9 @@ from typing import ClassVar
 
 import sentencepiece
 
-from seq2seq.config.evaluation import UNSPACED, bleu_tokenizer
+from seq2seq.config.evaluation import unspaced
 from seq2seq.data.vocabulary import BOS, EOS, PAD, Vocabulary
-from seq2seq.errors import UserError
+from seq2seq.errors import UserError, VocabularySizeError
 from seq2seq.files import parse_object
 
 WORD_START = "▁"  # SentencePiece's sign for the space before a word
@@ -196,7 +196,7 @@ class SentencePieceTokenizer(Tokenizer):
             begun = begun or bool(piece.strip(WORD_START))
             found.append(word)
         last = word if begun else max(word - 1, 0)
-        if not last and bleu_tokenizer(self.language) in UNSPACED:
+        if not last and unspaced(self.language):
             real = (bool(piece.strip(WORD_START)) for piece in pieces)
             return [*accumulate(real, initial=0)][: len(pieces)]
         return [min(word, last) for word in found]
@@ -254,10 +254,12 @@ def _learnable(sentences: Iterable[str]) -> Iterator[str]:
 def _complaint(message: str, size: int, where: str) -> UserError:
     """Convert an error message of SentencePiece to a UserError that names the setting."""
     if largest := re.search(r"size too high .* value <= (\d+)", message):
-        return UserError(
+        error = VocabularySizeError(
             f"tokenization.vocabulary_size={size} is more than {where} can fill; "
             f"set it to {largest[1]} or less."
         )
+        error.largest = int(largest[1])
+        return error
     if smallest := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return UserError(
             f"tokenization.vocabulary_size={size} is too small for the characters of {where}; "

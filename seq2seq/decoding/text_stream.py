@@ -12,11 +12,12 @@ from pathlib import Path
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from seq2seq.config import TranslateConfig
+from seq2seq.config.evaluation import unspaced
 from seq2seq.data.text import LineWriter, bounded_lines, count_lines, decode_lines, read_lines
-from seq2seq.data.tokenization import MosesWordTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.decoding.word_links import pharaoh
 from seq2seq.errors import UserError
+from seq2seq.files import named_file
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +77,7 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
             f"Lines of alignments left empty: {unlinked}. In these lines, the model's words are "
             "not those between spaces."
         )
-    cut = f"; {capped} translations were cut at the search's length limit" if capped else ""
+    cut = f"; {capped} translations were cut at their limit, decoding.max_ratio" if capped else ""
     log.info("Lines translated: %d%s", done, cut)
     if unknown:
         log.info("Lines with words that are not in the vocabulary: %d", unknown)
@@ -141,12 +142,12 @@ def _check_attention(translator: Translator, config: TranslateConfig) -> None:
         raise UserError(
             f"{key} needs a model with attention, and this model has none; remove {key}."
         )
-    tokenizers = translator.source.tokenizer, translator.target.tokenizer
-    if links and MosesWordTokenizer.kind in {each.kind for each in tokenizers}:
-        raise UserError(
-            "alignments counts words between spaces, but this model's tokenization=moses counts "
-            "other words; remove alignments."
-        )
+    for each in (translator.source.tokenizer, translator.target.tokenizer) if links else ():
+        if each.kind == "moses" or (each.kind == "sentencepiece" and unspaced(each.language)):
+            raise UserError(
+                "alignments counts words between spaces, but this model's "
+                f"tokenization={each.kind} of {each.language} counts others; remove alignments."
+            )
 
 
 def _check_outputs(config: TranslateConfig) -> None:
@@ -173,7 +174,7 @@ def _open_input(source: str) -> tuple[Iterator[str], int | None]:
         if sys.stdin is None:
             raise UserError("input=- is standard input, which is closed; set input=FILE.")
         return decode_lines(bounded_lines(sys.stdin.buffer), "Standard input"), None
-    path = Path(source)
+    path = named_file("input", source)
     # Counting also finds a bad byte now, not after hours. A named pipe can be read only once.
     return read_lines(path), count_lines(path) if path.is_file() else None
 

@@ -516,7 +516,7 @@ def _bar(total: int | None, progress: str) -> tqdm:
 def _search(config: DecodingConfig | None, settings: dict[str, Any]) -> DecodingConfig:
     names = [one.name for one in fields(DecodingConfig)]
     for key in settings.keys() - names:
-        near = nearest(key, [*names, "attention", "choices", "prefix"])
+        near = ", ".join(nearest(key, [*names, "attention", "choices", "prefix"]).split(", ")[:3])
         raise UserError(f"{key} is not a setting of the search; nearest valid: {near}.")
     if config and settings:
         raise UserError(f"Pass either a DecodingConfig or {min(settings)}=..., not both.")

@@ -128,6 +128,10 @@ class Comparison:
     ``place, long sources``, and by ``training``, the count in the training text. {} if too few
     sentences have content words; without ``training`` if its text was not passed."""
 
+    def __repr__(self) -> str:
+        scores = "; ".join(f"{each.name}: {each.overall.summary}" for each in self.systems)
+        return f"Comparison({self.test_set}-{self.search}, {scores})"
+
     @property
     def sentences(self) -> int:
         return self.systems[0].overall.sentences

@@ -28,7 +28,7 @@ from seq2seq.evaluation.references import draw_maps, score_references
 from seq2seq.evaluation.scores import signatures
 from seq2seq.evaluation.test_sets import find_test_sets, given_text
 from seq2seq.evaluation.translations import Translations
-from seq2seq.files import parse_object
+from seq2seq.files import named_file, parse_object
 from seq2seq.record import EvaluationRecord, Member, environment_record, read_record
 
 log = logging.getLogger(__name__)
@@ -227,7 +227,8 @@ def _lines_to_draw(config: EvaluateConfig, name: str, sources: list[str]) -> set
 
 def _evaluate_given(config: EvaluateConfig) -> Evaluation:
     """Score ``config.hypotheses``; write to the folder ``<output>/<name of source>-<system>``."""
-    text, hypotheses, output = given_text(config), Path(str(config.hypotheses)), str(config.output)
+    text, output = given_text(config), str(config.output)
+    hypotheses = named_file("hypotheses", str(config.hypotheses))
     sources, (first, *more) = read_references(text)
     said = read_aligned(text.source, hypotheses)[1]
     texts = Translations(sources, first, said, capped=[], more_references=more)

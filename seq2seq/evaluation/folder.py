@@ -55,6 +55,9 @@ class Evaluation:
     record: EvaluationRecord
     """Record of how the hypotheses were made."""
 
+    def __repr__(self) -> str:
+        return f"Evaluation({self.directory}, {self.record.system}: {self.overall.summary})"
+
     @property
     def external(self) -> bool:
         """Whether another program made the translations."""

@@ -52,6 +52,10 @@ class ScoreRow:
     """exp(loss)."""
 
     @property
+    def summary(self) -> str:
+        return f"BLEU {self.bleu or 0:.2f}, chrF {self.chrf or 0:.2f}, {self.sentences} sentences"
+
+    @property
     def few(self) -> bool:
         return self.sentences < FEW
 

@@ -11,6 +11,7 @@ from seq2seq.config import CorpusConfig, EvaluateConfig, FilesCorpus, Multi30kCo
 from seq2seq.data.corpora import load_test_sets
 from seq2seq.data.text import ParallelText, find_test_names, find_text
 from seq2seq.errors import UserError
+from seq2seq.files import named_file
 
 
 def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, ParallelText]:
@@ -38,9 +39,9 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
 
 def given_text(config: EvaluateConfig) -> ParallelText:
     """Text of the settings ``source``, ``reference`` and ``gold``."""
-    first, *more = map(Path, config.reference)
-    gold = Path(config.gold) if config.gold else None
-    return ParallelText(Path(str(config.source)), first, gold, tuple(more))
+    first, *more = (named_file("reference", path) for path in config.reference)
+    gold = named_file("gold", config.gold) if config.gold else None
+    return ParallelText(named_file("source", str(config.source)), first, gold, tuple(more))
 
 
 def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:

@@ -20,7 +20,7 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.alignment import ALIGNMENT, AlignmentRecord
 from seq2seq.evaluation.comparison import Comparison, compare_systems
 from seq2seq.evaluation.folder import read_evaluation
-from seq2seq.files import parse_object, write_json, write_whole
+from seq2seq.files import named_file, parse_object, write_json, write_whole
 from seq2seq.report import tables
 from seq2seq.report.attention_figure import attention_figure, focus_figure, mean_by_bucket
 from seq2seq.report.findings import change_in_words, conclusion, findings
@@ -71,7 +71,8 @@ def compare(config: CompareConfig) -> Comparison:
         record.system = names[record.system]
     baseline = config.baseline and names.get(config.baseline, config.baseline)
     baselines = {names.get(a, a): names.get(b, b) for a, b in config.baselines.items()}
-    training = read_lines(Path(config.training_text)) if config.training_text else None
+    file = config.training_text
+    training = read_lines(named_file("training_text", file)) if file else None
     comparison = compare_systems(evaluations, baseline, config.evaluation, baselines, training)
     runs = training_runs(comparison)
     conclusions = findings(comparison)

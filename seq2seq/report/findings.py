@@ -94,7 +94,7 @@ def findings(comparison: Comparison) -> list[str]:
         if (system.overall.capped or 0) > NOTABLE_CAP_SHARE * comparison.sentences:
             sentences.append(
                 f"{system.name}: the search cut {system.overall.capped:,.0f} of "
-                f"{comparison.sentences:,} hypotheses at its length limit."
+                f"{comparison.sentences:,} hypotheses at its length limit (decoding.max_ratio)."
             )
     return list(dict.fromkeys(sentences))
 

@@ -70,6 +70,9 @@ class RunFolder:
         self.path = Path(config.output) / config.name / config.system / f"seed-{config.seed}"
         self._aside = self.best.with_name("best-before-end")
 
+    def __repr__(self) -> str:
+        return f"RunFolder({self.path}, {self.config.system}: best_metric={self.best_metric})"
+
     @property
     def best(self) -> Path:
         """Folder of the checkpoint with the best early-stopping metric."""

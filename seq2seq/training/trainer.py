@@ -20,7 +20,7 @@ from seq2seq.checkpoint import TrainingState
 from seq2seq.config import TrainConfig
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.dataset import PreparedData
-from seq2seq.data.preparation import prepare
+from seq2seq.data.preparation import advise, prepare
 from seq2seq.device import choose_device, choose_precision, deterministic, mixed_precision
 from seq2seq.distributed import SINGLE, ProcessGroup, process_group
 from seq2seq.errors import UserError
@@ -159,6 +159,7 @@ class Trainer:
             f"{self._epoch_length} updates an epoch, {self.record.precision} on {self.device}, "
             f"into {self.folder.path}"
         )
+        advise(self.config, self.data)
         self._started = time.monotonic() - self.progress.seconds  # with the time before a resume
         self._saved = time.monotonic()
         bar = tqdm(

@@ -1,6 +1,7 @@
 """Validation and test text taken from a training text of the user's, a folder or one file."""
 
 import random
+import re
 from dataclasses import replace
 
 import pytest
@@ -65,9 +66,11 @@ def test_the_test_text_is_found_again_and_made_again_only_for_another_text(tmp_p
             r"corpus\.valid_pairs=44 corpus\.test_pairs=44",
         ),
         ({"valid_pairs": 190}, r"corpus\.valid_pairs=190"),
-        ({"directory": "ready"}, r"valid files .*corpus\.valid_pairs"),
+        ({"directory": "ready"}, r"valid files.*corpus\.valid_pairs\.$"),
+        ({"directory": "two.tsv", "test_pairs": None}, r"set corpus\.test_pairs=1\."),
         ({"directory": "no_text"}, r"train\.en"),
-        ({"directory": "no.tsv"}, r"no\.tsv, line 1"),
+        ({"directory": "no.tsv"}, r"no\.tsv, line 1 .*corpus\.directory"),
+        ({"directory": "no.tsv", "valid_pairs": None}, r"no\.tsv, line 1 .*corpus\.directory"),
         ({"directory": "stray.tsv"}, r"stray\.tsv, line 2"),
     ],
 )
@@ -77,6 +80,7 @@ def test_what_cannot_be_split_is_refused(tmp_path, monkeypatch, changes, names):
     put(tmp_path / "ready", SMALL)
     put(tmp_path / "no_text", {"notes": b""})
     (tmp_path / "no.tsv").write_text("one two")
+    (tmp_path / "two.tsv").write_text("one\ttwo\n")
     (tmp_path / "stray.tsv").write_text("one\ttwo\nHallo\tHel\tlo\n")
     with pytest.raises(UserError, match=names):
         load_corpus(replace(config, **changes), tmp_path)
@@ -136,7 +140,18 @@ def test_the_endings_of_the_files_are_the_languages(tmp_path, endings, given, la
 
 def test_what_is_missing_is_named_beside_what_is_there(tmp_path):
     put(tmp_path, {f"{part}.{end}": b"a" for part in ("train", "valid") for end in ("en", "de")})
-    with pytest.raises(UserError, match=r"test\.en, test\.de .*corpus\.valid_pairs=1 "):
+    with pytest.raises(UserError, match=r"test\.en, test\.de .*corpus\.test_pairs=1 "):
         load_corpus(FilesCorpus(directory=str(tmp_path)), tmp_path)
     with pytest.raises(UserError, match=r"train\.fr.* has \.de and \.en"):
         load_corpus(FilesCorpus(source="en", target="fr", directory=str(tmp_path)), tmp_path)
+
+
+@pytest.mark.parametrize(("there", "lacks"), [("valid", "test"), ("test", "valid")])
+def test_only_the_settings_of_what_is_missing_are_offered_and_they_work(tmp_path, there, lacks):
+    config = replace(written(tmp_path / "mine"), valid_pairs=None, test_pairs=None)
+    put(tmp_path / "mine", {f"{there}.en": b"a", f"{there}.fr": b"b"})
+    with pytest.raises(UserError) as caught:
+        load_corpus(config, tmp_path)
+    offered = re.findall(r"corpus\.(\w+)=(\d+)", str(caught.value))
+    assert [key for key, _ in offered] == [f"{lacks}_pairs"]
+    load_corpus(replace(config, **{key: int(value) for key, value in offered}), tmp_path)

@@ -2,7 +2,10 @@
 
 import dataclasses
 import gzip
+import itertools
 import json
+import logging
+import re
 import unicodedata
 
 import numpy as np
@@ -10,9 +13,9 @@ import pytest
 from helpers.samples import ids_of, put
 from sacrebleu.metrics import BLEU
 
-from seq2seq.config import FilesCorpus, TokenizationConfig
+from seq2seq.config import FilesCorpus, ModelConfig, TokenizationConfig, TrainConfig
 from seq2seq.data import preparation
-from seq2seq.data.preparation import prepare, summary
+from seq2seq.data.preparation import advise, prepare, summary
 from seq2seq.data.vocabulary import EOS, UNK
 from seq2seq.errors import UserError
 from seq2seq.evaluation.scores import ceiling
@@ -220,3 +223,51 @@ def test_text_that_changes_meanwhile_is_not_kept(tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"train\.source"):
         prepare(config, WORDS, tmp_path)
     assert folders(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("dropout", "embedding", "named"),
+    [(0.4, 0.3, ""), (0.5, 0.1, "model.embedding_dropout=0.3"), (0.1, 0.3, "model.dropout=0.4")],
+)
+def test_more_dropout_is_advised_where_it_is_low(tmp_path, caplog, dropout, embedding, named):
+    text = corpus(tmp_path / "text")
+    model = ModelConfig(dropout=dropout, embedding_dropout=embedding)
+    config = TrainConfig(name="n", system="s", corpus=text, tokenization=SUBWORDS, model=model)
+    with caplog.at_level(logging.INFO):
+        for _ in range(2):  # also where the text is encoded already
+            caplog.clear()
+            advise(config, prepare(text, SUBWORDS, tmp_path))
+            settings = [word for word in caplog.text.split() if word.startswith("model.")]
+            assert " ".join(settings) == named
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_vocabulary_too_large_for_both_sides_is_refused_with_a_size_that_fits_both(
+    tmp_path, swapped
+):
+    sides = (["abab baba abba aabb"] * 20, ["aab bba"] * 20)
+    config = corpus(tmp_path / "text", sides[::-1] if swapped else sides)
+    with pytest.raises(UserError, match="vocabulary_size") as caught:
+        prepare(config, dataclasses.replace(SUBWORDS, vocabulary_size=500), tmp_path)
+    size = int(re.findall(r" (\d+)", str(caught.value))[-1])
+    prepare(config, dataclasses.replace(SUBWORDS, vocabulary_size=size), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "warned"), [("whitespace", 1), ("moses", 1), ("sentencepiece", 0)]
+)
+@pytest.mark.parametrize("languages", [("zh", "en"), ("en", "th")])
+def test_words_of_a_language_without_spaces_are_warned_of_once(
+    tmp_path, caplog, kind, warned, languages
+):
+    preparation.warn_once.cache_clear()
+    folder = tmp_path / "text"
+    corpus(folder)
+    for path, language in itertools.product(folder.glob("*.en"), ["zh", "th"]):
+        path.with_suffix(f".{language}").write_bytes(path.read_bytes())
+    source, target = languages
+    config = FilesCorpus(source=source, target=target, directory=str(folder))
+    options = dataclasses.replace(SUBWORDS, kind=kind, vocabulary_size=30)
+    for _ in range(2):
+        prepare(config, options, tmp_path)
+    assert caplog.text.count("tokenization=sentencepiece") == warned

@@ -48,10 +48,18 @@ def test_other_encodings_are_refused_with_line_and_byte(tmp_path, read):
 
 
 @pytest.mark.parametrize(
-    ("encoding", "named"), [("utf-16-le", "UTF-16LE"), ("utf-16", "UTF-16"), ("latin-1", "LATIN1")]
+    ("encoding", "named"),
+    [
+        ("utf-16-le", "UTF-16LE"),
+        ("utf-16", "UTF-16"),
+        ("latin-1", "ENCODING"),
+        ("gb18030", "ENCODING"),
+        ("shift-jis", "ENCODING"),
+    ],
 )
 def test_the_message_names_the_encoding_that_the_text_may_have(tmp_path, encoding, named):
-    for line in ("été", "機械 翻訳")[: 1 if encoding == "latin-1" else 2]:
+    lines = {"latin-1": ["été"], "shift-jis": ["機械 翻訳"]}
+    for line in lines.get(encoding, ["été", "機械 翻訳"]):
         (tmp_path / "text").write_bytes(f"{line}\nword\n".encode(encoding))
         for read in READERS:
             with pytest.raises(UserError, match=f"line 1, .*iconv -f {named} "):

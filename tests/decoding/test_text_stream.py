@@ -9,14 +9,16 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+import torch
 from helpers.echo_model import GREEDY, echo
 from helpers.tiny_translator import tiny_translator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq.config import DecodingConfig, TranslateConfig
-from seq2seq.data.tokenization import MosesWordTokenizer, TextCodec
+from seq2seq.data.tokenization import MosesWordTokenizer, SentencePieceTokenizer, TextCodec
 from seq2seq.decoding.text_stream import answer_prompt, is_typed, translate_text
+from seq2seq.decoding.translator import Translator
 from seq2seq.decoding.word_links import pharaoh
 from seq2seq.errors import UserError
 
@@ -61,7 +63,8 @@ def test_lines_and_capped_hypotheses_are_counted_across_chunks(tmp_path, monkeyp
         config = stage("-", str(tmp_path / "out"), search, chunk=2)
         translate_text(echo(max_pieces=2), config)
     assert "Line 5 has 3 pieces" in caplog.text
-    assert any(": 5; 2 " in message for message in caplog.messages)
+    [said] = [message for message in caplog.messages if ": 5; 2 " in message]
+    assert "decoding.max_ratio" in said
 
 
 @pytest.mark.parametrize("from_file", [True, False])
@@ -85,7 +88,7 @@ def test_bad_bytes_are_refused_and_leave_the_old_file(tmp_path, monkeypatch, cap
 
 
 def test_absent_and_closed_streams_are_refused(tmp_path, monkeypatch, caplog):
-    with pytest.raises(UserError, match=r"absent\.txt"):
+    with pytest.raises(UserError, match=r"^input=.*absent\.txt"):
         translate_text(echo(), stage(tmp_path / "absent.txt", str(tmp_path / "out")))
     assert caplog.messages == []
     (tmp_path / "in").write_text("der\n")
@@ -157,6 +160,19 @@ def test_alignments_that_a_model_cannot_give_are_refused_before_the_work(tmp_pat
         translate_text(moses, links)
     with pytest.raises(UserError, match="tokenization=moses"):
         answer_prompt(moses, stage(alignments="-"))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_alignments_of_subwords_without_spaces_are_refused_before_the_work(tmp_path, side):
+    there = tiny_translator()
+    model = there.source.tokenizer.model
+    codec = TextCodec(SentencePieceTokenizer("zh-TW", model), there.source.vocabulary)
+    codecs = {"source": there.source, "target": there.target, side: codec}
+    translator = Translator(there.model, *codecs.values(), there.device, torch.float32, 20)
+    links = stage(tmp_path / "none", None, alignments=str(tmp_path / "links"))
+    with pytest.raises(UserError, match=r"alignments.* zh-TW"):
+        translate_text(translator, links)
     assert not list(tmp_path.iterdir())
 
 

@@ -16,7 +16,7 @@ from helpers.synthetic_translations import translated
 from helpers.toy_evaluation import SETTINGS, settings
 
 from seq2seq.checkpoint import load_checkpoint, newest_checkpoints
-from seq2seq.config import DecodingConfig, EvaluationConfig
+from seq2seq.config import DecodingConfig, EvaluateConfig, EvaluationConfig
 from seq2seq.data.tokenization import WhitespaceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
@@ -321,3 +321,13 @@ def test_sacrebleus_command_scores_the_stored_texts_alike(tmp_path, language):
     (tmp_path / names[2]).write_text("\n" * len(columns[0]), encoding="utf-8")
     with pytest.raises(UserError, match=r"Line 1 of .*src\.en"):
         evaluate(settings(tmp_path, **given, **{**subject, "output": str(tmp_path / "blank")}))
+
+
+@pytest.mark.parametrize("key", ["source", "reference", "hypotheses", "gold"])
+def test_a_file_that_is_not_there_is_named_with_its_setting(tmp_path, key):
+    (tmp_path / "text.en").write_text("a\n")
+    files = dict.fromkeys(("source", "reference", "hypotheses", "gold"), str(tmp_path / "text.en"))
+    files[key] = str(tmp_path / "nofile.en")
+    config = EvaluateConfig(**files, system="other", output=str(tmp_path / "out"))
+    with pytest.raises(UserError, match=rf"^{key}=.*nofile\.en"):
+        evaluate(config)

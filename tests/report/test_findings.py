@@ -125,6 +125,7 @@ def test_more_than_one_hypothesis_cut_in_a_hundred_is_pointed_out(comparison):
 
     assert last(0) == last(3.5) == findings(comparison)[-1]
     assert "cut 4 of 350 hypotheses" in last(4)
+    assert "decoding.max_ratio" in last(4)
 
 
 def test_headline_and_conclusion_take_the_side_of_the_numbers(compared):

@@ -150,6 +150,20 @@ def test_each_sentence_shown_has_the_maps_that_are_known(attending, page, monkey
     assert len(page_of(attending)) < len(page)
 
 
+def test_rows_and_columns_of_a_map_are_words_or_pieces(attending, page):
+    def units(page: bytes) -> list[str]:
+        (said,) = [text for text in read(page).texts if text.startswith("Each row is")]
+        return re.findall(r"\b(word|piece) of the (?:translation|source)", said)
+
+    assert units(page) == ["word", "word"]
+    for settings, expected in (
+        ({"length_unit": "characters"}, ["word", "piece"]),
+        ({"tokenize": "zh"}, ["piece", "word"]),
+    ):
+        changed = replace(attending, settings=replace(attending.settings, **settings))
+        assert units(page_of(changed)) == expected
+
+
 def test_maps_that_are_missing_are_drawn_by_the_model_that_was_evaluated(tmp_path):
     """A model that is gone, or that does not attend, has no more maps than are stored."""
     sources = sentences(12)

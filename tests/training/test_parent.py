@@ -107,6 +107,10 @@ def test_what_contradicts_the_parent_is_refused(parent):
     assert load_parent(dataclasses.replace(config, model=free)).directory == parent.best
     with pytest.raises(UserError, match=r"training\.init_from=nowhere"):
         codec_folder(child_of(parent, init_from="nowhere"))
+    above = str(parent.path.parent.parent)
+    with pytest.raises(UserError, match=rf"^training\.init_from={re.escape(above)}") as caught:
+        codec_folder(child_of(parent, init_from=above))
+    assert "checkpoint" not in str(caught.value)
     train(child_of(parent, max_updates=1))
     with pytest.raises(UserError, match=r"training\.init_from was"):
         train(child_of(parent, max_updates=1, init_from=str(parent.best)))
