@@ -305,7 +305,7 @@ def pages(results: Path) -> dict[str, dict[str, bytes]]:
             found = [pair for pair in pairs if groups.keys() >= {*pair}]
             if tested == test_set and found:
                 made[name] = translation_page(groups, title, found)
-        if test_set == "test" and groups.first.content.line.size:
+        if test_set == "test" and groups and groups.first.content.line.size:
             five = f"test-joined-{MOST_JOINED}"
             ways = {
                 "joined": read_all(europarl / five),

@@ -343,3 +343,7 @@ def test_the_published_pages_are_those_of_the_results():
         for one in read_all(path.with_name(path.name.removesuffix(".npz.xz"))):
             assert '"/' not in json.dumps(one.record)  # no place on one machine
     assert all(re.search(r"\d \[", of.decode()) for n, of in expected.items() if n.endswith("md"))
+
+
+def test_without_trainings_there_are_no_pages(tmp_path):
+    assert report.pages(tmp_path) == {}
