@@ -41,7 +41,8 @@ def packed(checkpoint: Checkpoint) -> dict[str, Any]:
     """Pack a model without :func:`obstacle` as JSON.
 
     ``weights`` has rows, columns and bytes of each parameter: a float32 step for each row, then the
-    numbers of steps as int8. A vector has 0 columns and float32 numbers.
+    numbers of steps as int8. A vector has 0 columns and float32 numbers. The base64 is URL-safe, so
+    that no chance text in it looks like a path.
     """
     weights: dict[str, tuple[int, int, str]] = {}
     for name, parameter in checkpoint.model.named_parameters():
@@ -50,7 +51,7 @@ def packed(checkpoint: Checkpoint) -> dict[str, Any]:
         if weight.ndim == 2:
             (steps, step), columns = rounded(weight), weight.shape[1]
             content = step.numpy().astype("<f4").tobytes() + steps.numpy().tobytes()
-        weights[name] = len(weight), columns, base64.b64encode(content).decode()
+        weights[name] = len(weight), columns, base64.urlsafe_b64encode(content).decode()
     return {
         "source": checkpoint.source.vocabulary.pieces,
         "target": checkpoint.target.vocabulary.pieces,
