@@ -5,18 +5,18 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import report
 from helpers.commands import SMALL, command, run
-from helpers.composing import compose_runs, runs
+from helpers.composing import runs
 from packed import main as pack
 
 from seq2seq.config import ATTENTION_KINDS
 from seq2seq.model.translation import TranslationModel
 
-MEMORIES = ["experiment=width"]  # it has the systems of experiment=slots, too
 TOY = [*SMALL, "training.max_epochs=2", "training.batch_size=20"]
 
 
@@ -25,7 +25,7 @@ def europarl(tmp_path_factory) -> list[str]:
     """Settings of a text of Europarl's shape, its sentences of 1 to 60 words."""
     folder = tmp_path_factory.mktemp("europarl")
     words, generator = [f"w{n}" for n in range(40)], random.Random(1)
-    for split, count in (("train", 200), ("valid", 20), ("test", 12), ("test_all", 12)):
+    for split, count in (("train", 80), ("valid", 6), ("test", 8), ("test_all", 8)):
         lines = [generator.choices(words, k=generator.randint(1, 60)) for _ in range(count)]
         for language, order in (("en", 1), ("fr", -1)):
             # The French side is longer by a word, so that it alone may be too long.
@@ -41,6 +41,12 @@ def study(script: str, folder: Path, *arguments: str) -> None:
     subprocess.run([sys.executable, str(path), *arguments], cwd=folder, check=True)
 
 
+def only(experiment: str, kept: Sequence[str]) -> list[str]:
+    """Settings of an experiment without its other systems."""
+    systems = runs(f"experiment={experiment}").keys() - {*kept}
+    return [f"experiment={experiment}", *(f"~systems.{name}" for name in sorted(systems))]
+
+
 def published(folder: Path) -> set[str]:
     """Pack all evaluations below ``folder``; the pages that are made of them."""
     evaluations = [str(p.parent) for p in (folder / "outputs").rglob("hypotheses.txt")]
@@ -53,15 +59,17 @@ def published(folder: Path) -> set[str]:
 def test_the_study_resumes_after_a_kill_and_ends_with_the_same_report(europarl, tmp_path):
     """All of it that is trained on Europarl: experiments 1 to 3b and 6."""
     text = Path(europarl[1].partition("=")[2])
-    toy = [one for one in TOY if "encoder" not in one]
-    toy += ["experiment=opponent", *europarl, "training.max_updates=12", "beams=[2]"]
-    toy += ["test_sets=[test]", "seeds=[1]"]
+    size = "model.encoder.hidden_size=16"
+    systems = runs("experiment=opponent")
+    toy = [*(one for one in TOY if one != size), *(f"++systems.{name}.{size}" for name in systems)]
+    toy += ["experiment=opponent", *europarl, "beams=[2]", "test_sets=[test]", "seeds=[1]"]
+    toy += ["training.keep_epochs=[1]"]
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     whole.mkdir()
     cut.mkdir()
     printed = run(whole, "reproduce", *toy).stdout
-    assert "test · beam2, 12" in printed
-    assert "test · beam2 · epoch-1, 12" in printed
+    assert "test · beam2, 8" in printed
+    assert "test · beam2 · epoch-1, 8" in printed
 
     pair = ["system=attention-50", "baseline=no-attention-50"]
     best = cut / "outputs" / "figure2-cpu" / "attention-50" / "seed-1" / "checkpoints" / "best"
@@ -102,37 +110,40 @@ def test_the_study_resumes_after_a_kill_and_ends_with_the_same_report(europarl, 
     ]
     lengths = [len(line.split()) for line in (text / "train.fr").read_text().splitlines()]
     assert {manifest["train_max_words"]: manifest["pairs"] for manifest in manifests} == {
-        limit: {"train": sum(length <= limit for length in lengths), "valid": 20}
+        limit: {"train": sum(length <= limit for length in lengths), "valid": 6}
         for limit in (30, 50)
     }
 
 
 @pytest.mark.slow
-def test_every_kind_of_attention_trains_and_translates(europarl, tmp_path):
+def test_kinds_of_attention_are_compared_and_drawn(europarl, tmp_path):
     text = ["corpus=files", *europarl[1:], "corpus.source=en", "corpus.target=fr"]
-    settings = [*text, *TOY, "model.attention.heads=4", "training.max_updates=3", "beams=[2]"]
-    settings += ["decoding.max_ratio=0.5", "test_sets=[test]"]
-    printed = run(tmp_path, "reproduce", "experiment=attention_kinds", *settings).stdout
+    settings = [*text, *TOY, "training.max_updates=3", "beams=[2]", "decoding.max_ratio=0.5"]
+    kept = ("additive", "luong-feeding", "uniform", "fixed", "init-only")
+    experiment = only("attention_kinds", kept)
+    printed = run(tmp_path, "reproduce", *experiment, *settings, "test_sets=[test]").stdout
     drawn = tmp_path / "outputs" / "attention_kinds" / "comparison" / "test-beam2-ratio0.5"
-    composed = compose_runs(["experiment=attention_kinds"])
-    kinds = {one.model.attention.kind for one in [*composed, *compose_runs(MEMORIES)]}
-    assert kinds == set(ATTENTION_KINDS)
-    for system in (one.system for one in composed):
+    for system in kept:
         assert f" {system} |" in printed
         attends = system not in ("fixed", "init-only")
         assert (drawn / f"attention-{system}.png").exists() == attends
 
 
 @pytest.mark.slow
-def test_memories_of_every_size_train_and_translate(tmp_path):
+@pytest.mark.filterwarnings("ignore:Data has no positive values")  # nothing is known as early
+def test_memories_are_compared_and_published(tmp_path):
     settings = [one for one in SMALL if "encoder" not in one]
-    settings += ["corpus.train=200", "corpus.test_per_bucket=1", "training.max_updates=3"]
-    settings += ["seeds=[1]"]
-    printed = run(tmp_path, "reproduce", *MEMORIES, "beams=[2]", *settings).stdout
-    for one in compose_runs(MEMORIES):
-        assert f"{one.system}" in printed
-        assert (tmp_path / "outputs/slots" / one.system / "seed-1/checkpoints/best").is_dir()
+    settings += ["corpus.train=200", "corpus.valid=7", "corpus.test_per_bucket=1", "seeds=[1]"]
+    settings += ["training.max_updates=3", "beams=[2]"]
+    kept = ("fixed", "additive", "none", "slots-1", "linear-8", "width-32", "width-64")
+    kept += ("1x512", "4x128", "8x64", "16x32")  # names that Hydra cannot remove
+    run(tmp_path, "reproduce", *only("width", kept), *settings)
     assert published(tmp_path) == {"memory", "bits-grammar", "width"}
+
+
+def test_every_kind_of_attention_is_in_an_experiment():
+    systems = [*runs("experiment=attention_kinds").values(), *runs("experiment=width").values()]
+    assert {system.model.attention.kind for system in systems} == set(ATTENTION_KINDS)
 
 
 def test_the_matched_control_has_as_many_parameters_as_attention():

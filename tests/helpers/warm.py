@@ -98,6 +98,7 @@ def main() -> None:
             import_module(module.name)
     for name in ("agg", "svg", "pdf"):
         import_module(f"matplotlib.backends.backend_{name}")
+    import_module("seq2seq.drawing").DPI = 50  # nobody looks at these pictures
     gc.freeze()  # a collection in a copy would write to each object, and so copy it
     sys.argv = serve(sys.argv[1])
     sys.orig_argv = [sys.executable, *sys.argv]

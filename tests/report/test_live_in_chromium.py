@@ -76,7 +76,7 @@ def wait(browser, text=None):
     return document.getElementById("cards").getAttribute("aria-busy") === "false"
       && decodeURIComponent(link.hash) === "#text=" + (arguments[0] ?? box.value).trim();
     """
-    WebDriverWait(browser, 300).until(lambda _: browser.execute_script(done, text))
+    WebDriverWait(browser, 300, 0.02).until(lambda _: browser.execute_script(done, text))
 
 
 def enter(browser, text) -> dict[str, list[str]]:
@@ -119,7 +119,7 @@ def test_another_word_is_chosen_and_the_rest_is_translated_anew(page, translator
             assert share == pytest.approx(chance, abs=1e-3)
         number = next(n for n, (piece, _) in enumerate(listed[1:], 1) if not piece.startswith("<"))
         options[number].click()
-        WebDriverWait(page, 300).until(lambda driver: shown(driver, ".chosen"))
+        WebDriverWait(page, 300, 0.02).until(lambda driver: shown(driver, ".chosen"))
         wait(page)
         prefix = [*pieces[:place], listed[number][0]]
         found = translator.translate(text, beam=1, prefix=prefix)

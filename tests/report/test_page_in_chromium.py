@@ -28,7 +28,7 @@ def page(browser, attending, tmp_path):
     (tmp_path / "page.html").write_bytes(page_of(attending))
     browser.get_log("browser")
     browser.get((tmp_path / "page.html").as_uri())
-    WebDriverWait(browser, 30).until(lambda _: shown(browser, "#looked, #no-map"))  # unpacked
+    WebDriverWait(browser, 30, 0.02).until(lambda _: shown(browser, "#looked, #no-map"))  # unpacked
     yield browser
     assert browser.get_log("browser") == []
 
@@ -91,8 +91,11 @@ def shown_map(page):
     (known,) = shown(page, "#looked, #no-map")
     if known.get_attribute("id") == "no-map":
         return None
-    words = [page.find_elements("css selector", f".map {part} th") for part in ("thead", "tbody")]
-    return one(page, ".map caption").text, *([word.text for word in side] for side in words)
+    read = (
+        "return ['thead', 'tbody'].map(part =>"
+        " [...document.querySelectorAll(`.map ${part} th`)].map(word => word.innerText))"
+    )
+    return one(page, ".map caption").text, *page.execute_script(read)
 
 
 def test_the_map_follows_the_sentence_and_the_systems(page, attending):

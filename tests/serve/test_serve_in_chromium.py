@@ -57,7 +57,7 @@ def enter(browser, text) -> list[list[str]]:
     return document.getElementById("cards").getAttribute("aria-busy") === "false"
       && decodeURIComponent(document.getElementById("link").hash) === "#text=" + arguments[0];
     """
-    WebDriverWait(browser, 300).until(lambda _: browser.execute_script(done, text))
+    WebDriverWait(browser, 300, 0.02).until(lambda _: browser.execute_script(done, text))
     return browser.execute_script(PIECES)
 
 
@@ -76,7 +76,7 @@ def test_the_page_shows_the_servers_answers_until_it_is_gone(browser, server, fo
     ).click()
     number = next(n for n, (piece, _) in enumerate(listed[1:], 1) if piece[0] not in "<")
     shown(browser, ".choices button")[number].click()
-    WebDriverWait(browser, 300).until(lambda _: shown(browser, ".chosen"))
+    WebDriverWait(browser, 300, 0.02).until(lambda _: shown(browser, ".chosen"))
     prefix = [*found[1].pieces[:2], listed[number][0]]
     again = translators[1].translate(text, prefix=prefix)
     assert browser.execute_script(PIECES)[1] == [piece.replace("▁", "") for piece in again.pieces]
