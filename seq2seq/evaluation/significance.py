@@ -8,10 +8,11 @@ K seeds, and the value of a statistic is the mean over seeds.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Num
+from jaxtyping import Bool, Float, Int, Num, UInt8
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.scores import bleu
@@ -45,20 +46,26 @@ class Pool:
     def sentences(self) -> int:
         return int(self.members.sum())
 
+    @cached_property
+    def _drawn(self) -> UInt8[np.ndarray, "R N"]:
+        """How often each resample draws each sentence."""
+        generator = np.random.default_rng([self.seed, self.number])
+        drawn = np.zeros((self.resamples, self.sentences), dtype=np.uint8)
+        for counts in drawn:
+            sentences = generator.integers(len(counts), size=len(counts))
+            counts += np.bincount(sentences, minlength=len(counts)).astype(np.uint8)
+        return drawn
+
     def estimate(
         self,
         columns: Num[np.ndarray, "K N C"],
         statistic: Callable[[Float[np.ndarray, "R K C"]], Float[np.ndarray, "R K *G"]],
     ) -> Samples:
         """Mean over seeds of a statistic of the summed columns, for the pool and its resamples."""
-        rows, size = _by_sentence(columns[:, self.members]), self.sentences
-        generator = np.random.default_rng([self.seed, self.number])
-        sums = [rows.sum(axis=0)]
-        for _ in range(self.resamples):
-            drawn = generator.integers(size, size=size)
-            sums.append(np.bincount(drawn, minlength=size) @ rows)
-        seeds = len(columns)
-        values = statistic(np.reshape(sums, (len(sums), seeds, -1)))
+        rows, seeds = _by_sentence(columns[:, self.members]), len(columns)
+        parts = np.array_split(self._drawn, len(self._drawn) // 50 + 1)  # in float64, one by one
+        sums = np.concatenate([rows.sum(axis=0, keepdims=True), *(part @ rows for part in parts)])
+        values = statistic(sums.reshape(len(sums), seeds, -1))
         shape = len(values), seeds
         picked = np.random.default_rng([self.seed, 0, 1]).integers(seeds, size=shape)
         picked[0] = range(seeds)
