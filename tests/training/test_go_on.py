@@ -15,6 +15,8 @@ from seq2seq.errors import UserError
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.validation import Validator
 
+pytestmark = pytest.mark.usefixtures("unchecked")
+
 
 def limited(config, **limits):
     return dataclasses.replace(config, training=dataclasses.replace(config.training, **limits))

@@ -21,6 +21,8 @@ from seq2seq.files import file_digest
 from seq2seq.training.parent import codec_folder, load_parent
 from seq2seq.training.run_folder import RunFolder
 
+pytestmark = pytest.mark.usefixtures("unchecked")
+
 
 def child_of(parent: RunFolder, **training: object) -> TrainConfig:
     """A training on a text that has words of its own, from the best checkpoint of ``parent``."""

@@ -7,12 +7,13 @@ import platform
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 
 from seq2seq.model.fast.operations import LossSums, Operations, dense, row_stride
 
@@ -20,6 +21,12 @@ SOURCE = Path(__file__).with_name("operations.cpp")
 # No -ffast-math: it would break infinities. The OpenMP runtime is PyTorch's own, already loaded:
 # linking a second one would set two thread pools against each other.
 COMPILE = "-std=c++17 -O3 -fopenmp -fno-math-errno -fno-trapping-math -fPIC -c"
+TO_C: dict[type, Callable[[Any], Any]] = {
+    **dict.fromkeys((Tensor, Parameter), lambda array: ctypes.c_void_p(array.data_ptr())),
+    **dict.fromkeys((int, bool), ctypes.c_int64),
+    float: ctypes.c_float,
+    type(None): ctypes.c_void_p,
+}
 
 
 class CppOperations(Operations):
@@ -39,7 +46,8 @@ class CppOperations(Operations):
 
     def _call(self, name: str, *arguments: Any) -> None:
         """Call a C function: arrays by address, integers as int64, others as float."""
-        getattr(self.library, f"seq2seq_{name}")(*map(_to_c, arguments))
+        given = [TO_C[type(argument)](argument) for argument in arguments]
+        getattr(self.library, f"seq2seq_{name}")(*given)
 
     def cell(
         self,
@@ -186,12 +194,6 @@ def _run(command: list[str]) -> str:
     return subprocess.run(
         command, capture_output=True, encoding="utf-8", errors="replace", check=True
     ).stdout
-
-
-def _to_c(argument: Tensor | float | None) -> Any:
-    if argument is None or isinstance(argument, Tensor):
-        return ctypes.c_void_p(None if argument is None else argument.data_ptr())
-    return ctypes.c_float(argument) if isinstance(argument, float) else ctypes.c_int64(argument)
 
 
 def _is_bfloat16(narrow: Tensor, *others: Tensor) -> bool:
