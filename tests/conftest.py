@@ -1,4 +1,4 @@
-"""Shapes named in signatures are checked at run time in every test."""
+"""Shapes named in signatures are checked at run time, in the tests of what computes with arrays."""
 
 import os
 import signal
@@ -26,13 +26,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 hypothesis.settings.register_profile("steady", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("steady")
 
+CHECKED = ("data", "decoding", "evaluation", "model", "training")
+"""Folders of tests."""
 
-@pytest.fixture
-def unchecked():
-    """Without checks of shapes, which take a fifth of the time of a training."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Check shapes where they are the subject: a training with checks takes twice as long."""
+    subject = item.path.relative_to(Path(__file__).parent).parts[0]
+    checked = subject in CHECKED and not item.get_closest_marker("unchecked")
+    jaxtyping.config.update("jaxtyping_disable", not checked)
 
 
 def pytest_collection_modifyitems(items: list) -> None:

@@ -45,8 +45,6 @@ CONTROLS = (
     *(("fixed", "copy"), ("init_only", "reverse")),
 )
 
-pytestmark = pytest.mark.usefixtures("unchecked")
-
 
 POOLED = ("slots", "linear")
 

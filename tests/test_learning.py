@@ -10,8 +10,6 @@ from seq2seq.config import DecodingConfig
 from seq2seq.data.text import read_lines
 from seq2seq.decoding.translator import Translator
 
-pytestmark = pytest.mark.usefixtures("unchecked")
-
 LONGEST = 16
 
 

@@ -15,7 +15,7 @@ from seq2seq.errors import UserError
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.validation import Validator
 
-pytestmark = pytest.mark.usefixtures("unchecked")
+pytestmark = pytest.mark.unchecked
 
 
 def limited(config, **limits):
@@ -49,9 +49,7 @@ GROWTH = [
 
 
 @pytest.mark.parametrize(("optimizer", "settings", "growth"), GROWTH)
-def test_bit_for_bit_as_if_the_limits_had_been_so(
-    folder, monkeypatch, unchecked, optimizer, settings, growth
-):
+def test_bit_for_bit_as_if_the_limits_had_been_so(folder, monkeypatch, optimizer, settings, growth):
     monkeypatch.setattr("seq2seq.training.validation.bleu", lambda counts: 0.0)
     config = with_optimizer(reversal_experiment(folder, **settings), **optimizer)
     runs = [limited(config, **limits) for limits in growth]
@@ -63,7 +61,7 @@ def test_bit_for_bit_as_if_the_limits_had_been_so(
 
 
 def test_a_validation_at_the_first_end_does_not_decide_which_checkpoint_is_best(
-    folder, monkeypatch, unchecked
+    folder, monkeypatch
 ):
     """It is the best one of the run that ended there; the longer run does not make it."""
     config = reversal_experiment(folder, validate_every=5, max_updates=7, keep_last=1)
@@ -117,7 +115,7 @@ def test_a_rate_that_depends_on_the_limits_is_refused_with_a_command(folder, mon
 
 
 @pytest.mark.parametrize("schedule", ["plateau", "linear"])
-def test_the_advice_at_the_end_is_one_that_works(folder, caplog, unchecked, schedule):
+def test_the_advice_at_the_end_is_one_that_works(folder, caplog, schedule):
     config = with_optimizer(reversal_experiment(folder, max_epochs=1), schedule=schedule)
     with caplog.at_level("INFO"):
         run = train(config)

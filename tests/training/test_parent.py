@@ -21,7 +21,7 @@ from seq2seq.files import file_digest
 from seq2seq.training.parent import codec_folder, load_parent
 from seq2seq.training.run_folder import RunFolder
 
-pytestmark = pytest.mark.usefixtures("unchecked")
+pytestmark = pytest.mark.unchecked
 
 
 def child_of(parent: RunFolder, **training: object) -> TrainConfig:
@@ -43,7 +43,7 @@ def child_of(parent: RunFolder, **training: object) -> TrainConfig:
 
 
 @pytest.fixture
-def parent(folder, request, unchecked) -> RunFolder:
+def parent(folder, request) -> RunFolder:
     return train(reversal_experiment(folder, getattr(request, "param", "additive"), max_epochs=1))
 
 
@@ -62,7 +62,7 @@ def test_it_starts_with_the_weights_and_vocabularies_of_its_parent(parent):
 
 
 @pytest.mark.parametrize("kind", ["whitespace", "sentencepiece"])
-def test_the_text_is_encoded_with_the_tokenizers_of_the_parent(folder, unchecked, kind):
+def test_the_text_is_encoded_with_the_tokenizers_of_the_parent(folder, kind):
     config = reversal_experiment(folder, max_updates=1)
     options = dataclasses.replace(config.tokenization, kind=kind, vocabulary_size=20)
     child = child_of(train(dataclasses.replace(config, tokenization=options)))

@@ -30,7 +30,7 @@ from seq2seq.training.checkpoint_manager import CheckpointManager
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
 
-pytestmark = pytest.mark.usefixtures("unchecked")
+pytestmark = pytest.mark.unchecked
 
 CPU = torch.device("cpu")
 KILLS = 5
