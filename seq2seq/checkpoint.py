@@ -235,6 +235,9 @@ def read_config(folder: Path) -> TrainConfig:
 def stored_settings(content: dict[str, Any]) -> dict[str, Any]:
     """Settings in a config.json; 0.2 also wrote those of reproduce, and no normalisation."""
     ours = {one.name: content[one.name] for one in fields(TrainConfig) if one.name in content}
+    match ours.get("training"):
+        case {"adapt_threads": _, **rest}:  # of earlier versions
+            ours["training"] = rest
     match ours.get("tokenization"):
         case {"kind": "sentencepiece", **rest}:
             rules = dict.fromkeys(("source_normalization", "target_normalization"), "nmt_nfkc")

@@ -9,10 +9,8 @@ from seq2seq.config.checks import Stored as Stored
 from seq2seq.config.checks import between as between
 from seq2seq.config.checks import check as check
 from seq2seq.config.checks import nearest as nearest
-from seq2seq.config.checks import nearest_keys as nearest_keys
 from seq2seq.config.checks import not_a_key as not_a_key
 from seq2seq.config.checks import require_choice as require_choice
-from seq2seq.config.checks import setting_names as setting_names
 from seq2seq.config.corpus import CORPORA as CORPORA
 from seq2seq.config.corpus import CleanedCorpus as CleanedCorpus
 from seq2seq.config.corpus import CorpusConfig as CorpusConfig
@@ -38,6 +36,7 @@ from seq2seq.config.scripts import ServeConfig as ServeConfig
 from seq2seq.config.scripts import TrainConfig as TrainConfig
 from seq2seq.config.scripts import TranslateConfig as TranslateConfig
 from seq2seq.config.scripts import shown_names as shown_names
+from seq2seq.config.serialization import REMOVED as REMOVED
 from seq2seq.config.serialization import flatten as flatten
 from seq2seq.config.serialization import from_json as from_json
 from seq2seq.config.serialization import read_json as read_json

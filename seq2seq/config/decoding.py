@@ -1,7 +1,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from seq2seq.config.checks import Count, Natural, Settings, between
+from seq2seq.config.checks import Count, Settings, between
 from seq2seq.errors import UserError
 
 Beam = Annotated[int, between(1, 10_000)]
@@ -13,7 +13,6 @@ SEARCH_NAMES = {
     "replace_unknown": "replaced",
 }
 """Setting -> label that DecodingConfig.name appends when the setting differs from its default."""
-SAMPLING_NAMES = {"temperature": "temperature", "top_k": "top-k", "top_p": "top-p", "seed": "seed"}
 
 
 @dataclass(kw_only=True)
@@ -37,27 +36,14 @@ class DecodingConfig(Settings):
     replace_unknown: bool = False
     """Whether to replace each ``<unk>`` by the source piece with the largest attention weight;
     needs attention and a vocabulary of words."""
-    sample: bool = False
-    """Whether to draw n_best random translations instead of searching; beam then has no effect."""
-    temperature: Annotated[float, between(0.01)] = 1.0
-    """Sampling: divisor of the logits; below 1, likely pieces become likelier."""
-    top_k: Count | None = None
-    """Sampling: number of likeliest pieces to draw from; null for all."""
-    top_p: Annotated[float, between(0.001, 1)] = 1.0
-    """Sampling: total probability; only the likeliest pieces needed to reach it are drawn."""
-    seed: Natural = 1
-    """Sampling: seed. Each sentence has its own random numbers."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.n_best > self.beam and not self.sample:
+        if self.n_best > self.beam:
             raise UserError(
                 f"decoding.n_best={self.n_best} is larger than decoding.beam={self.beam}; set "
                 f"decoding.beam={self.n_best} or more."
             )
-        for key in () if self.sample else SAMPLING_NAMES:
-            if getattr(self, key) != getattr(DecodingConfig, key):
-                raise UserError(f"decoding.{key} needs decoding.sample=true; set both or neither.")
 
     @property
     def name(self) -> str:
@@ -65,10 +51,8 @@ class DecodingConfig(Settings):
 
         Searches whose results may differ have different names.
         """
-        search = "greedy" if self.beam == 1 else f"beam{self.beam}"
-        words = ["sample" if self.sample else search]
-        names = SAMPLING_NAMES if self.sample else {}
-        for key, word in {**SEARCH_NAMES, **names}.items():
+        words = ["greedy" if self.beam == 1 else f"beam{self.beam}"]
+        for key, word in SEARCH_NAMES.items():
             value = getattr(self, key)
             if value != getattr(DecodingConfig, key):
                 number = repr(value).removesuffix(".0")

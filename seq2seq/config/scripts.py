@@ -319,8 +319,8 @@ class ServeConfig(Settings):
                     f"checkpoint={self.checkpoint} is not a list of folders; set "
                     "'checkpoint=[FOLDER,FOLDER]'."
                 )
-        if self.decoding.sample or self.decoding.n_best > 1:
-            raise UserError("serve shows one translation; remove decoding.sample and n_best.")
+        if self.decoding.n_best > 1:
+            raise UserError("serve shows one translation; remove decoding.n_best.")
 
 
 @dataclass(kw_only=True)

@@ -9,6 +9,10 @@ from seq2seq.files import read_object
 
 T = TypeVar("T")
 
+REMOVED = {f"decoding.{key}" for key in ("sample", "temperature", "top_k", "top_p", "seed")}
+REMOVED |= {"training.adapt_threads"}
+"""Settings of earlier versions, which stored configs and records may hold."""
+
 
 def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Flatten nested JSON to dotted keys: {"model": {"dropout": 0.2}} -> {"model.dropout": 0.2}."""

@@ -1,4 +1,4 @@
-"""Steps and results that search, sampling and forced decoding share.
+"""Steps and results that search and forced decoding share.
 
 Shape letters besides those of the model: N sentences, W hypotheses per sentence, R = N x W rows,
 sentence by sentence.

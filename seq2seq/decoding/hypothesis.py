@@ -37,7 +37,7 @@ class Hypothesis:
     row sums to 1, except with ``local_p``. None for a blank source or a model without attention.
     Without ``attention=True``, it may also be None."""
     alternatives: list["Hypothesis"] = field(default_factory=list)
-    """The other hypotheses of ``n_best``, best first; samples are in the order drawn."""
+    """The other hypotheses of ``n_best``, best first."""
     choices: list[list[tuple[str, float]]] = field(default_factory=list)
     """Likeliest pieces at each position with their probabilities, the end of the sentence included;
     [] without ``choices=COUNT``."""

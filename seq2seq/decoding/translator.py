@@ -176,7 +176,7 @@ class Translator:
             attention: add the attention weights, computed by one more pass over the results.
             choices: number of likeliest pieces to list for each position, in the same pass.
             progress: text before the progress bar on a terminal; empty for no bar.
-            first_line: line number of the first sentence, for warnings and for sampling.
+            first_line: line number of the first sentence, for warnings.
             settings: fields of DecodingConfig, instead of ``config``: ``beam=3``.
 
         Returns:
@@ -239,10 +239,7 @@ class Translator:
         read = [self.read(sentence, line) for line, sentence in enumerate(text, first_line)]
         hypotheses = [Hypothesis("", 0.0, 0.0, [], False, source=sentence) for sentence in text]
         batches = _batches([(len(pieces),) for pieces in read], config.batch_size)
-        tasks = [
-            ([(first_line + i, text[i], read[i]) for i in batch], config, wanted)
-            for batch in batches
-        ]
+        tasks = [([(text[i], read[i]) for i in batch], config, wanted) for batch in batches]
         results = self._share("_translate_batch", tasks)
         for batch, found in _followed(batches, results, len(text), bar):
             for i, hypothesis in zip(batch, found, strict=True):
@@ -325,19 +322,14 @@ class Translator:
         return cut(_valid(sentence))
 
     def _translate_batch(
-        self, lines: list[tuple[int, str, list[str]]], config: DecodingConfig, wanted: _Wanted
+        self, lines: list[tuple[str, list[str]]], config: DecodingConfig, wanted: _Wanted
     ) -> list[Hypothesis]:
-        """Translate lines of (number, text, pieces)."""
-        numbers, texts, read = zip(*lines, strict=True)
+        """Translate lines of (text, pieces)."""
+        texts, read = zip(*lines, strict=True)
         lengths = torch.tensor([len(pieces) + 1 for pieces in read], device=self.device)
         ids = [[*self.source.vocabulary.encode(pieces), EOS] for pieces in read]
         source = self._padded(ids)
-        if config.sample:
-            from seq2seq.decoding.sampling import sample
-
-            results = sample(self.model, source, lengths, config, numbers, wanted.prefix)
-        else:
-            results = beam_search(self.model, source, lengths, config, wanted.prefix)
+        results = beam_search(self.model, source, lengths, config, wanted.prefix)
         unknown = any(UNK in result.ids for n_best in results for result in n_best)
         looks = self.model.attends and (wanted.attention or (config.replace_unknown and unknown))
         seen = None

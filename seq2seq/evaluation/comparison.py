@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from seq2seq.config import EvaluationConfig, flatten, nearest
+from seq2seq.config import REMOVED, EvaluationConfig, flatten, nearest
 from seq2seq.config.evaluation import UNSPACED
 from seq2seq.errors import UserError
 from seq2seq.evaluation import lengths
@@ -39,8 +39,8 @@ from seq2seq.evaluation.translations import ReferenceScores
 from seq2seq.looks import Look, looks
 from seq2seq.record import WHEREABOUTS, EvaluationRecord
 
-NOT_COMPARED = ("name", "system", "seed", "data", "output", "evaluation")
-"""Config keys that are not compared: they name a run or set its evaluation."""
+NOT_COMPARED = {"name", "system", "seed", "data", "output", "evaluation", *REMOVED}
+"""Config keys and groups that are not compared: they name a run or set its evaluation."""
 Groups = Mapping[str, list[Evaluation]]
 """System -> its evaluations, in the order of seeds."""
 
@@ -434,5 +434,5 @@ def _settings(record: EvaluationRecord) -> dict[str, Any]:
     return {
         key: value
         for key, value in flat.items()
-        if key.partition(".")[0] not in NOT_COMPARED and not WHEREABOUTS.match(f"{key}=")
+        if not {key, key.partition(".")[0]} & NOT_COMPARED and not WHEREABOUTS.match(f"{key}=")
     }

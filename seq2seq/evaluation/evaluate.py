@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint, read_config
-from seq2seq.config import DecodingConfig, EvaluateConfig, TrainConfig
+from seq2seq.config import REMOVED, DecodingConfig, EvaluateConfig, TrainConfig
 from seq2seq.data.text import ParallelText, content_digest, read_aligned, read_references
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.data.vocabulary import UNK
@@ -263,7 +263,7 @@ def _require_same_subject(directory: Path, identity: dict[str, Any]) -> None:
         stored = parse_object((directory / SCORES).read_bytes())["record"]["identity"]
         ours, theirs = (
             {**subject, "system": [part["path"] for part in subject["system"]]}
-            for subject in (identity, stored)
+            for subject in map(_known_settings, (identity, stored))
         )
     except (OSError, ValueError, KeyError, TypeError):
         return  # there is no evaluation, or a damaged one
@@ -284,4 +284,13 @@ def _finished(directory: Path, identity: dict[str, Any]) -> Evaluation | None:
     except UserError as error:
         log.warning("%s Evaluating again.", error)
         return None
-    return evaluation if evaluation.record.identity == identity else None
+    return evaluation if _known_settings(evaluation.record.identity) == identity else None
+
+
+def _known_settings(identity: dict[str, Any]) -> dict[str, Any]:
+    """Identity without settings of the search that only earlier versions had."""
+    search = identity.get("search")
+    if not isinstance(search, dict):
+        return identity
+    known = {key: value for key, value in search.items() if f"decoding.{key}" not in REMOVED}
+    return {**identity, "search": known}

@@ -31,24 +31,17 @@ def keep_freed_memory() -> None:
             ctypes.CDLL(None).mallopt(parameter, size << 20)
 
 
-class Threads:
-    """Context that, with ``adapt``, sets PyTorch's threads to the number of free cores.
+class Load:
+    """Warns once if other programs take cores that PyTorch's threads need."""
 
-    The number of threads changes the order of additions, and so the last bits of a training. At
-    its end, the context restores the number that it found.
-    """
-
-    def __init__(self, adapt: bool, statistics: Path = Path("/proc/stat")) -> None:
-        self.most = self.fewest = torch.get_num_threads()
-        self.statistics = statistics
-        self.adapt = adapt
-        self._warned = False
-        self._watches = self.most > 1 and statistics.is_file()
+    def __init__(self, statistics: Path = Path("/proc/stat")) -> None:
+        self._statistics = statistics
+        self._watches = torch.get_num_threads() > 1 and statistics.is_file()
         if self._watches:
             self._last = self._clocks()
 
     def look(self) -> None:
-        """Measure the load since the last call; adapt the threads, or warn once of too many."""
+        """Measure the load since the last call; warn if there are more threads than free cores."""
         if not self._watches:
             return
         now = self._clocks()
@@ -58,35 +51,18 @@ class Threads:
         self._last = now
         cores = len(os.sched_getaffinity(0))
         free = cores - max(0.0, busy - own) / elapsed
-        threads = min(self.most, max(1, round(free)))
-        load = f"Other programs leave {free:.1f} of {cores} cores free"
-        if self.adapt and threads != torch.get_num_threads():
-            log.info("%s: training with %d of %d threads.", load, threads, self.most)
-            torch.set_num_threads(threads)
-            self.fewest = min(self.fewest, threads)
-        elif threads < self.most and not (self.adapt or self._warned):
+        threads = max(1, round(free))
+        if threads < torch.get_num_threads():
             log.warning(
-                f"{load}, so threads wait for one another. Training can be many times faster with "
-                f"OMP_NUM_THREADS={threads} or training.adapt_threads=true."
+                f"Other programs leave {free:.1f} of {cores} cores free, so threads wait for one "
+                f"another. Training can be many times faster with OMP_NUM_THREADS={threads}."
             )
-            self._warned = True
-
-    @property
-    def used(self) -> str:
-        """Number of threads used, or its minimum and maximum: ``1 to 2``."""
-        return str(self.most) if self.fewest == self.most else f"{self.fewest} to {self.most}"
-
-    def __enter__(self) -> "Threads":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.adapt:
-            torch.set_num_threads(self.most)
+            self._watches = False
 
     def _clocks(self) -> tuple[float, float, float]:
         """Return in seconds: wall time, busy time of all usable cores, CPU time of this process."""
         usable = {f"cpu{core}" for core in os.sched_getaffinity(0)}
-        rows = (line.split() for line in self.statistics.read_text().split("\n") if line)
+        rows = (line.split() for line in self._statistics.read_text().split("\n") if line)
         # User, nice, system; then idle, waiting for a disk, interrupts, ...
         ticks = sum(sum(map(int, counts[:3])) for name, *counts in rows if name in usable)
         return time.monotonic(), ticks / os.sysconf("SC_CLK_TCK"), time.process_time()

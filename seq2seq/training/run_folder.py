@@ -27,7 +27,6 @@ NOT_PART_OF_A_RUN = (
     "corpus.mirror",
     "corpus.directory",
     "corpus.sample",
-    "training.adapt_threads",
     "training.device",
     "training.keep_epochs",
     "training.keep_last",

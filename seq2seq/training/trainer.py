@@ -33,7 +33,7 @@ from seq2seq.training.loss import batch_loss
 from seq2seq.training.metrics import IntervalMetrics, JsonlLog, Update
 from seq2seq.training.optimization import LearningRate, build_optimizer, clipped_step
 from seq2seq.training.parent import codec_folder, load_parent
-from seq2seq.training.processor import Threads, keep_freed_memory
+from seq2seq.training.processor import Load, keep_freed_memory
 from seq2seq.training.run_folder import RunFolder, identity, reason_to_end
 from seq2seq.training.tracking import start_tracker
 from seq2seq.training.validation import Validator
@@ -92,13 +92,12 @@ class Trainer:
         self.metrics = JsonlLog(self.folder.path / "metrics.jsonl", group.is_first)
         self.nonfinite = JsonlLog(self.folder.path / "nonfinite.jsonl", group.is_first)
         self.interruption = Interruption()
-        alone = group.size == 1 and not training.deterministic
-        self.threads = Threads(training.adapt_threads and alone)
+        self.load = Load()
         self.conditions = {
             "device": self.device.type,
             "precision": str(self.precision).removeprefix("torch."),
             "kernels": kernels(self.device, self.precision),
-            "threads": self.threads.used,
+            "threads": str(torch.get_num_threads()),
             "processes": str(group.size),
             "torch": torch.__version__,
         }
@@ -171,7 +170,7 @@ class Trainer:
             disable=None if self.group.is_first else True,
             dynamic_ncols=True,
         )
-        with logging_redirect_tqdm(), bar, self.threads:
+        with logging_redirect_tqdm(), bar:
             while not (reason := reason_to_end(self.config.training, self.progress)):
                 self._train_epoch(bar)
             if self.progress.validated_update < self.progress.update:  # between two validations
@@ -379,8 +378,7 @@ class Trainer:
 
     def _log_updates(self, bar: tqdm) -> None:
         if self.group.size == 1 and self.device.type == "cpu":  # several would count each other
-            self.threads.look()
-        self.record.hardware.threads = self.conditions["threads"] = self.threads.used
+            self.load.look()
         self._fetch_metrics()
         entry, self.interval = self.interval.entry(), IntervalMetrics()
         where = {"kind": "train", "update": self.progress.update, "epoch": self._epochs_done()}
