@@ -8,8 +8,7 @@ checkpoint or text is wrong; its sentence says what to change.
 from typing import Any
 
 from seq2seq.composition import compose
-from seq2seq.config import flatten
-from seq2seq.config.meanings import shown
+from seq2seq.config import flatten, shown
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.evaluate import evaluate as evaluate_config
 from seq2seq.evaluation.folder import Evaluation

@@ -13,7 +13,7 @@ from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.test_sets import find_test_sets, find_test_texts
 from seq2seq.report.terminal import plan
-from seq2seq.training.parent import codec_folder
+from seq2seq.training.checkpoint_manager import codec_folder
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
 

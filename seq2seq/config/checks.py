@@ -1,16 +1,33 @@
-"""Validation rules in the type annotations of settings, checked when a dataclass is constructed."""
+"""Validation rules in the type annotations of settings, checked when a dataclass is constructed.
+
+From nested JSON a dataclass is built with the same checks.
+"""
 
 import difflib
+import json
 import os
 import re
 import sys
 import types
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
 from reprlib import repr as shortened
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import (
+    Annotated,
+    Any,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from seq2seq.errors import UserError
+from seq2seq.files import read_object
+
+T = TypeVar("T")
 
 LARGEST = 2**63 - 1
 """Largest valid number in a range without an upper limit; infinity is not valid."""
@@ -246,3 +263,45 @@ class Settings:
             value = check(key, getattr(self, key), hint)
             _require_printable(key, value)
             setattr(self, key, value)
+
+
+REMOVED = {f"decoding.{key}" for key in ("sample", "temperature", "top_k", "top_p", "seed")}
+REMOVED |= {"training.adapt_threads"}
+"""Settings of earlier versions, which stored configs and records may hold."""
+
+
+def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Flatten nested JSON to dotted keys: {"model": {"dropout": 0.2}} -> {"model.dropout": 0.2}."""
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, dict):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def shown(value: Any) -> str:
+    """Write a value as in a command line: text as it is, ... if there is none yet."""
+    if isinstance(value, str | Path):
+        return "..." if value == "???" else str(value)
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(value)}}}"
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def from_json(schema: type[T], data: Any, where: str = "") -> T:
+    """Rebuild a dataclass from its ``dataclasses.asdict``; UserErrors begin with ``where``."""
+    try:
+        return build(schema, data)
+    except UserError as error:
+        raise UserError(f"{where}: {error}" if where else str(error)) from None
+
+
+def read_json(path: Path, schema: type[T], remedy: str) -> T:
+    """Read a dataclass or TypedDict from a JSON file; UserErrors end in ``remedy``."""
+    content = read_object(path, remedy)
+    try:
+        return check("", content, schema)
+    except UserError as error:
+        raise UserError(f"{path} is damaged ({error}); {remedy}.") from None

@@ -2,14 +2,12 @@
 
 import ast
 import inspect
-import json
 import textwrap
 from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 from typing import Any, get_type_hints
 
-from seq2seq.config.checks import groups
+from seq2seq.config.checks import groups, shown
 
 
 def meanings(owner: type) -> dict[str, str]:
@@ -24,15 +22,6 @@ def meanings(owner: type) -> dict[str, str]:
                 found[ast.unparse(field.target)] = meaning.replace("``", "`")
     names = [field.name for field in fields(owner) if not is_dataclass(hints[field.name])]
     return {name: found.get(name, "") for name in names}
-
-
-def shown(value: Any) -> str:
-    """Write a value as in a command line: text as it is, ... if there is none yet."""
-    if isinstance(value, str | Path):
-        return "..." if value == "???" else str(value)
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(value)}}}"
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def settings_help(owner: type, values: Mapping[str, Any], unread: Collection[str]) -> list[str]:

@@ -20,8 +20,7 @@ from seq2seq.config.checks import (
     require_choice,
 )
 from seq2seq.config.corpus import CorpusConfig, TokenizationConfig
-from seq2seq.config.decoding import Beam, DecodingConfig
-from seq2seq.config.evaluation import EvaluationConfig
+from seq2seq.config.evaluation import Beam, DecodingConfig, EvaluationConfig
 from seq2seq.config.model import ATTENTION_KINDS, ModelConfig
 from seq2seq.config.training import TrainingConfig
 from seq2seq.errors import UserError

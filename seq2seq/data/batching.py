@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Int, Int32, Int64, Integer, Shaped
 from torch import Tensor
 
-from seq2seq.data.dataset import EncodedPairs
+from seq2seq.data.encoding import EncodedPairs
 from seq2seq.data.vocabulary import BOS, EOS, PAD
 
 CHUNK_BATCHES = 200

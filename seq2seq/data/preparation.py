@@ -18,8 +18,14 @@ import numpy as np
 from seq2seq.config import CorpusConfig, TokenizationConfig, TrainConfig
 from seq2seq.config.evaluation import unspaced
 from seq2seq.data.corpora import load_corpus
-from seq2seq.data.dataset import EncodedPairs, PreparedData
-from seq2seq.data.encoding import Pair, TokenIdWriter, choose_pairs, subsample_pairs, tokenize_pairs
+from seq2seq.data.encoding import (
+    EncodedPairs,
+    Pair,
+    TokenIdWriter,
+    choose_pairs,
+    subsample_pairs,
+    tokenize_pairs,
+)
 from seq2seq.data.text import SIDES, Corpus, ParallelText, count_lines, warn_once
 from seq2seq.data.tokenization import WORD_TOKENIZERS, SentencePieceTokenizer, TextCodec, Tokenizer
 from seq2seq.data.vocabulary import EOS, SPECIALS, UNK, Vocabulary
@@ -41,6 +47,27 @@ REASONS = {
     "max_pieces": "longer than tokenization.max_pieces",
 }
 """Reason for leaving out a pair: key in the counts -> words for a message."""
+
+
+@dataclass(frozen=True)
+class PreparedData:
+    """Encoded corpus with its tokenizers, vocabularies and text files."""
+
+    directory: Path
+    """Folder of the encoded text."""
+    corpus: Corpus
+    """Text files of the training, validation and test sets."""
+    source: TextCodec
+    target: TextCodec
+    max_pieces: int
+    """Maximum number of pieces per side of a pair."""
+    train: EncodedPairs
+    valid: EncodedPairs
+    skipped: dict[str, int]
+    """``<train|valid>.<reason>`` -> number of pairs left out; reasons: ``empty`` (a side without
+    pieces), ``max_words`` (train only), ``max_pieces``."""
+    hashes: dict[str, str]
+    """``<train|valid>.<source|target>`` -> SHA-256 of the unpacked text."""
 
 
 def prepare(

@@ -14,8 +14,8 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from seq2seq.config import TranslateConfig
 from seq2seq.config.evaluation import unspaced
 from seq2seq.data.text import LineWriter, bounded_lines, count_lines, decode_lines, read_lines
+from seq2seq.decoding.hypothesis import pharaoh
 from seq2seq.decoding.translator import Translator
-from seq2seq.decoding.word_links import pharaoh
 from seq2seq.errors import UserError
 from seq2seq.files import named_file
 

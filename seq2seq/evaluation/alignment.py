@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from seq2seq.data.text import content_digest, read_lines
+from seq2seq.decoding.hypothesis import Link
 from seq2seq.decoding.translator import Translator
-from seq2seq.decoding.word_links import Link
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.references import reference_links

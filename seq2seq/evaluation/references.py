@@ -13,8 +13,8 @@ from torch import Tensor
 
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.data.vocabulary import UNK
+from seq2seq.decoding.hypothesis import Link, WordAttention, attention_by_word, strongest_links
 from seq2seq.decoding.translator import ForcedPair, Translator
-from seq2seq.decoding.word_links import Link, WordAttention, attention_by_word, strongest_links
 from seq2seq.errors import UserError
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
 

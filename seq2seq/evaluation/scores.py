@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 from sacrebleu.metrics import BLEU, CHRF
 
-from seq2seq.data.dataset import PreparedData
+from seq2seq.data.preparation import PreparedData
 from seq2seq.data.text import read_lines
 from seq2seq.errors import UserError
 

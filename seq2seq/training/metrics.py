@@ -3,6 +3,7 @@
 import contextlib
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +14,9 @@ from torch import Tensor
 
 from seq2seq.checkpoint import MetricsState
 from seq2seq.files import parse_object, write_whole
-from seq2seq.training.tracking import Tracker
+
+Tracker = tuple[Callable[[dict[str, float], int], object], Callable[[], object]]
+"""Function (values by name, update) that sends metrics, and a function that ends the tracking."""
 
 
 @dataclass

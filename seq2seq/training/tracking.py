@@ -1,16 +1,13 @@
 """Trackers, which show a running training: TensorBoard, Weights & Biases, MLflow."""
 
 import os
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from seq2seq.errors import UserError
 from seq2seq.files import write_whole
-
-Tracker = tuple[Callable[[dict[str, float], int], object], Callable[[], object]]
-"""Function (values by name, update) that sends metrics, and a function that ends the tracking."""
+from seq2seq.training.metrics import Tracker
 
 
 def start_tracker(logger: str, folder: Path, config: dict[str, Any], update: int) -> Tracker:

@@ -19,8 +19,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from seq2seq.checkpoint import TrainingState
 from seq2seq.config import TrainConfig
 from seq2seq.data.batching import BatchPlan, collate
-from seq2seq.data.dataset import PreparedData
-from seq2seq.data.preparation import advise, prepare
+from seq2seq.data.preparation import PreparedData, advise, prepare
 from seq2seq.device import choose_device, choose_precision, deterministic, mixed_precision
 from seq2seq.distributed import SINGLE, ProcessGroup, process_group
 from seq2seq.errors import UserError
@@ -28,14 +27,12 @@ from seq2seq.interruption import Interrupted, Interruption
 from seq2seq.model.fast.choose import kernels
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import Progress, TrainingRecord, earlier_commits, environment_record
-from seq2seq.training.checkpoint_manager import CheckpointManager
+from seq2seq.training.checkpoint_manager import CheckpointManager, codec_folder, load_parent
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.metrics import IntervalMetrics, JsonlLog, Update
 from seq2seq.training.optimization import LearningRate, build_optimizer, clipped_step
-from seq2seq.training.parent import codec_folder, load_parent
 from seq2seq.training.processor import Load, keep_freed_memory
 from seq2seq.training.run_folder import RunFolder, identity, reason_to_end
-from seq2seq.training.tracking import start_tracker
 from seq2seq.training.validation import Validator
 
 log = logging.getLogger(__name__)
@@ -223,6 +220,8 @@ class Trainer:
         self.metrics.rewind(progress.update - unlogged, progress.validated_update)
         self.nonfinite.rewind(progress.update, progress.validated_update)
         if self.group.is_first and (logger := self.config.training.logger) != "none":
+            from seq2seq.training.tracking import start_tracker
+
             settings = identity(asdict(self.config))
             self.metrics.tracker = start_tracker(
                 logger, self.folder.path, settings, progress.update
