@@ -155,8 +155,7 @@ FileName = Annotated[str, file_name]
 def check(key: str, value: Any, hint: Any) -> Any:
     """Return ``value`` as the rules in the type ``hint`` change it; UserError if it does not fit.
 
-    If ``hint`` is a dataclass, a JSON object becomes one. Keys that a TypedDict does not name pass
-    unchecked.
+    A JSON object becomes a dataclass. Keys that a TypedDict does not name pass unchecked.
     """
     kind: Any = get_origin(hint) or hint
     arguments, prefix = get_args(hint), f"{key}." if key else ""
@@ -206,10 +205,9 @@ def _require_printable(key: str, value: Any) -> None:
 
 
 def build(schema: type, data: Any, prefix: str = "") -> Any:
-    """Build a ``schema`` from the dict that ``dataclasses.asdict`` makes of one.
+    """Build a ``schema`` from its ``dataclasses.asdict``; ``prefix`` begins keys in messages.
 
-    For a schema with ``kinds``, the setting ``kind`` selects the subclass. In messages each key
-    begins with ``prefix``.
+    For a schema with ``kinds``, the setting ``kind`` selects the subclass.
     """
     if not isinstance(data, dict):
         raise UserError(f"{prefix[:-1] or 'config'}={shortened(data)} is not a group of settings.")
@@ -230,10 +228,7 @@ def build(schema: type, data: Any, prefix: str = "") -> Any:
 
 
 def groups(schema: type, prefix: str = "") -> Iterator[tuple[str, type]]:
-    """Yield (key, dataclass) for each group of settings in ``schema``, such as ``model.encoder``.
-
-    A corpus has one dataclass for each kind, with the keys ``corpus=grammar`` and so on.
-    """
+    """Yield (key, dataclass) for each group: ``model.encoder``; ``corpus=grammar`` for a kind."""
     for name, hint in get_type_hints(schema).items():
         if isinstance(hint, type) and is_dataclass(hint):
             for kind, group in vars(hint).get("kinds", {"": hint}).items():

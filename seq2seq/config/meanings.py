@@ -25,9 +25,9 @@ def meanings(owner: type) -> dict[str, str]:
 
 
 def settings_help(owner: type, values: Mapping[str, Any], unread: Collection[str]) -> list[str]:
-    """List the settings of ``owner``, but for the keys ``unread``, with values and meanings.
+    """List the settings of ``owner``, without those ``unread``, in lines of 100 characters.
 
-    ``values`` is the config as nested JSON. Lines have at most 100 characters.
+    ``values`` is the config as nested JSON.
     """
     lines: list[str] = []
     for title, group in [("", owner), *groups(owner)]:

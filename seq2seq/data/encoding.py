@@ -51,8 +51,7 @@ def choose_pairs(
 ) -> Iterator[Pair]:
     """Yield the first ``limit`` pairs of ``text``, except those with a blank or too long side.
 
-    Pairs with a blank side are counted in ``skipped["empty"]``, pairs with more than ``max_words``
-    words on a side in ``skipped["max_words"]``.
+    ``skipped`` counts the others, as "empty" and "max_words".
     """
     lines = islice(read_pairs(text.source, text.target), limit)
     for number, (source, target) in enumerate(lines, start=1):
@@ -133,9 +132,8 @@ def tokenize_pairs(
 ) -> Iterator[Chunk]:
     """Tokenise ``pairs`` in order, in ``workers`` processes (None: one per core).
 
-    ``total``, the maximum number of pairs, and ``name`` are for the progress bar. A text of
-    less than :data:`WORTH_SHARING` pairs is cut in this process. Memory holds only a few chunks per
-    worker at a time.
+    A text of less than :data:`WORTH_SHARING` pairs is cut in this process. ``total``, the maximum
+    number of pairs, and ``name`` are for the progress bar.
     """
     stream = iter(tqdm(pairs, f"encoding {name}", total, unit_scale=True, disable=None))
     chunks = iter(lambda: list(islice(stream, CHUNK)), [])
@@ -171,16 +169,10 @@ def _work(pairs: list[Pair]) -> Chunk:
 
 
 class TokenIdWriter:
-    """Writes one side of a text as ids into a .npy file; the ids are provisional until the end.
-
-    Memory holds the distinct pieces, a block of ids and the length of each sentence.
-    """
+    """Writes one side of a text as ids into a .npy file; the ids are provisional until the end."""
 
     def __init__(self, path: Path, end: int | None) -> None:
-        """Begin ``<path>.npy`` and ``<path>.offsets.npy``; append the id ``end`` to each sentence.
-
-        Sentence i is ``ids[offsets[i]:offsets[i + 1]]``.
-        """
+        """Begin ``<path>.npy`` and ``<path>.offsets.npy``; append ``end`` to each sentence."""
         self.pieces: dict[str, int] = {}
         """Piece -> provisional id, in order of first occurrence."""
         self.counts: Counter[str] = Counter()
@@ -203,10 +195,9 @@ class TokenIdWriter:
         self._lengths.append((side.lengths + (self._end is not None)).astype(np.int32))
 
     def finish(self, final_ids: Sequence[int]) -> None:
-        """Renumber the ids block by block and delete the provisional ones.
+        """Renumber the ids block by block to ``final_ids``, which are in the order of ``pieces``.
 
-        ``final_ids`` are in the order of ``pieces``. If all are below 65,536, each takes two bytes,
-        else four.
+        If all are below 65,536, each takes two bytes, else four.
         """
         renumber = np.array([*final_ids, 0 if self._end is None else self._end], np.int32)
         offsets = np.concatenate(self._lengths).cumsum(dtype=np.int64)
@@ -241,10 +232,7 @@ class EncodedPairs:
         target_offsets: Int64[np.ndarray, "N1"],
         line_numbers: Int64[np.ndarray, "N"],
     ) -> None:
-        """Store the arrays; source i is ``source_ids[source_offsets[i]:source_offsets[i + 1]]``.
-
-        ``line_numbers`` are the line numbers of the pairs in the corpus files, from 1.
-        """
+        """Source i is ``source_ids[source_offsets[i]:source_offsets[i + 1]]``; lines are from 1."""
         # Plain views of the mapped memory: indexing numpy.memmap itself is several times slower.
         self.source_ids = np.asarray(source_ids)
         self.source_offsets = np.asarray(source_offsets)

@@ -31,9 +31,9 @@ SAMPLES = Path(__file__).parent
 def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> TextFolder:
     """Return a folder below ``home``, and a function that cleans and splits the corpus into it.
 
-    ``raw`` is a folder with the two raw texts or their archive; None to download the archive. If it
-    already holds split text, return ``raw`` and None. UserError, here or in the returned function,
-    if the raw text is missing, damaged or too short.
+    ``raw`` is a folder with the raw texts or their archive; None to download it. If it holds split
+    text, return ``raw`` and None. UserError, also later, if the text is missing, damaged or too
+    short.
     """
     if raw is not None and find_test_names(raw, (config.source, config.target)):
         return raw, None
@@ -98,11 +98,10 @@ def _unpack(archive: Path, folder: Path) -> dict[str, Path]:
 def pick_sample(
     config: EuroparlCorpus, texts: dict[str, Path], folder: Path, **origin: Any
 ) -> dict[str, int]:
-    """Write the splits of the sample ``config.sample``, instead of those of clean_and_split.
+    """Write the splits of the sample ``config.sample``; return the number of pairs found of each.
 
-    Pairs are found by their :func:`pair_digest` and written in the sample's order. Pairs that are
-    not in ``texts`` are left out; UserError if no pair of a split was found.
-    Returns the number of pairs found per split.
+    Pairs are found by :func:`pair_digest`, and written in the sample's order. Those that ``texts``
+    lack are left out; UserError if none of a split is found.
     """
     with np.load(SAMPLES / f"europarl_{config.sample}.npz") as stored:
         splits = {name: stored[name].tolist() for name in ("train", "valid", "test")}

@@ -34,9 +34,8 @@ BREAKS = str.maketrans("\n\0", "  ")
 def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> TextFolder:
     """Return a folder below ``home``, and a function that writes the datasets into it.
 
-    If ``own``, the user's folder, is set, return it and None. UserError, here or in the returned
-    function, if ``config.train`` is empty, an id occurs twice, mtdata is not installed, lacks a
-    dataset or cannot fetch it, or the text is too short.
+    If ``own``, the user's folder, is set, return it and None. UserError, also later, if ids are
+    missing or occur twice, mtdata lacks a dataset or cannot fetch it, or the text is too short.
     """
     if own is not None:
         return own, None

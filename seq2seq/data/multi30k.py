@@ -37,8 +37,8 @@ DIGESTS = {
 def text_folder(config: Multi30kCorpus, own: Path | None, home: Path) -> TextFolder:
     """Return the text folder, and a function that downloads its missing files.
 
-    If ``own``, the user's folder, is set, return it and None; :func:`verify` checks its files. The
-    function raises UserError if a file cannot be downloaded, or its SHA-256 is not in ``DIGESTS``.
+    If ``own``, the user's folder, is set, return it and None. UserError later, if a file cannot be
+    downloaded, or its SHA-256 is not in ``DIGESTS``.
     """
     return (own, None) if own else (home, partial(_download, config, home))
 

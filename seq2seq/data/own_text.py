@@ -31,10 +31,9 @@ log = logging.getLogger(__name__)
 def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder:
     """Return the folder ``own``, and None: its text needs no split.
 
-    If ``config.valid_pairs`` or ``config.test_pairs`` is set, return a folder below ``home``, and a
-    function that splits the text into it. UserError, here or in the returned function, if the
-    training text is missing or too short, a split has neither files nor its setting, or has both,
-    or a line is not a pair.
+    If a part is to be split off, return a folder below ``home``, and a function that splits the
+    text into it. UserError, also later, if the training text is missing or too short, a part has
+    neither files nor its setting, or both, or a line is not a pair.
     """
     if own is None:
         raise UserError("corpus=files needs your text; set corpus.directory=FOLDER.")

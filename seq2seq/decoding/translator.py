@@ -60,10 +60,9 @@ class _Wanted(NamedTuple):
 class Translator:
     """A trained model that translates text.
 
-    A blank line has an empty hypothesis. A line of more than ``max_pieces`` pieces is cut to that
-    number, with a warning. On a CPU, PyTorch's threads compute a single batch together, but of
-    several batches each thread takes its own: that is faster, since a search step is too small to
-    divide.
+    A blank line has an empty hypothesis. A line of more than ``max_pieces`` pieces is cut, with a
+    warning. On a CPU, PyTorch's threads compute a single batch together, but of several batches
+    each thread takes its own: that is faster, since a search step is too small to divide.
     """
 
     model: TranslationModel | Ensemble
@@ -99,15 +98,9 @@ class Translator:
     ) -> "Translator":
         """Load a checkpoint folder, or the best checkpoint of a run folder.
 
-        Args:
-            checkpoint: one folder, or several for an ensemble or average, see :func:`combine`.
-            device: auto | cpu | cuda.
-            precision: auto | fp32 | bf16.
-            average: average the weights of several checkpoints, instead of building an ensemble.
-
-        Raises:
-            UserError: a checkpoint is missing or damaged, the device does not exist, or the
-                checkpoints do not fit together.
+        Several are an ensemble, or with ``average`` a mean of their weights. UserError if a
+        checkpoint is missing or damaged, the device does not exist, or the checkpoints do not fit
+        together.
         """
         paths = [checkpoint] if isinstance(checkpoint, str | Path) else checkpoint
         chosen = choose_device(device)
@@ -134,8 +127,8 @@ class Translator:
     def sharing(self, group: ProcessGroup) -> Iterator[bool]:
         """Context in which the processes of ``group`` share the work of the first one.
 
-        The first process gets True, and uses the translator as usual. The others compute their
-        shares until the first leaves the context; then they get False.
+        It gets True, and uses the translator as usual. The others compute their shares until the
+        first leaves the context; then they get False.
         """
         self.group = group
         while not group.is_first and (task := group.hand_out(None)):
@@ -256,11 +249,8 @@ class Translator:
         """Log-probability of translations, with the end of the sentence, in nats.
 
         Returns a number for two strings, a list for two iterables of strings; NaN for a pair whose
-        source or target is blank. An unknown word counts as ``<unk>``.
-
-        Raises:
-            UserError: ``source`` or ``target`` is neither a string nor an iterable of strings, or
-                their numbers of sentences differ.
+        source or target is blank. An unknown word counts as ``<unk>``. UserError if the arguments
+        are not text, or differ in number.
         """
         usual = 'score("a dog", "ein Hund") or score(["a dog"], ["ein Hund"])'
         sources, targets = _sentences(source, usual), _sentences(target, usual)
@@ -279,8 +269,8 @@ class Translator:
     ) -> Iterator[ForcedPair]:
         """Yield the model's log-probabilities and attention of each translation, the longest first.
 
-        Pairs whose source or target is blank are left out. A source is cut at ``max_pieces``, as in
-        translation, but a target is never cut. ``batch_size`` changes only speed and memory.
+        Pairs with a blank side are left out. A source is cut at ``max_pieces``, but a target never
+        is.
         """
         source_ids = [self.source.vocabulary.encode(self._pieces(source)) for source in sources]
         target_ids = [self.target.encode(_valid(target)) for target in targets]
@@ -427,11 +417,9 @@ class Translator:
 
 
 def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationModel | Ensemble:
-    """Return the model of a single checkpoint, or combine several into an ensemble or average.
+    """Return the model of one checkpoint, or combine several, by probabilities or average weights.
 
-    With ``average``, their weights are averaged, for checkpoints of one training. An ensemble
-    averages the probabilities of its models at each step. UserError if vocabularies, tokenizers or,
-    with ``average``, architectures differ.
+    UserError if vocabularies, tokenizers or, with ``average``, architectures differ.
     """
     first, *others = checkpoints
     for other in others:
@@ -461,10 +449,9 @@ def make_hypothesis(
     weights: Float[Tensor, "T S"] | None,
     replace_unknown: bool,
 ) -> Hypothesis:
-    """Turn a search result into text.
+    """Turn a search result into text; ``source_pieces`` end with ``</s>``.
 
-    ``source_pieces`` end with ``</s>``. With ``replace_unknown`` and ``weights``, each ``<unk>`` is
-    replaced by the source piece with the largest weight.
+    With ``replace_unknown``, each ``<unk>`` becomes the source piece with the largest weight.
     """
     pieces = target.pieces(result.ids)
     if weights is not None and replace_unknown:
@@ -481,10 +468,7 @@ def make_hypothesis(
 
 
 def _batches(lengths: Sequence[tuple[int, ...]], size: int) -> list[list[int]]:
-    """Indices of sentences of similar length, the longest first: memory runs out early.
-
-    Sentences with a length of 0 are left out.
-    """
+    """Indices of sentences of similar length above 0, the longest first: memory runs out early."""
     filled = [i for i, of in enumerate(lengths) if all(of)]
     order = sorted(filled, key=lambda i: [-n for n in lengths[i]])
     return [order[start : start + size] for start in range(0, len(order), size)]

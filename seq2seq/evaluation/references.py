@@ -57,10 +57,7 @@ def attention_entropy(weights: Float[Tensor, "T S"]) -> float:
 
 
 def off_diagonal(weights: Float[Tensor, "T S"]) -> float:
-    """Distance of attention from the diagonal, see :class:`ReferenceScores`.
-
-    The only piece of a sentence has the position 0.
-    """
+    """Distance of attention from the diagonal, see :class:`ReferenceScores`."""
     positions = [
         torch.linspace(0, 1, size) if size > 1 else torch.zeros(1) for size in weights.shape
     ]
@@ -78,7 +75,7 @@ def reference_links(
 ) -> list[list[Link]]:
     """Link each reference word to the source word with its largest weight; spaces separate words.
 
-    UserError if the model's words are not those between spaces.
+    UserError if the model's words are others.
     """
     links: list[list[Link]] = [[] for _ in sources]
     for forced in translator.force(sources, references, batch_size, SCORING):
@@ -100,7 +97,7 @@ def draw_maps(
 ) -> list[AttentionMap]:
     """Make attention maps of the translations of ``lines``; [] for a model without attention.
 
-    A line whose source or translation is blank has no map.
+    A line with a blank side has no map.
     """
     numbers = sorted(lines)
     if not (translator.model.attends and numbers):

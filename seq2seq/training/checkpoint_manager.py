@@ -37,10 +37,7 @@ INHERITED = re.compile(r"model\.|corpus\.(source|target)$|tokenization\.(?!max_p
 
 @dataclass
 class CheckpointManager:
-    """Saves and restores the full training state.
-
-    In distributed training, rank 0 writes the checkpoint, with the random state of every rank.
-    """
+    """Saves and restores the full training state; rank 0 writes, with the random state of all."""
 
     folder: RunFolder
     data: PreparedData
@@ -64,8 +61,8 @@ class CheckpointManager:
     def restore(self) -> TrainingState | None:
         """Restore the newest intact checkpoint and return its state; None without checkpoints.
 
-        Newer damaged checkpoints are renamed to ``<name>.damaged``. UserError about the newest one
-        if none is intact.
+        Newer ones are renamed to ``<name>.damaged``. UserError about the newest one if none is
+        intact.
         """
         errors: dict[Path, UserError | OSError] = {}
         for folder in self.folder.newest():
@@ -129,7 +126,7 @@ def load_parent(config: TrainConfig) -> Checkpoint:
 def codec_folder(config: TrainConfig) -> Path | None:
     """Return the checkpoint with the tokenizers and vocabularies of a run; None if they are new.
 
-    A run that has saved a checkpoint no longer needs its parent. Errors as in :func:`load_parent`.
+    Of its parent, until the run has saved one. Errors as in :func:`load_parent`.
     """
     if config.training.init_from is None:
         return None

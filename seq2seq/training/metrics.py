@@ -39,10 +39,7 @@ class JsonlLog:
         return entries
 
     def rewind(self, update: int, validated: int) -> None:
-        """Drop entries after ``update``, validations after ``validated``, and damaged lines.
-
-        If no checkpoint was saved after the validation at ``update``, it will be made again.
-        """
+        """Drop entries after ``update``, validations after ``validated``, and damaged lines."""
         if self.writes and self.path.exists():
             kept = [
                 entry
@@ -113,10 +110,7 @@ class IntervalMetrics:
         return skipped
 
     def entry(self) -> dict[str, float | int | None]:
-        """Return loss per target token, mean gradient norm and speed of the fetched updates.
-
-        Loss and norm are None if all updates were skipped.
-        """
+        """Return loss per token, mean gradient norm and speed; None for what all updates lack."""
         seconds = time.monotonic() - self.started
         finite = self.state.finite
         likelihoods, norms, tokens = zip(*finite, strict=True) if finite else ([], [], [])

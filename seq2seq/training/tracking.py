@@ -11,10 +11,7 @@ from seq2seq.training.metrics import Tracker
 
 
 def start_tracker(logger: str, folder: Path, config: dict[str, Any], update: int) -> Tracker:
-    """Start to track the run in ``folder`` from ``update`` on; ``config`` has dotted keys.
-
-    An earlier tracking of the run is continued. UserError if the tracker does not start.
-    """
+    """Start to track the run in ``folder`` from ``update`` on, or go on; or UserError."""
     try:
         if logger == "tensorboard":
             return _tensorboard(folder, update)

@@ -38,10 +38,7 @@ DOT = (DotAttention, GeneralAttention, ScaledDotAttention, LinearAttention)
 
 
 def decode(decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source) -> Decoded | None:
-    """Compute :meth:`Decoder.forward` with fast operations; None if they do not support the model.
-
-    The returned weights may be detached.
-    """
+    """Compute :meth:`Decoder.forward`; weights may be detached. None for an unsupported model."""
     if not decoder.fast:
         return None
     run = _attend_first if isinstance(decoder, BahdanauDecoder) else _attend_after
@@ -125,10 +122,7 @@ def _attend_after(
 def _known_states(
     decoder: Decoder, gates: Float[Tensor, "T B G"], state: DecoderState
 ) -> Float[Tensor, "B T H"]:
-    """States of the top layer at all steps, if all inputs of the lowest layer are known.
-
-    ``gates`` holds their share of that layer's gates; only the share of its own state is missing.
-    """
+    """States of the top layer at all steps, from the lowest layer's ``gates`` without its state."""
     recurrent = decoder.state_gates.weight[:, -state.hidden.shape[2] :]
     hidden = lstm_scan(gates, state.hidden[0], state.cell[0], recurrent)
     for layer, upper in enumerate(decoder.upper_gates, start=1):
@@ -181,10 +175,7 @@ def _exact(operations: Operations, *arrays: Tensor) -> bool:
 def _step_of_few(
     decoder: Decoder, embedded: Float[Tensor, "R E"], state: DecoderState, source: Source
 ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]] | None:
-    """Compute a step of few rows in one call; None if the decoder has other parts.
-
-    With few rows, to call the operations one by one takes longer than to compute them.
-    """
+    """Compute a step of few rows in one call, which saves most time; None for other decoders."""
     operations = choose_operations(embedded.device, embedded.dtype, embedded.dtype)
     attention, (rows, width) = decoder.attention, embedded.shape
     plain = decoder.readout_kind == "linear" and not (decoder.feed_size or decoder.training)
