@@ -31,7 +31,6 @@ class GoldLinks:
 
     sure: frozenset[Link]
     possible: frozenset[Link]
-    """Possible links, the sure ones included."""
 
 
 @dataclass(frozen=True)

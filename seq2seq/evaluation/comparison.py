@@ -63,7 +63,6 @@ class System:
     name: str
     seeds: list[int | None]
     evaluations: list[Evaluation]
-    """Evaluation of each seed, in the order of ``seeds``."""
     rows: list[ScoreRow]
     """Scores of the buckets of source length, then of all sentences."""
     trend: Trend | None
