@@ -161,10 +161,7 @@ def set_usual_mode(path: Path) -> None:
 
 def _flush(path: Path) -> None:
     """Wait until a file, or a folder's list of names, has reached the disk."""
-    windows = os.name == "nt"
-    if windows and path.is_dir():  # Windows cannot open folders
-        return
-    descriptor = os.open(path, os.O_RDWR if windows else os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:

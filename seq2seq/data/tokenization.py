@@ -314,10 +314,7 @@ class TextCodec:
         return self.tokenizer.detokenize(self.pieces(ids))
 
     def encodes_like(self, other: "TextCodec") -> bool:
-        """Whether ``other``, built from the same training text, encodes text as the same ids.
-
-        Counts are compared, too: they differ after a change of the rules of cutting.
-        """
+        """Whether ``other``, of the same training text, encodes as the same ids, also by counts."""
         return (
             type(self.tokenizer) is type(other.tokenizer)
             and self.language == other.language

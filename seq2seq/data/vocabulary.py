@@ -62,7 +62,6 @@ class Vocabulary:
 
     def encode(self, pieces: Iterable[str]) -> list[int]:
         """Return the ids of ``pieces``; unknown pieces and literal specials become UNK."""
-        # `get`, not `[]`: stoi is a defaultdict and would grow by every unknown word.
         known = self._vocab.stoi.get
         return [i if (i := known(piece, UNK)) > EOS else UNK for piece in pieces]
 

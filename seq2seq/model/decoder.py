@@ -163,10 +163,7 @@ class Decoder(nn.Module, ABC):
     def lstm(
         self, word: TargetInputs, entering: Float[Tensor, "R X"], state: DecoderState, cell: Cell
     ) -> tuple[Float[Tensor, "L R H"], Float[Tensor, "L R H"]]:
-        """Take one step of the LSTM; return hidden and cell state of every layer.
-
-        The lowest layer reads the word, ``entering`` and its own state.
-        """
+        """Take a step of all layers; the lowest reads the word, ``entering`` and its own state."""
         product = self.state_gates(torch.cat([entering, state.hidden[0]], dim=1))
         layers = [cell(state.cell[0], product, word.gates)]
         for layer, gates in enumerate(self.upper_gates, start=1):
@@ -182,10 +179,7 @@ class Decoder(nn.Module, ABC):
         context: Float[Tensor, "*N M"],
         embedded: Float[Tensor, "*N E"],
     ) -> Float[Tensor, "*N E"]:
-        """Input of the softmax layer: a linear layer, its tanh or maxout, of the arguments.
-
-        In Luong's order it does not read ``embedded``.
-        """
+        """Input of the softmax layer: a linear layer of the arguments (Luong: without the word)."""
         word = [embedded * self.word_scale] if self.attends_first else []
         mixed = self.readout_layer(concatenate(hidden, context, *word))
         if self.readout_kind == "maxout":

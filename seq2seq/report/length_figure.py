@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from seq2seq.drawing import ZONE, draw_line, ink_on, name_lines, new_figure
+from seq2seq.drawing import ZONE, draw_cells, draw_line, name_lines, new_figure
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.evaluation.scores import bleu, bleu_counts
@@ -108,14 +108,9 @@ def heatmap(comparison: Comparison) -> Figure:
     figure = new_figure(height, "BLEU by system and source length", heading(comparison))
     axes = figure.add_subplot()
     highest = max(1.0, np.nanmax(values))
-    image = axes.imshow(values, cmap="cividis", vmin=0, vmax=highest, aspect="auto")
-    for (row, column), value in np.ndenumerate(values):
-        if not np.isnan(value):
-            ink = ink_on(image, value)
-            axes.text(column, row, f"{value:.1f}", ha="center", va="center", color=ink)
+    draw_cells(axes, values, "cividis", highest, digits=1)
     label_lengths(axes, systems[0].buckets, comparison.settings.unit, count=True)
     axes.set_xlim(-0.5, values.shape[1] - 0.5)
     names = [f"{s.name} ({len(s.seeds)} seeds)" if len(s.seeds) > 1 else s.name for s in systems]
     axes.set_yticks(range(len(systems)), names)
-    axes.spines[:].set_visible(False)
     return figure

@@ -20,7 +20,14 @@ from seq2seq.checkpoint import TrainingState
 from seq2seq.config import TrainConfig
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.preparation import PreparedData, advise, prepare
-from seq2seq.device import choose_device, choose_precision, deterministic, mixed_precision
+from seq2seq.device import (
+    Load,
+    choose_device,
+    choose_precision,
+    deterministic,
+    keep_freed_memory,
+    mixed_precision,
+)
 from seq2seq.distributed import SINGLE, ProcessGroup, process_group
 from seq2seq.errors import UserError
 from seq2seq.interruption import Interrupted, Interruption
@@ -31,7 +38,6 @@ from seq2seq.training.checkpoint_manager import CheckpointManager, codec_folder,
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.metrics import IntervalMetrics, JsonlLog, Update
 from seq2seq.training.optimization import LearningRate, build_optimizer, clipped_step
-from seq2seq.training.processor import Load, keep_freed_memory
 from seq2seq.training.run_folder import RunFolder, identity, reason_to_end
 from seq2seq.training.validation import Validator
 

@@ -8,6 +8,7 @@ compiled.
 """
 
 from functools import partial
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -22,7 +23,6 @@ from seq2seq.model.attention.pooled import LinearAttention, SlotAttention
 from seq2seq.model.decoder import Attend, BahdanauDecoder, Decoder, DecoderState
 from seq2seq.model.encoder import Source
 from seq2seq.model.fast.choose import choose_operations
-from seq2seq.model.fast.cpp import CppOperations
 from seq2seq.model.fast.operations import Operations, row_stride
 from seq2seq.model.fast.scan import Score, attention_scan, lstm_scan
 from seq2seq.model.layers import lstm_cell, to_float32
@@ -175,7 +175,7 @@ def _step_of_few(
     decoder: Decoder, embedded: Float[Tensor, "R E"], state: DecoderState, source: Source
 ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]] | None:
     """Compute a step of few rows in one call, which saves most time; None for other decoders."""
-    operations = choose_operations(embedded.device, embedded.dtype, embedded.dtype)
+    operations: Any = choose_operations(embedded.device, embedded.dtype, embedded.dtype)
     attention, (rows, width) = decoder.attention, embedded.shape
     plain = decoder.readout_kind == "linear" and not (decoder.feed_size or decoder.training)
     if decoder.layers > 1 or not plain or not _exact(operations, embedded, state.cell):
@@ -195,7 +195,6 @@ def _step_of_few(
         weights = embedded.new_empty(rows, source.annotations.shape[1])
     by_word = attention.word_query.weight if attention.word_query is not None else None
     moved, after, mixed = (torch.empty_like(x) for x in (hidden, cell, embedded))
-    assert isinstance(operations, CppOperations)
     operations.step(
         decoder.attends_first,
         rows // len(source.mask),

@@ -8,8 +8,8 @@ import sys
 import pytest
 import torch
 
-from seq2seq.training import processor
-from seq2seq.training.processor import Load
+from seq2seq import device
+from seq2seq.device import Load
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -21,9 +21,9 @@ class Machine:
         self.file = tmp_path / "stat"
         self.wall = self.own = 0.0
         self.busy = [0.0] * 6
-        monkeypatch.setattr(processor.time, "monotonic", lambda: self.wall)
-        monkeypatch.setattr(processor.time, "process_time", lambda: self.own)
-        monkeypatch.setattr(processor.os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+        monkeypatch.setattr(device.time, "monotonic", lambda: self.wall)
+        monkeypatch.setattr(device.time, "process_time", lambda: self.own)
+        monkeypatch.setattr(device.os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
         self.pass_time(0, own=0, others=[])
 
     def pass_time(self, seconds: float, own: float, others: list[float]) -> None:
@@ -64,7 +64,7 @@ def test_a_warning_says_once_how_many_threads_the_other_programs_leave(machine, 
 # The C library's own functions: small objects of Python next to the arrays would pin some in place.
 PROGRAM = """
 import ctypes, re, resource
-from seq2seq.training.processor import keep_freed_memory
+from seq2seq.device import keep_freed_memory
 
 library = ctypes.CDLL(None)
 library.malloc.restype = ctypes.c_void_p
