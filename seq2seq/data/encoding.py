@@ -189,7 +189,7 @@ class TokenIdWriter:
         self._lengths.append((side.lengths + (self._end is not None)).astype(np.int32))
 
     def finish(self, final_ids: Sequence[int]) -> None:
-        """Renumber the ids to ``final_ids``, in the order of ``pieces``: in two bytes, if they fit."""
+        """Renumber the ids to ``final_ids``, in the order of ``pieces``, of two or four bytes."""
         renumber = np.array([*final_ids, 0 if self._end is None else self._end], np.int32)
         offsets = np.concatenate(self._lengths).cumsum(dtype=np.int64)
         np.save(self._path.with_name(f"{self._path.name}.offsets.npy"), offsets)
