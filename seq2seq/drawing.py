@@ -184,7 +184,7 @@ def short(word: str) -> str:
 
 
 def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
-    """Name the lines of ``axes``, then ``more``, from above; in a narrow figure above the axes."""
+    """Name the lines of ``axes`` from above, then ``more``: beside the axes, or above if narrow."""
     narrow = figure.get_figwidth() == NARROW
     named = {str(line.get_label()): line for line in axes.lines}
     lines = sorted(named.values(), key=lambda line: -np.asarray(line.get_ydata())[-1])

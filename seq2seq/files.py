@@ -84,7 +84,7 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file next to ``path`` and rename it: nobody sees half a file, or follows a link."""
+    """Write a file next to ``path`` and rename it: no reader sees half; a link is replaced."""
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
     try:

@@ -25,7 +25,7 @@ def meanings(owner: type) -> dict[str, str]:
 
 
 def settings_help(owner: type, values: Mapping[str, Any], unread: Collection[str]) -> list[str]:
-    """List the settings of ``owner``, but those ``unread``, with ``values``; 100 columns wide."""
+    """List the settings of ``owner``, except ``unread`` ones, with values and meanings."""
     lines: list[str] = []
     for title, group in [("", owner), *groups(owner)]:
         name, _, kind = title.partition("=")

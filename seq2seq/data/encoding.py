@@ -223,7 +223,7 @@ class EncodedPairs:
         target_offsets: Int64[np.ndarray, "N1"],
         line_numbers: Int64[np.ndarray, "N"],
     ) -> None:
-        """Source i is ``source_ids[source_offsets[i]:source_offsets[i + 1]]``; lines are from 1."""
+        """Source i is ``source_ids[source_offsets[i]:source_offsets[i + 1]]``; line 1 is first."""
         # Plain views of the mapped memory: indexing numpy.memmap itself is several times slower.
         self.source_ids = np.asarray(source_ids)
         self.source_offsets = np.asarray(source_offsets)

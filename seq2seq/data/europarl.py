@@ -2,12 +2,10 @@
 
 import gzip
 import hashlib
-import json
 import logging
 import shutil
 import tarfile
 import zlib
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +13,10 @@ import numpy as np
 
 from seq2seq.config import EuroparlCorpus
 from seq2seq.data.download import fetch
-from seq2seq.data.splits import RULES, clean_and_split, stripped_pairs
+from seq2seq.data.splits import clean_and_split, made_text, stripped_pairs
 from seq2seq.data.text import TextFolder, find_file, find_test_names, write_lines
 from seq2seq.errors import UserError
-from seq2seq.files import BLOCK, digest, file_digest, file_state, make_folder, write_json
+from seq2seq.files import BLOCK, file_digest, file_state, write_json
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +38,6 @@ def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> TextFol
     files = [] if raw is None else _raw_files(raw)
     sizes = (config.max_words, float(config.max_ratio), config.valid_pairs, config.test_pairs)
     own = [file_state(path) for path in files]
-    name = digest([json.dumps([RULES, config.sample or sizes, *own]).encode()])[:12]
     split = pick_sample if config.sample else clean_and_split
 
     def fill(folder: Path) -> None:
@@ -58,8 +55,8 @@ def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> TextFol
         for path in texts.values():
             path.unlink()
 
-    folder = home / f"{config.source}-{config.target}-{name}"
-    return folder, partial(make_folder, folder, fill)
+    recipe = [config.sample or sizes, *own]
+    return made_text(home, f"{config.source}-{config.target}-", recipe, fill)
 
 
 def _raw_files(folder: Path) -> list[Path]:

@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.config import MtdataCorpus, nearest
-from seq2seq.data.splits import RULES, clean_and_split
+from seq2seq.data.splits import clean_and_split, made_text
 from seq2seq.data.text import LineWriter, TextFolder
 from seq2seq.errors import UserError
-from seq2seq.files import digest, make_folder
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +47,6 @@ def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> TextFolde
         )
     languages = config.source, config.target
     sizes = (config.max_words, float(config.max_ratio), config.valid_pairs, config.test_pairs)
-    recipe = [RULES, languages, sizes, origin]
 
     def fill(folder: Path) -> None:
         texts = {f"test_{name}": [name] for name in config.test} | {"raw": config.train}
@@ -59,8 +57,7 @@ def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> TextFolde
         for path in raw.values():
             path.unlink()
 
-    folder = home / digest([json.dumps(recipe).encode()])[:12]
-    return folder, partial(make_folder, folder, fill)
+    return made_text(home, "", [languages, sizes, origin], fill)
 
 
 def _fetch(languages: tuple[str, str], texts: dict[str, list[str]], folder: Path) -> None:

@@ -6,10 +6,12 @@ each pair to a split. The second pass writes the splits.
 """
 
 import hashlib
+import json
 import logging
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,9 @@ from jaxtyping import Int8, UInt64
 from tqdm import tqdm
 
 from seq2seq.config import CleanedCorpus
-from seq2seq.data.text import LineWriter, read_lines, read_pairs, word_count
+from seq2seq.data.text import LineWriter, TextFolder, read_lines, read_pairs, word_count
 from seq2seq.errors import UserError
-from seq2seq.files import write_json
+from seq2seq.files import digest, make_folder, write_json
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +33,14 @@ WAYS = ("train", "valid", "test", "duplicate", "held_out", "empty", "too_long", 
 TRAIN, VALID, TEST, DUPLICATE, HELD_OUT, EMPTY, TOO_LONG, UNEVEN = range(len(WAYS))
 """Labels of pairs, as indices of WAYS. HELD_OUT: the source is already in a validation or test
 text, so the pair is in no split."""
+
+
+def made_text(
+    home: Path, prefix: str, recipe: list[Any], fill: Callable[[Path], object]
+) -> TextFolder:
+    """Return a folder below ``home``, named by its recipe, and a function that makes it."""
+    folder = home / f"{prefix}{digest([json.dumps([RULES, *recipe]).encode()])[:12]}"
+    return folder, partial(make_folder, folder, fill)
 
 
 def clean_and_split(

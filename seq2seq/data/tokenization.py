@@ -314,7 +314,7 @@ class TextCodec:
         return self.tokenizer.detokenize(self.pieces(ids))
 
     def encodes_like(self, other: "TextCodec") -> bool:
-        """Whether ``other``, of the same training text, encodes as the same ids, also by counts."""
+        """Whether ``other`` has the same kind, language, pieces and counts, so also the same ids."""
         return (
             type(self.tokenizer) is type(other.tokenizer)
             and self.language == other.language

@@ -21,7 +21,7 @@ class Vocabulary:
     """
 
     def __init__(self, pieces: Sequence[str], counts: Sequence[int]) -> None:
-        """Number ``pieces`` (without specials) in the given order; ``counts`` are for readers."""
+        """Number ``pieces`` (without specials) in this order; ``counts`` are for human readers."""
         # Vocab would rank pieces by count; passed as specials, they keep their order.
         self._vocab = Vocab(Counter(), specials=[*SPECIALS, *pieces])
         if len(self._vocab.stoi) != len(self._vocab.itos):

@@ -72,7 +72,10 @@ def _shares(weights: Float[Tensor, "T S"]) -> Float[Tensor, "T S"]:
 def reference_links(
     translator: Translator, sources: Sequence[str], references: Sequence[str], batch_size: int
 ) -> list[list[Link]]:
-    """Link each reference word, between spaces, to a source word; UserError for other words."""
+    """Link each reference word to the source word with its largest weight.
+
+    UserError if the model's words are not those between spaces.
+    """
     links: list[list[Link]] = [[] for _ in sources]
     for forced in translator.force(sources, references, batch_size, SCORING):
         texts = sources[forced.line], references[forced.line]

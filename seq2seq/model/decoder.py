@@ -179,7 +179,7 @@ class Decoder(nn.Module, ABC):
         context: Float[Tensor, "*N M"],
         embedded: Float[Tensor, "*N E"],
     ) -> Float[Tensor, "*N E"]:
-        """Input of the softmax layer: a linear layer of the arguments (Luong: without the word)."""
+        """Input of the softmax layer: a layer over the arguments (Luong: not ``embedded``)."""
         word = [embedded * self.word_scale] if self.attends_first else []
         mixed = self.readout_layer(concatenate(hidden, context, *word))
         if self.readout_kind == "maxout":

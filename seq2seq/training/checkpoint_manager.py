@@ -61,8 +61,7 @@ class CheckpointManager:
     def restore(self) -> TrainingState | None:
         """Restore the newest intact checkpoint and return its state; None without checkpoints.
 
-        Newer ones are renamed to ``<name>.damaged``. UserError about the newest one if none is
-        intact.
+        Newer damaged ones are renamed to ``<name>.damaged``. UserError if none is intact.
         """
         errors: dict[Path, UserError | OSError] = {}
         for folder in self.folder.newest():
@@ -126,7 +125,7 @@ def load_parent(config: TrainConfig) -> Checkpoint:
 def codec_folder(config: TrainConfig) -> Path | None:
     """Return the checkpoint with the tokenizers and vocabularies of a run; None if they are new.
 
-    Of its parent, until the run has saved one. Errors as in :func:`load_parent`.
+    Until the run has saved one, it is its parent. Errors as in :func:`load_parent`.
     """
     if config.training.init_from is None:
         return None

@@ -110,7 +110,7 @@ class IntervalMetrics:
         return skipped
 
     def entry(self) -> dict[str, float | int | None]:
-        """Return loss per token, mean gradient norm and speed; None for what all updates lack."""
+        """Return loss per token and gradient norm (None if all were skipped), and speed."""
         seconds = time.monotonic() - self.started
         finite = self.state.finite
         likelihoods, norms, tokens = zip(*finite, strict=True) if finite else ([], [], [])

@@ -121,7 +121,7 @@ class RunFolder:
             ) from None
 
     def claim(self) -> None:
-        """Write the config into a new folder; refuse a run of another config, apart from LIMITS."""
+        """Write the config into a new folder; refuse a run of another config (but for LIMITS)."""
         if not (self.path / "config.json").exists():
             self.path.mkdir(parents=True, exist_ok=True)
             self.write_config()

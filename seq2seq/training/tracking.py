@@ -11,7 +11,7 @@ from seq2seq.training.metrics import Tracker
 
 
 def start_tracker(logger: str, folder: Path, config: dict[str, Any], update: int) -> Tracker:
-    """Start to track the run in ``folder`` from ``update`` on, or go on; or UserError."""
+    """Track the run in ``folder`` from ``update`` on; UserError if the tracker does not start."""
     try:
         if logger == "tensorboard":
             return _tensorboard(folder, update)
