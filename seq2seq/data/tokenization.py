@@ -314,7 +314,7 @@ class TextCodec:
         return self.tokenizer.detokenize(self.pieces(ids))
 
     def encodes_like(self, other: "TextCodec") -> bool:
-        """Whether ``other`` has the same kind, language, pieces and counts, so also the same ids."""
+        """Whether ``other`` has the same kind, language, pieces and counts: then ids are equal."""
         return (
             type(self.tokenizer) is type(other.tokenizer)
             and self.language == other.language

@@ -48,20 +48,14 @@ class AlignmentScore:
     possible links P; 0 is best."""
 
 
-class Scores(TypedDict):
-    aer: float
-    precision: float
-    recall: float
-
-
-Shifts = TypedDict("Shifts", {"-1": Scores, "0": Scores, "1": Scores})
+Shifts = TypedDict("Shifts", {"-1": AlignmentScore, "0": AlignmentScore, "1": AlignmentScore})
 
 
 class AlignmentRecord(TypedDict):
     """Keys of alignment.json that are read, see :func:`score_alignment`."""
 
     shifts: Shifts
-    diagonal: Scores
+    diagonal: AlignmentScore
 
 
 def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
