@@ -13,16 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from reprlib import repr as shortened
-from typing import (
-    Annotated,
-    Any,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from seq2seq.errors import UserError
 from seq2seq.files import read_object
@@ -153,10 +144,7 @@ FileName = Annotated[str, file_name]
 
 
 def check(key: str, value: Any, hint: Any) -> Any:
-    """Return ``value`` as the rules in the type ``hint`` change it; UserError if it does not fit.
-
-    A JSON object becomes a dataclass. Keys that a TypedDict does not name pass unchecked.
-    """
+    """Return ``value`` as the rules in the type ``hint`` change it, a dataclass for JSON of one."""
     kind: Any = get_origin(hint) or hint
     arguments, prefix = get_args(hint), f"{key}." if key else ""
     if kind is Annotated:
@@ -172,11 +160,6 @@ def check(key: str, value: Any, hint: Any) -> Any:
     if is_dataclass(kind):
         made = isinstance(value, hint)
         return value if made else build(hint, value, prefix)
-    if is_typeddict(kind):
-        _require_printable(key, value)
-        known = get_type_hints(kind, include_extras=True)
-        group = dict.fromkeys(kind.__required_keys__) | check(key, value, dict)
-        return {k: check(prefix + k, v, known.get(k, Any)) for k, v in group.items()}
     fits = isinstance(value, (int, float) if kind is float else kind)
     if not fits or (isinstance(value, bool) and kind is not bool):
         raise UserError(f"{key}={shortened(value)} is not of type {kind.__name__}.")
@@ -294,7 +277,7 @@ def from_json(schema: type[T], data: Any, where: str = "") -> T:
 
 
 def read_json(path: Path, schema: type[T], remedy: str) -> T:
-    """Read a dataclass or TypedDict from a JSON file; UserErrors end in ``remedy``."""
+    """Read a dataclass from a JSON file; UserErrors end in ``remedy``."""
     content = read_object(path, remedy)
     try:
         return check("", content, schema)

@@ -9,8 +9,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
+from seq2seq.config import Stored
 from seq2seq.data.text import content_digest, read_lines
 from seq2seq.decoding.hypothesis import Link
 from seq2seq.decoding.translator import Translator
@@ -48,14 +49,16 @@ class AlignmentScore:
     possible links P; 0 is best."""
 
 
-Shifts = TypedDict("Shifts", {"-1": AlignmentScore, "0": AlignmentScore, "1": AlignmentScore})
-
-
-class AlignmentRecord(TypedDict):
+@dataclass(frozen=True)
+class AlignmentRecord(Stored):
     """Keys of alignment.json that are read, see :func:`score_alignment`."""
 
-    shifts: Shifts
+    shifts: dict[str, AlignmentScore]
     diagonal: AlignmentScore
+
+    def __post_init__(self) -> None:
+        if not {"-1", "0", "1"} <= self.shifts.keys():
+            raise UserError("shifts must have the scores of -1, 0 and 1")
 
 
 def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:

@@ -160,9 +160,9 @@ def alignment_tables(comparison: Comparison) -> list[tables.Table]:
         if not path.is_file():
             continue
         scores = read_json(path, AlignmentRecord, "delete it, and evaluate again")
-        before, found, after = (scores["shifts"][by] for by in ("-1", "0", "1"))
+        before, found, after = (scores.shifts[by] for by in ("-1", "0", "1"))
         numbers = [found.aer, found.precision, found.recall]
-        numbers += [moved.aer for moved in (before, after, scores["diagonal"])]
+        numbers += [moved.aer for moved in (before, after, scores.diagonal)]
         rows.append([evaluation.record.name, *(f"{number:.3f}" for number in numbers)])
     header = ["system", "AER", "precision", "recall", "AER, links moved by -1", "by +1"]
     caption = "Alignment error rate of attention (Och & Ney 2003; 0 is best)"
