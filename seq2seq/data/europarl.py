@@ -27,11 +27,10 @@ SAMPLES = Path(__file__).parent
 
 
 def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> TextFolder:
-    """Return a folder below ``home``, and a function that cleans and splits the corpus into it.
+    """Folder of the cleaned and split corpus below ``home``, or ``raw`` if that holds split text.
 
-    ``raw`` is a folder with the raw texts or their archive; None to download it. If it holds split
-    text, return ``raw`` and None. UserError, also later, if the text is missing, damaged or too
-    short.
+    ``raw`` may also hold the raw texts or their archive; None to download it. UserError, also when
+    the folder is made, if the text is missing, damaged or too short.
     """
     if raw is not None and find_test_names(raw, (config.source, config.target)):
         return raw, None

@@ -31,11 +31,7 @@ BREAKS = str.maketrans("\n\0", "  ")
 
 
 def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Return a folder below ``home``, and a function that writes the datasets into it.
-
-    If ``own``, the user's folder, is set, return it and None. UserError, also later, if ids are
-    missing or occur twice, mtdata lacks a dataset or cannot fetch it, or the text is too short.
-    """
+    """Folder of the datasets below ``home``, or the user's ``own``; UserError for wrong ids."""
     if own is not None:
         return own, None
     origin = {"train": config.train, "valid": config.valid, "test": config.test}

@@ -23,11 +23,7 @@ DIGESTS = {name: found for found, name in map(str.split, _LINES)}
 
 
 def text_folder(config: Multi30kCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Return the text folder, and a function that downloads its missing files.
-
-    If ``own``, the user's folder, is set, return it and None. UserError later, if a file cannot be
-    downloaded, or its SHA-256 is not in ``DIGESTS``.
-    """
+    """Folder of the files below ``home``, downloaded if they are missing, or the user's ``own``."""
     return (own, None) if own else (home, partial(_download, config, home))
 
 

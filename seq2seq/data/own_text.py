@@ -34,10 +34,9 @@ log = logging.getLogger(__name__)
 
 
 def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Return the folder ``own``, and None: its text needs no split.
+    """Folder ``own``, or one below ``home`` if parts of its training text are to be split off.
 
-    If a part is to be split off, return a folder below ``home``, and a function that splits the
-    text into it. UserError, also later, if the training text is missing or too short, a part has
+    UserError, also when it is made, if the training text is missing or too short, a part has
     neither files nor its setting, or both, or a line is not a pair.
     """
     if own is None:

@@ -181,16 +181,13 @@ def forced_decode(
 
 @dataclass(frozen=True)
 class SearchResult:
-    """One hypothesis for one sentence."""
+    """One hypothesis for one sentence, with the scores of a :class:`Hypothesis`."""
 
     ids: list[int]
     """Ids of the pieces, without BOS and EOS."""
     score: float
-    """Log-probability / length ** length_penalty; hypotheses rank by it."""
     log_probability: float
-    """Log-probability of all pieces and EOS, in nats."""
     capped: bool
-    """Whether the search cut it at the longest allowed length, before the model ended it."""
 
 
 def ban_pieces(logits: Float[Tensor, "R V"], config: DecodingConfig) -> None:
