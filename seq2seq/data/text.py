@@ -30,7 +30,7 @@ COMPRESSIONS = tuple(_OPENERS)
 SIDES = ("source", "target")
 
 TextFolder = tuple[Path, Callable[[], object] | None]
-"""Folder of text, and the function that makes it if it is missing; None for a folder of the user."""
+"""Folder of text, and the function that makes it if it is missing; None for the user's folder."""
 
 LONGEST_LINE = 1 << 20
 """Maximum line length in bytes. It limits the memory for a file without line breaks, for example a
