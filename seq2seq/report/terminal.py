@@ -1,16 +1,28 @@
-"""What a command prints: the plan of an experiment, and its results as Markdown."""
+"""Output for a terminal: the plan of an experiment, and its results (as Markdown in a pipe)."""
 
 import math
+import os
 import shlex
+import sys
+import textwrap
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from statistics import fmean
 
 from seq2seq.command import command_of
 from seq2seq.config import TrainConfig
-from seq2seq.evaluation.comparison import Comparison
-from seq2seq.report.findings import conclusion
-from seq2seq.report.tables import heading, markdown_table, summary_rows
+from seq2seq.evaluation.comparison import Comparison, System
+from seq2seq.evaluation.lengths import FEW
+from seq2seq.report.findings import conclusion, headline
+from seq2seq.report.tables import DAGGER, heading, markdown_table, or_dash, row_label, summary_rows
 from seq2seq.training.run_folder import RunFolder
+
+WIDTH, HEIGHT = 80, 23
+"""Numbers of columns and lines of a screen, with one line left for the prompt."""
+MOST_ARMS = 4
+"""Number of systems that fit next to each other; more systems are ranked."""
+HUES = (33, 36, 35, 32)
+"""ANSI colours: yellow, cyan, magenta, green."""
 
 
 def plan(runs: Sequence[TrainConfig], searches: list[str], tests: list[str]) -> str:
@@ -40,18 +52,48 @@ def plan(runs: Sequence[TrainConfig], searches: list[str], tests: list[str]) -> 
 
 
 def show(compared: Mapping[str, Comparison]) -> None:
-    """Print comparisons by folder."""
-    print("\n\n".join(markdown(*one) for one in compared.items()))
+    """Print comparisons by folder; in colour on a terminal unless ``NO_COLOR`` is set."""
+    if sys.stdout.isatty():
+        print(screen(compared, colour=not os.environ.get("NO_COLOR")))
+    else:
+        print("\n\n".join(markdown(*one) for one in compared.items()))
 
 
 def markdown(folder: str, comparison: Comparison) -> str:
     """Format scores, conclusion and the paths of the full report as Markdown."""
-    title = f"BLEU by source length: {heading(comparison)}, {comparison.sentences:,} sentences"
     header, *rows = summary_rows(comparison)
     where = f"Tables and figures: {folder}/table.md, page.html"
     table = markdown_table(header, rows)
     end = [conclusion(comparison), where, *_translate_command(comparison)]
-    return "\n".join([title, "", table, *end])
+    return "\n".join([_title(comparison), "", table, *end])
+
+
+def screen(compared: Mapping[str, Comparison], colour: bool) -> str:
+    """Format the first test set with the last search as a table, each other one as a headline."""
+    search = list(compared.values())[-1].search
+    folder, main = next(one for one in compared.items() if one[1].search == search)
+    rest = {Path(path).name: one for path, one in compared.items() if one is not main}
+    others = [f"{name}: {headline(one)}"[:WIDTH] for name, one in rest.items()]
+    end = ["", *textwrap.wrap(conclusion(main), WIDTH), ""]
+    end += [*_first(others, 5, "page.html of each"), ""] if others else []
+    end += [f"Look closer: {folder}/page.html", *_translate_command(main)]
+    head, *table = _table(main, colour)
+    if any(DAGGER in line for line in (head, *table)):
+        end.insert(0, f"{DAGGER} fewer than {FEW} sentences: too few to conclude from")
+    # A long path takes several lines of a terminal.
+    taken = 3 + sum(max(1, math.ceil(len(line) / WIDTH)) for line in end)
+    table = _first(table, max(2, HEIGHT - taken), "table.md")
+    return "\n".join([_title(main)[:WIDTH], "", head, *table, *end])
+
+
+def _title(comparison: Comparison) -> str:
+    return f"BLEU by source length: {heading(comparison)}, {comparison.sentences:,} sentences"
+
+
+def _first(lines: list[str], most: int, where: str) -> list[str]:
+    """Keep at most ``most`` lines; the last one then says how many more there are."""
+    more = f"and {len(lines) - most + 1} more: {where}"
+    return lines if len(lines) <= most else [*lines[: most - 1], more]
 
 
 def _translate_command(comparison: Comparison) -> list[str]:
@@ -60,10 +102,51 @@ def _translate_command(comparison: Comparison) -> list[str]:
     A baseline comes last, unless each system compared with it is significantly worse.
     """
     last = {gap.baseline for gap in comparison.gaps if (of := gap.rows[-1]) and of.gap.high >= 0}
-    ranked = sorted(comparison.systems, key=lambda system: -(system.overall.bleu or 0.0))
-    for system in sorted(ranked, key=lambda system: system.name in last):
+    for system in sorted(_ranked(comparison.systems), key=lambda system: system.name in last):
         run = system.first.directory.parent.parent
         if (run / "checkpoints" / "best").is_dir() and not system.first.record.members:
             end = shlex.quote(f"checkpoint={run}")
             return [f"Translate ({system.name}):", f"{command_of('translate')} \\", f"  {end}"]
     return []
+
+
+def _ranked(systems: Sequence[System]) -> list[System]:
+    return sorted(systems, key=lambda system: -(system.overall.bleu or 0.0))
+
+
+def _table(comparison: Comparison, colour: bool) -> list[str]:
+    """Table of BLEU by source length, with the gap of two systems; a ranking of more than four."""
+    count = len(comparison.systems)
+    if count <= MOST_ARMS:
+        gaps = len(comparison.gaps) if count == 2 else 0
+        rows = [row[: 2 + count + gaps] for row in summary_rows(comparison)]
+        return _with_bars(rows, range(2, 2 + count), colour)
+    systems = _ranked(comparison.systems)
+    trend, labels = systems[0].trend, [row.words for row in systems[0].rows]
+    ends = [labels.index(label) for label in (trend.first, trend.last)] if trend else []
+    unit = comparison.settings.unit
+    rows = [["system", row_label(systems[0].overall), *(f"{labels[n]} {unit}" for n in ends)]]
+    rows += [[s.name[:24], *(or_dash(s.rows[n].bleu, 1) for n in (-1, *ends))] for s in systems]
+    return _with_bars(rows, range(1, 2), colour)
+
+
+def _with_bars(rows: list[list[str]], bars: range, colour: bool) -> list[str]:
+    """Format rows of cells as lines, the header first; the columns ``bars`` hold BLEU."""
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    plain = [column for place, column in enumerate(columns) if place not in bars]
+    room = (WIDTH + 2 - sum(max(map(len, column)) + 2 for column in plain)) // len(bars) - 2
+    for place, (head, *cells) in enumerate(columns):
+        if place in bars:
+            hue = f"\x1b[{HUES[place - bars.start]}m{{}}\x1b[0m" if colour else "{}"
+            texts = [head[:room], *(_bar(cell, room - 6) for cell in cells)]
+            columns[place] = [hue.format(text.ljust(room)) for text in texts]
+        else:
+            width = max(map(len, [head, *cells]))
+            columns[place] = [f"{cell:{'>' if place else '<'}{width}}" for cell in (head, *cells)]
+    return ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
+
+
+def _bar(score: str, width: int) -> str:
+    """Format BLEU as a number and a bar, which is full at 100."""
+    full, eighths = divmod(round(8 * width * float(score) / 100), 8)
+    return f"{score:>5} {'█' * full}{' ▏▎▍▌▋▊▉'[eighths]}".rstrip()
