@@ -17,8 +17,8 @@ from seq2seq.config import CORPORA, TokenizationConfig
 from seq2seq.errors import UserError
 from seq2seq.files import write_json, write_whole
 from seq2seq.record import Record, environment_record
-from seq2seq.report.provenance import describe_environments
 from seq2seq.report.tables import markdown_table
+from seq2seq.report.training_runs import describe_environments
 
 CONFIGS = Path(__file__).resolve().parent / "configs"
 

@@ -20,7 +20,7 @@ from omegaconf import DictConfig, OmegaConf
 from seq2seq.config import CorpusConfig, FilesCorpus, TokenizationConfig
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.corpora import load_corpus
-from seq2seq.data.dataset import EncodedPairs
+from seq2seq.data.encoding import EncodedPairs
 from seq2seq.data.preparation import prepare
 from seq2seq.data.text import SIDES, Corpus, read_lines, write_lines
 

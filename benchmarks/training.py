@@ -31,13 +31,12 @@ from seq2seq.config import (
 )
 from seq2seq.data.batching import Batch
 from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
-from seq2seq.device import choose_device, choose_precision, mixed_precision
+from seq2seq.device import choose_device, choose_precision, keep_freed_memory, mixed_precision
 from seq2seq.model.fast import choose
 from seq2seq.model.fast.choose import kernels
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.optimization import build_optimizer, clipped_step
-from seq2seq.training.processor import keep_freed_memory
 
 log = logging.getLogger(__name__)
 

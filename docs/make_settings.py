@@ -5,8 +5,8 @@ import inspect
 from pathlib import Path
 
 from seq2seq import config as schema
-from seq2seq.config.checks import groups
-from seq2seq.config.meanings import meanings, shown
+from seq2seq.config.checks import groups, shown
+from seq2seq.config.meanings import meanings
 
 PAGE = Path(__file__).with_name("settings.md")
 HEAD = """\

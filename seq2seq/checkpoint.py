@@ -61,7 +61,6 @@ class MetricsState(Stored):
 
     nonfinite: Natural = 0
     finite: list[Annotated[list[float], _logged]] = field(default_factory=list)
-    """Likelihood, gradient norm and target tokens of each update."""
 
     @property
     def updates(self) -> int:
@@ -85,7 +84,6 @@ class TrainingState(Stored):
     learning_rate: RateState
     metrics: MetricsState
     conditions: dict[str, str]
-    """Conditions that the last bits of all results depend on, such as the number of threads."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +107,9 @@ class Checkpoint:
 def save_checkpoint(
     directory: Path, checkpoint: Checkpoint, optimizer: torch.optim.Optimizer | None = None
 ) -> None:
-    """Write a checkpoint to ``directory``, replacing the one that is there.
+    """Write a checkpoint, replacing the one at ``directory``; UserError if it cannot be written.
 
-    Without ``optimizer``, training cannot resume from the checkpoint. UserError if it cannot be
-    written, most often because the disk is full.
+    Without ``optimizer``, training cannot resume from it.
     """
     try:
         with replacing_folder(directory) as folder:
@@ -162,10 +159,9 @@ def newest_checkpoints(run: Path) -> list[Path]:
 
 
 def find_checkpoint(path: Path) -> Path:
-    """Return ``path`` if it is a checkpoint folder.
+    """Return ``path`` if it is a checkpoint; in a run folder, its best one, else the newest.
 
-    In a run folder, return the best checkpoint, or the newest if there is no best one. UserError if
-    there is no checkpoint, or the best one lacks its manifest.
+    UserError if there is none, or the best one lacks its manifest.
     """
     path = path.expanduser()
     path = path if path.name.strip(".") else path.resolve()  # "." gets its real name
@@ -188,8 +184,8 @@ def find_checkpoint(path: Path) -> Path:
 def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     """Load the checkpoint at ``path``, a checkpoint folder or a run folder, onto ``device``.
 
-    The random generators do not change; :func:`restore_rng` sets them. UserError if there is no
-    checkpoint, a file is missing or altered, or the tensors do not fit the config.
+    The random generators do not change. UserError if there is no checkpoint, a file is missing or
+    altered, or the tensors do not fit the config.
     """
     folder = find_checkpoint(path)
     names = _verify(folder, REQUIRED | OPTIONAL)
@@ -235,6 +231,9 @@ def read_config(folder: Path) -> TrainConfig:
 def stored_settings(content: dict[str, Any]) -> dict[str, Any]:
     """Settings in a config.json; 0.2 also wrote those of reproduce, and no normalisation."""
     ours = {one.name: content[one.name] for one in fields(TrainConfig) if one.name in content}
+    match ours.get("training"):
+        case {"adapt_threads": _, **rest}:  # of earlier versions
+            ours["training"] = rest
     match ours.get("tokenization"):
         case {"kind": "sentencepiece", **rest}:
             rules = dict.fromkeys(("source_normalization", "target_normalization"), "nmt_nfkc")
@@ -253,10 +252,7 @@ def _read_words_as_stored(model: TranslationModel) -> None:
 
 
 def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
-    """Load the optimizer state at ``path`` into a new ``optimizer``, whose settings do not change.
-
-    UserError if the checkpoint has no such state, or that of another optimizer or model.
-    """
+    """Load the state at ``path`` into a new ``optimizer``; UserError if it has none that fits."""
     folder = find_checkpoint(path)
     if not _verify(folder, {OPTIMIZER}):
         raise UserError(
@@ -279,10 +275,7 @@ def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
 
 
 def capture_rng() -> dict[str, UInt8[Tensor, "_"]]:
-    """States of PyTorch's generators: ``cpu``, and ``cuda.<index>`` per GPU if CUDA is in use.
-
-    The package uses no other global generator: batch order is a function of seed and epoch.
-    """
+    """States of PyTorch's generators, the only global ones in use: ``cpu``, ``cuda.<index>``."""
     gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     return {"cpu": torch.get_rng_state(), **{f"cuda.{i}": state for i, state in enumerate(gpus)}}
 

@@ -38,7 +38,6 @@ SCHEMAS: dict[str, type] = {
 """Script name -> dataclass that Hydra fills. Experiment files hold the settings of ``reproduce``;
 ``prepare`` and ``train`` read the subset :class:`~seq2seq.config.TrainConfig`."""
 OF_REPRODUCE = set(vars(schema.ReproduceConfig)["__annotations__"]) - {"systems"}
-"""Keys that only ``reproduce`` reads."""
 READ = SCHEMAS | dict.fromkeys(("prepare", "train"), schema.TrainConfig)
 """Script name -> dataclass of the settings that it reads."""
 SEVERAL = {"seed": "seeds", "decoding.beam": "beams"}
@@ -46,9 +45,9 @@ SEVERAL = {"seed": "seeds", "decoding.beam": "beams"}
 
 
 def compose(name: str, settings: list[str]) -> tuple[Any, ...]:
-    """Compose the config of script ``name`` as :func:`build_config` returns it.
+    """Compose the config of script ``name`` from words of its command line, ``key=value``.
 
-    ``settings`` are words of its command line, ``key=value``; UserError if one is unknown or wrong.
+    Returns what :func:`build_config` does; UserError if a word is unknown or wrong.
     """
     register_schema(name)
     settings = quoted(settings)
@@ -139,10 +138,7 @@ def build_config(name: str, composed: Any, overrides: list[str]) -> tuple[Any, .
 
 
 def _experiment(name: str, composed: Any, overrides: list[str]) -> tuple[Any, ...]:
-    """Build the config of the chosen system.
-
-    For ``reproduce``, build its ReproduceConfig and one TrainConfig per system and seed.
-    """
+    """Build the config of the chosen system; for ``reproduce``, one for each system and seed."""
     parsed = OverridesParser.create().parse_overrides(overrides)
     given = schema.flatten({str(one.key_or_group): one.value() for one in parsed})
     for key in given:
@@ -177,10 +173,7 @@ def _experiment(name: str, composed: Any, overrides: list[str]) -> tuple[Any, ..
 
 
 def _with_system(composed: Any, system: str, given: dict[str, Any]) -> Any:
-    """Merge the settings of one system into the composed config.
-
-    Refuse a system that would override a setting of the command line (``given``).
-    """
+    """Merge one system's settings into the config; refuse to override those that are ``given``."""
     part: Any = OmegaConf.to_container(composed.systems[system], resolve=True)
     part.pop("label", None)  # of reports, not of runs
     merged = OmegaConf.merge(composed, part, {"system": system})

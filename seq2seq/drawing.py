@@ -18,6 +18,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from jaxtyping import Float
 from matplotlib import font_manager as fonts
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
@@ -34,7 +35,6 @@ _warn = cache(logging.getLogger(__name__).warning)
 logging.getLogger(fonts.__name__).setLevel(logging.ERROR)  # a missing bold face is no news
 
 LETTERS = 16
-"""Maximum number of letters of a word on an axis; the rest is left out."""
 MAP_NOTE = (
     "Across: the source; down: the translation. The stronger the colour, the higher the weight."
 )
@@ -67,10 +67,7 @@ ZONE = "length-"
 
 
 def ink_on(image: ScalarMappable, value: float) -> str:
-    """Choose nearly white or black as the colour of text on the square of ``value``.
-
-    The one that contrasts more has a contrast of at least 4.5 to 1 (WCAG 2).
-    """
+    """Choose nearly white or black for text on the square of ``value``: the better contrast."""
     red, green, blue = (
         c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
         for c in image.to_rgba(np.array([value]))[0, :3]
@@ -85,8 +82,7 @@ def new_figure(
 ) -> Figure:
     """Create a figure with its heading; matplotlib lays out what is drawn on it.
 
-    The figure is ``height`` inches high, more if title, subtitle or note need several lines, and
-    0.8 inches less without a title.
+    It is ``height`` inches high, more if texts need several lines, and 0.8 less without a title.
     """
     width, sizes = (NARROW, (13, 10, 9)) if narrow else (WIDTH, (16, 11, 9))
     letters = [
@@ -168,16 +164,27 @@ def draw_map(
     axes.spines[:].set_visible(False)
 
 
+def draw_cells(
+    axes: Axes, values: Float[np.ndarray, "X Y"], shades: str, highest: float, digits: int
+) -> list[Text]:
+    """Draw a square for each value up to ``highest``, with its number, except for NaN."""
+    image = axes.imshow(values, cmap=shades, vmin=0, vmax=highest, aspect="auto")
+    axes.spines[:].set_visible(False)
+    style: dict[str, Any] = {"ha": "center", "va": "center"}
+    return [
+        axes.text(column, row, f"{value:.{digits}f}", color=ink_on(image, value), **style)
+        for (row, column), value in np.ndenumerate(values)
+        if not np.isnan(value)
+    ]
+
+
 def short(word: str) -> str:
     """Cut a word to at most ``LETTERS`` letters, for an axis or a column."""
     return word if len(word) <= LETTERS else word[: LETTERS - 1] + "…"
 
 
 def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
-    """Name the lines of ``axes`` in the order of their right ends, from above; then ``more``.
-
-    The names are next to the axes; in a narrow figure above them.
-    """
+    """Name the lines of ``axes`` from above, then ``more``: beside the axes, or above if narrow."""
     narrow = figure.get_figwidth() == NARROW
     named = {str(line.get_label()): line for line in axes.lines}
     lines = sorted(named.values(), key=lambda line: -np.asarray(line.get_ydata())[-1])

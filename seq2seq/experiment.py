@@ -13,7 +13,7 @@ from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.test_sets import find_test_sets, find_test_texts
 from seq2seq.report.terminal import plan
-from seq2seq.training.parent import codec_folder
+from seq2seq.training.checkpoint_manager import codec_folder
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
 
@@ -21,10 +21,7 @@ log = logging.getLogger(__name__)
 
 
 def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str, Comparison]:
-    """Train, evaluate and compare ``runs``; return folder -> comparison.
-
-    There is one for each test set and search. Work that an earlier call has finished is skipped.
-    """
+    """Train, evaluate and compare what is not done yet of ``runs``; return folder -> comparison."""
     # Check what every run needs before the first one trains for hours.
     evaluate_configs = [_evaluate_config(config, run) for run in runs]
     prepared = [

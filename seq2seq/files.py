@@ -22,9 +22,7 @@ log = logging.getLogger(__name__)
 LACKING = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK}
 """Error numbers of a file system that does not support an operation."""
 DEEPEST = 30
-"""Maximum nesting of the objects and lists in a JSON file."""
 BLOCK = 1 << 20
-"""Number of bytes read at a time."""
 
 
 def digest(blocks: Iterable[bytes]) -> str:
@@ -80,19 +78,13 @@ def read_object(path: Path, remedy: str) -> dict[str, Any]:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write JSON, with dataclasses as objects.
-
-    ValueError if a number is NaN or infinite, TypeError if JSON has no form for a value.
-    """
+    """Write JSON, with dataclasses as objects; ValueError for NaN and infinite numbers."""
     text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False, default=asdict)
     write_whole(path, f"{text}\n".encode())
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file next to ``path`` and rename it, so that a reader never sees half a file.
-
-    A symbolic link at ``path`` is replaced, not followed.
-    """
+    """Write a file next to ``path`` and rename it: no reader sees half; a link is replaced."""
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
     try:
@@ -108,8 +100,8 @@ def write_whole(path: Path, content: bytes) -> None:
 def replacing_folder(folder: Path) -> Iterator[Path]:
     """Yield an empty folder to fill, which replaces ``folder`` at the end of the block.
 
-    The new files reach the disk before the rename. The old folder is renamed to ``<name>.old``
-    first, so a power cut always leaves one complete folder.
+    New files reach the disk first, and the old folder is renamed to ``<name>.old``, so a power cut
+    always leaves one complete folder.
     """
     part, old = (folder.with_name(folder.name + suffix) for suffix in (".part", ".old"))
     shutil.rmtree(part, ignore_errors=True)  # left by a process that was killed
@@ -131,10 +123,7 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
 
 
 def make_folder(folder: Path, fill: Callable[[Path], object]) -> Path:
-    """Return ``folder``; if it is missing, make it first: ``fill`` writes into an empty folder.
-
-    Only one process makes the folder; others that start at the same time wait for it.
-    """
+    """Return ``folder``; if it is missing, one process fills an empty one first; others wait."""
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locked(folder.with_name(folder.name + ".lock")):
@@ -146,10 +135,9 @@ def make_folder(folder: Path, fill: Callable[[Path], object]) -> Path:
 
 @contextlib.contextmanager
 def locked(path: Path, wait: bool = True) -> Iterator[None]:
-    """Hold the lock file ``path`` during the context.
+    """Hold a lock file during the context; warn and continue on a file system without locks.
 
-    Without ``wait``, raise filelock's Timeout if another process holds the lock. On a file system
-    without locks, warn and continue.
+    Without ``wait``, raise filelock's Timeout if another process holds the lock.
     """
     lock = FileLock(path)
     try:
@@ -173,10 +161,7 @@ def set_usual_mode(path: Path) -> None:
 
 def _flush(path: Path) -> None:
     """Wait until a file, or a folder's list of names, has reached the disk."""
-    windows = os.name == "nt"
-    if windows and path.is_dir():  # Windows cannot open folders
-        return
-    descriptor = os.open(path, os.O_RDWR if windows else os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:

@@ -22,10 +22,7 @@ class Interrupted(BaseException):
 
 
 class Interruption:
-    """Context that records Ctrl-C (SIGINT) and SIGTERM in :attr:`received`.
-
-    A second Ctrl-C raises KeyboardInterrupt at once.
-    """
+    """Context that records Ctrl-C (SIGINT) and SIGTERM; a second Ctrl-C raises at once."""
 
     def __init__(self) -> None:
         self.received: int | None = None
@@ -47,10 +44,7 @@ class Interruption:
 
 
 def process_count() -> int:
-    """Number of processes that torchrun has started for this command; 1 without torchrun.
-
-    UserError if the variables RANK and WORLD_SIZE have invalid values.
-    """
+    """Number of processes that torchrun has started; UserError if its variables are invalid."""
     # A job script may set only one of them; torchrun sets both.
     if "RANK" not in os.environ or not os.environ.get("WORLD_SIZE"):
         return 1

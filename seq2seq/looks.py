@@ -18,19 +18,17 @@ WITHOUT_ATTENTION = ("fixed", "init_only", "none", "uniform")
 """Attention kinds whose weights show no alignment; figures draw them as systems without attention.
 """
 LineStyle = Literal["-"] | tuple[float, tuple[float, ...]]
-"""Solid line, or an offset and the dashes after it, as matplotlib takes them."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES: tuple[LineStyle, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)))
 Look = tuple[str, LineStyle, str]
-"""Colour, line and marker."""
 
 
 def looks(configs: Sequence[Mapping[str, Any] | None]) -> list[Look]:
     """Choose colour, line and marker for the system of each config; markers differ for grey print.
 
-    The hue shows whether a system attends; without configs, every second system is drawn as if it
-    did. If systems differ in ``corpus.train_max_words``, the dash shows it, and systems that differ
-    only in that setting have the same hue.
+    The hue shows whether a system attends; without configs, every second one is drawn as if it did.
+    If systems differ in ``corpus.train_max_words``, the dash shows it, and those that differ only
+    in that have the same hue.
     """
     settings = [flatten(dict(config or {})) for config in configs]
     limits_found = [one.get("corpus.train_max_words") for one in settings]

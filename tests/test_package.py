@@ -28,6 +28,15 @@ def test_the_import_is_cheap(module, absent):
     assert done.stdout == "set()\n"
 
 
+def test_training_imports_no_more_than_it_needs():
+    """Kinds of corpora, trackers and reports are imported when they are asked for."""
+    code = "import sys, seq2seq.training.trainer; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = {name for name in done.stdout.split() if name.startswith("seq2seq.")}
+    assert len(found) < 54
+    assert not {"seq2seq.report", "seq2seq.data.mtdata", "seq2seq.data.grammar"} & found
+
+
 def test_the_names_of_the_package_are_its_interface(monkeypatch):
     for name in dir(seq2seq):
         assert getattr(seq2seq, name).__doc__

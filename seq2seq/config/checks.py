@@ -1,16 +1,24 @@
-"""Validation rules in the type annotations of settings, checked when a dataclass is constructed."""
+"""Validation rules in the type annotations of settings, checked when a dataclass is constructed.
+
+From nested JSON a dataclass is built with the same checks.
+"""
 
 import difflib
+import json
 import os
 import re
 import sys
 import types
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
 from reprlib import repr as shortened
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from seq2seq.errors import UserError
+from seq2seq.files import read_object
+
+T = TypeVar("T")
 
 LARGEST = 2**63 - 1
 """Largest valid number in a range without an upper limit; infinity is not valid."""
@@ -136,11 +144,7 @@ FileName = Annotated[str, file_name]
 
 
 def check(key: str, value: Any, hint: Any) -> Any:
-    """Return ``value`` as the rules in the type ``hint`` change it; UserError if it does not fit.
-
-    If ``hint`` is a dataclass, a JSON object becomes one. Keys that a TypedDict does not name pass
-    unchecked.
-    """
+    """Return ``value`` as the rules in the type ``hint`` change it, a dataclass for JSON of one."""
     kind: Any = get_origin(hint) or hint
     arguments, prefix = get_args(hint), f"{key}." if key else ""
     if kind is Annotated:
@@ -156,11 +160,6 @@ def check(key: str, value: Any, hint: Any) -> Any:
     if is_dataclass(kind):
         made = isinstance(value, hint)
         return value if made else build(hint, value, prefix)
-    if is_typeddict(kind):
-        _require_printable(key, value)
-        known = get_type_hints(kind, include_extras=True)
-        group = dict.fromkeys(kind.__required_keys__) | check(key, value, dict)
-        return {k: check(prefix + k, v, known.get(k, Any)) for k, v in group.items()}
     fits = isinstance(value, (int, float) if kind is float else kind)
     if not fits or (isinstance(value, bool) and kind is not bool):
         raise UserError(f"{key}={shortened(value)} is not of type {kind.__name__}.")
@@ -189,10 +188,9 @@ def _require_printable(key: str, value: Any) -> None:
 
 
 def build(schema: type, data: Any, prefix: str = "") -> Any:
-    """Build a ``schema`` from the dict that ``dataclasses.asdict`` makes of one.
+    """Build a ``schema`` from its ``dataclasses.asdict``; ``prefix`` begins keys in messages.
 
-    For a schema with ``kinds``, the setting ``kind`` selects the subclass. In messages each key
-    begins with ``prefix``.
+    For a schema with ``kinds``, the setting ``kind`` selects the subclass.
     """
     if not isinstance(data, dict):
         raise UserError(f"{prefix[:-1] or 'config'}={shortened(data)} is not a group of settings.")
@@ -213,10 +211,7 @@ def build(schema: type, data: Any, prefix: str = "") -> Any:
 
 
 def groups(schema: type, prefix: str = "") -> Iterator[tuple[str, type]]:
-    """Yield (key, dataclass) for each group of settings in ``schema``, such as ``model.encoder``.
-
-    A corpus has one dataclass for each kind, with the keys ``corpus=grammar`` and so on.
-    """
+    """Yield (key, dataclass) for each group: ``model.encoder``; ``corpus=grammar`` for a kind."""
     for name, hint in get_type_hints(schema).items():
         if isinstance(hint, type) and is_dataclass(hint):
             for kind, group in vars(hint).get("kinds", {"": hint}).items():
@@ -246,3 +241,45 @@ class Settings:
             value = check(key, getattr(self, key), hint)
             _require_printable(key, value)
             setattr(self, key, value)
+
+
+REMOVED = {f"decoding.{key}" for key in ("sample", "temperature", "top_k", "top_p", "seed")}
+REMOVED |= {"training.adapt_threads"}
+"""Settings of earlier versions, which stored configs and records may hold."""
+
+
+def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Flatten nested JSON to dotted keys: {"model": {"dropout": 0.2}} -> {"model.dropout": 0.2}."""
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, dict):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def shown(value: Any) -> str:
+    """Write a value as in a command line: text as it is, ... if there is none yet."""
+    if isinstance(value, str | Path):
+        return "..." if value == "???" else str(value)
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(value)}}}"
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def from_json(schema: type[T], data: Any, where: str = "") -> T:
+    """Rebuild a dataclass from its ``dataclasses.asdict``; UserErrors begin with ``where``."""
+    try:
+        return build(schema, data)
+    except UserError as error:
+        raise UserError(f"{where}: {error}" if where else str(error)) from None
+
+
+def read_json(path: Path, schema: type[T], remedy: str) -> T:
+    """Read a dataclass from a JSON file; UserErrors end in ``remedy``."""
+    content = read_object(path, remedy)
+    try:
+        return check("", content, schema)
+    except UserError as error:
+        raise UserError(f"{path} is damaged ({error}); {remedy}.") from None

@@ -2,14 +2,12 @@
 
 import ast
 import inspect
-import json
 import textwrap
 from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 from typing import Any, get_type_hints
 
-from seq2seq.config.checks import groups
+from seq2seq.config.checks import groups, shown
 
 
 def meanings(owner: type) -> dict[str, str]:
@@ -26,20 +24,8 @@ def meanings(owner: type) -> dict[str, str]:
     return {name: found.get(name, "") for name in names}
 
 
-def shown(value: Any) -> str:
-    """Write a value as in a command line: text as it is, ... if there is none yet."""
-    if isinstance(value, str | Path):
-        return "..." if value == "???" else str(value)
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(value)}}}"
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
-
-
 def settings_help(owner: type, values: Mapping[str, Any], unread: Collection[str]) -> list[str]:
-    """List the settings of ``owner``, but for the keys ``unread``, with values and meanings.
-
-    ``values`` is the config as nested JSON. Lines have at most 100 characters.
-    """
+    """List the settings of ``owner``, except ``unread`` ones, with values and meanings."""
     lines: list[str] = []
     for title, group in [("", owner), *groups(owner)]:
         name, _, kind = title.partition("=")

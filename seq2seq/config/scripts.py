@@ -20,8 +20,7 @@ from seq2seq.config.checks import (
     require_choice,
 )
 from seq2seq.config.corpus import CorpusConfig, TokenizationConfig
-from seq2seq.config.decoding import Beam, DecodingConfig
-from seq2seq.config.evaluation import EvaluationConfig
+from seq2seq.config.evaluation import Beam, DecodingConfig, EvaluationConfig
 from seq2seq.config.model import ATTENTION_KINDS, ModelConfig
 from seq2seq.config.training import TrainingConfig
 from seq2seq.errors import UserError
@@ -41,10 +40,7 @@ FolderName = Annotated[str, folder_name]
 
 
 def shown_names(systems: Iterable[str], labels: Mapping[str, str]) -> dict[str, str]:
-    """Return system -> its name in reports: its label, or its own name without a label.
-
-    UserError if two systems have the same name in reports, or one has none.
-    """
+    """Return system -> its name in reports: its label, else its own; UserError if two are equal."""
     shown: dict[str, str] = {}
     for system in systems:
         label = labels.get(system, system)
@@ -183,9 +179,10 @@ class TranslateConfig(TranslatorSettings):
 
     @property
     def outputs(self) -> dict[str, str]:
-        """Output file by setting, without the settings that are null."""
+        """Output file by setting, without those that are null; - also for /dev/stdout."""
         given = {key: getattr(self, key) for key in ("hypotheses", "n_best_list", "alignments")}
-        return {key: file for key, file in given.items() if file is not None}
+        files = {key: file for key, file in given.items() if file is not None}
+        return {key: "-" if file == "/dev/stdout" else file for key, file in files.items()}
 
 
 @dataclass(kw_only=True)
@@ -319,8 +316,8 @@ class ServeConfig(Settings):
                     f"checkpoint={self.checkpoint} is not a list of folders; set "
                     "'checkpoint=[FOLDER,FOLDER]'."
                 )
-        if self.decoding.sample or self.decoding.n_best > 1:
-            raise UserError("serve shows one translation; remove decoding.sample and n_best.")
+        if self.decoding.n_best > 1:
+            raise UserError("serve shows one translation; remove decoding.n_best.")
 
 
 @dataclass(kw_only=True)

@@ -89,9 +89,6 @@ class TrainingConfig(Settings):
     """auto (bf16 if the processor is fast at it, else fp32) | fp32 | bf16."""
     device: Device = "auto"
     """auto (cuda if available) | cpu | cuda."""
-    adapt_threads: bool = False
-    """Whether to use fewer CPU threads while other programs use the cores. The last bits of the
-    results then depend on those programs."""
     dev_bleu_sentences: Natural = 500
     """Number of dev sentences translated greedily at each validation for BLEU; 0 for none."""
     max_nonfinite_updates: Natural = 10

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Int, Int32, Int64, Integer, Shaped
 from torch import Tensor
 
-from seq2seq.data.dataset import EncodedPairs
+from seq2seq.data.encoding import EncodedPairs
 from seq2seq.data.vocabulary import BOS, EOS, PAD
 
 CHUNK_BATCHES = 200
@@ -24,9 +24,7 @@ class Batch(NamedTuple):
     """B pairs as int64 matrices, padded with PAD to the longest source (S) and target (T)."""
 
     source: Int[Tensor, "B S"]
-    """Source ids, EOS included."""
     source_lengths: Int[Tensor, "B"]
-    """Number of source ids per row, without padding."""
     target_input: Int[Tensor, "B T"]
     """Input of the decoder: BOS and the target ids."""
     target_output: Int[Tensor, "B T"]
@@ -35,7 +33,6 @@ class Batch(NamedTuple):
     """Indices of the real ids in the flattened ``target_output``; computed on the CPU, so that
     nothing waits for a GPU."""
     indices: Int[np.ndarray, "B"]
-    """Indices of the pairs in their :class:`EncodedPairs`."""
 
     def to(self, device: torch.device | str) -> "Batch":
         """Copy the tensors to ``device``; ``indices`` stay on the CPU."""
@@ -98,7 +95,7 @@ class BatchPlan:
 
         With the unit "tokens", sentences x longest target (EOS included) is at most ``batch_size``,
         except for a single longer pair. The order depends on ``seed`` and epoch; without
-        ``shuffle``, for evaluation, all epochs are equal, with batches sorted by length.
+        ``shuffle``, all epochs are equal, with batches sorted by length.
         """
         self.batch_size = batch_size
         self.batch_unit = batch_unit
@@ -113,10 +110,7 @@ class BatchPlan:
             self._sentences = max(1, round(batch_size / (tokens / len(self._target_lengths))))
 
     def epoch(self, number: int) -> list[Int32[np.ndarray, "_"]]:
-        """Return the batches of epoch ``number``, the same in each call, as arrays of pair indices.
-
-        An index takes only 4 bytes, because memory holds two copies of all indices for a while.
-        """
+        """Return the batches of epoch ``number``, the same in each call: arrays of pair indices."""
         count = len(self._source_lengths)
         order = np.arange(count, dtype=np.int32)
         if not self.shuffle:
@@ -139,9 +133,9 @@ class BatchPlan:
     ) -> list[Int32[np.ndarray, "_"]]:
         """Sort a chunk by both lengths and cut it into batches.
 
-        The pairs are divided into bands by source length, and each band is sorted by target length.
-        If a chunk has n bands of n batches, both lengths are divided equally finely; ``fineness``
-        multiplies the number of bands.
+        It is divided into bands by source length, and each band is sorted by target length. With n
+        bands of n batches, both are divided equally finely; ``fineness`` multiplies the number of
+        bands.
         """
         step = self._sentences
         by_source = chunk[np.argsort(self._source_lengths[chunk], kind="stable")]

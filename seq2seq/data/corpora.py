@@ -1,41 +1,24 @@
 """Download, generate or find the text files of a corpus, and check them.
 
 Every kind of corpus becomes a folder with ``train.<language>``, ``valid.<language>`` and one or
-more ``test*.<language>``; line i of one language is the translation of line i of the other.
+more ``test*.<language>``; line i of one language is the translation of line i of the other. The
+module of a kind, with its ``text_folder``, is imported when it is needed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from seq2seq.config import CorpusConfig, FilesCorpus, Multi30kCorpus, in_words
-from seq2seq.data import europarl, grammar, mtdata, multi30k, own_text
-from seq2seq.data.text import (
-    Corpus,
-    ParallelText,
-    TextFolder,
-    count_lines,
-    find_test_names,
-    find_text,
-)
+from seq2seq.data.text import Corpus, ParallelText, count_lines, find_test_names, find_text
 from seq2seq.errors import UserError
-
-TEXT_FOLDERS: dict[str, Callable[[Any, Path | None, Path], TextFolder]] = {
-    "grammar": grammar.text_folder,
-    "multi30k": multi30k.text_folder,
-    "europarl": europarl.text_folder,
-    "mtdata": mtdata.text_folder,
-    "files": own_text.text_folder,
-}
-"""Corpus kind -> function (config, the user's folder or None, download folder) -> TextFolder."""
 
 
 def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
     """Find, fetch or generate the text files of a corpus below ``data``, and check them.
 
-    ``train_pairs`` and ``train_max_words`` have no effect here; the encoding applies them.
-    UserError if a file is missing, empty, not UTF-8, or not aligned with its translation, the
-    download failed, or a setting is not valid for this kind of corpus.
+    The encoding applies ``train_pairs`` and ``train_max_words``. UserError if a file is missing,
+    empty, not UTF-8 or not aligned, the download failed, or a setting is not valid for this kind.
     """
     texts = _find_texts(config, data, "train", "valid")
     train, valid = texts.pop("train"), texts.pop("valid")
@@ -43,10 +26,9 @@ def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
 
 
 def load_test_sets(config: CorpusConfig, data: Path) -> dict[str, ParallelText]:
-    """Find and check the test sets of an existing corpus; return them by name.
+    """Find and check the test sets of a corpus, by name; errors as in :func:`load_corpus`.
 
-    Nothing is written or downloaded, because ``config`` may be another person's. Training text is
-    not needed. Errors as in :func:`load_corpus`.
+    Nothing is written or downloaded, because ``config`` may be another person's.
     """
     return _find_texts(config, data)
 
@@ -56,6 +38,8 @@ def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, Par
     try:
         folder = _folder(config, data / "corpora", make=bool(splits))
         if isinstance(config, Multi30kCorpus):
+            from seq2seq.data import multi30k
+
             texts = _named_texts(config, folder, (*splits, *multi30k.TESTS))
             multi30k.verify(config, texts)
         else:
@@ -77,7 +61,8 @@ def _folder(config: CorpusConfig, corpora: Path, make: bool) -> Path:
     if own and not (own.is_dir() or (own.is_file() and isinstance(config, FilesCorpus))):
         remedy = "check the path" if make else "set directory=FOLDER to the folder of its test sets"
         raise UserError(f"corpus.directory={config.directory} is not a folder; {remedy}.")
-    folder, fill = TEXT_FOLDERS[config.kind](config, own, corpora / config.kind)
+    kind = import_module(f"seq2seq.data.{'own_text' if config.kind == 'files' else config.kind}")
+    folder, fill = kind.text_folder(config, own, corpora / config.kind)
     if make and fill:
         fill()
     if not folder.is_dir():
@@ -104,8 +89,10 @@ def _named_texts(
         if "valid" not in names:  # only test sets: nothing is written
             remedy = "run prepare with the same settings, or set directory=FOLDER to their folder"
         elif "train" in texts and isinstance(config, FilesCorpus):
+            from seq2seq.data.own_text import advised_split
+
             lacking = [s for s in ("valid", "test") if any(n.startswith(s[:3]) for n in missing)]
-            split = own_text.advised_split(texts["train"].source, lacking)
+            split = advised_split(texts["train"].source, lacking)
             remedy += f", or set {split} to split the training text"
         elif isinstance(config, FilesCorpus):
             remedy = in_words(folder)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int, Int32
+from jaxtyping import Int, Int32, Int64, Integer
 from tqdm import tqdm
 
 from seq2seq.data.text import ParallelText, read_pairs, word_count
@@ -27,7 +27,6 @@ CHUNK = 1_000
 WORTH_SHARING = 200_000
 """Minimum number of pairs for which worker processes save more time than their start costs."""
 BLOCK = 1 << 18
-"""Number of ids renumbered at a time."""
 PROVISIONAL_END = -1
 """Provisional id of the end of a sentence. As index -1 it selects the last entry of the table of
 final ids, which is the id of the end."""
@@ -37,7 +36,6 @@ class Pair(NamedTuple):
     """A sentence pair as text."""
 
     line: int
-    """Line number in the files, from 1."""
     source: str
     target: str
 
@@ -51,8 +49,7 @@ def choose_pairs(
 ) -> Iterator[Pair]:
     """Yield the first ``limit`` pairs of ``text``, except those with a blank or too long side.
 
-    Pairs with a blank side are counted in ``skipped["empty"]``, pairs with more than ``max_words``
-    words on a side in ``skipped["max_words"]``.
+    ``skipped`` counts the others, as "empty" and "max_words".
     """
     lines = islice(read_pairs(text.source, text.target), limit)
     for number, (source, target) in enumerate(lines, start=1):
@@ -76,18 +73,15 @@ class Side(NamedTuple):
     """One side of a tokenised chunk."""
 
     pieces: list[str]
-    """Distinct pieces of the chunk."""
     ids: Int32[np.ndarray, "X"]
     """Pieces of all sentences, one after the other, as indices into ``pieces``."""
     lengths: Int[np.ndarray, "N"]
-    """Number of pieces per sentence."""
 
 
 class Chunk(NamedTuple):
     """Consecutive tokenised pairs, few enough to send between processes."""
 
     lines: Int[np.ndarray, "N"]
-    """Line numbers of the pairs that were not skipped."""
     source: Side
     target: Side
     skipped: Counter[str]
@@ -133,9 +127,8 @@ def tokenize_pairs(
 ) -> Iterator[Chunk]:
     """Tokenise ``pairs`` in order, in ``workers`` processes (None: one per core).
 
-    ``total``, the maximum number of pairs, and ``name`` are for the progress bar. A text of
-    less than :data:`WORTH_SHARING` pairs is cut in this process. Memory holds only a few chunks per
-    worker at a time.
+    A text of less than :data:`WORTH_SHARING` pairs is cut in this process. ``total``, the maximum
+    number of pairs, and ``name`` are for the progress bar.
     """
     stream = iter(tqdm(pairs, f"encoding {name}", total, unit_scale=True, disable=None))
     chunks = iter(lambda: list(islice(stream, CHUNK)), [])
@@ -171,20 +164,13 @@ def _work(pairs: list[Pair]) -> Chunk:
 
 
 class TokenIdWriter:
-    """Writes one side of a text as ids into a .npy file; the ids are provisional until the end.
-
-    Memory holds the distinct pieces, a block of ids and the length of each sentence.
-    """
+    """Writes one side of a text as ids into a .npy file; the ids are provisional until the end."""
 
     def __init__(self, path: Path, end: int | None) -> None:
-        """Begin ``<path>.npy`` and ``<path>.offsets.npy``; append the id ``end`` to each sentence.
-
-        Sentence i is ``ids[offsets[i]:offsets[i + 1]]``.
-        """
+        """Begin ``<path>.npy`` and ``<path>.offsets.npy``; append ``end`` to each sentence."""
         self.pieces: dict[str, int] = {}
         """Piece -> provisional id, in order of first occurrence."""
         self.counts: Counter[str] = Counter()
-        """Piece -> number of occurrences."""
         self._path = path
         self._end = end
         self._scratch = path.with_name(f"{path.name}.ids")
@@ -203,11 +189,7 @@ class TokenIdWriter:
         self._lengths.append((side.lengths + (self._end is not None)).astype(np.int32))
 
     def finish(self, final_ids: Sequence[int]) -> None:
-        """Renumber the ids block by block and delete the provisional ones.
-
-        ``final_ids`` are in the order of ``pieces``. If all are below 65,536, each takes two bytes,
-        else four.
-        """
+        """Renumber the ids to ``final_ids``, in the order of ``pieces``, of two or four bytes."""
         renumber = np.array([*final_ids, 0 if self._end is None else self._end], np.int32)
         offsets = np.concatenate(self._lengths).cumsum(dtype=np.int64)
         np.save(self._path.with_name(f"{self._path.name}.offsets.npy"), offsets)
@@ -224,3 +206,40 @@ class TokenIdWriter:
                 start += len(block)
         flat.flush()
         self._scratch.unlink()
+
+
+class EncodedPairs:
+    """Sentence pairs as ids: one flat array per side, and the offsets of the sentences.
+
+    Source ids end with EOS, so that no source has length 0; target ids have neither BOS nor EOS.
+    The arrays may be memory-mapped; only the lengths, 8 bytes per pair, are in memory.
+    """
+
+    def __init__(
+        self,
+        source_ids: Integer[np.ndarray, "X"],
+        source_offsets: Int64[np.ndarray, "N1"],
+        target_ids: Integer[np.ndarray, "Y"],
+        target_offsets: Int64[np.ndarray, "N1"],
+        line_numbers: Int64[np.ndarray, "N"],
+    ) -> None:
+        """Source i is ``source_ids[source_offsets[i]:source_offsets[i + 1]]``; line 1 is first."""
+        # Plain views of the mapped memory: indexing numpy.memmap itself is several times slower.
+        self.source_ids = np.asarray(source_ids)
+        self.source_offsets = np.asarray(source_offsets)
+        self.target_ids = np.asarray(target_ids)
+        self.target_offsets = np.asarray(target_offsets)
+        self.line_numbers = np.asarray(line_numbers)
+        self.source_lengths = np.diff(self.source_offsets).astype(np.int32)
+        """Number of source pieces per pair, EOS included."""
+        self.target_lengths = np.diff(self.target_offsets).astype(np.int32)
+        """Number of target pieces per pair, without BOS and EOS."""
+
+    @classmethod
+    def load(cls, directory: Path, name: str) -> "EncodedPairs":
+        """Map the arrays of "train" or "valid" in a prepared folder."""
+        parts = ("source", "source.offsets", "target", "target.offsets", "lines")
+        return cls(*(np.load(directory / f"{name}.{part}.npy", mmap_mode="r") for part in parts))
+
+    def __len__(self) -> int:
+        return len(self.line_numbers)

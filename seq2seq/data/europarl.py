@@ -2,12 +2,10 @@
 
 import gzip
 import hashlib
-import json
 import logging
 import shutil
 import tarfile
 import zlib
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +13,10 @@ import numpy as np
 
 from seq2seq.config import EuroparlCorpus
 from seq2seq.data.download import fetch
-from seq2seq.data.splits import RULES, clean_and_split, stripped_pairs
+from seq2seq.data.splits import clean_and_split, made_text, stripped_pairs
 from seq2seq.data.text import TextFolder, find_file, find_test_names, write_lines
 from seq2seq.errors import UserError
-from seq2seq.files import BLOCK, digest, file_digest, file_state, make_folder, write_json
+from seq2seq.files import BLOCK, file_digest, file_state, write_json
 
 log = logging.getLogger(__name__)
 
@@ -29,18 +27,16 @@ SAMPLES = Path(__file__).parent
 
 
 def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> TextFolder:
-    """Return a folder below ``home``, and a function that cleans and splits the corpus into it.
+    """Folder of the cleaned and split corpus below ``home``, or ``raw`` if that holds split text.
 
-    ``raw`` is a folder with the two raw texts or their archive; None to download the archive. If it
-    already holds split text, return ``raw`` and None. UserError, here or in the returned function,
-    if the raw text is missing, damaged or too short.
+    ``raw`` may also hold the raw texts or their archive; None to download it. UserError, also when
+    the folder is made, if the text is missing, damaged or too short.
     """
     if raw is not None and find_test_names(raw, (config.source, config.target)):
         return raw, None
     files = [] if raw is None else _raw_files(raw)
     sizes = (config.max_words, float(config.max_ratio), config.valid_pairs, config.test_pairs)
     own = [file_state(path) for path in files]
-    name = digest([json.dumps([RULES, config.sample or sizes, *own]).encode()])[:12]
     split = pick_sample if config.sample else clean_and_split
 
     def fill(folder: Path) -> None:
@@ -58,8 +54,8 @@ def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> TextFol
         for path in texts.values():
             path.unlink()
 
-    folder = home / f"{config.source}-{config.target}-{name}"
-    return folder, partial(make_folder, folder, fill)
+    recipe = [config.sample or sizes, *own]
+    return made_text(home, f"{config.source}-{config.target}-", recipe, fill)
 
 
 def _raw_files(folder: Path) -> list[Path]:
@@ -98,11 +94,10 @@ def _unpack(archive: Path, folder: Path) -> dict[str, Path]:
 def pick_sample(
     config: EuroparlCorpus, texts: dict[str, Path], folder: Path, **origin: Any
 ) -> dict[str, int]:
-    """Write the splits of the sample ``config.sample``, instead of those of clean_and_split.
+    """Write the splits of the sample ``config.sample``; return the number of pairs found of each.
 
-    Pairs are found by their :func:`pair_digest` and written in the sample's order. Pairs that are
-    not in ``texts`` are left out; UserError if no pair of a split was found.
-    Returns the number of pairs found per split.
+    Pairs are found by :func:`pair_digest`, and written in the sample's order. Those that ``texts``
+    lack are left out; UserError if none of a split is found.
     """
     with np.load(SAMPLES / f"europarl_{config.sample}.npz") as stored:
         splits = {name: stored[name].tolist() for name in ("train", "valid", "test")}

@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.config import MtdataCorpus, nearest
-from seq2seq.data.splits import RULES, clean_and_split
+from seq2seq.data.splits import clean_and_split, made_text
 from seq2seq.data.text import LineWriter, TextFolder
 from seq2seq.errors import UserError
-from seq2seq.files import digest, make_folder
 
 log = logging.getLogger(__name__)
 
@@ -32,12 +31,7 @@ BREAKS = str.maketrans("\n\0", "  ")
 
 
 def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Return a folder below ``home``, and a function that writes the datasets into it.
-
-    If ``own``, the user's folder, is set, return it and None. UserError, here or in the returned
-    function, if ``config.train`` is empty, an id occurs twice, mtdata is not installed, lacks a
-    dataset or cannot fetch it, or the text is too short.
-    """
+    """Folder of the datasets below ``home``, or the user's ``own``; UserError for wrong ids."""
     if own is not None:
         return own, None
     origin = {"train": config.train, "valid": config.valid, "test": config.test}
@@ -49,7 +43,6 @@ def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> TextFolde
         )
     languages = config.source, config.target
     sizes = (config.max_words, float(config.max_ratio), config.valid_pairs, config.test_pairs)
-    recipe = [RULES, languages, sizes, origin]
 
     def fill(folder: Path) -> None:
         texts = {f"test_{name}": [name] for name in config.test} | {"raw": config.train}
@@ -60,8 +53,7 @@ def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> TextFolde
         for path in raw.values():
             path.unlink()
 
-    folder = home / digest([json.dumps(recipe).encode()])[:12]
-    return folder, partial(make_folder, folder, fill)
+    return made_text(home, "", [languages, sizes, origin], fill)
 
 
 def _fetch(languages: tuple[str, str], texts: dict[str, list[str]], folder: Path) -> None:

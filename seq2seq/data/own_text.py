@@ -1,17 +1,22 @@
 """Find the user's text, a folder or one file of tab-separated pairs, and split it if asked to."""
 
-import json
 import logging
 import shutil
 from array import array
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from seq2seq.config import FilesCorpus, in_words
-from seq2seq.data.splits import RULES, TRAIN, assign, source_digest, source_digests_of, write_splits
+from seq2seq.data.splits import (
+    TRAIN,
+    assign,
+    made_text,
+    source_digest,
+    source_digests_of,
+    write_splits,
+)
 from seq2seq.data.text import (
     SIDES,
     ParallelText,
@@ -23,18 +28,16 @@ from seq2seq.data.text import (
     read_pairs,
 )
 from seq2seq.errors import UserError
-from seq2seq.files import digest, file_state, make_folder
+from seq2seq.files import file_state
 
 log = logging.getLogger(__name__)
 
 
 def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Return the folder ``own``, and None: its text needs no split.
+    """Folder ``own``, or one below ``home`` if parts of its training text are to be split off.
 
-    If ``config.valid_pairs`` or ``config.test_pairs`` is set, return a folder below ``home``, and a
-    function that splits the text into it. UserError, here or in the returned function, if the
-    training text is missing or too short, a split has neither files nor its setting, or has both,
-    or a line is not a pair.
+    UserError, also when it is made, if the training text is missing or too short, a part has
+    neither files nor its setting, or both, or a line is not a pair.
     """
     if own is None:
         raise UserError("corpus=files needs your text; set corpus.directory=FOLDER.")
@@ -64,16 +67,14 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
         remedy = advised_split(texts[0], lacking)
         raise UserError(f"{own} has no {' or '.join(lacking)} files; set {remedy}.")
     copied = [path for text in kept for path in text.files]
-    recipe = [RULES, sizes, *map(file_state, [*texts, *copied])]
+    recipe = [sizes, *map(file_state, [*texts, *copied])]
 
     def fill(folder: Path) -> None:
         for path in copied:
             shutil.copy(path, folder)
         _split(config, texts, [text.source for text in kept], folder)
 
-    name = digest([json.dumps(recipe).encode()])[:12]
-    folder = home / f"{config.source}-{config.target}-{name}"
-    return folder, partial(make_folder, folder, fill)
+    return made_text(home, f"{config.source}-{config.target}-", recipe, fill)
 
 
 def advised_split(text: Path, splits: Sequence[str]) -> str:

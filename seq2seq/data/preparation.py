@@ -18,8 +18,14 @@ import numpy as np
 from seq2seq.config import CorpusConfig, TokenizationConfig, TrainConfig
 from seq2seq.config.evaluation import unspaced
 from seq2seq.data.corpora import load_corpus
-from seq2seq.data.dataset import EncodedPairs, PreparedData
-from seq2seq.data.encoding import Pair, TokenIdWriter, choose_pairs, subsample_pairs, tokenize_pairs
+from seq2seq.data.encoding import (
+    EncodedPairs,
+    Pair,
+    TokenIdWriter,
+    choose_pairs,
+    subsample_pairs,
+    tokenize_pairs,
+)
 from seq2seq.data.text import SIDES, Corpus, ParallelText, count_lines, warn_once
 from seq2seq.data.tokenization import WORD_TOKENIZERS, SentencePieceTokenizer, TextCodec, Tokenizer
 from seq2seq.data.vocabulary import EOS, SPECIALS, UNK, Vocabulary
@@ -34,7 +40,6 @@ TOKENIZER_SENTENCES = 1_000_000
 """Maximum number of sentences, evenly spaced over the training text, that a subword model learns
 from. SentencePiece holds them all in memory, so this limits the memory of ``prepare``."""
 FEW_PAIRS = 20_000
-"""Number of training pairs below which a message suggests more dropout."""
 REASONS = {
     "empty": "with an empty side",
     "max_words": "longer than corpus.train_max_words",
@@ -43,15 +48,32 @@ REASONS = {
 """Reason for leaving out a pair: key in the counts -> words for a message."""
 
 
+@dataclass(frozen=True)
+class PreparedData:
+    """Encoded corpus with its tokenizers, vocabularies and text files."""
+
+    directory: Path
+    corpus: Corpus
+    source: TextCodec
+    target: TextCodec
+    max_pieces: int
+    train: EncodedPairs
+    valid: EncodedPairs
+    skipped: dict[str, int]
+    """``<train|valid>.<reason>`` -> number of pairs left out; reasons: ``empty`` (a side without
+    pieces), ``max_words`` (train only), ``max_pieces``."""
+    hashes: dict[str, str]
+    """``<train|valid>.<source|target>`` -> SHA-256 of the unpacked text."""
+
+
 def prepare(
     corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path, codecs: Path | None = None
 ) -> PreparedData:
-    """Fetch, tokenise and encode a corpus, or open the result of an earlier call.
+    """Fetch, tokenise and encode a corpus, or open the result of an earlier call, below ``data``.
 
-    Corpora and encoded text are below ``data``. ``codecs`` is a folder with the tokenizers and
-    vocabularies to use; None to learn them. UserError if the text is missing or not parallel, all
-    pairs of a split are filtered out, the vocabulary size is not possible, or the result of an
-    earlier call is damaged.
+    ``codecs`` is a folder with the tokenizers and vocabularies to use; None to learn them.
+    UserError if the text is missing or not parallel, all pairs of a split are filtered out, the
+    vocabulary size is not possible, or an earlier result is damaged.
     """
     text = load_corpus(corpus, data)
     joined = [code for code in (text.source_language, text.target_language) if unspaced(code)]

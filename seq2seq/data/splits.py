@@ -6,10 +6,12 @@ each pair to a split. The second pass writes the splits.
 """
 
 import hashlib
+import json
 import logging
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,9 @@ from jaxtyping import Int8, UInt64
 from tqdm import tqdm
 
 from seq2seq.config import CleanedCorpus
-from seq2seq.data.text import LineWriter, read_lines, read_pairs, word_count
+from seq2seq.data.text import LineWriter, TextFolder, read_lines, read_pairs, word_count
 from seq2seq.errors import UserError
-from seq2seq.files import write_json
+from seq2seq.files import digest, make_folder, write_json
 
 log = logging.getLogger(__name__)
 
@@ -33,15 +35,23 @@ TRAIN, VALID, TEST, DUPLICATE, HELD_OUT, EMPTY, TOO_LONG, UNEVEN = range(len(WAY
 text, so the pair is in no split."""
 
 
+def made_text(
+    home: Path, prefix: str, recipe: list[Any], fill: Callable[[Path], object]
+) -> TextFolder:
+    """Return a folder below ``home``, named by its recipe, and a function that makes it."""
+    folder = home / f"{prefix}{digest([json.dumps([RULES, *recipe]).encode()])[:12]}"
+    return folder, partial(make_folder, folder, fill)
+
+
 def clean_and_split(
     config: CleanedCorpus, texts: dict[str, Path], folder: Path, **origin: Any
 ) -> dict[str, int]:
     """Write {train,valid,test}.<language> and cleaning.json into ``folder`` from the raw texts.
 
-    A split that ``folder`` already holds stays, and its sources are kept out of the other splits.
-    ``texts``: language -> raw file; ``origin``: entries of cleaning.json about the raw files.
-    Returns the number of pairs with each label of :data:`WAYS`, and their sum as ``read``.
-    UserError if the raw files have different numbers of lines, or too few pairs remain.
+    A split that ``folder`` holds stays, and its sources are kept out of the others. ``texts`` is
+    language -> raw file; ``origin`` enters cleaning.json. Returns the counts of
+    :func:`write_splits`. UserError if the files have different numbers of lines, or too few pairs
+    remain.
     """
     languages = config.source, config.target
     labels = bytearray()
@@ -76,11 +86,10 @@ def assign(
 ) -> Int8[np.ndarray, " N"]:
     """Label each of N pairs, from the hashes of pairs and sources.
 
-    Labels: TRAIN, VALID, TEST, DUPLICATE or HELD_OUT. Distinct sources are sorted by hash, which is
-    a fair shuffle that depends only on the text. The first ``test`` sources are for testing, the
-    next ``valid`` for validation. The split holds only the first pair of such a source and
-    the others are HELD_OUT, so that splits have exact sizes and share no source. Pairs whose source
-    is in ``elsewhere``, the sources of existing splits, are HELD_OUT too.
+    Labels: TRAIN, VALID, TEST, DUPLICATE or HELD_OUT. Distinct sources are sorted by hash, a fair
+    shuffle that depends only on the text: the first ``test`` are for testing, the next ``valid``
+    for validation. Their further pairs are HELD_OUT, so that splits have exact sizes and share no
+    source, and so are pairs whose source is in ``elsewhere``, the sources of existing splits.
     """
     labels = np.full(len(pairs), DUPLICATE, np.int8)
     taken = np.isin(sources, elsewhere)
@@ -111,10 +120,9 @@ def write_splits(
     ways: Int8[np.ndarray, " N"],
     pairs: Iterable[tuple[str, str]],
 ) -> dict[str, int]:
-    """Write each pair to {train,valid,test}.<language>, as its label in ``ways`` says.
+    """Write each pair to {train,valid,test}.<language>, as its label in ``ways`` says, or nowhere.
 
-    A pair with any other label is not written. Returns the number of pairs with each label of
-    :data:`WAYS`, and their sum as ``read``.
+    Returns the number of pairs with each label of :data:`WAYS`, and their sum as ``read``.
     """
     with ExitStack() as stack:
         files = {

@@ -4,13 +4,11 @@ Lines are split only at "\\n". ``str.splitlines`` also splits at U+2028, U+0085 
 which occur inside sentences of public corpora; later lines would not match their translations.
 """
 
-import codecs
 import contextlib
 import gzip
 import io
 import logging
 import lzma
-import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,11 +27,10 @@ _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 _MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz"}
 """First bytes of a compressed file -> its format."""
 COMPRESSIONS = tuple(_OPENERS)
-"""File name endings of compressed files."""
 SIDES = ("source", "target")
 
 TextFolder = tuple[Path, Callable[[], object] | None]
-"""Folder of text, and the function that makes it, or None for the user's own folder."""
+"""Folder of text, and the function that makes it if it is missing; None for the user's folder."""
 
 LONGEST_LINE = 1 << 20
 """Maximum line length in bytes. It limits the memory for a file without line breaks, for example a
@@ -42,7 +39,7 @@ decompression bomb."""
 
 @contextlib.contextmanager
 def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
-    """Open a file to read its bytes; a .gz or .xz file, by first bytes or by name, is unpacked.
+    """Open a file to read its bytes; a .gz or .xz file, by first bytes or name, is unpacked.
 
     UserError if the file is missing, cannot be read, or is compressed and damaged.
     """
@@ -81,9 +78,9 @@ def read_lines(path: Path) -> Iterator[str]:
 def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
     """Decode lines of bytes and yield each one at once, without its line end.
 
-    One "\\n" is removed, and one "\\r" before it; a byte order mark at the start of the first line
-    is dropped. UserError, which begins with ``where`` and the line's number, if a byte is not
-    UTF-8, or is zero as in UTF-16, or if a line has more than :data:`LONGEST_LINE` bytes.
+    One "\\n" is removed, and one "\\r" before it, and a byte order mark before the first line.
+    UserError, which begins with ``where`` and the line's number, if a byte is not UTF-8, or zero as
+    in UTF-16, or a line has more than :data:`LONGEST_LINE` bytes.
     """
     for number, raw in enumerate(raw_lines, start=1):
         if len(raw) > LONGEST_LINE:
@@ -97,26 +94,14 @@ def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
             bad = error.start
         if bad >= 0:
             raise UserError(
-                f"{where}, line {number}, byte {bad + 1}: 0x{raw[bad]:02x} is not UTF-8 text; "
-                f"{_remedy(raw)}."
+                f"{where}, line {number}, byte {bad + 1}: 0x{raw[bad]:02x} is not UTF-8 text; use "
+                "iconv -f ENCODING -t UTF-8 OLD > NEW, with UTF-16, LATIN1, GB18030 or another."
             )
         if number == 1:
             line = line.removeprefix("\ufeff")
         if line.endswith("\n"):
             line = line[:-1].removesuffix("\r")
         yield line
-
-
-def _remedy(line: bytes) -> str:
-    """Advice for a line that is not UTF-8; in UTF-16, many bytes are zeros."""
-    marked = line[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    zero, whole = line.find(b"\0"), line.decode("utf-8", "ignore").encode() == line
-    if not marked and zero >= 0 and whole and line.count(b"\0") < len(line) / 4:
-        return "remove zeros, for example with tr -d '\\000'"
-    if not marked and zero < 0:
-        return "convert it with iconv -f ENCODING -t UTF-8 OLD > NEW (LATIN1, GB18030, ...)"
-    kind = "UTF-16" if marked else "UTF-16LE" if zero % 2 else "UTF-16BE"
-    return f"if it is {kind}, convert it with iconv -f {kind} -t UTF-8 OLD > NEW"
 
 
 def count_lines(path: Path) -> int:
@@ -131,11 +116,10 @@ def content_digest(path: Path) -> str:
 
 
 class LineWriter:
-    """Writes a text file completely or not at all; compressed if its name ends in .gz or .xz.
+    """Context that writes a text file completely or not at all; .gz and .xz files are compressed.
 
-    Used with ``with``: lines go to the file ``part``, which replaces ``path`` (or the target of a
-    link) at the end of the block, and is removed if the block fails. A named pipe, a device, or a
-    file that this process has open for writing (/dev/stdout) is written to directly. Errors of the
+    Lines go to the file ``part``, which replaces ``path`` (or the target of a link) at the end, and
+    is removed if the block fails. A named pipe or a device is written to directly. Errors of the
     disk become :class:`UserError`.
     """
 
@@ -145,16 +129,14 @@ class LineWriter:
         self.path = path.resolve() if linked else path
         self.part = self.path.with_name(self.path.name + ".part")
         self.count = 0
-        """Number of lines written so far."""
         self._keep_unfinished = keep_unfinished
 
     def __enter__(self) -> "LineWriter":
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            stream = _open_stream(self.path)
-            if stream is not None or (self.path.exists() and not self.path.is_file()):
+            if self.path.exists() and not self.path.is_file():
                 self.part = self.path
-            self._raw = self.part.open("wb") if stream is None else os.fdopen(os.dup(stream), "wb")
+            self._raw = self.part.open("wb")
         except OSError as error:
             raise self._refused(error) from error
         self._packed = _packing(self._raw, self.path.suffix)
@@ -190,20 +172,6 @@ class LineWriter:
         )
 
 
-def _open_stream(path: Path) -> int | None:
-    """Return this process's open write descriptor of ``path``; None if it has none."""
-    streams = Path("/dev/fd")
-    if path.is_file() and streams.is_dir():  # not on Windows
-        import fcntl
-
-        for descriptor in [int(stream.name) for stream in streams.iterdir()]:
-            with contextlib.suppress(OSError):  # iterdir's own one is closed by now
-                writes = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
-                if writes and os.path.samestat(path.stat(), os.fstat(descriptor)):
-                    return descriptor
-    return None
-
-
 def write_lines(path: Path, lines: Iterable[str]) -> int:
     """Write ``lines`` to a file, completely or not at all; return their number."""
     with LineWriter(path) as writer:
@@ -236,7 +204,6 @@ class ParallelText:
     alignments: Path | None = None
     """File of word links in Pharaoh format: ``0-0 1-2``, source-target, counted from 0."""
     more_targets: tuple[Path, ...] = ()
-    """Other references of a test set."""
 
     @property
     def files(self) -> list[Path]:
@@ -266,10 +233,7 @@ class Corpus:
 
 
 def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Yield line i of one text with line i of the other.
-
-    UserError if a file cannot be read, or the numbers of lines differ.
-    """
+    """Yield line i of one text with line i of the other; UserError if their numbers differ."""
     try:
         yield from zip(read_lines(source), read_lines(target), strict=True)
     except ValueError:
@@ -308,9 +272,9 @@ def find_text(
 ) -> tuple[ParallelText | None, list[str]]:
     """Find the text ``name`` in a folder; return it and [], or None and the missing file names.
 
-    The two files end in the language codes or in ``source`` and ``target``, plain, .gz or .xz; the
-    file of gold alignments, if any, in ``align``. ``val`` is another name for ``valid``. If several
-    texts match, the first one with the most files is used.
+    Its files end in the language codes or in ``source`` and ``target``; that of gold alignments, if
+    any, in ``align``. ``val`` is another name for ``valid``. Of several texts, the first one with
+    the most files is used.
     """
     stems = ("valid", "val") if name == "valid" else (name,)
     names = [[f"{stem}.{end}" for end in ends] for ends in (languages, SIDES) for stem in stems]
@@ -324,10 +288,9 @@ def find_text(
 
 
 def find_test_names(folder: Path, languages: Sequence[str]) -> list[str]:
-    """List test sets, such as "test" of test.<language>, that have files for both sides.
+    """List test sets, such as "test" of test.<language>, that have both files, else those with one.
 
-    A warning names each file whose other side is missing. If no test set has both files, the
-    names of those with one are returned.
+    A warning names each file that is left out, as its other side is missing.
     """
     found: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.glob("test*")):

@@ -30,7 +30,6 @@ class Tokenizer(ABC):
     """Cuts one side's text into pieces and joins pieces to text."""
 
     kind: ClassVar[str]
-    """Name in ``tokenization.kind``."""
 
     def __init__(self, language: str) -> None:
         self.language = language
@@ -120,11 +119,10 @@ class MosesWordTokenizer(Tokenizer):
 class SentencePieceTokenizer(Tokenizer):
     """Cuts raw text into subwords (Kudo & Richardson 2018; byte pairs, Sennrich et al. 2016).
 
-    Before text is cut, its white space becomes single spaces, and it is normalised by the rule in
-    the model: with ``identity`` it keeps every character, with ``nmt_nfkc`` it becomes NFKC without
-    control characters (except U+0000 and most from U+0080 to U+009F). Joining returns the
-    normalised text. Characters that training did not see become pieces outside the model, which a
-    vocabulary maps to ``<unk>``.
+    White space becomes single spaces, then text is normalised by the rule in the model:
+    ``identity`` keeps every character, ``nmt_nfkc`` makes NFKC without control characters (except
+    U+0000 and most from U+0080 to U+009F). Joining returns the normalised text. Characters that
+    training did not see become pieces outside the model, which a vocabulary maps to ``<unk>``.
     """
 
     kind = "sentencepiece"
@@ -132,7 +130,6 @@ class SentencePieceTokenizer(Tokenizer):
     def __init__(self, language: str, model: bytes) -> None:
         super().__init__(language)
         self.model = model
-        """Model file of SentencePiece, as bytes."""
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
 
     @classmethod
@@ -141,10 +138,9 @@ class SentencePieceTokenizer(Tokenizer):
     ) -> bytes:
         """Learn a model of exactly ``size`` pieces, specials included; return its file as bytes.
 
-        Equal text makes an equal model. Sentences of any length are learnt from; U+2585 is never
-        part of a model. Ids 0-3 are the specials of :mod:`seq2seq.data.vocabulary`. ``where`` names
-        the text in messages; ``normalization`` is a rule of SentencePiece, kept in the model.
-        UserError if the text is too small, or its alphabet too large, for ``size`` pieces.
+        Equal text makes an equal model, in which U+2585 is never a part. ``where`` names the text
+        in messages; ``normalization`` is a rule of SentencePiece. UserError if the text is too
+        small, or its alphabet too large, for ``size`` pieces.
         """
         model = io.BytesIO()
         try:
@@ -185,8 +181,8 @@ class SentencePieceTokenizer(Tokenizer):
     def words(self, pieces: Sequence[str]) -> list[int]:
         """Return for each piece the index, from 0, of its word in the joined text.
 
-        A single ``▁`` belongs to the next word; at the end of the text, to the last word. In text
-        without spaces, of a language that has none between words, each piece is a word.
+        A single ``▁`` belongs to the next word, else to the last. In text without spaces, of a
+        language that has none between words, each piece is a word.
         """
         found: list[int] = []
         word, begun = 0, False
@@ -207,7 +203,6 @@ class SentencePieceTokenizer(Tokenizer):
 
 
 WORD_TOKENIZERS = {kind.kind: kind for kind in (WhitespaceTokenizer, MosesWordTokenizer)}
-"""``tokenization.kind`` -> tokenizer without training."""
 
 
 def load_tokenizer(directory: Path, side: str) -> Tokenizer:
@@ -293,8 +288,7 @@ class TextCodec:
         """Cut text, as people type it, into pieces that the vocabulary has where it can.
 
         A word that is not in a vocabulary of words is tried in lower case, then capitalised, then
-        without the punctuation at its ends, whose characters become pieces. Other words do not
-        change, and neither do subwords.
+        without the punctuation at its ends, whose characters become pieces. Subwords do not change.
         """
         pieces = self.tokenizer.tokenize(text)
         if isinstance(self.tokenizer, SentencePieceTokenizer):
@@ -320,11 +314,7 @@ class TextCodec:
         return self.tokenizer.detokenize(self.pieces(ids))
 
     def encodes_like(self, other: "TextCodec") -> bool:
-        """Whether ``other``, built from the same training text, encodes text as the same ids.
-
-        Counts are compared too: after a change of the rules of cutting they differ, even if the
-        pieces do not.
-        """
+        """Whether ``other`` has the same kind, language, pieces and counts: then ids are equal."""
         return (
             type(self.tokenizer) is type(other.tokenizer)
             and self.language == other.language
@@ -333,10 +323,7 @@ class TextCodec:
         )
 
     def save(self, directory: Path, side: str) -> None:
-        """Write ``tokenizer.<side>.json`` (and ``.model``) and ``vocabulary.<side>.tsv``.
-
-        ``side`` is "source" or "target".
-        """
+        """Write ``tokenizer.<side>.json`` (and ``.model``) and ``vocabulary.<side>.tsv``."""
         self.tokenizer.save(directory, side)
         self.vocabulary.save(directory / f"vocabulary.{side}.tsv")
 

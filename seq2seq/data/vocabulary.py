@@ -21,10 +21,7 @@ class Vocabulary:
     """
 
     def __init__(self, pieces: Sequence[str], counts: Sequence[int]) -> None:
-        """Number ``pieces`` (without the specials) in the given order.
-
-        ``counts``: occurrences of each piece in the training text, for people who read the file.
-        """
+        """Number ``pieces`` (without specials) in this order; ``counts`` are for human readers."""
         # Vocab would rank pieces by count; passed as specials, they keep their order.
         self._vocab = Vocab(Counter(), specials=[*SPECIALS, *pieces])
         if len(self._vocab.stoi) != len(self._vocab.itos):
@@ -35,10 +32,9 @@ class Vocabulary:
     def from_counts(
         cls, counts: Mapping[str, int], size: int | None = None, min_frequency: int = 1
     ) -> "Vocabulary":
-        """Build a vocabulary of the most frequent pieces; code points order those of equal count.
+        """Build a vocabulary of the most frequent pieces, at most ``size`` with the specials.
 
-        ``size`` is the maximum number of entries, specials included; pieces that are rarer than
-        ``min_frequency`` in the training text are left out.
+        Code points order pieces of equal count; those rarer than ``min_frequency`` are left out.
         """
         limit = None if size is None else max(size - len(SPECIALS), 0)
         known = Counter({piece: count for piece, count in counts.items() if len(piece) <= LONGEST})
@@ -66,7 +62,6 @@ class Vocabulary:
 
     def encode(self, pieces: Iterable[str]) -> list[int]:
         """Return the ids of ``pieces``; unknown pieces and literal specials become UNK."""
-        # `get`, not `[]`: stoi is a defaultdict and would grow by every unknown word.
         known = self._vocab.stoi.get
         return [i if (i := known(piece, UNK)) > EOS else UNK for piece in pieces]
 

@@ -1,4 +1,4 @@
-"""Steps and results that search, sampling and forced decoding share.
+"""Steps and results that search and forced decoding share.
 
 Shape letters besides those of the model: N sentences, W hypotheses per sentence, R = N x W rows,
 sentence by sentence.
@@ -62,15 +62,11 @@ class StepScores(NamedTuple):
     logits: Float[Tensor, "R V"]
     """Unnormalised log-probabilities of the next piece; the caller may overwrite them."""
     weights: Float[Tensor, "R S"]
-    """Attention weights; all 0 without attention."""
 
 
 @dataclass
 class DecoderSession:
-    """Decodes the hypotheses of a batch step by step, with a single model or an ensemble.
-
-    The hypotheses of a sentence share one encoding of the source.
-    """
+    """Decodes hypotheses step by step, with one model or an ensemble; they share a source."""
 
     models: list[TranslationModel]
     sources: list[Source]
@@ -84,10 +80,7 @@ class DecoderSession:
         lengths: Int[Tensor, "N"],
         hypotheses: int = 1,
     ) -> "DecoderSession":
-        """Encode the sentences and start ``hypotheses`` rows for each.
-
-        ``source`` holds ids that end with EOS, padded on the right; ``lengths`` counts EOS.
-        """
+        """Encode ids that end with EOS, padded on the right; start ``hypotheses`` rows for each."""
         models = model.models if isinstance(model, Ensemble) else [model]
         sources = [model.encode(source, lengths) for model in models]
         states = [model.init_state(read) for model, read in zip(models, sources, strict=True)]
@@ -115,9 +108,9 @@ class DecoderSession:
     def begin(
         self, rows: int, prefix: Sequence[int], device: torch.device
     ) -> tuple[Float[Tensor, "R"], Int[Tensor, "R"]]:
-        """Write ``prefix``, a forced beginning, into all rows.
+        """Write a forced beginning into all rows.
 
-        Returns its log-probability in each row, in nats, and its last piece (BOS if it is empty).
+        Returns its log-probability in nats and its last piece, BOS if it is empty, of each row.
         """
         total = torch.zeros(rows, device=device)
         token = torch.full((rows,), BOS, device=device)
@@ -130,8 +123,7 @@ class DecoderSession:
     def reorder(self, rows: Int[Tensor, "Q"], sentences: Int[Tensor, "M"] | None = None) -> None:
         """Replace the rows by those with the old indices ``rows``, which may repeat or be missing.
 
-        ``sentences`` holds the old indices of the sentences that stay. None means that all stay,
-        and saves copying their encodings.
+        ``sentences`` holds the old indices of those that stay; None for all saves copying them.
         """
         self.states = [state.select(rows) for state in self.states]
         if sentences is not None:
@@ -151,7 +143,6 @@ class ForcedDecoding(NamedTuple):
     log_probabilities: Float[Tensor, "R T"]
     """Log-probability of each piece, in nats; 0 at padding."""
     weights: Float[Tensor, "R T S"]
-    """Attention weights of the step that scored each piece; all 0 without attention."""
     likeliest: tuple[Float[Tensor, "R T K"], Int[Tensor, "R T K"]]
     """Log-probabilities of the K likeliest pieces at each position, and the pieces."""
 
@@ -166,10 +157,10 @@ def forced_decode(
 ) -> ForcedDecoding:
     """Score known targets with the decoder steps of search (forced decoding).
 
-    Each of N sentences has W targets, in R = N x W rows. The model is in evaluation mode; source
-    and lengths are as for :meth:`DecoderSession.start`. ``target`` holds ids without BOS, padded on
-    the right. A target without EOS is scored as a prefix. The ``likeliest`` pieces that search may
-    write are listed for each position.
+    Each of N sentences has W targets, in R = N x W rows of ids without BOS, padded on the right;
+    one without EOS is scored as a prefix. The model is in evaluation mode; other arguments are as
+    for :meth:`DecoderSession.start`. ``likeliest`` is the number of pieces to list for each
+    position.
     """
     session = DecoderSession.start(model, source, lengths, len(target) // len(source))
     token = torch.full_like(target[:, 0], BOS)
@@ -190,16 +181,13 @@ def forced_decode(
 
 @dataclass(frozen=True)
 class SearchResult:
-    """One hypothesis for one sentence."""
+    """One hypothesis for one sentence, with the scores of a :class:`Hypothesis`."""
 
     ids: list[int]
     """Ids of the pieces, without BOS and EOS."""
     score: float
-    """Log-probability / length ** length_penalty; hypotheses rank by it."""
     log_probability: float
-    """Log-probability of all pieces and EOS, in nats."""
     capped: bool
-    """Whether the search cut it at the longest allowed length, before the model ended it."""
 
 
 def ban_pieces(logits: Float[Tensor, "R V"], config: DecodingConfig) -> None:
@@ -224,9 +212,5 @@ def length_caps(
 
 
 def length_divisors(longest: int, config: DecodingConfig) -> Float[Tensor, "T"]:
-    """length ** length_penalty for lengths from 0 to ``longest``, EOS counted.
-
-    Divisors never fall with the length and log-probabilities never rise. So an unfinished
-    hypothesis scores at most its current log-probability divided by the divisor at its cap.
-    """
+    """length ** length_penalty for lengths from 0 to ``longest``, EOS counted; it never falls."""
     return (torch.arange(longest + 1, dtype=torch.float64) ** config.length_penalty).float()

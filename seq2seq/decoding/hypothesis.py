@@ -1,19 +1,28 @@
-"""A translation with its scores, its attention and its pictures."""
+"""A translation with its scores, its attention and its pictures; word links by attention.
+
+Shape letters besides those of the model: I words of the source, J words of the target.
+"""
 
 from base64 import b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from seq2seq.data.tokenization import Tokenizer
-from seq2seq.decoding.word_links import Link, attention_by_word, strongest_links, word_weights
 from seq2seq.errors import UserError
 
 if TYPE_CHECKING:
     import matplotlib.figure
+
+Link = tuple[int, int]
+"""A source word and a target word, both counted from 0."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +36,6 @@ class Hypothesis:
     log_probability: float
     """Log-probability of all pieces and the end of the sentence, in nats."""
     pieces: list[str]
-    """Pieces of the text, without EOS."""
     capped: bool
     """Whether the search reached its length limit before the model ended a hypothesis."""
     source_pieces: list[str] = field(default_factory=list)
@@ -37,7 +45,7 @@ class Hypothesis:
     row sums to 1, except with ``local_p``. None for a blank source or a model without attention.
     Without ``attention=True``, it may also be None."""
     alternatives: list["Hypothesis"] = field(default_factory=list)
-    """The other hypotheses of ``n_best``, best first; samples are in the order drawn."""
+    """The other hypotheses of ``n_best``, best first."""
     choices: list[list[tuple[str, float]]] = field(default_factory=list)
     """Likeliest pieces at each position with their probabilities, the end of the sentence included;
     [] without ``choices=COUNT``."""
@@ -45,16 +53,15 @@ class Hypothesis:
     """Source words that the model reads as ``<unk>``, each once; with subwords, the parts of words
     that are not in the vocabulary."""
     source: str = ""
-    """Sentence that was translated."""
     tokenizers: tuple[Tokenizer, Tokenizer] | None = field(default=None, repr=False, compare=False)
     """Tokenizers of source and target, to join pieces to words; None if ``attention`` is None."""
 
     def links(self) -> list[Link] | None:
-        """Links between the words of ``source`` and of ``text``, which are cut at spaces.
+        """Links between the words of ``source`` and ``text``, cut at spaces; [] without attention.
 
-        [] without attention. None if a tokenizer counts other words than those between spaces:
-        SentencePiece turns some characters, such as an acute accent that stands alone, into a space
-        and another character, which would shift the numbers of all later words.
+        None if a tokenizer counts other words: SentencePiece turns some characters, such as an
+        acute accent that stands alone, into two, with a space, which would shift the numbers of all
+        later words.
         """
         if self.attention is None or not self.tokenizers or not self.text.strip():
             return []
@@ -74,11 +81,7 @@ class Hypothesis:
         return links
 
     def plot(self) -> "matplotlib.figure.Figure":
-        """Draw the attention map, word by word; ``plot().savefig("map.png")`` writes it.
-
-        Raises:
-            UserError: there are no weights to draw.
-        """
+        """Draw the attention map, word by word; UserError if there are no weights to draw."""
         from seq2seq.drawing import map_figure, styled  # needs matplotlib
 
         if self.attention is None or not self.tokenizers or not self.pieces:
@@ -104,3 +107,60 @@ class Hypothesis:
             return shown
         # As an image: its style rules do not affect the page, and notebook viewers show it.
         return f'{shown}<img alt="Attention" width="640" src="data:image/svg+xml;base64,{svg}">'
+
+
+def word_weights(
+    weights: Float[Tensor, "T S"], source_words: Sequence[int], target_words: Sequence[int]
+) -> Float[Tensor, "J I"]:
+    """Soft alignment: attention of each target word to each source word.
+
+    Weights are averaged over the pieces of a target word, and summed over those of a source word,
+    so a row sums to 1 minus the weight of the end of the source. The arguments number the word of
+    each piece, see :meth:`Tokenizer.words`; further columns of ``weights`` are left out.
+    """
+    to_source, to_target = _membership(source_words), _membership(target_words)
+    merged = to_target.T @ weights[:, : len(source_words)] @ to_source
+    return merged / to_target.sum(dim=0)[:, None]
+
+
+def _membership(words: Sequence[int]) -> Float[Tensor, "P W"]:
+    """Matrix with 1 if a piece is a part of a word, else 0."""
+    return torch.eye(max(words, default=-1) + 1)[torch.tensor(words, dtype=torch.long)]
+
+
+class WordAttention(NamedTuple):
+    """Attention merged to words, without the ends of the sentences."""
+
+    source: list[str]
+    """Words as the tokenizer counts them: between spaces, or tokens of Moses."""
+    target: list[str]
+    weights: Float[Tensor, "J I"]
+    """Weights of the source words that the model read; the rest of a long source has no column."""
+
+
+def attention_by_word(
+    weights: Float[Tensor, "T S"], pieces: Sequence[Sequence[str]], tokenizers: Sequence[Tokenizer]
+) -> WordAttention:
+    """Merge the weights between source and target ``pieces`` into weights between words.
+
+    The last column of ``weights`` is the end of the source, which the model may have read in part.
+    """
+    numbers, words = [], []
+    for tokenizer, side in zip(tokenizers, pieces, strict=True):
+        numbers.append(tokenizer.words(side))
+        groups = groupby(zip(numbers[-1], side, strict=True), key=itemgetter(0))
+        words.append([tokenizer.detokenize([piece for _, piece in group]) for _, group in groups])
+    read = numbers[0][: weights.shape[1] - 1]
+    return WordAttention(words[0], words[1], word_weights(weights, read, numbers[1]))
+
+
+def strongest_links(weights: Float[Tensor, "J I"]) -> list[Link]:
+    """Hard alignment: link each target word to the first source word with the largest weight."""
+    if not weights.numel():
+        return []
+    return [(source, target) for target, source in enumerate(weights.argmax(dim=1).tolist())]
+
+
+def pharaoh(links: Sequence[Link]) -> str:
+    """Format links as alignment tools do, source word - target word: ``0-0 2-1 1-2``."""
+    return " ".join(f"{source}-{target}" for source, target in links)

@@ -39,11 +39,8 @@ class ForcedPair(NamedTuple):
     """A translation with the model's log-probability of each piece."""
 
     line: int
-    """Number of the pair, from 0."""
     target: list[int]
-    """Ids of the translation, with the end of the sentence."""
     log_probabilities: Float[Tensor, "T"]
-    """Log-probability of each id, in nats."""
     weights: Float[Tensor, "T S"]
     """Attention weights at each id; the last column is the end of the source."""
 
@@ -60,10 +57,9 @@ class _Wanted(NamedTuple):
 class Translator:
     """A trained model that translates text.
 
-    A blank line has an empty hypothesis. A line of more than ``max_pieces`` pieces is cut to that
-    number, with a warning. On a CPU, PyTorch's threads compute a single batch together, but of
-    several batches each thread takes its own: that is faster, since a search step is too small to
-    divide.
+    A blank line has an empty hypothesis. A line of more than ``max_pieces`` pieces is cut, with a
+    warning. On a CPU, PyTorch's threads compute a single batch together, but of several batches
+    each thread takes its own: that is faster, since a search step is too small to divide.
     """
 
     model: TranslationModel | Ensemble
@@ -71,15 +67,12 @@ class Translator:
     target: TextCodec
     device: torch.device
     precision: torch.dtype
-    """Precision of matrix products."""
     max_pieces: int
     checkpoints: tuple[Path, ...] = ()
-    """Folders that the model was loaded from."""
     as_written: bool = False
     """Whether source words are read as they are written; by default an unknown word is read in a
     form that the vocabulary has, see :meth:`TextCodec.known_pieces`."""
     group: ProcessGroup = SINGLE
-    """Processes that share the batches, see :meth:`sharing`."""
 
     def __repr__(self) -> str:
         models = self.model.models if isinstance(self.model, Ensemble) else [self.model]
@@ -99,15 +92,9 @@ class Translator:
     ) -> "Translator":
         """Load a checkpoint folder, or the best checkpoint of a run folder.
 
-        Args:
-            checkpoint: one folder, or several for an ensemble or average, see :func:`combine`.
-            device: auto | cpu | cuda.
-            precision: auto | fp32 | bf16.
-            average: average the weights of several checkpoints, instead of building an ensemble.
-
-        Raises:
-            UserError: a checkpoint is missing or damaged, the device does not exist, or the
-                checkpoints do not fit together.
+        Several are an ensemble, or with ``average`` a mean of their weights. UserError if a
+        checkpoint is missing or damaged, the device does not exist, or the checkpoints do not fit
+        together.
         """
         paths = [checkpoint] if isinstance(checkpoint, str | Path) else checkpoint
         chosen = choose_device(device)
@@ -134,8 +121,8 @@ class Translator:
     def sharing(self, group: ProcessGroup) -> Iterator[bool]:
         """Context in which the processes of ``group`` share the work of the first one.
 
-        The first process gets True, and uses the translator as usual. The others compute their
-        shares until the first leaves the context; then they get False.
+        It gets True, and uses the translator as usual. The others compute their shares until the
+        first leaves the context; then they get False.
         """
         self.group = group
         while not group.is_first and (task := group.hand_out(None)):
@@ -176,7 +163,7 @@ class Translator:
             attention: add the attention weights, computed by one more pass over the results.
             choices: number of likeliest pieces to list for each position, in the same pass.
             progress: text before the progress bar on a terminal; empty for no bar.
-            first_line: line number of the first sentence, for warnings and for sampling.
+            first_line: line number of the first sentence, for warnings.
             settings: fields of DecodingConfig, instead of ``config``: ``beam=3``.
 
         Returns:
@@ -208,18 +195,10 @@ class Translator:
     ) -> Iterator[Hypothesis]:
         """Translate a text of any length: yield one hypothesis for each line, in order.
 
-        Memory holds one chunk of the text at a time.
-
-        Args:
-            lines: the text.
-            config, prefix, attention, choices, progress, settings: as for :meth:`translate`.
-            chunk: number of lines that are read before they are translated. In a large chunk, more
-                sentences of similar length share a batch. With 1, each line is translated before
-                the next one is read.
-            total: number of lines, for the progress bar; None if unknown.
-
-        Raises:
-            UserError: ``lines`` is one string; otherwise as for :meth:`translate`.
+        Memory holds one chunk at a time: ``chunk`` lines are read before they are translated. In a
+        large one, more sentences of similar length share a batch; with 1, each line is translated
+        before the next one is read. ``total`` is the number of lines, for the progress bar. Other
+        arguments and errors are as for :meth:`translate`.
         """
         search = _search(config, settings)
         usual = 'translate("a dog") or stream(["a dog", "a cat"])'
@@ -239,10 +218,7 @@ class Translator:
         read = [self.read(sentence, line) for line, sentence in enumerate(text, first_line)]
         hypotheses = [Hypothesis("", 0.0, 0.0, [], False, source=sentence) for sentence in text]
         batches = _batches([(len(pieces),) for pieces in read], config.batch_size)
-        tasks = [
-            ([(first_line + i, text[i], read[i]) for i in batch], config, wanted)
-            for batch in batches
-        ]
+        tasks = [([(text[i], read[i]) for i in batch], config, wanted) for batch in batches]
         results = self._share("_translate_batch", tasks)
         for batch, found in _followed(batches, results, len(text), bar):
             for i, hypothesis in zip(batch, found, strict=True):
@@ -259,11 +235,8 @@ class Translator:
         """Log-probability of translations, with the end of the sentence, in nats.
 
         Returns a number for two strings, a list for two iterables of strings; NaN for a pair whose
-        source or target is blank. An unknown word counts as ``<unk>``.
-
-        Raises:
-            UserError: ``source`` or ``target`` is neither a string nor an iterable of strings, or
-                their numbers of sentences differ.
+        source or target is blank. An unknown word counts as ``<unk>``. UserError if the arguments
+        are not text, or differ in number.
         """
         usual = 'score("a dog", "ein Hund") or score(["a dog"], ["ein Hund"])'
         sources, targets = _sentences(source, usual), _sentences(target, usual)
@@ -282,8 +255,8 @@ class Translator:
     ) -> Iterator[ForcedPair]:
         """Yield the model's log-probabilities and attention of each translation, the longest first.
 
-        Pairs whose source or target is blank are left out. A source is cut at ``max_pieces``, as in
-        translation, but a target is never cut. ``batch_size`` changes only speed and memory.
+        Pairs with a blank side are left out. A source is cut at ``max_pieces``, but a target never
+        is.
         """
         source_ids = [self.source.vocabulary.encode(self._pieces(source)) for source in sources]
         target_ids = [self.target.encode(_valid(target)) for target in targets]
@@ -325,19 +298,14 @@ class Translator:
         return cut(_valid(sentence))
 
     def _translate_batch(
-        self, lines: list[tuple[int, str, list[str]]], config: DecodingConfig, wanted: _Wanted
+        self, lines: list[tuple[str, list[str]]], config: DecodingConfig, wanted: _Wanted
     ) -> list[Hypothesis]:
-        """Translate lines of (number, text, pieces)."""
-        numbers, texts, read = zip(*lines, strict=True)
+        """Translate lines of (text, pieces)."""
+        texts, read = zip(*lines, strict=True)
         lengths = torch.tensor([len(pieces) + 1 for pieces in read], device=self.device)
         ids = [[*self.source.vocabulary.encode(pieces), EOS] for pieces in read]
         source = self._padded(ids)
-        if config.sample:
-            from seq2seq.decoding.sampling import sample
-
-            results = sample(self.model, source, lengths, config, numbers, wanted.prefix)
-        else:
-            results = beam_search(self.model, source, lengths, config, wanted.prefix)
+        results = beam_search(self.model, source, lengths, config, wanted.prefix)
         unknown = any(UNK in result.ids for n_best in results for result in n_best)
         looks = self.model.attends and (wanted.attention or (config.replace_unknown and unknown))
         seen = None
@@ -435,11 +403,9 @@ class Translator:
 
 
 def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationModel | Ensemble:
-    """Return the model of a single checkpoint, or combine several into an ensemble or average.
+    """Return the model of one checkpoint, or combine several, by probabilities or average weights.
 
-    With ``average``, their weights are averaged, for checkpoints of one training. An ensemble
-    averages the probabilities of its models at each step. UserError if vocabularies, tokenizers or,
-    with ``average``, architectures differ.
+    UserError if vocabularies, tokenizers or, with ``average``, architectures differ.
     """
     first, *others = checkpoints
     for other in others:
@@ -469,11 +435,7 @@ def make_hypothesis(
     weights: Float[Tensor, "T S"] | None,
     replace_unknown: bool,
 ) -> Hypothesis:
-    """Turn a search result into text.
-
-    ``source_pieces`` end with ``</s>``. With ``replace_unknown`` and ``weights``, each ``<unk>`` is
-    replaced by the source piece with the largest weight.
-    """
+    """Turn a search result into text; ``<unk>`` may become the source piece of largest weight."""
     pieces = target.pieces(result.ids)
     if weights is not None and replace_unknown:
         strongest = weights[:, :-1].argmax(dim=1).tolist()  # the end of the sentence is no word
@@ -489,10 +451,7 @@ def make_hypothesis(
 
 
 def _batches(lengths: Sequence[tuple[int, ...]], size: int) -> list[list[int]]:
-    """Indices of sentences of similar length, the longest first: memory runs out early.
-
-    Sentences with a length of 0 are left out.
-    """
+    """Indices of sentences of similar length above 0, the longest first: memory runs out early."""
     filled = [i for i, of in enumerate(lengths) if all(of)]
     order = sorted(filled, key=lambda i: [-n for n in lengths[i]])
     return [order[start : start + size] for start in range(0, len(order), size)]

@@ -9,11 +9,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
+from seq2seq.config import Stored
 from seq2seq.data.text import content_digest, read_lines
+from seq2seq.decoding.hypothesis import Link
 from seq2seq.decoding.translator import Translator
-from seq2seq.decoding.word_links import Link
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.references import reference_links
@@ -31,7 +32,6 @@ class GoldLinks:
 
     sure: frozenset[Link]
     possible: frozenset[Link]
-    """Possible links, the sure ones included."""
 
 
 @dataclass(frozen=True)
@@ -49,31 +49,24 @@ class AlignmentScore:
     possible links P; 0 is best."""
 
 
-class Scores(TypedDict):
-    aer: float
-    precision: float
-    recall: float
-
-
-Shifts = TypedDict("Shifts", {"-1": Scores, "0": Scores, "1": Scores})
-
-
-class AlignmentRecord(TypedDict):
+@dataclass(frozen=True)
+class AlignmentRecord(Stored):
     """Keys of alignment.json that are read, see :func:`score_alignment`."""
 
-    shifts: Shifts
-    diagonal: Scores
+    shifts: dict[str, AlignmentScore]
+    diagonal: AlignmentScore
+
+    def __post_init__(self) -> None:
+        if not {"-1", "0", "1"} <= self.shifts.keys():
+            raise UserError("shifts must have the scores of -1, 0 and 1")
 
 
 def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
     """Read gold links, a line for each pair: ``2-1`` is a sure link, ``2p1`` a possible one.
 
     If no link of the file has a 0, words are counted from 1, as in Och & Ney's Hansards; else from
-    0, as in the Pharaoh format.
-
-    The file is plain, .gz or .xz; ``pairs`` has source and target of each line, words between
-    spaces. UserError if the numbers of lines and pairs differ, a line holds something other than
-    links, or a link is beyond the end of a sentence.
+    0, as in the Pharaoh format. ``pairs`` has source and target of each line, words between spaces.
+    UserError if the numbers of lines differ, or a link is none or beyond the end of a sentence.
     """
     lines = list(read_lines(path))
     if len(lines) != len(pairs):
@@ -132,8 +125,8 @@ def score_alignment(
 ) -> dict[str, Any]:
     """Score the links of attention; return the scores as JSON, with two controls.
 
-    ``shifts`` has the scores with links moved by -1, 0 and 1 target words, which shows an attention
-    that is one step off. ``diagonal`` has the scores of a straight line through each sentence.
+    ``shifts``: links moved by -1, 0 and 1 target words, for an attention that is one step off.
+    ``diagonal``: a straight line through each sentence.
     """
     words = [(len(source.split()), len(target.split())) for source, target in pairs]
     shifts = {}
@@ -168,8 +161,7 @@ def write_alignment(
 ) -> None:
     """Write alignment.json into the folder of an evaluation; without gold links, remove it.
 
-    A file with the scores of the same evaluation and gold links is kept. UserError if gold links
-    are ``required``, but do not fit the text or the model's words.
+    Scores of the same evaluation and links are kept. UserError if ``required`` links do not fit.
     """
     path = evaluation.directory / ALIGNMENT
     if gold_file is None:

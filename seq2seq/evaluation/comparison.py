@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from seq2seq.config import EvaluationConfig, flatten, nearest
+from seq2seq.config import REMOVED, EvaluationConfig, flatten, nearest
 from seq2seq.config.evaluation import UNSPACED
 from seq2seq.errors import UserError
 from seq2seq.evaluation import lengths
@@ -39,8 +39,8 @@ from seq2seq.evaluation.translations import ReferenceScores
 from seq2seq.looks import Look, looks
 from seq2seq.record import WHEREABOUTS, EvaluationRecord
 
-NOT_COMPARED = ("name", "system", "seed", "data", "output", "evaluation")
-"""Config keys that are not compared: they name a run or set its evaluation."""
+NOT_COMPARED = {"name", "system", "seed", "data", "output", "evaluation", *REMOVED}
+"""Config keys and groups that are not compared: they name a run or set its evaluation."""
 Groups = Mapping[str, list[Evaluation]]
 """System -> its evaluations, in the order of seeds."""
 
@@ -63,7 +63,6 @@ class System:
     name: str
     seeds: list[int | None]
     evaluations: list[Evaluation]
-    """Evaluation of each seed, in the order of ``seeds``."""
     rows: list[ScoreRow]
     """Scores of the buckets of source length, then of all sentences."""
     trend: Trend | None
@@ -162,8 +161,8 @@ def compare_systems(
 ) -> Comparison:
     """Compare evaluations of one test set, in any order.
 
-    The systems are measured against ``baseline``, None for the first one, or against their own one
-    in ``baselines``. ``training`` is the target side of the training text, for recall by count.
+    Systems are measured against ``baseline``, None for the first one, or their own in
+    ``baselines``. ``training`` is the target side of the training text, for recall by count.
     UserError if test sets differ; otherwise as :func:`group_by_system` and :func:`arrange`.
     """
     for other in evaluations[1:]:
@@ -280,8 +279,7 @@ def _known_bits(
 ) -> dict[str, KnownBits]:
     """Known bits by system; {} unless exactly one system sees nothing of the source.
 
-    Systems that cut the references into other pieces than that system are left out. ``means`` has
-    the mean source length of each bucket with enough sentences.
+    Systems that cut the references otherwise are left out. ``means``: mean length of each bucket.
     """
     losses, blind = {}, []
     for name, group in groups.items():
@@ -328,9 +326,9 @@ def _require_same_texts(one: Evaluation, other: Evaluation) -> None:
 def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, list[Evaluation]]:
     """Group evaluations by system, each group in the order of seeds.
 
-    If experiments or searches differ, they become a part of the system's name. So do the seeds of
-    an ensemble or average, if another one of the same name has other seeds. UserError if two
-    evaluations have the same system and seed, or text of another program a trained system's name.
+    Where they differ, experiments, searches, and the seeds of an ensemble or average become a part
+    of the system's name. UserError if two evaluations have the same system and seed, or text of
+    another program a trained system's name.
     """
     ours = [evaluation.record for evaluation in evaluations if not evaluation.external]
     experiments = {record.experiment for record in ours}
@@ -371,8 +369,8 @@ def arrange(
 ) -> tuple[list[str], dict[str, str]]:
     """Order the systems as in ``Comparison.systems``; return their names, and system -> baseline.
 
-    Names are sorted; numbers in them compare as numbers. A baseline has a baseline itself only if
-    ``baselines`` sets one. UserError if a baseline is not among the systems.
+    Numbers in names compare as numbers. A baseline has a baseline itself only if ``baselines`` sets
+    one. UserError if a baseline is not among the systems.
     """
     first = names[0] if baseline is None else baseline
     for name in (first, *baselines, *baselines.values()):
@@ -434,5 +432,5 @@ def _settings(record: EvaluationRecord) -> dict[str, Any]:
     return {
         key: value
         for key, value in flat.items()
-        if key.partition(".")[0] not in NOT_COMPARED and not WHEREABOUTS.match(f"{key}=")
+        if not {key, key.partition(".")[0]} & NOT_COMPARED and not WHEREABOUTS.match(f"{key}=")
     }

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint, read_config
-from seq2seq.config import DecodingConfig, EvaluateConfig, TrainConfig
+from seq2seq.config import REMOVED, DecodingConfig, EvaluateConfig, TrainConfig
 from seq2seq.data.text import ParallelText, content_digest, read_aligned, read_references
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.data.vocabulary import UNK
@@ -40,13 +40,11 @@ MAPS_PER_BUCKET = 3
 def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evaluation]:
     """Translate and score the test sets of ``config``, or score ``config.hypotheses``.
 
-    With a checkpoint, each search of each test set has a folder, ``<test set>-<search>``; the
-    evaluations are returned test set by test set, in the order of ``EvaluateConfig.searches``.
-    Several checkpoints are evaluated as an ensemble or average, in the run folder of the first.
-    Translations that a folder already holds are scored again, but not made again. The processes of
-    ``group`` share the sentences; the first one writes, and the others return []. UserError if a
-    checkpoint, test set or text does not exist, checkpoints do not fit together, texts do not
-    align, ``no_unk`` is set for a model of subwords, or a folder holds another evaluation.
+    With a checkpoint, each search of each test set has a folder, ``<test set>-<search>``; several
+    checkpoints are an ensemble or average, in the run folder of the first. Translations that a
+    folder holds are scored again, but not made again. The processes of ``group`` share the
+    sentences; only the first returns evaluations. UserError if a checkpoint or text does not exist
+    or fit, ``no_unk`` is set for a model of subwords, or a folder holds another evaluation.
     """
     if config.hypotheses is not None:
         return [_evaluate_given(config)] if group.is_first else []
@@ -256,14 +254,13 @@ def _text_digests(text: ParallelText) -> dict[str, str]:
 def _require_same_subject(directory: Path, identity: dict[str, Any]) -> None:
     """Refuse to replace an evaluation of another system, text, search or precision.
 
-    A changed checkpoint (or hypotheses file) at the same path may be evaluated again; a changed
-    source or reference text is refused.
+    A changed checkpoint (or hypotheses file) at the same path may be evaluated again.
     """
     try:
         stored = parse_object((directory / SCORES).read_bytes())["record"]["identity"]
         ours, theirs = (
             {**subject, "system": [part["path"] for part in subject["system"]]}
-            for subject in (identity, stored)
+            for subject in map(_known_settings, (identity, stored))
         )
     except (OSError, ValueError, KeyError, TypeError):
         return  # there is no evaluation, or a damaged one
@@ -284,4 +281,13 @@ def _finished(directory: Path, identity: dict[str, Any]) -> Evaluation | None:
     except UserError as error:
         log.warning("%s Evaluating again.", error)
         return None
-    return evaluation if evaluation.record.identity == identity else None
+    return evaluation if _known_settings(evaluation.record.identity) == identity else None
+
+
+def _known_settings(identity: dict[str, Any]) -> dict[str, Any]:
+    """Identity without settings of the search that only earlier versions had."""
+    search = identity.get("search")
+    if not isinstance(search, dict):
+        return identity
+    known = {key: value for key, value in search.items() if f"decoding.{key}" not in REMOVED}
+    return {**identity, "search": known}

@@ -53,7 +53,6 @@ class Evaluation:
     counts: Counts
     settings: EvaluationConfig
     record: EvaluationRecord
-    """Record of how the hypotheses were made."""
 
     def __repr__(self) -> str:
         return f"Evaluation({self.directory}, {self.record.system}: {self.overall.summary})"
@@ -98,7 +97,6 @@ def write_evaluation(
 ) -> Evaluation:
     """Count, score and write a translated test set; ``counts`` are those of ``texts``, if known.
 
-    ``directory`` is created if missing; files of an earlier evaluation are replaced one by one.
     UserError if the test set is empty, ValueError if a text holds a line break.
     """
     if not len(texts):

@@ -22,10 +22,7 @@ ENDS = SHORT, LONG = "short", "long"
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """The scores of a system on one bucket of source length, or on all sentences.
-
-    Each score is the mean over seeds; without sentences, all scores are None.
-    """
+    """Scores of a system on one bucket of source length, or on all sentences: means over seeds."""
 
     words: str
     """Source length, in words or another unit of the settings: ``11-20`` or ``61+``; ``all``, or
@@ -37,10 +34,8 @@ class ScoreRow:
     bleu_high: float | None = None
     """Upper end of the bootstrap interval; both ends are None if it was not computed."""
     by_seed: list[float] = field(default_factory=list)
-    """BLEU of each seed."""
     chrf: float | None = None
     brevity_ratio: float | None = None
-    """Hypothesis tokens / reference tokens."""
     unpenalised: float | None = None
     """BLEU without its brevity penalty, which lowers it where translations are too short."""
     capped: float | None = None
@@ -49,7 +44,6 @@ class ScoreRow:
     """Negative log-likelihood of the references, their ends included, in nats per piece. Pairs with
     a blank source or reference are left out. None also for translations of another program."""
     perplexity: float | None = None
-    """exp(loss)."""
 
     @property
     def summary(self) -> str:
@@ -61,10 +55,7 @@ class ScoreRow:
 
 
 def lines_by_length(sources: Sequence[str], config: EvaluationConfig, each: int) -> list[int]:
-    """Choose ``each`` lines of every bucket, spread over its lengths; all lines if it has fewer.
-
-    The choice depends on the sources alone, so that all systems show the same lines.
-    """
+    """Choose ``each`` lines of every bucket, spread over its lengths, by the sources alone."""
     lengths = source_lengths(sources, config.unit)
     chosen: list[int] = []
     for members in bucket_members(lengths, config.edges).values():
@@ -80,9 +71,8 @@ def length_pools(
 ) -> dict[str, Pool]:
     """Pools by label: buckets of source length from short to long, ``ALL``, ``SHORT`` and ``LONG``.
 
-    ``lengths`` are those of the sources, in ``config.unit``; ``known`` says whether each sentence
-    has no unknown word. If some have, a last pool ``KNOWN`` holds the sentences that have none
-    (Bahdanau et al. 2014, Table 1).
+    ``known`` says whether each sentence has no unknown word; unless all have none, a last pool
+    ``KNOWN`` holds those (Bahdanau et al. 2014, Table 1).
     """
     members = bucket_members(lengths, config.edges)
     members |= {ALL: np.ones(len(lengths), dtype=bool)}
@@ -150,10 +140,7 @@ def with_intervals(
 
 
 def reference_losses(scored: ReferenceScores) -> Float[np.ndarray, "N 2"]:
-    """Loss in nats and number of pieces of each reference.
-
-    Both are 0 for a pair whose source or reference is blank; a loss that is not finite is NaN.
-    """
+    """Loss in nats and number of pieces of each reference: 0 where a side is blank, NaN for inf."""
     losses = [
         (0.0 if not pieces else np.nan if log_probability is None else -log_probability, pieces)
         for log_probability, pieces in zip(scored.log_probabilities, scored.pieces, strict=True)
@@ -173,10 +160,9 @@ def reference_loss(scored: ReferenceScores | None, chosen: Int[np.ndarray, "M"])
 def known_bits(
     pool: Pool, losses: Float[np.ndarray, "K N 2"], without: Float[np.ndarray, "L N 2"]
 ) -> Samples:
-    """Bits per reference piece by which the source lowers the loss.
+    """Bits per reference piece by which the source lowers the loss; 0 for a pool without pieces.
 
-    This is the loss of a system that sees nothing of the source (``without``) minus ``losses``,
-    both from :func:`reference_losses` for each seed. For a pool without pieces it is 0.
+    Both arguments are from :func:`reference_losses`; ``without`` is a system that sees no source.
     """
     saved = (without[..., 0].mean(axis=0) - losses[..., 0]) / np.log(2)
     columns = np.stack([saved, losses[..., 1]], axis=-1)

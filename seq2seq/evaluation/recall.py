@@ -20,7 +20,6 @@ from seq2seq.evaluation.significance import Interval, Pool, Samples
 LETTERS, SHARE = 3, 0.02
 """A content word has more letters than this, and at most this share of the references have it."""
 PLACES = 10
-"""Number of equal parts into which places in a reference are divided."""
 MIDDLE = np.array([-1 / 2, 0, 0, 1 / 4, 1 / 4, 1 / 4, 1 / 4, 0, 0, -1 / 2])
 """Weight of each part in the contrast of the middle of a reference with its two ends."""
 COUNTS = (0, 9, 99, 999)
@@ -32,7 +31,6 @@ class ContentWords:
     """The content words of a test set's references, in the order of the text."""
 
     line: Int[np.ndarray, "W"]
-    """Line of each word, from 0."""
     place: Int[np.ndarray, "W"]
     """Part of the reference that it is in: 0 for the first tenth, 9 for the last."""
     words: list[str]
@@ -73,7 +71,6 @@ class Recall:
 
     groups: list[str]
     words: list[int]
-    """Number of words of each group."""
     systems: dict[str, list[Interval]]
     """System -> recall of each group, the mean over seeds; 0 for a group without words."""
     spread: dict[str, Interval]
@@ -94,9 +91,9 @@ def recall_by(
 ) -> Recall:
     """Compute recall on the sentences of ``pool``, with bootstrap intervals.
 
-    ``groups`` has the group of each word, and the groups' names; ``line`` the line of each word.
-    ``recalled`` is system -> whether each seed's translation contains each word; ``against`` is
-    system -> its baseline; ``weights`` are those of ``Recall.contrast``.
+    ``groups`` has the group of each word, and the groups' names; ``line`` the line of each word;
+    ``recalled``, by system, whether each seed's translation contains it; ``against`` the baseline
+    of each system; ``weights`` are those of ``Recall.contrast``.
     """
     number, names = groups
     size = len(names)
@@ -128,10 +125,7 @@ def recall_samples(
     recalled: Bool[np.ndarray, "K W"],
     pool: Pool,
 ) -> Samples:
-    """Recall of each of ``size`` groups of words, on the sentences of ``pool`` and resamples.
-
-    Arguments are those of :func:`recall_by`, for one system; ``number`` is the group of each word.
-    """
+    """Recall of ``size`` groups of words by one system; arguments as in :func:`recall_by`."""
     lines = len(pool.members)
 
     def count(chosen: Bool[np.ndarray, "W"]) -> Int[np.ndarray, "N G"]:

@@ -13,13 +13,12 @@ from torch import Tensor
 
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.data.vocabulary import UNK
+from seq2seq.decoding.hypothesis import Link, WordAttention, attention_by_word, strongest_links
 from seq2seq.decoding.translator import ForcedPair, Translator
-from seq2seq.decoding.word_links import Link, WordAttention, attention_by_word, strongest_links
 from seq2seq.errors import UserError
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
 
 SCORING = "scoring references"
-"""Text before the progress bar on a terminal."""
 
 
 def score_references(
@@ -57,10 +56,7 @@ def attention_entropy(weights: Float[Tensor, "T S"]) -> float:
 
 
 def off_diagonal(weights: Float[Tensor, "T S"]) -> float:
-    """Distance of attention from the diagonal, see :class:`ReferenceScores`.
-
-    The only piece of a sentence has the position 0.
-    """
+    """Distance of attention from the diagonal, see :class:`ReferenceScores`."""
     positions = [
         torch.linspace(0, 1, size) if size > 1 else torch.zeros(1) for size in weights.shape
     ]
@@ -76,7 +72,7 @@ def _shares(weights: Float[Tensor, "T S"]) -> Float[Tensor, "T S"]:
 def reference_links(
     translator: Translator, sources: Sequence[str], references: Sequence[str], batch_size: int
 ) -> list[list[Link]]:
-    """Link each reference word to the source word with its largest weight; spaces separate words.
+    """Link each reference word to the source word with its largest weight.
 
     UserError if the model's words are not those between spaces.
     """
@@ -100,7 +96,7 @@ def draw_maps(
 ) -> list[AttentionMap]:
     """Make attention maps of the translations of ``lines``; [] for a model without attention.
 
-    A line whose source or translation is blank has no map.
+    A line with a blank side has no map.
     """
     numbers = sorted(lines)
     if not (translator.model.attends and numbers):

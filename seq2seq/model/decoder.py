@@ -1,9 +1,8 @@
 """The LSTM that writes the target sentence, in the order of Bahdanau or of Luong.
 
-:meth:`Decoder.step` reads one word and makes the readout for the next. :meth:`Decoder.forward`
-loops over the steps of a whole known target. These define the model. Where it can,
-:class:`seq2seq.model.translation.TranslationModel` computes the same numbers with
-:mod:`seq2seq.model.fast`.
+:meth:`Decoder.step` and :meth:`Decoder.forward`, which loops over the steps of a whole known
+target, define the model. Where it can, :class:`seq2seq.model.translation.TranslationModel` computes
+the same numbers with :mod:`seq2seq.model.fast`.
 """
 
 from abc import ABC, abstractmethod
@@ -137,10 +136,7 @@ class Decoder(nn.Module, ABC):
         attend: Attend | None = None,
         cell: Cell = lstm_cell,
     ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
-        """Take one step after a word; return the readout for the next word, state and weights.
-
-        The R = N x W rows are N sentences with W hypotheses each.
-        """
+        """Take one step of R = N x W rows after a word; return readout, state and weights."""
         word = self.prepare(embedded)
         state, context, weights = self.advance(word, state, source, attend or self.attention, cell)
         if self.feed_size:  # then advance has computed the readout
@@ -167,10 +163,7 @@ class Decoder(nn.Module, ABC):
     def lstm(
         self, word: TargetInputs, entering: Float[Tensor, "R X"], state: DecoderState, cell: Cell
     ) -> tuple[Float[Tensor, "L R H"], Float[Tensor, "L R H"]]:
-        """Take one step of the LSTM; return hidden and cell state of every layer.
-
-        The lowest layer reads the word, ``entering`` and its own state.
-        """
+        """Take a step of all layers; the lowest reads the word, ``entering`` and its own state."""
         product = self.state_gates(torch.cat([entering, state.hidden[0]], dim=1))
         layers = [cell(state.cell[0], product, word.gates)]
         for layer, gates in enumerate(self.upper_gates, start=1):
@@ -186,10 +179,7 @@ class Decoder(nn.Module, ABC):
         context: Float[Tensor, "*N M"],
         embedded: Float[Tensor, "*N E"],
     ) -> Float[Tensor, "*N E"]:
-        """Input of the softmax layer: a linear layer of the arguments, or its tanh or maxout.
-
-        In Luong's order it does not read ``embedded``.
-        """
+        """Input of the softmax layer: a layer over the arguments (Luong: not ``embedded``)."""
         word = [embedded * self.word_scale] if self.attends_first else []
         mixed = self.readout_layer(concatenate(hidden, context, *word))
         if self.readout_kind == "maxout":

@@ -26,7 +26,6 @@ class Source(NamedTuple):
     annotations: Float[Tensor, "N S M"]
     """Annotation of each source position (h_j in the paper); zero at padding."""
     mask: Bool[Tensor, "N S"]
-    """True at real tokens."""
     summary: Float[Tensor, "N F"]
     """Final state of each direction, of the top layer or of all: the sentence as one vector."""
     keys: Float[Tensor, "N S A"]
@@ -64,10 +63,7 @@ def length_mask(lengths: Int[Tensor, "B"], width: int) -> Bool[Tensor, "B width"
 
 
 def flip_index(lengths: Int[Tensor, "B"], width: int) -> Int[Tensor, "B width"]:
-    """Positions that reverse each sentence in place and keep its padding on the right.
-
-    Applying ``x.gather(1, index)`` twice restores ``x`` at every real position.
-    """
+    """Positions that reverse each sentence in place, if gathered, and keep padding on the right."""
     position = torch.arange(width, device=lengths.device).expand(len(lengths), width)
     last = lengths[:, None] - 1
     return torch.where(position <= last, last - position, position)
@@ -144,10 +140,9 @@ def _read(lstm: nn.Module, embedded: Float[Tensor, "B S E"]) -> Float[Tensor, "B
 
 @cache
 def _cpu_lstm_rounds() -> bool:
-    """Whether PyTorch's LSTM supports bfloat16 products under autocast on this CPU.
+    """Whether PyTorch's LSTM supports bfloat16 under autocast on this CPU: not without AVX-512.
 
-    Without AVX-512 it fails. On CUDA, cuDNN's LSTM would use float16 even if autocast is set to
-    bfloat16, and small gradients would be lost.
+    On CUDA, cuDNN's LSTM would use float16 instead, and small gradients would be lost.
     """
     mkldnn = torch.backends.mkldnn.is_available()
     return mkldnn and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

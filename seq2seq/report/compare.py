@@ -47,14 +47,10 @@ MANY_SYSTEMS = 4
 def compare(config: CompareConfig) -> Comparison:
     """Compare evaluation folders and write the report to ``config.output``.
 
-    Writes table.md, its first table as table.tex and table.csv, scores.json with the scores and
-    gaps, page.html, live.html with the systems that fit into it
-    (:mod:`seq2seq.report.live.pack`), figure.pdf, and as .png and .svg: figure; heatmap for more
-    than four systems; curves of the trainings whose folders still exist; attention-<system> of the
-    first seed of each system with attention; focus, which is attention by source length;
-    loss-by-position. Files that an earlier comparison wrote there are removed. UserError if
-    ``evaluations`` is empty, a folder is missing or damaged, or a label is invalid; otherwise as
-    :func:`compare_systems`.
+    That is scores.json, table.md, table.tex, table.csv, page.html, figure.pdf, the figures as .png
+    and .svg, and live.html if a system fits into it. Files that an earlier comparison wrote there
+    are removed. UserError if ``evaluations`` is empty, a folder is missing or damaged, or a label
+    is invalid; otherwise as :func:`compare_systems`.
     """
     if not config.evaluations:
         raise UserError("evaluations is empty; set evaluations=[first/folder,second/folder].")
@@ -164,9 +160,9 @@ def alignment_tables(comparison: Comparison) -> list[tables.Table]:
         if not path.is_file():
             continue
         scores = read_json(path, AlignmentRecord, "delete it, and evaluate again")
-        before, found, after = (scores["shifts"][by] for by in ("-1", "0", "1"))
-        numbers = [found["aer"], found["precision"], found["recall"]]
-        numbers += [moved["aer"] for moved in (before, after, scores["diagonal"])]
+        before, found, after = (scores.shifts[by] for by in ("-1", "0", "1"))
+        numbers = [found.aer, found.precision, found.recall]
+        numbers += [moved.aer for moved in (before, after, scores.diagonal)]
         rows.append([evaluation.record.name, *(f"{number:.3f}" for number in numbers)])
     header = ["system", "AER", "precision", "recall", "AER, links moved by -1", "by +1"]
     caption = "Alignment error rate of attention (Och & Ney 2003; 0 is best)"

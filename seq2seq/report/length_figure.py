@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from seq2seq.drawing import ZONE, draw_line, ink_on, name_lines, new_figure
+from seq2seq.drawing import ZONE, draw_cells, draw_line, name_lines, new_figure
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.evaluation.scores import bleu, bleu_counts
@@ -16,8 +16,6 @@ from seq2seq.report.tables import heading, percent
 
 HEIGHT = 5.4
 """Height in inches, which makes the figure 16 to 9, like a slide."""
-PAPER = {"RNNsearch-50": 26.75, "RNNencdec-50": 17.82}
-"""BLEU of all sentences of newstest2014 in Table 1 of Bahdanau, Cho & Bengio 2014."""
 
 
 def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = False) -> Figure:
@@ -35,10 +33,6 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
         notes.append("Points: means over seeds; whiskers: lowest and highest seed.")
     if any(row.few for row in buckets):
         notes.append(f"Hollow: fewer than {FEW} sentences.")
-    experiment = str(comparison.systems[0].first.record.experiment)
-    paper = PAPER if (experiment[:7], comparison.test_set) == ("figure2", "newstest2014") else {}
-    if paper:
-        notes.append("RNNsearch, RNNencdec: BLEU of all lengths in Bahdanau et al. 2014.")
     subtitle = f"{heading(comparison)} · {comparison.sentences:,} sentences"
     title, subtitle = ("", "") if bare else (headline(comparison), subtitle)
     height = 4.4 + 0.2 * len(comparison.systems) + 0.6 * bare if narrow else HEIGHT
@@ -47,9 +41,6 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
     for system, look in zip(comparison.systems, comparison.looks, strict=True):
         _draw_system(axes, system, look)
     highest = _draw_copying(axes, comparison)
-    for name, score in paper.items():
-        axes.axhline(score, 0.96, color=FAINT)
-        axes.text(len(buckets) - 0.65, score, f"{name}: {score}", size=9, ha="right", va="bottom")
     for place in range(len(buckets)):
         ends = place - 0.5, place + 0.5
         axes.axvspan(*ends, alpha=0, linewidth=0, zorder=9, gid=f"{ZONE}{place}")
@@ -108,14 +99,9 @@ def heatmap(comparison: Comparison) -> Figure:
     figure = new_figure(height, "BLEU by system and source length", heading(comparison))
     axes = figure.add_subplot()
     highest = max(1.0, np.nanmax(values))
-    image = axes.imshow(values, cmap="cividis", vmin=0, vmax=highest, aspect="auto")
-    for (row, column), value in np.ndenumerate(values):
-        if not np.isnan(value):
-            ink = ink_on(image, value)
-            axes.text(column, row, f"{value:.1f}", ha="center", va="center", color=ink)
+    draw_cells(axes, values, "cividis", highest, digits=1)
     label_lengths(axes, systems[0].buckets, comparison.settings.unit, count=True)
     axes.set_xlim(-0.5, values.shape[1] - 0.5)
     names = [f"{s.name} ({len(s.seeds)} seeds)" if len(s.seeds) > 1 else s.name for s in systems]
     axes.set_yticks(range(len(systems)), names)
-    axes.spines[:].set_visible(False)
     return figure

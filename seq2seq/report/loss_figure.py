@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from seq2seq.drawing import ink_on, name_lines, new_figure
+from seq2seq.drawing import draw_cells, name_lines, new_figure
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.evaluation.scores import bucket_labels
@@ -39,10 +39,7 @@ def position_losses(
 
 
 def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
-    """Draw the loss by position, a map for each system, in one colour scale; None without losses.
-
-    ``caveat`` is printed below the maps.
-    """
+    """Draw the loss by position, a map for each system; None without losses."""
     losses = {
         s.name: position_losses(comparison, s) for s in comparison.systems if s.reference_scores
     }
@@ -60,14 +57,9 @@ def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
     for place, (name, (means, count)) in enumerate(losses.items(), start=1):
         axes = figure.add_subplot(rows, 2, place)
         # Darker means a higher loss, in grey, too; no shade is as dark as a dark ground.
-        image = axes.imshow(means, cmap="YlOrRd", vmin=0, vmax=highest, aspect="auto")
-        for (i, j), loss in np.ndenumerate(means):
-            if count[i, j]:
-                axes.text(
-                    j, i, f"{loss:.2f}", ha="center", va="center", fontsize=9,
-                    color=ink_on(image, loss),
-                    fontstyle="italic" if count[i, j] < FEW else "normal",
-                )  # fmt: skip
+        texts = draw_cells(axes, means, "YlOrRd", highest, digits=2)
+        for text, pieces in zip(texts, count[count > 0], strict=True):
+            text.set(fontsize=9, fontstyle="italic" if pieces < FEW else "normal")
         axes.set_title(name, loc="left", fontsize=11)
         labels = [label.replace("-", "–") for label in bucket_labels(POSITIONS)]
         axes.set_xticks(range(len(labels)), labels)
@@ -75,15 +67,11 @@ def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
         axes.tick_params(length=0, labelsize=9)
         axes.set_xlabel("Position of the piece in the reference", fontsize=10)
         axes.set_ylabel(f"Source {comparison.settings.unit}", fontsize=10)
-        axes.spines[:].set_visible(False)
     return figure
 
 
 def learning_curves(runs: Sequence[TrainingRun], unit: str = "words") -> Figure | None:
-    """Draw dev loss and BLEU by updates, and each system's BLEU at a few lengths, if measured.
-
-    Returns None without a validation.
-    """
+    """Draw dev loss and BLEU by updates, and BLEU at a few lengths; None without a validation."""
     runs = [run for run in runs if run.updates]
     if not runs:
         return None

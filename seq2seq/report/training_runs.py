@@ -1,5 +1,7 @@
-"""Trainings behind a comparison: validations, speed, hardware and commit of each."""
+"""Trainings behind a comparison: validations, speed, command, hardware and commit of each."""
 
+import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,13 +12,14 @@ from seq2seq.config import check
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import DAMAGE, Evaluation
-from seq2seq.record import TrainingRecord, read_record
-from seq2seq.report.provenance import describe_environments, describe_machine
+from seq2seq.record import WHEREABOUTS, Record, TrainingRecord, read_record
 from seq2seq.report.tables import Table, or_dash
 from seq2seq.training.metrics import JsonlLog
 
 READING = ("corpus.", "tokenization.")
 """Prefixes of the settings that decide which text is read, and how it is cut into pieces."""
+ABSOLUTE_PATH = re.compile(r"(?<=[=,\[:'\"\s])/(?!/)[^,\]}'\"]*/(?=[^,\]}'\"/]+/[^,\]}'\"/]+)")
+"""Pattern of an absolute path without its last two parts; the path is a value or in a list."""
 
 
 @dataclass(frozen=True)
@@ -154,3 +157,42 @@ def losses_caveat(comparison: Comparison) -> str:
     if not settings and all(text == texts[0] for text in texts):
         return ""
     return "These systems were trained on different texts or pieces: their losses do not compare."
+
+
+def describe_environments(records: Sequence[Record]) -> list[str]:
+    """Describe how results were made: a line per combination of hardware, precision, commit."""
+    commands: dict[str, list[str]] = {}
+    for record in records:
+        machine = describe_machine(record, record.precision)
+        commands.setdefault(machine, []).append(f"`{command(record.command)}`")
+    return [
+        f"Command: {', '.join(dict.fromkeys(of_machine))}. {machine}"
+        for machine, of_machine in commands.items()
+    ]
+
+
+def describe_machine(record: Record, precision: str | None = None) -> str:
+    """Describe hardware, PyTorch version and commit in one line."""
+    hardware = record.hardware
+    several = "" if hardware.threads == "1" else "s"
+    threads = f"{hardware.processor}, {hardware.threads} thread{several}"
+    code = ""
+    if commit := record.git_commit:
+        code = f"; code `{commit[:10]}`{' (modified)' if record.git_modified else ''}"
+        if before := record.earlier_commits:
+            code += f", resumed from {', '.join(f'`{other[:10]}`' for other in before)}"
+    return (
+        f"Hardware: {hardware.gpu or threads}{f', {precision}' if precision else ''}; "
+        f"PyTorch {hardware.torch}{code}."
+    )
+
+
+def command(arguments: Sequence[str]) -> str:
+    """Format the command line of a record, without the paths of files."""
+    kept = []
+    for argument in arguments:
+        if not WHEREABOUTS.match(argument):
+            kept.append(ABSOLUTE_PATH.sub(".../", argument))
+        elif not re.match(r"\+*(data|output|peers_python|corpus\.mirror)=", argument):
+            kept.append(f"{argument.partition('=')[0]}=...")  # shows that own text was used
+    return shlex.join(["python", f"scripts/{kept[0]}", *kept[1:]]) if kept else "unknown"

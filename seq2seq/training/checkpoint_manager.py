@@ -1,7 +1,12 @@
-"""Write, prune and restore the checkpoints of a training."""
+"""Write, prune and restore the checkpoints of a training; start from those of its parent.
 
+A parent is another training, whose checkpoint ``training.init_from`` names (fine-tuning).
+"""
+
+import contextlib
 import logging
-from dataclasses import dataclass
+import re
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
@@ -16,7 +21,8 @@ from seq2seq.checkpoint import (
     restore_rng,
     save_checkpoint,
 )
-from seq2seq.data.dataset import PreparedData
+from seq2seq.config import TrainConfig, flatten, shown
+from seq2seq.data.preparation import PreparedData
 from seq2seq.distributed import ProcessGroup
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
@@ -24,13 +30,14 @@ from seq2seq.training.run_folder import REMEDY, RunFolder
 
 log = logging.getLogger(__name__)
 
+CPU = torch.device("cpu")
+INHERITED = re.compile(r"model\.|corpus\.(source|target)$|tokenization\.(?!max_pieces|workers)")
+"""Pattern of the settings that the parent decides."""
+
 
 @dataclass
 class CheckpointManager:
-    """Saves and restores the full training state.
-
-    In distributed training, rank 0 writes the checkpoint, with the random state of every rank.
-    """
+    """Saves and restores the full training state; rank 0 writes, with the random state of all."""
 
     folder: RunFolder
     data: PreparedData
@@ -54,13 +61,12 @@ class CheckpointManager:
     def restore(self) -> TrainingState | None:
         """Restore the newest intact checkpoint and return its state; None without checkpoints.
 
-        Newer damaged checkpoints are renamed to ``<name>.damaged``. UserError about the newest one
-        if none is intact.
+        Newer damaged ones are renamed to ``<name>.damaged``. UserError if none is intact.
         """
         errors: dict[Path, UserError | OSError] = {}
         for folder in self.folder.newest():
             try:
-                checkpoint = load_checkpoint(folder, torch.device("cpu"))
+                checkpoint = load_checkpoint(folder, CPU)
                 self.load_weights(checkpoint)
                 load_optimizer(folder, self.optimizer)
             except (UserError, OSError) as error:
@@ -94,3 +100,36 @@ class CheckpointManager:
 def _generator(rank: int, name: str) -> str:
     """Return the name of a random generator in checkpoints, such as cpu or rank-1/cpu."""
     return f"rank-{rank}/{name}" if rank else name
+
+
+def load_parent(config: TrainConfig) -> Checkpoint:
+    """Load the checkpoint ``training.init_from``; UserError if it is missing or damaged, or if a
+    setting contradicts it."""
+    where = str(config.training.init_from)
+    try:
+        parent = load_checkpoint(Path(where), CPU)
+    except UserError as error:
+        raise UserError(f"training.init_from={where}: {error}") from None
+    mine, its = (flatten(asdict(replace(c, model=c.model.shape))) for c in (config, parent.config))
+    if differ := [key for key in mine if INHERITED.match(key) and mine[key] != its.get(key)]:
+        key, remedy = differ[0], " ".join(f"{key}={shown(its.get(key))}" for key in differ)
+        ours, theirs = shown(mine[key]), shown(its.get(key))
+        raise UserError(
+            f"{key}={ours} contradicts training.init_from={where}, which has {theirs}; set "
+            f"{remedy}, or another checkpoint, for example that of each system: "
+            "'training.init_from=outputs/NAME/${system}/seed-${seed}'."
+        )
+    return parent
+
+
+def codec_folder(config: TrainConfig) -> Path | None:
+    """Return the checkpoint with the tokenizers and vocabularies of a run; None if they are new.
+
+    Until the run has saved one, it is its parent. Errors as in :func:`load_parent`.
+    """
+    if config.training.init_from is None:
+        return None
+    for own in RunFolder(config).newest():
+        with contextlib.suppress(UserError, OSError):
+            return load_checkpoint(own, CPU).directory
+    return load_parent(config).directory

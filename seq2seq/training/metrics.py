@@ -3,6 +3,7 @@
 import contextlib
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +14,9 @@ from torch import Tensor
 
 from seq2seq.checkpoint import MetricsState
 from seq2seq.files import parse_object, write_whole
-from seq2seq.training.tracking import Tracker
+
+Tracker = tuple[Callable[[dict[str, float], int], object], Callable[[], object]]
+"""Function (values by name, update) that sends metrics, and a function that ends the tracking."""
 
 
 @dataclass
@@ -36,10 +39,7 @@ class JsonlLog:
         return entries
 
     def rewind(self, update: int, validated: int) -> None:
-        """Drop entries after ``update``, validations after ``validated``, and damaged lines.
-
-        If no checkpoint was saved after the validation at ``update``, it will be made again.
-        """
+        """Drop entries after ``update``, validations after ``validated``, and damaged lines."""
         if self.writes and self.path.exists():
             kept = [
                 entry
@@ -110,10 +110,7 @@ class IntervalMetrics:
         return skipped
 
     def entry(self) -> dict[str, float | int | None]:
-        """Return loss per target token, mean gradient norm and speed of the fetched updates.
-
-        Loss and norm are None if all updates were skipped.
-        """
+        """Return loss per token and gradient norm (None if all were skipped), and speed."""
         seconds = time.monotonic() - self.started
         finite = self.state.finite
         likelihoods, norms, tokens = zip(*finite, strict=True) if finite else ([], [], [])

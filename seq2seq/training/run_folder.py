@@ -27,7 +27,6 @@ NOT_PART_OF_A_RUN = (
     "corpus.mirror",
     "corpus.directory",
     "corpus.sample",
-    "training.adapt_threads",
     "training.device",
     "training.keep_epochs",
     "training.keep_last",
@@ -122,10 +121,7 @@ class RunFolder:
             ) from None
 
     def claim(self) -> None:
-        """Write the config into a new folder; refuse a folder with a run of another config.
-
-        Other :data:`LIMITS` make no other run.
-        """
+        """Write the config into a new folder; refuse a run of another config (but for LIMITS)."""
         if not (self.path / "config.json").exists():
             self.path.mkdir(parents=True, exist_ok=True)
             self.write_config()
@@ -169,10 +165,7 @@ class RunFolder:
             write_json(path, mine)
 
     def require_text(self, hashes: dict[str, str]) -> None:
-        """Refuse to resume if a text has changed since the run started.
-
-        ``hashes`` maps the name of each text to the SHA-256 of its current content.
-        """
+        """Refuse to resume if a text, by its SHA-256 in ``hashes``, has changed since the start."""
         for name, digest in self.record().data_sha256.items():
             if hashes.get(name) != digest:
                 raise UserError(

@@ -1,23 +1,17 @@
 """Trackers, which show a running training: TensorBoard, Weights & Biases, MLflow."""
 
 import os
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from seq2seq.errors import UserError
 from seq2seq.files import write_whole
-
-Tracker = tuple[Callable[[dict[str, float], int], object], Callable[[], object]]
-"""Function (values by name, update) that sends metrics, and a function that ends the tracking."""
+from seq2seq.training.metrics import Tracker
 
 
 def start_tracker(logger: str, folder: Path, config: dict[str, Any], update: int) -> Tracker:
-    """Start to track the run in ``folder`` from ``update`` on; ``config`` has dotted keys.
-
-    An earlier tracking of the run is continued. UserError if the tracker does not start.
-    """
+    """Track the run in ``folder`` from ``update`` on; UserError if the tracker does not start."""
     try:
         if logger == "tensorboard":
             return _tensorboard(folder, update)

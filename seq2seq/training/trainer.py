@@ -19,23 +19,26 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from seq2seq.checkpoint import TrainingState
 from seq2seq.config import TrainConfig
 from seq2seq.data.batching import BatchPlan, collate
-from seq2seq.data.dataset import PreparedData
-from seq2seq.data.preparation import advise, prepare
-from seq2seq.device import choose_device, choose_precision, deterministic, mixed_precision
+from seq2seq.data.preparation import PreparedData, advise, prepare
+from seq2seq.device import (
+    Load,
+    choose_device,
+    choose_precision,
+    deterministic,
+    keep_freed_memory,
+    mixed_precision,
+)
 from seq2seq.distributed import SINGLE, ProcessGroup, process_group
 from seq2seq.errors import UserError
 from seq2seq.interruption import Interrupted, Interruption
 from seq2seq.model.fast.choose import kernels
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import Progress, TrainingRecord, earlier_commits, environment_record
-from seq2seq.training.checkpoint_manager import CheckpointManager
+from seq2seq.training.checkpoint_manager import CheckpointManager, codec_folder, load_parent
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.metrics import IntervalMetrics, JsonlLog, Update
 from seq2seq.training.optimization import LearningRate, build_optimizer, clipped_step
-from seq2seq.training.parent import codec_folder, load_parent
-from seq2seq.training.processor import Threads, keep_freed_memory
 from seq2seq.training.run_folder import RunFolder, identity, reason_to_end
-from seq2seq.training.tracking import start_tracker
 from seq2seq.training.validation import Validator
 
 log = logging.getLogger(__name__)
@@ -47,10 +50,7 @@ ADVICE = (
 
 
 def train_run(config: TrainConfig) -> RunFolder:
-    """Train one system into its run folder; an interrupted training goes on where it stopped.
-
-    UserError if the device is missing; otherwise errors as in :meth:`Trainer.run`.
-    """
+    """Train one system into its run folder, or go on; errors as in :meth:`Trainer.run`."""
     choose_device(config.training.device)  # refuse a missing device before any work
     with process_group(config.training.device) as group:
         data = prepare(config.corpus, config.tokenization, Path(config.data), codec_folder(config))
@@ -58,10 +58,7 @@ def train_run(config: TrainConfig) -> RunFolder:
 
 
 class Trainer:
-    """Trains one system into a run folder; resumes an interrupted training.
-
-    Several processes make each update together; only the first process writes files.
-    """
+    """Trains one system into a run folder; several processes make each update together."""
 
     def __init__(
         self, config: TrainConfig, data: PreparedData, group: ProcessGroup = SINGLE
@@ -92,13 +89,12 @@ class Trainer:
         self.metrics = JsonlLog(self.folder.path / "metrics.jsonl", group.is_first)
         self.nonfinite = JsonlLog(self.folder.path / "nonfinite.jsonl", group.is_first)
         self.interruption = Interruption()
-        alone = group.size == 1 and not training.deterministic
-        self.threads = Threads(training.adapt_threads and alone)
+        self.load = Load()
         self.conditions = {
             "device": self.device.type,
             "precision": str(self.precision).removeprefix("torch."),
             "kernels": kernels(self.device, self.precision),
-            "threads": self.threads.used,
+            "threads": str(torch.get_num_threads()),
             "processes": str(group.size),
             "torch": torch.__version__,
         }
@@ -122,10 +118,9 @@ class Trainer:
     def run(self) -> RunFolder:
         """Train until max_epochs, max_updates or patience; return the finished run folder.
 
-        Raises:
-            UserError: the folder holds a run of another config, or another process trains in it;
-                loss or gradients are not finite; or a checkpoint cannot be read or written.
-            Interrupted: a signal stopped the training, and everything is saved.
+        UserError if the folder holds a run of another config, or another process trains in it; if
+        loss or gradients are not finite; or if a checkpoint cannot be read or written. Interrupted
+        if a signal stopped the training, and everything is saved.
         """
         if self.group.is_first:
             self.folder.claim()
@@ -171,7 +166,7 @@ class Trainer:
             disable=None if self.group.is_first else True,
             dynamic_ncols=True,
         )
-        with logging_redirect_tqdm(), bar, self.threads:
+        with logging_redirect_tqdm(), bar:
             while not (reason := reason_to_end(self.config.training, self.progress)):
                 self._train_epoch(bar)
             if self.progress.validated_update < self.progress.update:  # between two validations
@@ -224,6 +219,8 @@ class Trainer:
         self.metrics.rewind(progress.update - unlogged, progress.validated_update)
         self.nonfinite.rewind(progress.update, progress.validated_update)
         if self.group.is_first and (logger := self.config.training.logger) != "none":
+            from seq2seq.training.tracking import start_tracker
+
             settings = identity(asdict(self.config))
             self.metrics.tracker = start_tracker(
                 logger, self.folder.path, settings, progress.update
@@ -301,8 +298,8 @@ class Trainer:
     def _validate(self, before: TrainingState | None = None) -> None:
         """Validate and save a checkpoint; if the metric improved, also save it as the best one.
 
-        ``before``: the state at an end between two validations. The newest checkpoint gets it, and
-        the earlier best one is set aside: if limits grow, training goes on as if it had not ended.
+        At an end between two validations, the newest checkpoint gets the state ``before``, and the
+        earlier best one is set aside: if limits grow, training goes on as if it had not ended.
         """
         progress, metric = self.progress, self.config.training.early_stopping_metric
         validation = self.validator.run()
@@ -379,8 +376,7 @@ class Trainer:
 
     def _log_updates(self, bar: tqdm) -> None:
         if self.group.size == 1 and self.device.type == "cpu":  # several would count each other
-            self.threads.look()
-        self.record.hardware.threads = self.conditions["threads"] = self.threads.used
+            self.load.look()
         self._fetch_metrics()
         entry, self.interval = self.interval.entry(), IntervalMetrics()
         where = {"kind": "train", "update": self.progress.update, "epoch": self._epochs_done()}

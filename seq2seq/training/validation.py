@@ -11,7 +11,7 @@ from jaxtyping import Int
 
 from seq2seq.config import DecodingConfig, EvaluationConfig, TrainingConfig
 from seq2seq.data.batching import BatchPlan, collate
-from seq2seq.data.dataset import PreparedData
+from seq2seq.data.preparation import PreparedData
 from seq2seq.data.text import read_lines
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import mixed_precision

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seq2seq.data.batching import Batch, BatchPlan, collate
-from seq2seq.data.dataset import EncodedPairs
+from seq2seq.data.encoding import EncodedPairs
 from seq2seq.data.vocabulary import BOS, EOS, PAD
 
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from seq2seq.config import DecodingConfig, TranslateConfig
 from seq2seq.data.tokenization import MosesWordTokenizer, SentencePieceTokenizer, TextCodec
+from seq2seq.decoding.hypothesis import pharaoh
 from seq2seq.decoding.text_stream import answer_prompt, is_typed, translate_text
 from seq2seq.decoding.translator import Translator
-from seq2seq.decoding.word_links import pharaoh
 from seq2seq.errors import UserError
 
 RAW = "der hund\r\n\r\n🐕\tläuft\nhund\u2028heim\n\ufeffdaneben\nheim"

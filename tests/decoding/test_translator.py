@@ -138,10 +138,9 @@ def test_without_weights_there_is_no_map():
     json.dumps(asdict(echo().translate(["der", ""])[0]))  # plain data
 
 
-@pytest.mark.parametrize("sample", [False, True])
-def test_each_alternative_tells_where_it_looked_itself(sample):
+def test_each_alternative_tells_where_it_looked_itself():
     translator, sentences = chance(), ["der hund", "heim", "der"]
-    search = DecodingConfig(beam=4, n_best=3, sample=sample)
+    search = DecodingConfig(beam=4, n_best=3)
     together = translator.translate(sentences, search, attention=True)
     for sentence, found in zip(sentences, together, strict=True):
         source = torch.tensor([[*translator.source.encode(sentence), EOS]])
@@ -226,7 +225,7 @@ def test_a_text_of_several_lines_is_not_taken_for_one_sentence():
     assert len(translator.translate(lines)) == 2
 
 
-@pytest.mark.parametrize("options", [{}, {"beam": 1}, {"n_best": 2}, {"sample": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"beam": 1}, {"n_best": 2}], ids=str)
 def test_a_translation_goes_on_from_a_forced_beginning(options):
     translator = chance()
     for prefix in ("hund", ["hund", "heim"], "Hund heim"):

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.tokenization import WhitespaceTokenizer
-from seq2seq.decoding.hypothesis import Hypothesis
-from seq2seq.decoding.word_links import pharaoh, strongest_links, word_weights
+from seq2seq.decoding.hypothesis import Hypothesis, pharaoh, strongest_links, word_weights
 
 SUBWORDS = tiny_codec().tokenizer
 WORDS = WhitespaceTokenizer("en")

@@ -7,8 +7,7 @@ from helpers.reversal import reversal_experiment, write_reversal_corpus
 
 from seq2seq.checkpoint import load_checkpoint, save_checkpoint
 from seq2seq.config import TrainConfig
-from seq2seq.data.dataset import PreparedData
-from seq2seq.data.preparation import prepare
+from seq2seq.data.preparation import PreparedData, prepare
 from seq2seq.training.trainer import Trainer
 
 

@@ -52,7 +52,7 @@ def test_the_corpus_test_set_is_scored_into_the_run_folder(run):
 
 
 def test_what_the_search_said_of_each_line_is_kept(run, tmp_path, monkeypatch):
-    search = DecodingConfig(sample=True, max_ratio=0, max_extra=2)
+    search = DecodingConfig(beam=1, max_ratio=0, max_extra=2)
     clock = SimpleNamespace(monotonic=itertools.count(10, 2).__next__)
     monkeypatch.setattr(stage, "time", clock)  # the speed is that of the search
     (found,) = evaluate(settings(run, decoding=search, output=str(tmp_path)))
@@ -94,6 +94,12 @@ def test_an_evaluation_is_scored_again_but_not_translated(run, tmp_path, searche
     (scored,) = evaluate(settings(run, evaluation=other))
     assert [row.words for row in scored.rows] == ["1-3", "4+", "all"]
     assert read_evaluation(scored.directory).rows == scored.rows
+    # A setting of the search that only an earlier version had makes no other evaluation.
+    path = scored.directory / "scores.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["record"]["identity"]["search"]["sample"] = False
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert evaluate(settings(run))[0].texts.hypotheses == first.texts.hypotheses
     # What the run says of itself is brought up to date; without its run, it is kept.
     path = run / "run.json"
     said = json.loads(path.read_text(encoding="utf-8"))

@@ -12,7 +12,7 @@ import torch
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.preparation import prepare
 from seq2seq.distributed import SINGLE
-from seq2seq.training.parent import codec_folder
+from seq2seq.training.checkpoint_manager import codec_folder
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
 

@@ -33,7 +33,7 @@ RECORD = {
     "config": CONFIG, "corpus": "grammar", "test_set": "test", "search": "beam5",
     "checkpoint": "a/b", "identity": {"search": {"beam": 5}},
 }  # fmt: skip
-SCORE = {"aer": 0.125, "precision": 0.5, "recall": 0.75}
+SCORE = {"links": 8, "sure": 4, "aer": 0.125, "precision": 0.5, "recall": 0.75}
 ALIGNMENT = {"shifts": dict.fromkeys(("-1", "0", "1"), SCORE), "diagonal": SCORE}
 DELETED = object()
 VALUES = [None, -1, 0.5, "\x1b[2J", [5], {"a": []}, 10**400, True, DELETED]

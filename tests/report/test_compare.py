@@ -79,7 +79,7 @@ def test_what_models_said_is_drawn_and_files_of_an_earlier_comparison_go(tmp_pat
     maps = [AttentionMap(0, ["a", "b"], ["A"], [[0.25, 0.75]])]
     texts = dataclasses.replace(translated({5: 20, 40: 20}, lambda n: 0.8), maps=maps)
     evaluated(folder, texts, "with $5/..", 1)
-    score = {"aer": 0.125, "precision": 0.5, "recall": 0.75}
+    score = {"links": 8, "sure": 4, "aer": 0.125, "precision": 0.5, "recall": 0.75}
     alignment = {"shifts": dict.fromkeys(("-1", "0", "1"), score), "diagonal": score}
     (folder / "alignment.json").write_text(json.dumps(alignment))
     run([*folders, str(folder)], tmp_path / "report")

@@ -65,18 +65,6 @@ def test_copying_the_source_is_the_floor(attending):
     np.testing.assert_allclose(floor.get_xydata(), list(expected.items()), atol=1e-9)
 
 
-def test_the_papers_scores_are_in_its_own_figure_alone(comparison):
-    system = comparison.systems[0]
-    for experiment, test_set, count in (
-        ("figure2", "newstest2014", 2), ("figure2", "test", 0), ("trial", "newstest2014", 0)
-    ):  # fmt: skip
-        record = replace(system.first.record, experiment=experiment)
-        ours = replace(system, evaluations=[replace(system.first, record=record)])
-        systems = [ours, *comparison.systems[1:]]
-        figure = length_figure(replace(comparison, test_set=test_set, systems=systems))
-        assert len(figure.axes[0].texts) == count
-
-
 def test_both_svgs_fit_into_one_page_and_have_an_area_for_each_length(comparison):
     seen = set()
     for prefix, narrow in {"": False, "narrow-": True}.items():

@@ -6,8 +6,7 @@ import pytest
 from helpers.chromium import MARKS, chromium, one, require_contrast, resize, shown
 from helpers.word_models import rounded_translator, sentences, word_checkpoint
 
-from seq2seq.report.live.pack import packed
-from seq2seq.report.live.page import describe, render_live
+from seq2seq.report.live.page import describe, packed, render_live
 
 pytest.importorskip("selenium")
 from selenium.webdriver.common.action_chains import ActionChains

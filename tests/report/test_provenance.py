@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from seq2seq.record import Hardware, Record
-from seq2seq.report.provenance import command, describe_environments, describe_machine
+from seq2seq.report.training_runs import command, describe_environments, describe_machine
 
 
 def test_commands_leave_out_where_files_lie_but_say_that_text_was_ones_own():

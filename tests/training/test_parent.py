@@ -18,7 +18,7 @@ from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.data.vocabulary import EOS, UNK
 from seq2seq.errors import UserError
 from seq2seq.files import file_digest
-from seq2seq.training.parent import codec_folder, load_parent
+from seq2seq.training.checkpoint_manager import codec_folder, load_parent
 from seq2seq.training.run_folder import RunFolder
 
 pytestmark = pytest.mark.unchecked

@@ -18,7 +18,7 @@ from seq2seq.training.run_folder import RunFolder
 MAY_CHANGE = (
     *("data", "output", "evaluation", "corpus.directory", "corpus.mirror", "corpus.sample"),
     "tokenization.workers",
-    *("training.adapt_threads", "training.device", "training.keep_epochs", "training.keep_last"),
+    *("training.device", "training.keep_epochs", "training.keep_last"),
     *("training.max_epochs", "training.max_updates", "training.patience"),
     "training.log_every",
     *("training.logger", "training.max_nonfinite_updates", "training.save_minutes"),

@@ -8,6 +8,7 @@ compiled.
 """
 
 from functools import partial
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -22,13 +23,11 @@ from seq2seq.model.attention.pooled import LinearAttention, SlotAttention
 from seq2seq.model.decoder import Attend, BahdanauDecoder, Decoder, DecoderState
 from seq2seq.model.encoder import Source
 from seq2seq.model.fast.choose import choose_operations
-from seq2seq.model.fast.cpp import CppOperations
 from seq2seq.model.fast.operations import Operations, row_stride
 from seq2seq.model.fast.scan import Score, attention_scan, lstm_scan
 from seq2seq.model.layers import lstm_cell, to_float32
 
 Decoded = tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]
-"""Readouts and attention weights of a whole target."""
 
 FEW = 16
 """Largest number of rows for which own products are faster than those of a library."""
@@ -38,10 +37,7 @@ DOT = (DotAttention, GeneralAttention, ScaledDotAttention, LinearAttention)
 
 
 def decode(decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source) -> Decoded | None:
-    """Compute :meth:`Decoder.forward` with fast operations; None if they do not support the model.
-
-    The returned weights may be detached.
-    """
+    """Compute :meth:`Decoder.forward`; weights may be detached. None for an unsupported model."""
     if not decoder.fast:
         return None
     run = _attend_first if isinstance(decoder, BahdanauDecoder) else _attend_after
@@ -125,10 +121,7 @@ def _attend_after(
 def _known_states(
     decoder: Decoder, gates: Float[Tensor, "T B G"], state: DecoderState
 ) -> Float[Tensor, "B T H"]:
-    """States of the top layer at all steps, if all inputs of the lowest layer are known.
-
-    ``gates`` holds their share of that layer's gates; only the share of its own state is missing.
-    """
+    """States of the top layer at all steps, from the lowest layer's ``gates`` without its state."""
     recurrent = decoder.state_gates.weight[:, -state.hidden.shape[2] :]
     hidden = lstm_scan(gates, state.hidden[0], state.cell[0], recurrent)
     for layer, upper in enumerate(decoder.upper_gates, start=1):
@@ -181,11 +174,8 @@ def _exact(operations: Operations, *arrays: Tensor) -> bool:
 def _step_of_few(
     decoder: Decoder, embedded: Float[Tensor, "R E"], state: DecoderState, source: Source
 ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]] | None:
-    """Compute a step of few rows in one call; None if the decoder has other parts.
-
-    With few rows, to call the operations one by one takes longer than to compute them.
-    """
-    operations = choose_operations(embedded.device, embedded.dtype, embedded.dtype)
+    """Compute a step of few rows in one call, which saves most time; None for other decoders."""
+    operations: Any = choose_operations(embedded.device, embedded.dtype, embedded.dtype)
     attention, (rows, width) = decoder.attention, embedded.shape
     plain = decoder.readout_kind == "linear" and not (decoder.feed_size or decoder.training)
     if decoder.layers > 1 or not plain or not _exact(operations, embedded, state.cell):
@@ -205,7 +195,6 @@ def _step_of_few(
         weights = embedded.new_empty(rows, source.annotations.shape[1])
     by_word = attention.word_query.weight if attention.word_query is not None else None
     moved, after, mixed = (torch.empty_like(x) for x in (hidden, cell, embedded))
-    assert isinstance(operations, CppOperations)
     operations.step(
         decoder.attends_first,
         rows // len(source.mask),

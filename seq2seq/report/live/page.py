@@ -1,4 +1,8 @@
-"""The live page as one HTML file, with models inside or for a server."""
+"""The live page as one HTML file, with small models inside or for a server.
+
+A model inside has weights of 8 bits, and the words of both sides. The page's own program computes
+what the default model computes, see ``live.html``.
+"""
 
 import base64
 import hashlib
@@ -11,21 +15,26 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int8
+from torch import Tensor
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
-from seq2seq.config import EvaluationConfig
+from seq2seq.config import DecodingConfig, EvaluationConfig
+from seq2seq.data.tokenization import WhitespaceTokenizer
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.scores import source_lengths
 from seq2seq.looks import DARK
-from seq2seq.report.live.pack import obstacle, packed
 
 log = logging.getLogger(__name__)
 
 TEMPLATE = Path(__file__).with_name("live.html")
 EACH = 3
 """Number of sentences of each length."""
+KINDS = ("additive", "fixed")
+LARGEST = 3_000_000
+"""Maximum number of parameters of a model in a page, a byte each."""
 
 
 def comparison_page(comparison: Comparison) -> bytes | None:
@@ -69,9 +78,9 @@ def describe(name: str, kind: str, attends: bool, colour: str) -> dict[str, Any]
 def ready_sentences(
     sources: Sequence[str], references: Sequence[str], config: EvaluationConfig
 ) -> list[dict[str, Any]]:
-    """Choose sentences near the end of each usual bucket, by their sources: the first of the text.
+    """Choose sentences near the end of each usual bucket: the first of the text.
 
-    There is a length between the first two ends, too: there one vector begins to be too small.
+    There is a length between the first two ends, too, where one vector begins to be too small.
     Returns groups of sentences with the length of their first: ``10 words``.
     """
     lengths = source_lengths(sources, config.unit)
@@ -116,3 +125,53 @@ def content_policy(page: bytes) -> str:
         "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
         "frame-ancestors 'none'"
     )
+
+
+def obstacle(checkpoint: Checkpoint) -> str | None:
+    """Setting or size of a model that the page cannot compute; None if it can."""
+    model, tokenizers = checkpoint.config.model, (checkpoint.source, checkpoint.target)
+    size = checkpoint.model.parameter_counts()["total"]
+    obstacles = {
+        f"model.attention.kind={model.attention.kind}": model.attention.kind not in KINDS,
+        "several layers": max(model.encoder.layers, model.decoder.layers) > 1,
+        f"model.encoder.directions={model.encoder.directions}": model.encoder.directions != "both",
+        f"model.decoder.order={model.decoder.order}": model.decoder.order != "bahdanau",
+        f"model.decoder.readout={model.decoder.readout}": model.decoder.readout != "linear",
+        f"tokenization={checkpoint.config.tokenization.kind}": any(
+            codec.tokenizer.kind != WhitespaceTokenizer.kind for codec in tokenizers
+        ),
+        f"{size:,} parameters": size > LARGEST,
+    }
+    return next((reason for reason, stands in obstacles.items() if stands), None)
+
+
+def packed(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Pack a model without :func:`obstacle` as JSON.
+
+    ``weights`` has rows, columns and bytes of each parameter: a float32 step for each row, then the
+    numbers of steps as int8. A vector has 0 columns and float32 numbers. The base64 is URL-safe, so
+    that no chance text in it looks like a path.
+    """
+    weights: dict[str, tuple[int, int, str]] = {}
+    for name, parameter in checkpoint.model.named_parameters():
+        weight, columns = parameter.detach().cpu(), 0
+        content = weight.numpy().astype("<f4").tobytes()
+        if weight.ndim == 2:
+            (steps, step), columns = rounded(weight), weight.shape[1]
+            content = step.numpy().astype("<f4").tobytes() + steps.numpy().tobytes()
+        weights[name] = len(weight), columns, base64.urlsafe_b64encode(content).decode()
+    return {
+        "source": checkpoint.source.vocabulary.pieces,
+        "target": checkpoint.target.vocabulary.pieces,
+        "scale": checkpoint.model.target_embedding.scale,
+        "most": checkpoint.config.tokenization.max_pieces,
+        "ratio": DecodingConfig.max_ratio,
+        "extra": DecodingConfig.max_extra,
+        "weights": weights,
+    }
+
+
+def rounded(weight: Float[Tensor, "R C"]) -> tuple[Int8[Tensor, "R C"], Float[Tensor, "R"]]:
+    """Round each row to 255 levels; return the numbers of steps, and each row's step."""
+    step = (weight.abs().amax(dim=1) / 127).clamp(min=torch.finfo(torch.float32).tiny)
+    return (weight / step[:, None]).round().to(torch.int8), step

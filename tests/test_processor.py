@@ -8,8 +8,8 @@ import sys
 import pytest
 import torch
 
-from seq2seq.training import processor
-from seq2seq.training.processor import Threads
+from seq2seq import device
+from seq2seq.device import Load
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -21,9 +21,9 @@ class Machine:
         self.file = tmp_path / "stat"
         self.wall = self.own = 0.0
         self.busy = [0.0] * 6
-        monkeypatch.setattr(processor.time, "monotonic", lambda: self.wall)
-        monkeypatch.setattr(processor.time, "process_time", lambda: self.own)
-        monkeypatch.setattr(processor.os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+        monkeypatch.setattr(device.time, "monotonic", lambda: self.wall)
+        monkeypatch.setattr(device.time, "process_time", lambda: self.own)
+        monkeypatch.setattr(device.os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
         self.pass_time(0, own=0, others=[])
 
     def pass_time(self, seconds: float, own: float, others: list[float]) -> None:
@@ -45,42 +45,26 @@ def machine(monkeypatch, tmp_path):
     torch.set_num_threads(before)
 
 
-def test_threads_follow_the_load_and_come_back(machine):
-    with Threads(adapt=True, statistics=machine.file) as threads:
-        for others, expected in (
-            ([], 4),
-            ([0.1, 0.1], 4),  # what a system does by itself
-            ([1.0], 3),
-            ([0.5, 0.5, 0.5, 0.5], 2),
-            ([1.0, 1.0, 1.0, 1.0], 1),
-            ([0.0, 0.0, 0.0, 0.0, 1.0, 1.0], 4),  # cores that this process may not use
-        ):
-            machine.pass_time(5, own=2, others=others)
-            threads.look()
-            assert torch.get_num_threads() == expected
-        for expected in (4, 2):  # less than a second decides nothing, and is not lost
-            machine.pass_time(0.6, own=2, others=[1.0, 1.0])
-            threads.look()
-            assert torch.get_num_threads() == expected
-    # What comes after the training, such as the next one of reproduce, has all of them again.
-    assert (torch.get_num_threads(), threads.used) == (4, "1 to 4")
-
-
-def test_a_fixed_number_stays_and_a_warning_says_once_that_it_is_too_large(machine, caplog):
-    fixed = Threads(adapt=False, statistics=machine.file)
-    unknown = Threads(adapt=True, statistics=machine.file.with_name("none"))
-    for _ in range(2):
-        machine.pass_time(5, own=2, others=[1.0, 1.0, 1.0, 1.0])
-        for threads in (fixed, unknown):
-            threads.look()
-            assert (torch.get_num_threads(), threads.used) == (4, "4")
-    assert caplog.text.count("training.adapt_threads=true") == 1
+def test_a_warning_says_once_how_many_threads_the_other_programs_leave(machine, caplog):
+    load, unknown = Load(machine.file), Load(machine.file.with_name("none"))
+    for seconds, others, said in (
+        (5, [], 0),
+        (5, [0.1, 0.1], 0),  # what a system does by itself
+        (5, [0.0, 0.0, 0.0, 0.0, 1.0, 1.0], 0),  # cores that this process may not use
+        (0.6, [1.0, 1.0], 0),  # less than a second decides nothing, and is not lost
+        (0.6, [1.0, 1.0], 1),
+        (5, [1.0, 1.0, 1.0, 1.0], 1),
+    ):
+        machine.pass_time(seconds, own=2, others=others)
+        load.look()
+        unknown.look()
+        assert caplog.text.count("OMP_NUM_THREADS=2") == len(caplog.messages) == said
 
 
 # The C library's own functions: small objects of Python next to the arrays would pin some in place.
 PROGRAM = """
 import ctypes, re, resource
-from seq2seq.training.processor import keep_freed_memory
+from seq2seq.device import keep_freed_memory
 
 library = ctypes.CDLL(None)
 library.malloc.restype = ctypes.c_void_p
