@@ -3,8 +3,8 @@
 import cram
 import pytest
 import torch
-from helpers.small_training import train
 from helpers.reversal import reversal_experiment, write_reversal_corpus
+from helpers.small_training import train
 from helpers.tiny_translator import SENTENCES, tiny_translator
 
 from seq2seq.decoding.translator import Translator
@@ -40,7 +40,7 @@ def test_cramming_lowers_each_loss_and_does_not_depend_on_the_other_sentences(
     fixed, which, monkeypatch
 ):
     monkeypatch.setattr(cram, "STEPS", 20)
-    translator, vectors, losses = fixed
+    translator, vectors, _ = fixed
     several = torch.cat(
         [cram.encoded(translator, [s[i:]]) for s in SENTENCES for i in (0, 4, 9, 13)]
     )
