@@ -26,7 +26,7 @@ def exact(pool: Pool, group: Group) -> Samples:
     """Share of translations that are as long as the reference and have all its n-grams."""
     counts = np.stack([one.bleu for one in group])
     right = (counts[..., 0] == counts[..., 1]) & (counts[..., 2:6] == counts[..., 6:]).all(axis=-1)
-    columns = np.stack([right, np.ones_like(right)], axis=-1)
+    columns = np.stack([right, np.ones_like(right)], axis=-1).astype(np.int64)
     return pool.estimate(columns, lambda sums: sums[..., 0] / sums[..., 1])
 
 

@@ -83,7 +83,7 @@ def test_a_rounded_number_is_at_most_half_a_level_away():
 
 
 def test_a_decoder_that_can_copy_reads_any_short_text_out_of_a_crammed_zero(tmp_path, monkeypatch):
-    monkeypatch.setattr(cram, "STEPS", 150)
+    monkeypatch.setattr(cram, "STEPS", 100)
     write_reversal_corpus(tmp_path / "corpus", train=2000, longest=2)
     config = reversal_experiment(tmp_path, "fixed", 0.02, max_epochs=3, validate_every=1000)
     translator = Translator.load(train(config).path, "cpu", "fp32")
