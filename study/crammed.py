@@ -98,7 +98,7 @@ def crammed_page(files: Sequence[Packed]) -> dict[str, bytes]:
         ("What one vector can tell its decoder", "Grammar: vectors fitted to the reference"),
         ("", "known bits of a reference"),
         [Line("all there are", (FAINT, LINES[1], ""), there), *lines],
-        "Within: as far from the mean as the encoder's vectors.",
+        "Within: no further from the mean than the encoder's vectors.",
         groups.buckets,
     )
     return {"md": markdown, "svg": figure}
