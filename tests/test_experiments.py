@@ -175,7 +175,7 @@ def test_vectors_are_crammed_and_after_a_kill_only_those_that_are_missing(tmp_pa
 
 @pytest.mark.slow
 def test_the_skipped_middle_is_traced_once_for_each_system(tmp_path, monkeypatch):
-    chosen = ["system=additive-20", "baseline=additive-40", "corpus.train_pairs=60"]
+    chosen = ["system=additive-20", "baseline=additive-40"]
     evaluations = small(monkeypatch, tmp_path, "middle", *chosen)
     places = tmp_path / "results" / "middle" / "places.npz.xz"
     middle.main(evaluations[:1], tmp_path / "results")
