@@ -99,7 +99,7 @@ def skipped_figure(always: Groups, traced: Traced) -> Figure:
     """Draw where the place leaves the links, by training length, and recall by kind."""
     figure = new_figure(
         4.8,
-        "Where attention leaves the sentence, and which kinds do not",
+        "Where attention leaves a long sentence, by training length and kind",
         f"Grammar, sources of {[*always.buckets][-1]} words; -20 to -70: training length",
         f"Left: place within {NEAR} words of the link, given the reference. Bands: 95% intervals.",
     )
