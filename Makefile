@@ -16,6 +16,7 @@ TORCH_INDEX ?= $(shell test "$$(uname)" = Linux && ! command -v nvidia-smi > /de
 PYTEST := $(BIN)/python -m pytest -n auto --maxschedchunk 1
 
 EUROPARL := outputs/figure2-cpu
+GRAMMAR := outputs/quickstart
 
 .PHONY: help install dev reproduce study docs test test-fast lint format clean
 
@@ -34,10 +35,15 @@ study: $(STAMP) ## Train the study again (a day of one core) and write its pages
 	$(BIN)/python scripts/reproduce.py experiment=width
 	$(BIN)/python study/same_content.py $(EUROPARL)/attention-50/seed-*/evaluations/test-beam5 \
 	  $(EUROPARL)/no-attention-50/seed-*/evaluations/test-beam5
+	$(BIN)/python scripts/reproduce.py experiment=cram
+	$(BIN)/python study/cram.py $(foreach one,no-attention attention target-only,$(GRAMMAR)/$(one)/seed-1/evaluations/test-greedy)
+	$(BIN)/python scripts/reproduce.py experiment=middle
+	$(BIN)/python study/middle.py outputs/middle/*/seed-1/evaluations/test-beam5
 	for text in test newstest2014; do \
 	  folder=$(EUROPARL)/attention-50/seed-1/evaluations/$$text-beam5; \
 	  test ! -d $$folder || $(BIN)/python study/floors.py $$folder || exit 1; done
-	$(BIN)/python study/packed.py $(EUROPARL)/*/seed-*/*/*beam5* outputs/slots/*/seed-*/evaluations/test-beam5
+	$(BIN)/python study/packed.py $(EUROPARL)/*/seed-*/*/*beam5* outputs/slots/*/seed-*/evaluations/test-beam5 \
+	  $(GRAMMAR)/*/seed-1/evaluations/test-cram-greedy* outputs/middle/*/seed-1/evaluations/test-*beam5
 	$(BIN)/python study/report.py
 
 docs: $(DOCS) ## Build the pages of docs/ into site/, and check their links

@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from crammed import crammed_page
 from groups import (
     MARGIN,
     Groups,
@@ -28,9 +29,11 @@ from groups import (
 )
 from layout import BY_T, FLOORS, Line, by_t, draw, gained, length_lines, length_table, page, scored
 from memories import memory_page, width_page
+from middle import read_traced
 from packed import RESULTS, Packed, read_all
 from recall import recall_page
 from same_content import MOST_JOINED
+from skipped import skipped_page
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.lengths import ALL
@@ -329,6 +332,12 @@ def pages(results: Path) -> dict[str, dict[str, bytes]]:
             kinds = ("fixed", "none")
             one_vector = [m for m in memories if m.config["model"]["attention"]["kind"] in kinds]
             made["width"] = width_page(one_vector, "none", "grammar")
+    if crammed := read_all(results / "quickstart" / "test-cram"):
+        made["cram"] = crammed_page(crammed)
+    texts = {"always": "test", "no-end": "test-no-end"}
+    middle = {text: read_all(results / "middle" / name) for text, name in texts.items()}
+    if all(middle.values()) and (traced := read_traced(results / "middle" / "places.npz.xz")):
+        made["middle"] = skipped_page(middle, traced)
     cases = [*(f"joined-{n}" for n in range(1, MOST_JOINED + 1)), "cut"]
     names = [name for case in cases for name in (case, f"{case}-apart")]
     folders = {name: files for name in names if (files := read_all(europarl / f"test-{name}"))}

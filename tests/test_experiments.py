@@ -8,13 +8,18 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import cram
+import middle
 import pytest
 import report
 from helpers.commands import SMALL, command, run
 from helpers.composing import runs
+from middle import read_traced
 from packed import main as pack
 
 from seq2seq.config import ATTENTION_KINDS
+from seq2seq.errors import UserError
+from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.model.translation import TranslationModel
 
 TOY = [*SMALL, "training.max_epochs=2", "training.batch_size=20"]
@@ -144,6 +149,68 @@ def test_memories_are_compared_and_published(tmp_path):
 def test_every_kind_of_attention_is_in_an_experiment():
     systems = [*runs("experiment=attention_kinds").values(), *runs("experiment=width").values()]
     assert {system.model.attention.kind for system in systems} == set(ATTENTION_KINDS)
+
+
+def small(monkeypatch, folder: Path, experiment: str, *systems: str) -> list[str]:
+    """Train two or three systems of an experiment in ``folder``; their evaluations."""
+    toy = ["corpus.train=60", "corpus.valid=20", "corpus.test_per_bucket=20", "beams=[1]"]
+    toy += [one for one in SMALL if "bootstrap" not in one]
+    run(folder, "reproduce", f"experiment={experiment}", *toy, *systems)
+    monkeypatch.chdir(folder)  # the text is below it
+    return sorted(map(str, folder.glob("outputs/*/*/seed-1/evaluations/test-greedy")))
+
+
+@pytest.mark.slow
+def test_vectors_are_crammed_and_after_a_kill_only_those_that_are_missing(tmp_path, monkeypatch):
+    attention, encoder, blind = small(monkeypatch, tmp_path, "cram")
+    for name, value in {"EACH": 2, "TUNED_ON": 1, "SEEN": 50, "STEPS": 3, "RATES": (0.1,)}.items():
+        monkeypatch.setattr(cram, name, value)
+    cram.main(encoder, attention, blind)
+    made = sorted(Path(encoder).parent.glob("test-cram-greedy-*/scores.json"))
+    assert len(made) == 13  # two frames, three starts, rounded or not; and the encoder's, rounded
+    before = {path: path.read_text() for path in made}
+    lost = next(path for path in made if path.parent.name.endswith("within-zero"))
+    lost.unlink()
+    kept = next(path for path in made if path.parent.name.endswith("free-other"))
+    stamp = kept.stat().st_mtime_ns
+    cram.main(encoder, attention, blind)
+    assert kept.stat().st_mtime_ns == stamp
+    rows = [json.loads(text)["rows"] for text in (lost.read_text(), before[lost])]
+    assert rows[0] == rows[1]
+    assert published(tmp_path) == {"cram"}
+    page = (tmp_path / "pages" / "cram.md").read_text()
+    assert "free-encoder-rounded" in page
+    with pytest.raises(UserError, match="kind fixed"):
+        cram.main(attention, encoder, blind)
+
+
+@pytest.mark.slow
+def test_the_skipped_middle_is_traced_once_for_each_system(tmp_path, monkeypatch):
+    chosen = ["system=additive-20", "baseline=additive-40"]
+    evaluations = small(monkeypatch, tmp_path, "middle", *chosen)
+    places = tmp_path / "results" / "middle" / "places.npz.xz"
+    middle.main(evaluations[:1], tmp_path / "results")
+    one = read_traced(places)
+    middle.main(evaluations, tmp_path / "results")
+    both = read_traced(places)
+    assert len(one.traces) == 3
+    assert both.traces.keys() > one.traces.keys()
+    stamp = places.stat().st_mtime_ns
+    middle.main(evaluations, tmp_path / "results")
+    assert places.stat().st_mtime_ns == stamp
+    texts = read_evaluation(Path(evaluations[0])).texts
+    links = [
+        line.split() for line in next(tmp_path.glob("data/*/*/test.align")).read_text().splitlines()
+    ]
+    for gold, line in zip(both.gold.sentences, links, strict=True):
+        for target, place in enumerate(gold):
+            sources = [int(i) for i, j in (link.split("-") for link in line) if int(j) == target]
+            assert place == min(sources, default=middle.UNLINKED)
+    assert both.traces["additive-20/always"].sizes.tolist() == [
+        len(h.split()) for h in texts.hypotheses
+    ]
+    assert published(tmp_path) == {"middle"}
+    assert "Primary test" in (tmp_path / "pages" / "middle.md").read_text()
 
 
 def test_the_matched_control_has_as_many_parameters_as_attention():

@@ -36,14 +36,15 @@ class ContentWords:
     words: list[str]
 
     @classmethod
-    def of(cls, references: Sequence[str]) -> "ContentWords":
+    def of(cls, references: Sequence[str], share: float = SHARE) -> "ContentWords":
         lines = [_words(reference) for reference in references]
         spread = Counter(word for words in lines for word in {*words})
         found: list[tuple[int, int, str]] = []
         for number, words in enumerate(lines):
             counts = Counter(words)
             for position, word in enumerate(words):
-                if len(word) > LETTERS and counts[word] == 1 and spread[word] <= SHARE * len(lines):
+                rare = spread[word] <= share * len(lines)
+                if rare and len(word) > LETTERS and counts[word] == 1:
                     found.append((number, PLACES * position // len(words), word))
         line, place = (np.array([one[i] for one in found], dtype=np.int64) for i in (0, 1))
         return cls(line, place, [word for _, _, word in found])
