@@ -71,7 +71,7 @@ def test_the_study_is_made_by_commands_that_compose():
     scripts = [shlex.split(line)[1:] for line in made.replace("\\\n", "").split("\n") if line]
     experiments = [words[1:] for words in scripts if words[0] == "scripts/reproduce.py"]
     composed = [compose_config("reproduce", words) for words in experiments]
-    assert {config.name for config in composed} == {"figure2-cpu", "slots"}
+    assert {config.name for config in composed} == {"figure2-cpu", "slots", "quickstart", "middle"}
     assert "corpus.directory=europarl" in experiments[0]
     assert [path for path in re.findall(r"study/\w+\.py", made) if not (ROOT / path).exists()] == []
 
