@@ -341,7 +341,8 @@ def test_the_published_pages_are_those_of_the_results():
             assert (PUBLISHED / name).read_bytes() == content, name
     for path in RESULTS.rglob("*.npz.xz"):
         assert path.stat().st_size < 4e6
-        for one in read_all(path.with_name(path.name.removesuffix(".npz.xz"))):
+        name = path.name.removesuffix(".npz.xz")
+        for one in () if name == "places" else read_all(path.with_name(name)):  # these are numbers
             assert '"/' not in json.dumps(one.record)  # no place on one machine
     assert all(re.search(r"\d \[", of.decode()) for n, of in expected.items() if n.endswith("md"))
 
