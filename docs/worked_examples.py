@@ -93,7 +93,8 @@ show("additive: context", c, ["c"], numbered(2))
 #
 # The context is not a word yet. The readout mixes it with the decoder's state. The last layer
 # assigns each word of the vocabulary a logit, and the softmax turns logits into probabilities.
-# Greedy search writes the most probable word. Here the vocabulary has five words: `<s>` is the
+# Greedy search writes the most probable word. This readout is the simplest one: the paper and this
+# program also let it read the last word. Here the vocabulary has five words: `<s>` is the
 # start of a sentence and `</s>` its end.
 
 # %%
