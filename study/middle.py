@@ -1,8 +1,8 @@
 """``python study/middle.py EVALUATION...``: which source word does attention look at, step by step?
 
 The evaluations are of systems with attention on the grammar, whose links between words are exact.
-Each test set is translated once more, with the end of the sentence forbidden until there are as
-many pieces as the source has: the evaluation ``<test set>-no-end`` next to it. Both translations
+Each test set is translated once more, with the end of the sentence forbidden until the translation
+is as long as the source: the evaluation ``<test set>-no-end`` next to it. Both translations
 and the reference are then read by the system, and ``results/<experiment>/places.npz.xz`` keeps the
 source word with the largest weight at each of their words, and which content words were found.
 """

@@ -177,10 +177,10 @@ def skipped_page(tests: Mapping[str, Sequence[Packed]], traced: Traced) -> dict[
         for n in range(BINS)
     ]
     parts = [
-        f"Sources of {longest} words. *no-end*: the end of the sentence forbidden until there are "
-        "as many pieces as in the source. *length*: tokens for each of the reference. *middle*: "
-        "recall of content words in the fourth to seventh tenth of the reference; then minus that "
-        "in the first and last tenth, and minus that of *always*.\n",
+        f"Sources of {longest} words. *no-end*: the search may not end a translation before it is "
+        "as long as the source. *length*: tokens of the translation per token of the reference. "
+        "*middle*: recall of content words in the fourth to seventh tenth of the reference. *minus "
+        "ends*: minus the recall in the first and last tenth. *more*: than with *always*.\n",
         markdown_table(
             [
                 "system",
