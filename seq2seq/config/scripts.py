@@ -179,10 +179,9 @@ class TranslateConfig(TranslatorSettings):
 
     @property
     def outputs(self) -> dict[str, str]:
-        """Output file by setting, without those that are null; - also for /dev/stdout."""
+        """Output file by setting, without the settings that are null."""
         given = {key: getattr(self, key) for key in ("hypotheses", "n_best_list", "alignments")}
-        files = {key: file for key, file in given.items() if file is not None}
-        return {key: "-" if file == "/dev/stdout" else file for key, file in files.items()}
+        return {key: file for key, file in given.items() if file is not None}
 
 
 @dataclass(kw_only=True)

@@ -4,11 +4,13 @@ Lines are split only at "\\n". ``str.splitlines`` also splits at U+2028, U+0085 
 which occur inside sentences of public corpora; later lines would not match their translations.
 """
 
+import codecs
 import contextlib
 import gzip
 import io
 import logging
 import lzma
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -94,14 +96,26 @@ def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
             bad = error.start
         if bad >= 0:
             raise UserError(
-                f"{where}, line {number}, byte {bad + 1}: 0x{raw[bad]:02x} is not UTF-8 text; use "
-                "iconv -f ENCODING -t UTF-8 OLD > NEW, with UTF-16, LATIN1, GB18030 or another."
+                f"{where}, line {number}, byte {bad + 1}: 0x{raw[bad]:02x} is not UTF-8 text; "
+                f"{_remedy(raw)}."
             )
         if number == 1:
             line = line.removeprefix("\ufeff")
         if line.endswith("\n"):
             line = line[:-1].removesuffix("\r")
         yield line
+
+
+def _remedy(line: bytes) -> str:
+    """Advice for a line that is not UTF-8; in UTF-16, many bytes are zeros."""
+    marked = line[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    zero, whole = line.find(b"\0"), line.decode("utf-8", "ignore").encode() == line
+    if not marked and zero >= 0 and whole and line.count(b"\0") < len(line) / 4:
+        return "remove zeros, for example with tr -d '\\000'"
+    if not marked and zero < 0:
+        return "convert it with iconv -f ENCODING -t UTF-8 OLD > NEW (LATIN1, GB18030, ...)"
+    kind = "UTF-16" if marked else "UTF-16LE" if zero % 2 else "UTF-16BE"
+    return f"if it is {kind}, convert it with iconv -f {kind} -t UTF-8 OLD > NEW"
 
 
 def count_lines(path: Path) -> int:
@@ -119,8 +133,8 @@ class LineWriter:
     """Context that writes a text file completely or not at all; .gz and .xz files are compressed.
 
     Lines go to the file ``part``, which replaces ``path`` (or the target of a link) at the end, and
-    is removed if the block fails. A named pipe or a device is written to directly. Errors of the
-    disk become :class:`UserError`.
+    is removed if the block fails. A named pipe, a device, or a file that this process has open for
+    writing (/dev/stdout) is written to directly. Errors of the disk become :class:`UserError`.
     """
 
     def __init__(self, path: Path, keep_unfinished: bool = False) -> None:
@@ -134,9 +148,10 @@ class LineWriter:
     def __enter__(self) -> "LineWriter":
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            if self.path.exists() and not self.path.is_file():
+            stream = _open_stream(self.path)
+            if stream is not None or (self.path.exists() and not self.path.is_file()):
                 self.part = self.path
-            self._raw = self.part.open("wb")
+            self._raw = self.part.open("wb") if stream is None else os.fdopen(os.dup(stream), "wb")
         except OSError as error:
             raise self._refused(error) from error
         self._packed = _packing(self._raw, self.path.suffix)
@@ -170,6 +185,20 @@ class LineWriter:
             f"{self.path} cannot be written ({error.strerror or error}); choose another "
             "path, or free some space."
         )
+
+
+def _open_stream(path: Path) -> int | None:
+    """Return this process's open write descriptor of ``path``; None if it has none."""
+    streams = Path("/dev/fd")
+    if path.is_file() and streams.is_dir():  # not on Windows
+        import fcntl
+
+        for descriptor in [int(stream.name) for stream in streams.iterdir()]:
+            with contextlib.suppress(OSError):  # iterdir's own one is closed by now
+                writes = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+                if writes and os.path.samestat(path.stat(), os.fstat(descriptor)):
+                    return descriptor
+    return None
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> int:

@@ -47,19 +47,28 @@ def test_other_encodings_are_refused_with_line_and_byte(tmp_path, read):
             read(tmp_path / "latin")
 
 
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16", "latin-1", "gb18030", "shift-jis"])
-def test_the_message_names_the_line_and_the_program_that_converts_it(tmp_path, encoding):
+@pytest.mark.parametrize(
+    ("encoding", "named"),
+    [
+        ("utf-16-le", "UTF-16LE"),
+        ("utf-16", "UTF-16"),
+        ("latin-1", "ENCODING"),
+        ("gb18030", "ENCODING"),
+        ("shift-jis", "ENCODING"),
+    ],
+)
+def test_the_message_names_the_encoding_that_the_text_may_have(tmp_path, encoding, named):
     lines = {"latin-1": ["été"], "shift-jis": ["機械 翻訳"]}
     for line in lines.get(encoding, ["été", "機械 翻訳"]):
         (tmp_path / "text").write_bytes(f"{line}\nword\n".encode(encoding))
         for read in READERS:
-            with pytest.raises(UserError, match=r"line 1, .*iconv -f "):
+            with pytest.raises(UserError, match=f"line 1, .*iconv -f {named} "):
                 read(tmp_path / "text")
 
 
-def test_a_single_zero_is_refused_with_its_place(tmp_path):
+def test_a_single_zero_is_not_taken_for_another_encoding(tmp_path):
     (tmp_path / "text").write_bytes(b"Hello\0 world\n")
-    with pytest.raises(UserError, match=r"byte 6: "):
+    with pytest.raises(UserError, match=r"byte 6: .*tr -d"):
         text.count_lines(tmp_path / "text")
 
 
@@ -146,3 +155,18 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, monk
     assert [next(lines), next(lines)] == ["a", "b" * 999]
     with pytest.raises(UserError, match=r"line 3 .*1,000"):
         next(lines)
+
+
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="no names of open files here")
+@pytest.mark.parametrize("by_number", [True, False])
+def test_a_file_that_is_being_written_to_is_written_on(tmp_path, by_number):
+    """As the log of a job, which /dev/stdout, /dev/fd/1 and its own name lead to."""
+    log = tmp_path / "log"
+    with log.open("w") as stream:
+        stream.write("before\n")
+        stream.flush()
+        name = Path(f"/dev/fd/{stream.fileno()}") if by_number else log
+        text.write_lines(name, ["one", "two"])
+        stream.write("after\n")
+    assert log.read_text() == "before\none\ntwo\nafter\n"
+    assert list(tmp_path.iterdir()) == [log]
