@@ -79,7 +79,7 @@ def launch(name: str, stage: Callable[..., float | None]) -> None:
                 "unset both."
             )
         words = [word for word in typed[1:] if word not in ("--help", "-h")]
-        refuse_words(words)
+        refuse_words(name, words)
         sys.argv = [typed[0], *composition.quoted(words)]
         try:
             run()
@@ -108,17 +108,26 @@ def help_page(name: str, composed: DictConfig) -> str:
     return "\n".join(lines)
 
 
-def refuse_words(words: list[str]) -> None:
-    """Refuse a word that is neither key=value nor an option of Hydra."""
+def refuse_words(name: str, words: list[str]) -> None:
+    """Refuse a word that is neither key=value nor an option of Hydra; say what it may mean."""
     options = get_args_parser()._option_string_actions
-    for before, word in zip(["", *words], words, strict=False):
-        key, equals, _ = word.partition("=")
-        setting = word[:1] != "-" and (equals or before in options or word[:1] == "~")
-        if not setting and key not in options:
-            raise UserError(
-                f"{word}: settings are written as key=value, without spaces around =, in quotes if "
-                "the value has spaces; --help lists them."
-            )
+    for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False):
+        key, equals, value = word.partition("=")
+        if key in options or (word[:1] != "-" and (equals or before in options or word[:1] == "~")):
+            continue
+        end = "put quotes around a value with spaces."
+        if word.startswith("-"):
+            key = key.strip("-").replace("-", "_")
+            value = value or (after if re.match("[^-=]+$", after) else "true")
+            near = schema.nearest_keys(key, ["experiment", *schema.setting_names(READ[name])])
+            meant = " or ".join(f"{one}={value}" for one in near[: 1 if key in near else 2])
+            end = f"did you mean {meant}?" if near else "--help lists them."
+        elif before.endswith("=") or after.startswith("="):
+            end = "remove the spaces around =."
+        elif "/" in word or Path(word).exists():
+            first = fields(READ[name])[0].name
+            end = f"did you mean {first if first != 'name' else 'corpus.directory'}={word}?"
+        raise UserError(f"{word}: settings are written as key=value; {end}")
 
 
 @contextlib.contextmanager

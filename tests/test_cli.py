@@ -82,15 +82,30 @@ def test_help_shows_examples_that_compose_and_what_the_script_reads(monkeypatch,
         assert any(line.startswith(f"  {group}") for line in lines) == (group in read)
 
 
-@pytest.mark.parametrize("typed", ["--epochs 5", "--x", "a = 1", "a= 1", "runs/a", "a=my file"])
-def test_what_is_not_key_value_is_refused(typed):
-    with pytest.raises(UserError, match="key=value"):
-        cli.refuse_words(typed.split(" "))
+MEANT = [
+    ("train", "--epochs 5", "training.max_epochs=5?"),
+    ("train", "seed=2 --batch-size=8 --x", "training.batch_size=8?"),
+    ("reproduce", "--experiment smoke", "experiment=smoke?"),
+    ("train", "--hidden-size 7", "model.encoder.hidden_size=7 or model.decoder.hidden_size=7?"),
+    ("evaluate", "--average", "average=true?"),
+    ("translate", "--sauce x", "--help"),
+    ("train", "corpus.train = 100", "spaces"),
+    ("train", "corpus.train= 100", "spaces"),
+    ("translate", "runs/a/seed-1", "checkpoint=runs/a/seed-1?"),
+    ("reproduce", "runs/text", "corpus.directory=runs/text?"),
+    ("translate", "checkpoint=a my file.txt", "quotes"),
+]
+
+
+@pytest.mark.parametrize(("script", "typed", "meant"), MEANT)
+def test_what_is_not_key_value_leads_to_what_was_meant(script, typed, meant):
+    with pytest.raises(UserError, match=re.escape(meant)):
+        cli.refuse_words(script, typed.split(" "))
 
 
 def test_what_hydra_reads_is_left_to_it():
     words = "-m a=1,2 ~b --config-dir c --cfg job -sc install=bash"
-    cli.refuse_words(words.split(" "))
+    cli.refuse_words("train", words.split(" "))
 
 
 def test_only_near_keys_are_offered():
