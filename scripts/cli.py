@@ -41,9 +41,10 @@ SHARED = ("train", "translate", "evaluate")
 
 
 def launch(name: str, stage: Callable[..., float | None]) -> None:
-    """Run ``stage`` with the configs that :func:`build_config` makes for script ``name``, and exit.
+    """Run ``stage`` with the config that Hydra composes for script ``name``, and exit.
 
-    A number that ``stage`` returns goes to Hydra's sweepers.
+    ``stage`` is called with the configs that :func:`build_config` returns. A number that ``stage``
+    returns goes to Hydra's sweepers.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) < 3:
         pass  # the shell may have closed a standard stream; no later file may take its number

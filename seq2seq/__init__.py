@@ -1,8 +1,10 @@
 """Train, compare and understand recurrent translation models.
 
-``train``, ``reproduce`` and ``evaluate`` do what the scripts of these names do. A ``Translator``
-translates with a trained model into ``Hypothesis`` objects; ``DecodingConfig`` holds the settings
-of the search. Wrong input raises ``UserError``.
+``seq2seq.train``, ``seq2seq.reproduce`` and ``seq2seq.evaluate`` do what the scripts of these names
+do.
+``seq2seq.Translator`` translates with a trained model and returns a ``seq2seq.Hypothesis`` for
+each sentence; ``seq2seq.DecodingConfig`` holds the settings of the search. Wrong input raises
+``seq2seq.UserError``.
 """
 
 from importlib import import_module

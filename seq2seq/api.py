@@ -20,7 +20,8 @@ from seq2seq.training.trainer import train_run
 def train(*settings: str, **groups: Any) -> RunFolder:
     """Train one system like ``scripts/train.py``; return its run folder.
 
-    It has the ``record``, the ``metrics``, and the ``translator`` of the best checkpoint.
+    The folder has the ``record`` of the training, its ``metrics``, and the ``translator`` of its
+    best checkpoint. A finished training is not repeated.
     """
     return train_run(*compose("train", _words(settings, groups)))
 
@@ -28,13 +29,17 @@ def train(*settings: str, **groups: Any) -> RunFolder:
 def reproduce(*settings: str, **groups: Any) -> dict[str, Comparison]:
     """Train, evaluate and compare all systems of an experiment like ``scripts/reproduce.py``.
 
-    Return folder -> comparison, one for each test set and search.
+    Return the folder of each comparison, which holds page.html, table.md and figures, with its
+    scores; a comparison is of one test set and search.
     """
     return reproduce_runs(*compose("reproduce", _words(settings, groups)))
 
 
 def evaluate(*settings: str, **groups: Any) -> list[Evaluation]:
-    """Translate and score test sets like ``scripts/evaluate.py``; return the evaluations."""
+    """Translate and score test sets like ``scripts/evaluate.py``; return the evaluations.
+
+    An evaluation has a ``directory``, ``texts``, and scores by length, ``rows`` and ``overall``.
+    """
     return evaluate_config(*compose("evaluate", _words(settings, groups)))
 
 

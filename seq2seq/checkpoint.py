@@ -107,9 +107,10 @@ class Checkpoint:
 def save_checkpoint(
     directory: Path, checkpoint: Checkpoint, optimizer: torch.optim.Optimizer | None = None
 ) -> None:
-    """Write a checkpoint, replacing the one at ``directory``; UserError if it cannot be written.
+    """Write a checkpoint to ``directory``, replacing the one that is there.
 
-    Without ``optimizer``, training cannot resume from it.
+    Without ``optimizer``, training cannot resume from the checkpoint. UserError if it cannot be
+    written, most often because the disk is full.
     """
     try:
         with replacing_folder(directory) as folder:
@@ -159,9 +160,10 @@ def newest_checkpoints(run: Path) -> list[Path]:
 
 
 def find_checkpoint(path: Path) -> Path:
-    """Return ``path`` if it is a checkpoint; in a run folder, its best one, else the newest.
+    """Return ``path`` if it is a checkpoint folder.
 
-    UserError if there is none, or the best one lacks its manifest.
+    In a run folder, return the best checkpoint, or the newest if there is no best one. UserError if
+    there is no checkpoint, or the best one lacks its manifest.
     """
     path = path.expanduser()
     path = path if path.name.strip(".") else path.resolve()  # "." gets its real name
@@ -184,8 +186,8 @@ def find_checkpoint(path: Path) -> Path:
 def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     """Load the checkpoint at ``path``, a checkpoint folder or a run folder, onto ``device``.
 
-    The random generators do not change. UserError if there is no checkpoint, a file is missing or
-    altered, or the tensors do not fit the config.
+    The random generators do not change; :func:`restore_rng` sets them. UserError if there is no
+    checkpoint, a file is missing or altered, or the tensors do not fit the config.
     """
     folder = find_checkpoint(path)
     names = _verify(folder, REQUIRED | OPTIONAL)
@@ -252,7 +254,10 @@ def _read_words_as_stored(model: TranslationModel) -> None:
 
 
 def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
-    """Load the state at ``path`` into a new ``optimizer``; UserError if it has none that fits."""
+    """Load the optimizer state at ``path`` into a new ``optimizer``, whose settings do not change.
+
+    UserError if the checkpoint has no such state, or that of another optimizer or model.
+    """
     folder = find_checkpoint(path)
     if not _verify(folder, {OPTIMIZER}):
         raise UserError(
@@ -275,7 +280,10 @@ def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
 
 
 def capture_rng() -> dict[str, UInt8[Tensor, "_"]]:
-    """States of PyTorch's generators, the only global ones in use: ``cpu``, ``cuda.<index>``."""
+    """States of PyTorch's generators: ``cpu``, and ``cuda.<index>`` per GPU if CUDA is in use.
+
+    The package uses no other global generator: batch order is a function of seed and epoch.
+    """
     gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     return {"cpu": torch.get_rng_state(), **{f"cuda.{i}": state for i, state in enumerate(gpus)}}
 

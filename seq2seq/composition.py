@@ -45,9 +45,9 @@ SEVERAL = {"seed": "seeds", "decoding.beam": "beams"}
 
 
 def compose(name: str, settings: list[str]) -> tuple[Any, ...]:
-    """Compose the config of script ``name`` from words of its command line, ``key=value``.
+    """Compose the config of script ``name`` as :func:`build_config` returns it.
 
-    Returns what :func:`build_config` does; UserError if a word is unknown or wrong.
+    ``settings`` are words of its command line, ``key=value``; UserError if one is unknown or wrong.
     """
     register_schema(name)
     settings = quoted(settings)
@@ -138,7 +138,10 @@ def build_config(name: str, composed: Any, overrides: list[str]) -> tuple[Any, .
 
 
 def _experiment(name: str, composed: Any, overrides: list[str]) -> tuple[Any, ...]:
-    """Build the config of the chosen system; for ``reproduce``, one for each system and seed."""
+    """Build the config of the chosen system.
+
+    For ``reproduce``, build its ReproduceConfig and one TrainConfig per system and seed.
+    """
     parsed = OverridesParser.create().parse_overrides(overrides)
     given = schema.flatten({str(one.key_or_group): one.value() for one in parsed})
     for key in given:
@@ -173,7 +176,10 @@ def _experiment(name: str, composed: Any, overrides: list[str]) -> tuple[Any, ..
 
 
 def _with_system(composed: Any, system: str, given: dict[str, Any]) -> Any:
-    """Merge one system's settings into the config; refuse to override those that are ``given``."""
+    """Merge the settings of one system into the composed config.
+
+    Refuse a system that would override a setting of the command line (``given``).
+    """
     part: Any = OmegaConf.to_container(composed.systems[system], resolve=True)
     part.pop("label", None)  # of reports, not of runs
     merged = OmegaConf.merge(composed, part, {"system": system})

@@ -54,8 +54,10 @@ def choose_device(name: str) -> torch.device:
 def choose_precision(name: str, device: torch.device) -> torch.dtype:
     """Return the dtype of matrix products for ``fp32``, ``bf16`` or ``auto`` (bf16 if it is fast).
 
-    With bf16, only the products are rounded (autocast). It is fast on CUDA from compute capability
-    8 (Ampere) on, and on processors with AMX tiles or AVX512-BF16; elsewhere it is emulated.
+    With bf16, only the products are rounded (autocast); weights, softmax, loss and accumulations
+    stay in float32. bf16 is fast on CUDA from compute capability 8 (Ampere) on, and on processors
+    with AMX tiles or AVX512-BF16; elsewhere it is emulated and slower than fp32. UserError for
+    any other ``name``.
     """
     require_choice("precision", name, ("auto", "fp32", "bf16"))
     fast = name == "auto" and _has_fast_bfloat16(device)

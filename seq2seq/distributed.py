@@ -111,8 +111,9 @@ SINGLE = ProcessGroup()
 def process_group(device: str) -> Iterator[ProcessGroup]:
     """Context in which all processes that torchrun has started work together.
 
-    Unless ``device`` is cpu, each process of a machine uses its own GPU, if there are any. Only the
-    first logs more than errors. UserError if GPUs are too few, or another process has ended.
+    If there are GPUs and ``device`` is not cpu, each process of a machine uses its own GPU. Only
+    the first process logs more than errors. UserError if the machine has fewer GPUs than processes,
+    or if another process has ended.
     """
     if (size := process_count()) == 1:
         yield SINGLE

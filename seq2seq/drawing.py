@@ -82,7 +82,8 @@ def new_figure(
 ) -> Figure:
     """Create a figure with its heading; matplotlib lays out what is drawn on it.
 
-    It is ``height`` inches high, more if texts need several lines, and 0.8 less without a title.
+    The figure is ``height`` inches high, more if title, subtitle or note need several lines, and
+    0.8 inches less without a title.
     """
     width, sizes = (NARROW, (13, 10, 9)) if narrow else (WIDTH, (16, 11, 9))
     letters = [

@@ -78,7 +78,10 @@ def read_object(path: Path, remedy: str) -> dict[str, Any]:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write JSON, with dataclasses as objects; ValueError for NaN and infinite numbers."""
+    """Write JSON, with dataclasses as objects.
+
+    ValueError if a number is NaN or infinite, TypeError if JSON has no form for a value.
+    """
     text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False, default=asdict)
     write_whole(path, f"{text}\n".encode())
 
@@ -100,8 +103,8 @@ def write_whole(path: Path, content: bytes) -> None:
 def replacing_folder(folder: Path) -> Iterator[Path]:
     """Yield an empty folder to fill, which replaces ``folder`` at the end of the block.
 
-    New files reach the disk first, and the old folder is renamed to ``<name>.old``, so a power cut
-    always leaves one complete folder.
+    The new files reach the disk before the rename. The old folder is renamed to ``<name>.old``
+    first, so a power cut always leaves one complete folder.
     """
     part, old = (folder.with_name(folder.name + suffix) for suffix in (".part", ".old"))
     shutil.rmtree(part, ignore_errors=True)  # left by a process that was killed
@@ -123,7 +126,10 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
 
 
 def make_folder(folder: Path, fill: Callable[[Path], object]) -> Path:
-    """Return ``folder``; if it is missing, one process fills an empty one first; others wait."""
+    """Return ``folder``; if it is missing, make it first: ``fill`` writes into an empty folder.
+
+    Only one process makes the folder; others that start at the same time wait for it.
+    """
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locked(folder.with_name(folder.name + ".lock")):
@@ -135,9 +141,10 @@ def make_folder(folder: Path, fill: Callable[[Path], object]) -> Path:
 
 @contextlib.contextmanager
 def locked(path: Path, wait: bool = True) -> Iterator[None]:
-    """Hold a lock file during the context; warn and continue on a file system without locks.
+    """Hold the lock file ``path`` during the context.
 
-    Without ``wait``, raise filelock's Timeout if another process holds the lock.
+    Without ``wait``, raise filelock's Timeout if another process holds the lock. On a file system
+    without locks, warn and continue.
     """
     lock = FileLock(path)
     try:

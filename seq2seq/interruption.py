@@ -22,7 +22,10 @@ class Interrupted(BaseException):
 
 
 class Interruption:
-    """Context that records Ctrl-C (SIGINT) and SIGTERM; a second Ctrl-C raises at once."""
+    """Context that records Ctrl-C (SIGINT) and SIGTERM in :attr:`received`.
+
+    A second Ctrl-C raises KeyboardInterrupt at once.
+    """
 
     def __init__(self) -> None:
         self.received: int | None = None
@@ -44,7 +47,10 @@ class Interruption:
 
 
 def process_count() -> int:
-    """Number of processes that torchrun has started; UserError if its variables are invalid."""
+    """Number of processes that torchrun has started for this command; 1 without torchrun.
+
+    UserError if the variables RANK and WORLD_SIZE have invalid values.
+    """
     # A job script may set only one of them; torchrun sets both.
     if "RANK" not in os.environ or not os.environ.get("WORLD_SIZE"):
         return 1

@@ -153,7 +153,10 @@ class EvaluationRecord(Record):
 
 
 def read_record(run: Path, remedy: str) -> TrainingRecord | None:
-    """Read the run.json of a run folder; None if there is none. UserErrors end in ``remedy``."""
+    """Read the run.json of a run folder; return None if there is none.
+
+    A damaged file raises UserError, which ends in ``remedy``.
+    """
     path = run / "run.json"
     return read_json(path, TrainingRecord, remedy) if path.is_file() else None
 

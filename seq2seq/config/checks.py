@@ -188,9 +188,10 @@ def _require_printable(key: str, value: Any) -> None:
 
 
 def build(schema: type, data: Any, prefix: str = "") -> Any:
-    """Build a ``schema`` from its ``dataclasses.asdict``; ``prefix`` begins keys in messages.
+    """Build a ``schema`` from the dict that ``dataclasses.asdict`` makes of one.
 
-    For a schema with ``kinds``, the setting ``kind`` selects the subclass.
+    For a schema with ``kinds``, the setting ``kind`` selects the subclass. In messages each key
+    begins with ``prefix``.
     """
     if not isinstance(data, dict):
         raise UserError(f"{prefix[:-1] or 'config'}={shortened(data)} is not a group of settings.")
@@ -211,7 +212,10 @@ def build(schema: type, data: Any, prefix: str = "") -> Any:
 
 
 def groups(schema: type, prefix: str = "") -> Iterator[tuple[str, type]]:
-    """Yield (key, dataclass) for each group: ``model.encoder``; ``corpus=grammar`` for a kind."""
+    """Yield (key, dataclass) for each group of settings in ``schema``, such as ``model.encoder``.
+
+    A corpus has one dataclass for each kind, with the keys ``corpus=grammar`` and so on.
+    """
     for name, hint in get_type_hints(schema).items():
         if isinstance(hint, type) and is_dataclass(hint):
             for kind, group in vars(hint).get("kinds", {"": hint}).items():

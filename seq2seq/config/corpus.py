@@ -148,9 +148,9 @@ def in_words(folder: Path) -> str:
 
 
 def _languages(source: str, target: str, directory: str | None) -> tuple[str, str]:
-    """Return both languages; each "auto" is found among the endings in ``directory``.
+    """Return both languages; each one that is "auto" is found among the endings in ``directory``.
 
-    In a table of pairs, the languages are called source and target.
+    If it is not a folder, but a table of pairs, the languages are called source and target.
     """
     folder = Path(directory or "no folder").expanduser()
     found = endings(folder) if folder.is_dir() else ["source", "target"]

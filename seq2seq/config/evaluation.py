@@ -67,7 +67,10 @@ class DecodingConfig(Settings):
 
     @property
     def name(self) -> str:
-        """Name of this search in folders and tables, and of no other: ``beam5-no-unk``."""
+        """Name of this search in folders and tables: ``greedy`` or ``beam5-no-unk``.
+
+        Searches whose results may differ have different names.
+        """
         words = ["greedy" if self.beam == 1 else f"beam{self.beam}"]
         for key, word in SEARCH_NAMES.items():
             value = getattr(self, key)

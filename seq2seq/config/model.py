@@ -132,7 +132,10 @@ class ModelConfig(Settings):
 
     @property
     def shape(self) -> "ModelConfig":
-        """This config without training-only settings; models of equal shape can be averaged."""
+        """This config with training-only settings at fixed values.
+
+        Checkpoints with equal shapes can be averaged.
+        """
         decoder = replace(self.decoder, recurrence="fast")
         return replace(
             self, decoder=decoder, dropout=0.0, embedding_dropout=0.0, initialization="uniform"

@@ -40,7 +40,10 @@ FolderName = Annotated[str, folder_name]
 
 
 def shown_names(systems: Iterable[str], labels: Mapping[str, str]) -> dict[str, str]:
-    """Return system -> its name in reports: its label, else its own; UserError if two are equal."""
+    """Return system -> its name in reports: its label, or its own name without a label.
+
+    UserError if two systems have the same name in reports, or one has none.
+    """
     shown: dict[str, str] = {}
     for system in systems:
         label = labels.get(system, system)

@@ -95,7 +95,7 @@ class BatchPlan:
 
         With the unit "tokens", sentences x longest target (EOS included) is at most ``batch_size``,
         except for a single longer pair. The order depends on ``seed`` and epoch; without
-        ``shuffle``, all epochs are equal, with batches sorted by length.
+        ``shuffle``, for evaluation, all epochs are equal, with batches sorted by length.
         """
         self.batch_size = batch_size
         self.batch_unit = batch_unit
@@ -110,7 +110,10 @@ class BatchPlan:
             self._sentences = max(1, round(batch_size / (tokens / len(self._target_lengths))))
 
     def epoch(self, number: int) -> list[Int32[np.ndarray, "_"]]:
-        """Return the batches of epoch ``number``, the same in each call: arrays of pair indices."""
+        """Return the batches of epoch ``number``, the same in each call, as arrays of pair indices.
+
+        An index takes only 4 bytes, because memory holds two copies of all indices for a while.
+        """
         count = len(self._source_lengths)
         order = np.arange(count, dtype=np.int32)
         if not self.shuffle:
@@ -133,9 +136,9 @@ class BatchPlan:
     ) -> list[Int32[np.ndarray, "_"]]:
         """Sort a chunk by both lengths and cut it into batches.
 
-        It is divided into bands by source length, and each band is sorted by target length. With n
-        bands of n batches, both are divided equally finely; ``fineness`` multiplies the number of
-        bands.
+        The pairs are divided into bands by source length, and each band is sorted by target length.
+        If a chunk has n bands of n batches, both lengths are divided equally finely; ``fineness``
+        multiplies the number of bands.
         """
         step = self._sentences
         by_source = chunk[np.argsort(self._source_lengths[chunk], kind="stable")]

@@ -17,8 +17,9 @@ from seq2seq.errors import UserError
 def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
     """Find, fetch or generate the text files of a corpus below ``data``, and check them.
 
-    The encoding applies ``train_pairs`` and ``train_max_words``. UserError if a file is missing,
-    empty, not UTF-8 or not aligned, the download failed, or a setting is not valid for this kind.
+    ``train_pairs`` and ``train_max_words`` have no effect here; the encoding applies them.
+    UserError if a file is missing, empty, not UTF-8, or not aligned with its translation, the
+    download failed, or a setting is not valid for this kind of corpus.
     """
     texts = _find_texts(config, data, "train", "valid")
     train, valid = texts.pop("train"), texts.pop("valid")
@@ -26,9 +27,10 @@ def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
 
 
 def load_test_sets(config: CorpusConfig, data: Path) -> dict[str, ParallelText]:
-    """Find and check the test sets of a corpus, by name; errors as in :func:`load_corpus`.
+    """Find and check the test sets of an existing corpus; return them by name.
 
-    Nothing is written or downloaded, because ``config`` may be another person's.
+    Nothing is written or downloaded, because ``config`` may be another person's. Training text is
+    not needed. Errors as in :func:`load_corpus`.
     """
     return _find_texts(config, data)
 

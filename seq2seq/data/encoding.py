@@ -49,7 +49,8 @@ def choose_pairs(
 ) -> Iterator[Pair]:
     """Yield the first ``limit`` pairs of ``text``, except those with a blank or too long side.
 
-    ``skipped`` counts the others, as "empty" and "max_words".
+    Pairs with a blank side are counted in ``skipped["empty"]``, pairs with more than ``max_words``
+    words on a side in ``skipped["max_words"]``.
     """
     lines = islice(read_pairs(text.source, text.target), limit)
     for number, (source, target) in enumerate(lines, start=1):
@@ -127,8 +128,9 @@ def tokenize_pairs(
 ) -> Iterator[Chunk]:
     """Tokenise ``pairs`` in order, in ``workers`` processes (None: one per core).
 
-    A text of less than :data:`WORTH_SHARING` pairs is cut in this process. ``total``, the maximum
-    number of pairs, and ``name`` are for the progress bar.
+    ``total``, the maximum number of pairs, and ``name`` are for the progress bar. A text of
+    less than :data:`WORTH_SHARING` pairs is cut in this process. Memory holds only a few chunks per
+    worker at a time.
     """
     stream = iter(tqdm(pairs, f"encoding {name}", total, unit_scale=True, disable=None))
     chunks = iter(lambda: list(islice(stream, CHUNK)), [])
@@ -164,10 +166,16 @@ def _work(pairs: list[Pair]) -> Chunk:
 
 
 class TokenIdWriter:
-    """Writes one side of a text as ids into a .npy file; the ids are provisional until the end."""
+    """Writes one side of a text as ids into a .npy file; the ids are provisional until the end.
+
+    Memory holds the distinct pieces, a block of ids and the length of each sentence.
+    """
 
     def __init__(self, path: Path, end: int | None) -> None:
-        """Begin ``<path>.npy`` and ``<path>.offsets.npy``; append ``end`` to each sentence."""
+        """Begin ``<path>.npy`` and ``<path>.offsets.npy``; append the id ``end`` to each sentence.
+
+        Sentence i is ``ids[offsets[i]:offsets[i + 1]]``.
+        """
         self.pieces: dict[str, int] = {}
         """Piece -> provisional id, in order of first occurrence."""
         self.counts: Counter[str] = Counter()

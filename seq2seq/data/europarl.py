@@ -94,10 +94,11 @@ def _unpack(archive: Path, folder: Path) -> dict[str, Path]:
 def pick_sample(
     config: EuroparlCorpus, texts: dict[str, Path], folder: Path, **origin: Any
 ) -> dict[str, int]:
-    """Write the splits of the sample ``config.sample``; return the number of pairs found of each.
+    """Write the splits of the sample ``config.sample``, instead of those of clean_and_split.
 
-    Pairs are found by :func:`pair_digest`, and written in the sample's order. Those that ``texts``
-    lack are left out; UserError if none of a split is found.
+    Pairs are found by their :func:`pair_digest` and written in the sample's order. Pairs that are
+    not in ``texts`` are left out; UserError if no pair of a split was found.
+    Returns the number of pairs found per split.
     """
     with np.load(SAMPLES / f"europarl_{config.sample}.npz") as stored:
         splits = {name: stored[name].tolist() for name in ("train", "valid", "test")}

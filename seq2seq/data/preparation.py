@@ -69,11 +69,12 @@ class PreparedData:
 def prepare(
     corpus: CorpusConfig, tokenization: TokenizationConfig, data: Path, codecs: Path | None = None
 ) -> PreparedData:
-    """Fetch, tokenise and encode a corpus, or open the result of an earlier call, below ``data``.
+    """Fetch, tokenise and encode a corpus, or open the result of an earlier call.
 
-    ``codecs`` is a folder with the tokenizers and vocabularies to use; None to learn them.
-    UserError if the text is missing or not parallel, all pairs of a split are filtered out, the
-    vocabulary size is not possible, or an earlier result is damaged.
+    Corpora and encoded text are below ``data``. ``codecs`` is a folder with the tokenizers and
+    vocabularies to use; None to learn them. UserError if the text is missing or not parallel, all
+    pairs of a split are filtered out, the vocabulary size is not possible, or the result of an
+    earlier call is damaged.
     """
     text = load_corpus(corpus, data)
     joined = [code for code in (text.source_language, text.target_language) if unspaced(code)]

@@ -48,10 +48,10 @@ def clean_and_split(
 ) -> dict[str, int]:
     """Write {train,valid,test}.<language> and cleaning.json into ``folder`` from the raw texts.
 
-    A split that ``folder`` holds stays, and its sources are kept out of the others. ``texts`` is
-    language -> raw file; ``origin`` enters cleaning.json. Returns the counts of
-    :func:`write_splits`. UserError if the files have different numbers of lines, or too few pairs
-    remain.
+    A split that ``folder`` already holds stays, and its sources are kept out of the other splits.
+    ``texts``: language -> raw file; ``origin``: entries of cleaning.json about the raw files.
+    Returns the number of pairs with each label of :data:`WAYS`, and their sum as ``read``.
+    UserError if the raw files have different numbers of lines, or too few pairs remain.
     """
     languages = config.source, config.target
     labels = bytearray()
@@ -86,10 +86,11 @@ def assign(
 ) -> Int8[np.ndarray, " N"]:
     """Label each of N pairs, from the hashes of pairs and sources.
 
-    Labels: TRAIN, VALID, TEST, DUPLICATE or HELD_OUT. Distinct sources are sorted by hash, a fair
-    shuffle that depends only on the text: the first ``test`` are for testing, the next ``valid``
-    for validation. Their further pairs are HELD_OUT, so that splits have exact sizes and share no
-    source, and so are pairs whose source is in ``elsewhere``, the sources of existing splits.
+    Labels: TRAIN, VALID, TEST, DUPLICATE or HELD_OUT. Distinct sources are sorted by hash, which is
+    a fair shuffle that depends only on the text. The first ``test`` sources are for testing, the
+    next ``valid`` for validation. The split holds only the first pair of such a source and
+    the others are HELD_OUT, so that splits have exact sizes and share no source. Pairs whose source
+    is in ``elsewhere``, the sources of existing splits, are HELD_OUT too.
     """
     labels = np.full(len(pairs), DUPLICATE, np.int8)
     taken = np.isin(sources, elsewhere)
@@ -120,9 +121,10 @@ def write_splits(
     ways: Int8[np.ndarray, " N"],
     pairs: Iterable[tuple[str, str]],
 ) -> dict[str, int]:
-    """Write each pair to {train,valid,test}.<language>, as its label in ``ways`` says, or nowhere.
+    """Write each pair to {train,valid,test}.<language>, as its label in ``ways`` says.
 
-    Returns the number of pairs with each label of :data:`WAYS`, and their sum as ``read``.
+    A pair with any other label is not written. Returns the number of pairs with each label of
+    :data:`WAYS`, and their sum as ``read``.
     """
     with ExitStack() as stack:
         files = {

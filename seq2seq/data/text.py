@@ -41,7 +41,7 @@ decompression bomb."""
 
 @contextlib.contextmanager
 def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
-    """Open a file to read its bytes; a .gz or .xz file, by first bytes or name, is unpacked.
+    """Open a file to read its bytes; a .gz or .xz file, by first bytes or by name, is unpacked.
 
     UserError if the file is missing, cannot be read, or is compressed and damaged.
     """
@@ -80,9 +80,9 @@ def read_lines(path: Path) -> Iterator[str]:
 def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
     """Decode lines of bytes and yield each one at once, without its line end.
 
-    One "\\n" is removed, and one "\\r" before it, and a byte order mark before the first line.
-    UserError, which begins with ``where`` and the line's number, if a byte is not UTF-8, or zero as
-    in UTF-16, or a line has more than :data:`LONGEST_LINE` bytes.
+    One "\\n" is removed, and one "\\r" before it; a byte order mark at the start of the first line
+    is dropped. UserError, which begins with ``where`` and the line's number, if a byte is not
+    UTF-8, or is zero as in UTF-16, or if a line has more than :data:`LONGEST_LINE` bytes.
     """
     for number, raw in enumerate(raw_lines, start=1):
         if len(raw) > LONGEST_LINE:
@@ -130,11 +130,12 @@ def content_digest(path: Path) -> str:
 
 
 class LineWriter:
-    """Context that writes a text file completely or not at all; .gz and .xz files are compressed.
+    """Writes a text file completely or not at all; compressed if its name ends in .gz or .xz.
 
-    Lines go to the file ``part``, which replaces ``path`` (or the target of a link) at the end, and
-    is removed if the block fails. A named pipe, a device, or a file that this process has open for
-    writing (/dev/stdout) is written to directly. Errors of the disk become :class:`UserError`.
+    Used with ``with``: lines go to the file ``part``, which replaces ``path`` (or the target of a
+    link) at the end of the block, and is removed if the block fails. A named pipe, a device, or a
+    file that this process has open for writing (/dev/stdout) is written to directly. Errors of the
+    disk become :class:`UserError`.
     """
 
     def __init__(self, path: Path, keep_unfinished: bool = False) -> None:
@@ -262,7 +263,10 @@ class Corpus:
 
 
 def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Yield line i of one text with line i of the other; UserError if their numbers differ."""
+    """Yield line i of one text with line i of the other.
+
+    UserError if a file cannot be read, or the numbers of lines differ.
+    """
     try:
         yield from zip(read_lines(source), read_lines(target), strict=True)
     except ValueError:
@@ -301,9 +305,9 @@ def find_text(
 ) -> tuple[ParallelText | None, list[str]]:
     """Find the text ``name`` in a folder; return it and [], or None and the missing file names.
 
-    Its files end in the language codes or in ``source`` and ``target``; that of gold alignments, if
-    any, in ``align``. ``val`` is another name for ``valid``. Of several texts, the first one with
-    the most files is used.
+    The two files end in the language codes or in ``source`` and ``target``, plain, .gz or .xz; the
+    file of gold alignments, if any, in ``align``. ``val`` is another name for ``valid``. If several
+    texts match, the first one with the most files is used.
     """
     stems = ("valid", "val") if name == "valid" else (name,)
     names = [[f"{stem}.{end}" for end in ends] for ends in (languages, SIDES) for stem in stems]
@@ -317,9 +321,10 @@ def find_text(
 
 
 def find_test_names(folder: Path, languages: Sequence[str]) -> list[str]:
-    """List test sets, such as "test" of test.<language>, that have both files, else those with one.
+    """List test sets, such as "test" of test.<language>, that have files for both sides.
 
-    A warning names each file that is left out, as its other side is missing.
+    A warning names each file whose other side is missing. If no test set has both files, the
+    names of those with one are returned.
     """
     found: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.glob("test*")):

@@ -119,10 +119,11 @@ class MosesWordTokenizer(Tokenizer):
 class SentencePieceTokenizer(Tokenizer):
     """Cuts raw text into subwords (Kudo & Richardson 2018; byte pairs, Sennrich et al. 2016).
 
-    White space becomes single spaces, then text is normalised by the rule in the model:
-    ``identity`` keeps every character, ``nmt_nfkc`` makes NFKC without control characters (except
-    U+0000 and most from U+0080 to U+009F). Joining returns the normalised text. Characters that
-    training did not see become pieces outside the model, which a vocabulary maps to ``<unk>``.
+    Before text is cut, its white space becomes single spaces, and it is normalised by the rule in
+    the model: with ``identity`` it keeps every character, with ``nmt_nfkc`` it becomes NFKC without
+    control characters (except U+0000 and most from U+0080 to U+009F). Joining returns the
+    normalised text. Characters that training did not see become pieces outside the model, which a
+    vocabulary maps to ``<unk>``.
     """
 
     kind = "sentencepiece"
@@ -138,9 +139,10 @@ class SentencePieceTokenizer(Tokenizer):
     ) -> bytes:
         """Learn a model of exactly ``size`` pieces, specials included; return its file as bytes.
 
-        Equal text makes an equal model, in which U+2585 is never a part. ``where`` names the text
-        in messages; ``normalization`` is a rule of SentencePiece. UserError if the text is too
-        small, or its alphabet too large, for ``size`` pieces.
+        Equal text makes an equal model. Sentences of any length are learnt from; U+2585 is never
+        part of a model. Ids 0-3 are the specials of :mod:`seq2seq.data.vocabulary`. ``where`` names
+        the text in messages; ``normalization`` is a rule of SentencePiece, kept in the model.
+        UserError if the text is too small, or its alphabet too large, for ``size`` pieces.
         """
         model = io.BytesIO()
         try:
@@ -181,8 +183,8 @@ class SentencePieceTokenizer(Tokenizer):
     def words(self, pieces: Sequence[str]) -> list[int]:
         """Return for each piece the index, from 0, of its word in the joined text.
 
-        A single ``▁`` belongs to the next word, else to the last. In text without spaces, of a
-        language that has none between words, each piece is a word.
+        A single ``▁`` belongs to the next word; at the end of the text, to the last word. In text
+        without spaces, of a language that has none between words, each piece is a word.
         """
         found: list[int] = []
         word, begun = 0, False
@@ -288,7 +290,8 @@ class TextCodec:
         """Cut text, as people type it, into pieces that the vocabulary has where it can.
 
         A word that is not in a vocabulary of words is tried in lower case, then capitalised, then
-        without the punctuation at its ends, whose characters become pieces. Subwords do not change.
+        without the punctuation at its ends, whose characters become pieces. Other words do not
+        change, and neither do subwords.
         """
         pieces = self.tokenizer.tokenize(text)
         if isinstance(self.tokenizer, SentencePieceTokenizer):
@@ -323,7 +326,10 @@ class TextCodec:
         )
 
     def save(self, directory: Path, side: str) -> None:
-        """Write ``tokenizer.<side>.json`` (and ``.model``) and ``vocabulary.<side>.tsv``."""
+        """Write ``tokenizer.<side>.json`` (and ``.model``) and ``vocabulary.<side>.tsv``.
+
+        ``side`` is "source" or "target".
+        """
         self.tokenizer.save(directory, side)
         self.vocabulary.save(directory / f"vocabulary.{side}.tsv")
 

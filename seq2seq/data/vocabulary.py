@@ -32,9 +32,10 @@ class Vocabulary:
     def from_counts(
         cls, counts: Mapping[str, int], size: int | None = None, min_frequency: int = 1
     ) -> "Vocabulary":
-        """Build a vocabulary of the most frequent pieces, at most ``size`` with the specials.
+        """Build a vocabulary of the most frequent pieces; code points order those of equal count.
 
-        Code points order pieces of equal count; those rarer than ``min_frequency`` are left out.
+        ``size`` is the maximum number of entries, specials included; pieces that are rarer than
+        ``min_frequency`` in the training text are left out.
         """
         limit = None if size is None else max(size - len(SPECIALS), 0)
         known = Counter({piece: count for piece, count in counts.items() if len(piece) <= LONGEST})

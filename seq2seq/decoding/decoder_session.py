@@ -66,7 +66,10 @@ class StepScores(NamedTuple):
 
 @dataclass
 class DecoderSession:
-    """Decodes hypotheses step by step, with one model or an ensemble; they share a source."""
+    """Decodes the hypotheses of a batch step by step, with a single model or an ensemble.
+
+    The hypotheses of a sentence share one encoding of the source.
+    """
 
     models: list[TranslationModel]
     sources: list[Source]
@@ -80,7 +83,10 @@ class DecoderSession:
         lengths: Int[Tensor, "N"],
         hypotheses: int = 1,
     ) -> "DecoderSession":
-        """Encode ids that end with EOS, padded on the right; start ``hypotheses`` rows for each."""
+        """Encode the sentences and start ``hypotheses`` rows for each.
+
+        ``source`` holds ids that end with EOS, padded on the right; ``lengths`` counts EOS.
+        """
         models = model.models if isinstance(model, Ensemble) else [model]
         sources = [model.encode(source, lengths) for model in models]
         states = [model.init_state(read) for model, read in zip(models, sources, strict=True)]
@@ -108,9 +114,9 @@ class DecoderSession:
     def begin(
         self, rows: int, prefix: Sequence[int], device: torch.device
     ) -> tuple[Float[Tensor, "R"], Int[Tensor, "R"]]:
-        """Write a forced beginning into all rows.
+        """Write ``prefix``, a forced beginning, into all rows.
 
-        Returns its log-probability in nats and its last piece, BOS if it is empty, of each row.
+        Returns its log-probability in each row, in nats, and its last piece (BOS if it is empty).
         """
         total = torch.zeros(rows, device=device)
         token = torch.full((rows,), BOS, device=device)
@@ -123,7 +129,8 @@ class DecoderSession:
     def reorder(self, rows: Int[Tensor, "Q"], sentences: Int[Tensor, "M"] | None = None) -> None:
         """Replace the rows by those with the old indices ``rows``, which may repeat or be missing.
 
-        ``sentences`` holds the old indices of those that stay; None for all saves copying them.
+        ``sentences`` holds the old indices of the sentences that stay. None means that all stay,
+        and saves copying their encodings.
         """
         self.states = [state.select(rows) for state in self.states]
         if sentences is not None:
@@ -157,10 +164,10 @@ def forced_decode(
 ) -> ForcedDecoding:
     """Score known targets with the decoder steps of search (forced decoding).
 
-    Each of N sentences has W targets, in R = N x W rows of ids without BOS, padded on the right;
-    one without EOS is scored as a prefix. The model is in evaluation mode; other arguments are as
-    for :meth:`DecoderSession.start`. ``likeliest`` is the number of pieces to list for each
-    position.
+    Each of N sentences has W targets, in R = N x W rows. The model is in evaluation mode; source
+    and lengths are as for :meth:`DecoderSession.start`. ``target`` holds ids without BOS, padded on
+    the right. A target without EOS is scored as a prefix. The ``likeliest`` pieces that search may
+    write are listed for each position.
     """
     session = DecoderSession.start(model, source, lengths, len(target) // len(source))
     token = torch.full_like(target[:, 0], BOS)
@@ -212,5 +219,9 @@ def length_caps(
 
 
 def length_divisors(longest: int, config: DecodingConfig) -> Float[Tensor, "T"]:
-    """length ** length_penalty for lengths from 0 to ``longest``, EOS counted; it never falls."""
+    """length ** length_penalty for lengths from 0 to ``longest``, EOS counted.
+
+    Divisors never fall with the length and log-probabilities never rise. So an unfinished
+    hypothesis scores at most its current log-probability divided by the divisor at its cap.
+    """
     return (torch.arange(longest + 1, dtype=torch.float64) ** config.length_penalty).float()

@@ -57,11 +57,11 @@ class Hypothesis:
     """Tokenizers of source and target, to join pieces to words; None if ``attention`` is None."""
 
     def links(self) -> list[Link] | None:
-        """Links between the words of ``source`` and ``text``, cut at spaces; [] without attention.
+        """Links between the words of ``source`` and of ``text``, which are cut at spaces.
 
-        None if a tokenizer counts other words: SentencePiece turns some characters, such as an
-        acute accent that stands alone, into two, with a space, which would shift the numbers of all
-        later words.
+        [] without attention. None if a tokenizer counts other words than those between spaces:
+        SentencePiece turns some characters, such as an acute accent that stands alone, into a space
+        and another character, which would shift the numbers of all later words.
         """
         if self.attention is None or not self.tokenizers or not self.text.strip():
             return []
@@ -81,7 +81,11 @@ class Hypothesis:
         return links
 
     def plot(self) -> "matplotlib.figure.Figure":
-        """Draw the attention map, word by word; UserError if there are no weights to draw."""
+        """Draw the attention map, word by word; ``plot().savefig("map.png")`` writes it.
+
+        Raises:
+            UserError: there are no weights to draw.
+        """
         from seq2seq.drawing import map_figure, styled  # needs matplotlib
 
         if self.attention is None or not self.tokenizers or not self.pieces:
@@ -114,9 +118,10 @@ def word_weights(
 ) -> Float[Tensor, "J I"]:
     """Soft alignment: attention of each target word to each source word.
 
-    Weights are averaged over the pieces of a target word, and summed over those of a source word,
-    so a row sums to 1 minus the weight of the end of the source. The arguments number the word of
-    each piece, see :meth:`Tokenizer.words`; further columns of ``weights`` are left out.
+    Weights are averaged over the pieces of a target word, and summed over the pieces of a source
+    word. A row sums to 1 minus the weight of the end of the source. ``source_words`` and
+    ``target_words`` number the word of each piece, see :meth:`Tokenizer.words`; columns of
+    ``weights`` beyond ``source_words``, such as the end of the sentence, are left out.
     """
     to_source, to_target = _membership(source_words), _membership(target_words)
     merged = to_target.T @ weights[:, : len(source_words)] @ to_source
@@ -143,7 +148,8 @@ def attention_by_word(
 ) -> WordAttention:
     """Merge the weights between source and target ``pieces`` into weights between words.
 
-    The last column of ``weights`` is the end of the source, which the model may have read in part.
+    The last column of ``weights`` is the end of the source. ``pieces`` may hold more source pieces
+    than the model read.
     """
     numbers, words = [], []
     for tokenizer, side in zip(tokenizers, pieces, strict=True):
@@ -155,7 +161,11 @@ def attention_by_word(
 
 
 def strongest_links(weights: Float[Tensor, "J I"]) -> list[Link]:
-    """Hard alignment: link each target word to the first source word with the largest weight."""
+    """Hard alignment: link each target word to the source word with its largest weight.
+
+    Links are in the order of the target. If several source words share the largest weight, the
+    first one is used. A source without words has no links.
+    """
     if not weights.numel():
         return []
     return [(source, target) for target, source in enumerate(weights.argmax(dim=1).tolist())]

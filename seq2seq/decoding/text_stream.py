@@ -26,8 +26,10 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
     """Translate ``config.input`` in order, in constant memory, and return the number of lines.
 
     An output file appears whole or not at all; after a Ctrl-C, or an error in the text, the
-    finished lines stay in ``<file>.part``. UserError if the text cannot be read, an output cannot
-    be written or is another's file, or this search or model cannot write what ``config`` asks for.
+    finished lines stay in ``<file>.part``. Standard output receives the lines chunk by chunk.
+    UserError if the text cannot be read, or is not UTF-8; if an output cannot be written, or is the
+    same file as another output or the input; if ``n_best`` is set without ``n_best_list``; or if
+    this model cannot write ``alignments`` or replace unknown words.
     """
     _check_attention(translator, config)
     _check_outputs(config)
@@ -93,7 +95,8 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
     """Answer each line with its hypotheses, their scores and, with ``alignments``, word links.
 
     A Ctrl-C drops the line being typed or translated. Ctrl-D ends, and so does a Ctrl-C on an empty
-    line. UserError if this model cannot write what ``config`` asks for.
+    line. Where Python has ``readline``, lines have a history and can be edited. UserError if this
+    model cannot write ``alignments`` or replace unknown words.
     """
     _check_attention(translator, config)
     for stream in (sys.stdin, sys.stdout):  # a terminal may send invalid bytes, or lack characters

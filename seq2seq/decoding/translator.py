@@ -57,9 +57,10 @@ class _Wanted(NamedTuple):
 class Translator:
     """A trained model that translates text.
 
-    A blank line has an empty hypothesis. A line of more than ``max_pieces`` pieces is cut, with a
-    warning. On a CPU, PyTorch's threads compute a single batch together, but of several batches
-    each thread takes its own: that is faster, since a search step is too small to divide.
+    A blank line has an empty hypothesis. A line of more than ``max_pieces`` pieces is cut to that
+    number, with a warning. On a CPU, PyTorch's threads compute a single batch together, but of
+    several batches each thread takes its own: that is faster, since a search step is too small to
+    divide.
     """
 
     model: TranslationModel | Ensemble
@@ -92,9 +93,15 @@ class Translator:
     ) -> "Translator":
         """Load a checkpoint folder, or the best checkpoint of a run folder.
 
-        Several are an ensemble, or with ``average`` a mean of their weights. UserError if a
-        checkpoint is missing or damaged, the device does not exist, or the checkpoints do not fit
-        together.
+        Args:
+            checkpoint: one folder, or several for an ensemble or average, see :func:`combine`.
+            device: auto | cpu | cuda.
+            precision: auto | fp32 | bf16.
+            average: average the weights of several checkpoints, instead of building an ensemble.
+
+        Raises:
+            UserError: a checkpoint is missing or damaged, the device does not exist, or the
+                checkpoints do not fit together.
         """
         paths = [checkpoint] if isinstance(checkpoint, str | Path) else checkpoint
         chosen = choose_device(device)
@@ -121,8 +128,8 @@ class Translator:
     def sharing(self, group: ProcessGroup) -> Iterator[bool]:
         """Context in which the processes of ``group`` share the work of the first one.
 
-        It gets True, and uses the translator as usual. The others compute their shares until the
-        first leaves the context; then they get False.
+        The first process gets True, and uses the translator as usual. The others compute their
+        shares until the first leaves the context; then they get False.
         """
         self.group = group
         while not group.is_first and (task := group.hand_out(None)):
@@ -235,8 +242,11 @@ class Translator:
         """Log-probability of translations, with the end of the sentence, in nats.
 
         Returns a number for two strings, a list for two iterables of strings; NaN for a pair whose
-        source or target is blank. An unknown word counts as ``<unk>``. UserError if the arguments
-        are not text, or differ in number.
+        source or target is blank. An unknown word counts as ``<unk>``.
+
+        Raises:
+            UserError: ``source`` or ``target`` is neither a string nor an iterable of strings, or
+                their numbers of sentences differ.
         """
         usual = 'score("a dog", "ein Hund") or score(["a dog"], ["ein Hund"])'
         sources, targets = _sentences(source, usual), _sentences(target, usual)
@@ -255,8 +265,8 @@ class Translator:
     ) -> Iterator[ForcedPair]:
         """Yield the model's log-probabilities and attention of each translation, the longest first.
 
-        Pairs with a blank side are left out. A source is cut at ``max_pieces``, but a target never
-        is.
+        Pairs whose source or target is blank are left out. A source is cut at ``max_pieces``, as in
+        translation, but a target is never cut. ``batch_size`` changes only speed and memory.
         """
         source_ids = [self.source.vocabulary.encode(self._pieces(source)) for source in sources]
         target_ids = [self.target.encode(_valid(target)) for target in targets]
@@ -403,9 +413,11 @@ class Translator:
 
 
 def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationModel | Ensemble:
-    """Return the model of one checkpoint, or combine several, by probabilities or average weights.
+    """Return the model of a single checkpoint, or combine several into an ensemble or average.
 
-    UserError if vocabularies, tokenizers or, with ``average``, architectures differ.
+    With ``average``, their weights are averaged, for checkpoints of one training. An ensemble
+    averages the probabilities of its models at each step. UserError if vocabularies, tokenizers or,
+    with ``average``, architectures differ.
     """
     first, *others = checkpoints
     for other in others:
@@ -451,7 +463,10 @@ def make_hypothesis(
 
 
 def _batches(lengths: Sequence[tuple[int, ...]], size: int) -> list[list[int]]:
-    """Indices of sentences of similar length above 0, the longest first: memory runs out early."""
+    """Indices of sentences of similar length, the longest first: memory runs out early.
+
+    Sentences with a length of 0 are left out.
+    """
     filled = [i for i, of in enumerate(lengths) if all(of)]
     order = sorted(filled, key=lambda i: [-n for n in lengths[i]])
     return [order[start : start + size] for start in range(0, len(order), size)]

@@ -65,8 +65,11 @@ def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
     """Read gold links, a line for each pair: ``2-1`` is a sure link, ``2p1`` a possible one.
 
     If no link of the file has a 0, words are counted from 1, as in Och & Ney's Hansards; else from
-    0, as in the Pharaoh format. ``pairs`` has source and target of each line, words between spaces.
-    UserError if the numbers of lines differ, or a link is none or beyond the end of a sentence.
+    0, as in the Pharaoh format.
+
+    The file is plain, .gz or .xz; ``pairs`` has source and target of each line, words between
+    spaces. UserError if the numbers of lines and pairs differ, a line holds something other than
+    links, or a link is beyond the end of a sentence.
     """
     lines = list(read_lines(path))
     if len(lines) != len(pairs):
@@ -125,8 +128,8 @@ def score_alignment(
 ) -> dict[str, Any]:
     """Score the links of attention; return the scores as JSON, with two controls.
 
-    ``shifts``: links moved by -1, 0 and 1 target words, for an attention that is one step off.
-    ``diagonal``: a straight line through each sentence.
+    ``shifts`` has the scores with links moved by -1, 0 and 1 target words, which shows an attention
+    that is one step off. ``diagonal`` has the scores of a straight line through each sentence.
     """
     words = [(len(source.split()), len(target.split())) for source, target in pairs]
     shifts = {}
@@ -161,7 +164,8 @@ def write_alignment(
 ) -> None:
     """Write alignment.json into the folder of an evaluation; without gold links, remove it.
 
-    Scores of the same evaluation and links are kept. UserError if ``required`` links do not fit.
+    A file with the scores of the same evaluation and gold links is kept. UserError if gold links
+    are ``required``, but do not fit the text or the model's words.
     """
     path = evaluation.directory / ALIGNMENT
     if gold_file is None:

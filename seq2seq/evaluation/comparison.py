@@ -161,8 +161,8 @@ def compare_systems(
 ) -> Comparison:
     """Compare evaluations of one test set, in any order.
 
-    Systems are measured against ``baseline``, None for the first one, or their own in
-    ``baselines``. ``training`` is the target side of the training text, for recall by count.
+    The systems are measured against ``baseline``, None for the first one, or against their own one
+    in ``baselines``. ``training`` is the target side of the training text, for recall by count.
     UserError if test sets differ; otherwise as :func:`group_by_system` and :func:`arrange`.
     """
     for other in evaluations[1:]:
@@ -279,7 +279,8 @@ def _known_bits(
 ) -> dict[str, KnownBits]:
     """Known bits by system; {} unless exactly one system sees nothing of the source.
 
-    Systems that cut the references otherwise are left out. ``means``: mean length of each bucket.
+    Systems that cut the references into other pieces than that system are left out. ``means`` has
+    the mean source length of each bucket with enough sentences.
     """
     losses, blind = {}, []
     for name, group in groups.items():
@@ -326,9 +327,9 @@ def _require_same_texts(one: Evaluation, other: Evaluation) -> None:
 def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, list[Evaluation]]:
     """Group evaluations by system, each group in the order of seeds.
 
-    Where they differ, experiments, searches, and the seeds of an ensemble or average become a part
-    of the system's name. UserError if two evaluations have the same system and seed, or text of
-    another program a trained system's name.
+    If experiments or searches differ, they become a part of the system's name. So do the seeds of
+    an ensemble or average, if another one of the same name has other seeds. UserError if two
+    evaluations have the same system and seed, or text of another program a trained system's name.
     """
     ours = [evaluation.record for evaluation in evaluations if not evaluation.external]
     experiments = {record.experiment for record in ours}
@@ -369,8 +370,8 @@ def arrange(
 ) -> tuple[list[str], dict[str, str]]:
     """Order the systems as in ``Comparison.systems``; return their names, and system -> baseline.
 
-    Numbers in names compare as numbers. A baseline has a baseline itself only if ``baselines`` sets
-    one. UserError if a baseline is not among the systems.
+    Names are sorted; numbers in them compare as numbers. A baseline has a baseline itself only if
+    ``baselines`` sets one. UserError if a baseline is not among the systems.
     """
     first = names[0] if baseline is None else baseline
     for name in (first, *baselines, *baselines.values()):

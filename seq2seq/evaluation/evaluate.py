@@ -40,11 +40,13 @@ MAPS_PER_BUCKET = 3
 def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evaluation]:
     """Translate and score the test sets of ``config``, or score ``config.hypotheses``.
 
-    With a checkpoint, each search of each test set has a folder, ``<test set>-<search>``; several
-    checkpoints are an ensemble or average, in the run folder of the first. Translations that a
-    folder holds are scored again, but not made again. The processes of ``group`` share the
-    sentences; only the first returns evaluations. UserError if a checkpoint or text does not exist
-    or fit, ``no_unk`` is set for a model of subwords, or a folder holds another evaluation.
+    With a checkpoint, each search of each test set has a folder, ``<test set>-<search>``; the
+    evaluations are returned test set by test set, in the order of ``EvaluateConfig.searches``.
+    Several checkpoints are evaluated as an ensemble or average, in the run folder of the first.
+    Translations that a folder already holds are scored again, but not made again. The processes of
+    ``group`` share the sentences; the first one writes, and the others return []. UserError if a
+    checkpoint, test set or text does not exist, checkpoints do not fit together, texts do not
+    align, ``no_unk`` is set for a model of subwords, or a folder holds another evaluation.
     """
     if config.hypotheses is not None:
         return [_evaluate_given(config)] if group.is_first else []
@@ -254,7 +256,8 @@ def _text_digests(text: ParallelText) -> dict[str, str]:
 def _require_same_subject(directory: Path, identity: dict[str, Any]) -> None:
     """Refuse to replace an evaluation of another system, text, search or precision.
 
-    A changed checkpoint (or hypotheses file) at the same path may be evaluated again.
+    A changed checkpoint (or hypotheses file) at the same path may be evaluated again; a changed
+    source or reference text is refused.
     """
     try:
         stored = parse_object((directory / SCORES).read_bytes())["record"]["identity"]

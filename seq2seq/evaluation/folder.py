@@ -97,6 +97,7 @@ def write_evaluation(
 ) -> Evaluation:
     """Count, score and write a translated test set; ``counts`` are those of ``texts``, if known.
 
+    ``directory`` is created if missing; files of an earlier evaluation are replaced one by one.
     UserError if the test set is empty, ValueError if a text holds a line break.
     """
     if not len(texts):

@@ -22,7 +22,10 @@ ENDS = SHORT, LONG = "short", "long"
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """Scores of a system on one bucket of source length, or on all sentences: means over seeds."""
+    """The scores of a system on one bucket of source length, or on all sentences.
+
+    Each score is the mean over seeds; without sentences, all scores are None.
+    """
 
     words: str
     """Source length, in words or another unit of the settings: ``11-20`` or ``61+``; ``all``, or
@@ -55,7 +58,10 @@ class ScoreRow:
 
 
 def lines_by_length(sources: Sequence[str], config: EvaluationConfig, each: int) -> list[int]:
-    """Choose ``each`` lines of every bucket, spread over its lengths, by the sources alone."""
+    """Choose ``each`` lines of every bucket, spread over its lengths; all lines if it has fewer.
+
+    The choice depends on the sources alone, so that all systems show the same lines.
+    """
     lengths = source_lengths(sources, config.unit)
     chosen: list[int] = []
     for members in bucket_members(lengths, config.edges).values():
@@ -71,8 +77,9 @@ def length_pools(
 ) -> dict[str, Pool]:
     """Pools by label: buckets of source length from short to long, ``ALL``, ``SHORT`` and ``LONG``.
 
-    ``known`` says whether each sentence has no unknown word; unless all have none, a last pool
-    ``KNOWN`` holds those (Bahdanau et al. 2014, Table 1).
+    ``lengths`` are those of the sources, in ``config.unit``; ``known`` says whether each sentence
+    has no unknown word. If some have, a last pool ``KNOWN`` holds the sentences that have none
+    (Bahdanau et al. 2014, Table 1).
     """
     members = bucket_members(lengths, config.edges)
     members |= {ALL: np.ones(len(lengths), dtype=bool)}
@@ -140,7 +147,10 @@ def with_intervals(
 
 
 def reference_losses(scored: ReferenceScores) -> Float[np.ndarray, "N 2"]:
-    """Loss in nats and number of pieces of each reference: 0 where a side is blank, NaN for inf."""
+    """Loss in nats and number of pieces of each reference.
+
+    Both are 0 for a pair whose source or reference is blank; a loss that is not finite is NaN.
+    """
     losses = [
         (0.0 if not pieces else np.nan if log_probability is None else -log_probability, pieces)
         for log_probability, pieces in zip(scored.log_probabilities, scored.pieces, strict=True)
@@ -160,9 +170,10 @@ def reference_loss(scored: ReferenceScores | None, chosen: Int[np.ndarray, "M"])
 def known_bits(
     pool: Pool, losses: Float[np.ndarray, "K N 2"], without: Float[np.ndarray, "L N 2"]
 ) -> Samples:
-    """Bits per reference piece by which the source lowers the loss; 0 for a pool without pieces.
+    """Bits per reference piece by which the source lowers the loss.
 
-    Both arguments are from :func:`reference_losses`; ``without`` is a system that sees no source.
+    This is the loss of a system that sees nothing of the source (``without``) minus ``losses``,
+    both from :func:`reference_losses` for each seed. For a pool without pieces it is 0.
     """
     saved = (without[..., 0].mean(axis=0) - losses[..., 0]) / np.log(2)
     columns = np.stack([saved, losses[..., 1]], axis=-1)

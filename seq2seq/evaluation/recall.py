@@ -92,9 +92,9 @@ def recall_by(
 ) -> Recall:
     """Compute recall on the sentences of ``pool``, with bootstrap intervals.
 
-    ``groups`` has the group of each word, and the groups' names; ``line`` the line of each word;
-    ``recalled``, by system, whether each seed's translation contains it; ``against`` the baseline
-    of each system; ``weights`` are those of ``Recall.contrast``.
+    ``groups`` has the group of each word, and the groups' names; ``line`` the line of each word.
+    ``recalled`` is system -> whether each seed's translation contains each word; ``against`` is
+    system -> its baseline; ``weights`` are those of ``Recall.contrast``.
     """
     number, names = groups
     size = len(names)
@@ -126,7 +126,10 @@ def recall_samples(
     recalled: Bool[np.ndarray, "K W"],
     pool: Pool,
 ) -> Samples:
-    """Recall of ``size`` groups of words by one system; arguments as in :func:`recall_by`."""
+    """Recall of each of ``size`` groups of words, on the sentences of ``pool`` and resamples.
+
+    Arguments are those of :func:`recall_by`, for one system; ``number`` is the group of each word.
+    """
     lines = len(pool.members)
 
     def count(chosen: Bool[np.ndarray, "W"]) -> Int[np.ndarray, "N G"]:

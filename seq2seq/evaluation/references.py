@@ -56,7 +56,10 @@ def attention_entropy(weights: Float[Tensor, "T S"]) -> float:
 
 
 def off_diagonal(weights: Float[Tensor, "T S"]) -> float:
-    """Distance of attention from the diagonal, see :class:`ReferenceScores`."""
+    """Distance of attention from the diagonal, see :class:`ReferenceScores`.
+
+    The only piece of a sentence has the position 0.
+    """
     positions = [
         torch.linspace(0, 1, size) if size > 1 else torch.zeros(1) for size in weights.shape
     ]
@@ -96,7 +99,7 @@ def draw_maps(
 ) -> list[AttentionMap]:
     """Make attention maps of the translations of ``lines``; [] for a model without attention.
 
-    A line with a blank side has no map.
+    A line whose source or translation is blank has no map.
     """
     numbers = sorted(lines)
     if not (translator.model.attends and numbers):

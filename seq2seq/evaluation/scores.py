@@ -96,7 +96,8 @@ def sentence_bleu(
 ) -> Float[np.ndarray, "N"]:
     """BLEU (0 to 100) of each sentence alone, to find good and bad examples.
 
-    Do not average it: it leaves out orders for which a short sentence has no n-grams.
+    Do not average it: unlike :func:`bleu`, it leaves out orders for which a short sentence has no
+    n-grams. ``tokenize`` is as for :func:`bleu_counts`.
     """
     metric = _bleu(tokenize, effective_order=True)
     lines = zip(hypotheses, *references, strict=True)
@@ -149,6 +150,9 @@ def source_lengths(sources: Sequence[str], unit: str = "words") -> Int[np.ndarra
 def bucket_members(
     lengths: Int[np.ndarray, "N"], edges: Sequence[int]
 ) -> dict[str, Bool[np.ndarray, "N"]]:
-    """Mask of the sentences of each bucket, by label; empty sources are in the first bucket."""
+    """Mask of the sentences of each bucket, by label; each sentence is in exactly one.
+
+    An empty source (length 0) is in the first bucket, so that the buckets add up to the test set.
+    """
     number = np.searchsorted(np.asarray(edges), lengths, side="left")
     return {label: number == index for index, label in enumerate(bucket_labels(edges))}

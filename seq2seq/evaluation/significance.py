@@ -31,9 +31,9 @@ Resamples of two systems are paired."""
 class Pool:
     """Sentences of a test set that are scored together, with resamples of them.
 
-    A resample draws sentences, the same ones for each system, and also seeds if there are several:
-    with the trained models fixed, an interval would be too narrow for a claim about the next
-    training.
+    A resample draws sentences, the same ones for each system. If there are several seeds, it also
+    draws seeds: with the trained models held fixed, an interval would be too narrow for a claim
+    about the next training.
     """
 
     members: Bool[np.ndarray, "N"]
@@ -140,11 +140,13 @@ def compare_paired(
     system: Int[np.ndarray, "L N 10"],
     config: EvaluationConfig,
 ) -> PairedComparison:
-    """Compute the interval of ``gap``, BLEU of the system minus BLEU of the baseline; two p-values.
+    """Compute the interval of the gap between two systems, and two p-values.
 
     If each has one seed, the p-values are those of ``sacrebleu.significance.PairedTest`` for the
-    same seed and number of trials, except that a trial also counts if its difference equals the
-    observed one: a system compared with itself has p = 1.
+    same seed and number of trials, with one exception: here a trial also counts if its difference
+    equals the observed one, so that a system compared with itself has p = 1.
+
+    ``gap`` is BLEU of the system minus BLEU of the baseline; both counts are of the same sentences.
     """
     spread = np.abs(gap[1:]) - np.abs(gap[1:]).mean()
     return PairedComparison(
@@ -194,8 +196,8 @@ def difference_in_differences(
 ) -> DifferenceInDifferences:
     """Compute how much more a system gains on long sources than on short ones.
 
-    ``ends`` are the pools of short and of long sources, ``gaps`` the gain in BLEU on each;
-    ``baseline`` and ``system``: seed -> counts of sentences.
+    ``ends`` are the pools of the short and of the long sources, and ``gaps`` are BLEU of the system
+    minus BLEU of the baseline on each; ``baseline`` and ``system``: seed -> counts of sentences.
     """
     (short, long), by_seed = gaps, {}
     for seed in (seed for seed in system if seed in baseline):
@@ -218,9 +220,10 @@ def difference_in_differences(
 def trend(
     lengths: Mapping[str, float], scores: Mapping[str, Samples], confidence: float
 ) -> Trend | None:
-    """Compute the trend of BLEU over buckets; None for fewer than two.
+    """Compute the trend of BLEU over buckets; None for fewer than two buckets.
 
-    ``lengths`` has the mean source length of each bucket, from short to long.
+    ``lengths`` has the mean source length of each bucket, from short to long, and ``scores`` the
+    BLEU of these buckets; other scores are ignored.
     """
     if len(lengths) < 2:
         return None
@@ -233,11 +236,12 @@ def trend(
 def half_length(
     lengths: Sequence[float], scores: Sequence[Samples], whole: Sequence[Samples] | None = None
 ) -> Samples:
-    """Source length, in words, at which a score is half of ``whole``, interpolated linearly.
+    """Source length, in words, at which a score is half of ``whole``.
 
     ``lengths`` are the mean lengths of buckets, from short to long. ``whole`` has the score of
-    another system on each bucket; by default it is the score itself on the shortest sources. The
-    half-length is infinite if the share never falls below half, and 0 if it begins below half.
+    another system on each bucket; by default it is the score itself on the shortest sources.
+    Between two buckets the share is interpolated linearly. The half-length is infinite if the share
+    never falls below half, and 0 if it begins below half.
     """
     shares = np.stack([*scores])
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -256,11 +260,14 @@ def half_length(
 def t_interval(*arms: Sequence[Samples], confidence: float = 0.95) -> Interval | None:
     """Interval of a mean over few seeds, by Student's t; None if an arm has one seed.
 
-    The bootstrap draws from the seeds that there are, which understates the variance of two by
-    half. Here the variance is that of the sentences, from the resamples, plus that of the mean of
-    each arm's seeds, with the degrees of freedom of Welch and Satterthwaite. ``arms`` hold samples
-    of each seed, resampled over sentences alone; the value is the mean of the first arm minus those
-    of the others.
+    The bootstrap draws from the seeds that there are, which understates the variance of two seeds
+    by half. Here the variance is that of the sentences, from the resamples, plus that of the mean
+    of each arm's seeds, and the degrees of freedom are those of Welch and Satterthwaite.
+
+    Args:
+        arms: samples of each seed of a system, resampled over sentences alone. The value is the
+            mean of the first arm minus the means of the others.
+        confidence: coverage of the interval.
     """
     if any(len(seeds) < 2 for seeds in arms):
         return None

@@ -15,7 +15,10 @@ from seq2seq.files import named_file
 
 
 def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, ParallelText]:
-    """Find the test sets of ``config``, by name; UserError if one, or a file, is missing."""
+    """Find the test sets of ``config``, by name; ``corpus`` is the corpus of the training.
+
+    UserError if a test set or a file is missing.
+    """
     if config.source is not None:
         text = given_text(config)
         return {text.source.name: text}
@@ -77,9 +80,9 @@ def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelT
 def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str, ParallelText]:
     """Find the two files of each text, in the languages of ``corpus``; plain, .gz or .xz.
 
-    ``paths`` is name -> path without the language: ``texts/news`` for texts/news.en and
-    texts/news.fr. UserError if a file is missing, or if a name is empty, has a slash or begins with
-    test.
+    Gold word links are in the file with the ending ``.align``. ``paths`` is name -> path without
+    the language, ``texts/news`` for texts/news.en and texts/news.fr. UserError if a file is
+    missing, or if a name is empty, has a slash or begins with test.
     """
     texts = {}
     for name, path in paths.items():

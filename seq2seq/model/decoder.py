@@ -1,8 +1,9 @@
 """The LSTM that writes the target sentence, in the order of Bahdanau or of Luong.
 
-:meth:`Decoder.step` and :meth:`Decoder.forward`, which loops over the steps of a whole known
-target, define the model. Where it can, :class:`seq2seq.model.translation.TranslationModel` computes
-the same numbers with :mod:`seq2seq.model.fast`.
+:meth:`Decoder.step` reads one word and makes the readout for the next. :meth:`Decoder.forward`
+loops over the steps of a whole known target. These define the model. Where it can,
+:class:`seq2seq.model.translation.TranslationModel` computes the same numbers with
+:mod:`seq2seq.model.fast`.
 """
 
 from abc import ABC, abstractmethod
@@ -136,7 +137,10 @@ class Decoder(nn.Module, ABC):
         attend: Attend | None = None,
         cell: Cell = lstm_cell,
     ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
-        """Take one step of R = N x W rows after a word; return readout, state and weights."""
+        """Take one step after a word; return the readout for the next word, state and weights.
+
+        The R = N x W rows are N sentences with W hypotheses each.
+        """
         word = self.prepare(embedded)
         state, context, weights = self.advance(word, state, source, attend or self.attention, cell)
         if self.feed_size:  # then advance has computed the readout

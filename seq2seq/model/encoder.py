@@ -63,7 +63,10 @@ def length_mask(lengths: Int[Tensor, "B"], width: int) -> Bool[Tensor, "B width"
 
 
 def flip_index(lengths: Int[Tensor, "B"], width: int) -> Int[Tensor, "B width"]:
-    """Positions that reverse each sentence in place, if gathered, and keep padding on the right."""
+    """Positions that reverse each sentence in place and keep its padding on the right.
+
+    Applying ``x.gather(1, index)`` twice restores ``x`` at every real position.
+    """
     position = torch.arange(width, device=lengths.device).expand(len(lengths), width)
     last = lengths[:, None] - 1
     return torch.where(position <= last, last - position, position)
@@ -140,9 +143,10 @@ def _read(lstm: nn.Module, embedded: Float[Tensor, "B S E"]) -> Float[Tensor, "B
 
 @cache
 def _cpu_lstm_rounds() -> bool:
-    """Whether PyTorch's LSTM supports bfloat16 under autocast on this CPU: not without AVX-512.
+    """Whether PyTorch's LSTM supports bfloat16 products under autocast on this CPU.
 
-    On CUDA, cuDNN's LSTM would use float16 instead, and small gradients would be lost.
+    Without AVX-512 it fails. On CUDA, cuDNN's LSTM would use float16 even if autocast is set to
+    bfloat16, and small gradients would be lost.
     """
     mkldnn = torch.backends.mkldnn.is_available()
     return mkldnn and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

@@ -13,9 +13,10 @@ deviation of about 0.1; Xavier's bound is meant for 1."""
 
 
 def _attention_last(model: nn.Module) -> tuple[list[nn.Module], list[nn.Module]]:
-    """Split the modules into two lists, those of the attention second: it draws last.
+    """Split the modules into two lists, those of the attention second.
 
-    So systems of one seed that differ only in their attention start equal everywhere else.
+    The attention draws its random numbers last. So systems with the same seed that differ only in
+    their attention have equal initial values everywhere else.
     """
     parts: tuple[list[nn.Module], list[nn.Module]] = ([], [])
     for name, module in model.named_modules():

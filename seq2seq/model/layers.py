@@ -71,8 +71,9 @@ class Projection(nn.Linear):
 class Dropout(nn.Module):
     """Zeroes a share of the numbers in training and scales up the rest (Srivastava et al. 2014).
 
-    On a CPU PyTorch draws a number per element, serially, which takes longer than attention does.
-    Here a 64-bit draw serves four. Share and scale are rounded to a multiple of 2^-16.
+    On a CPU PyTorch draws one random number per element, serially, which takes longer than
+    attention does. Here a 64-bit draw serves four elements. The share is rounded to a multiple
+    of 2^-16, and the scale fits the rounded share.
     """
 
     def __init__(self, share: float) -> None:
@@ -98,8 +99,8 @@ class Embedding(nn.Embedding):
     """Word vectors, multiplied by ``scale`` as they are read.
 
     With scale sqrt(E) (Vaswani et al. 2017, section 3.4) a row is read at deviation 1 and stored at
-    E^-1/2, which suits the softmax layer, perhaps the same matrix. As Adam's steps have one size
-    for all parameters, the vectors that are read change sqrt(E) times as fast.
+    E^-1/2, the deviation that suits the softmax layer, which may be the same matrix. Adam's steps
+    have one size for all parameters, so the vectors that are read change sqrt(E) times as fast.
     """
 
     def __init__(self, size: int, width: int, scale: float) -> None:

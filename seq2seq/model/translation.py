@@ -31,8 +31,9 @@ class Step(NamedTuple):
 class TranslationModel(nn.Module):
     """RNNsearch or RNNencdec, as ``config.attention`` says (Bahdanau et al. 2014).
 
-    Training calls ``forward`` on a whole target. Search calls :meth:`encode` and :meth:`init_state`
-    once, then :meth:`step` word by word. The module stores nothing about a sentence.
+    Training calls the model (``forward``) on a whole target. Search calls :meth:`encode` and
+    :meth:`init_state` once, then :meth:`step` word by word. The module stores nothing about a
+    sentence.
     """
 
     def __init__(self, config: ModelConfig, source_size: int, target_size: int) -> None:
@@ -118,7 +119,10 @@ class TranslationModel(nn.Module):
         source_lengths: Int[Tensor, "B"],
         target_input: Int[Tensor, "B T"],
     ) -> Float[Tensor, "B T E"]:
-        """Readouts, for the softmax layer, of every position of a known target."""
+        """Readouts for every position of a known target.
+
+        ``training/loss.py`` applies the softmax layer to the readouts of real target positions.
+        """
         embedded = self.dropout(self.target_embedding(target_input))
         read = self.encode(source, source_lengths)
         readouts, _ = fast.decode(self.decoder, embedded, read) or self.decoder(embedded, read)

@@ -39,7 +39,10 @@ MEASURES: dict[str, tuple[str, str, Callable[[ReferenceScores], list[float | Non
 
 
 def choose_maps(evaluation: Evaluation) -> list[AttentionMap]:
-    """Choose the maps of the lines that ``maps`` names, else a few readable ones, short first."""
+    """Choose the attention maps of the lines that the setting ``maps`` names.
+
+    If it names no line that has a map, choose a few of readable size, from short to long.
+    """
     maps, asked = evaluation.texts.maps, evaluation.record.maps
     if chosen := [drawn for drawn in maps if drawn.line + 1 in asked]:
         return chosen

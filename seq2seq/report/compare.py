@@ -47,10 +47,14 @@ MANY_SYSTEMS = 4
 def compare(config: CompareConfig) -> Comparison:
     """Compare evaluation folders and write the report to ``config.output``.
 
-    That is scores.json, table.md, table.tex, table.csv, page.html, figure.pdf, the figures as .png
-    and .svg, and live.html if a system fits into it. Files that an earlier comparison wrote there
-    are removed. UserError if ``evaluations`` is empty, a folder is missing or damaged, or a label
-    is invalid; otherwise as :func:`compare_systems`.
+    Writes table.md, its first table as table.tex and table.csv, scores.json with the scores and
+    gaps, page.html, live.html with the systems that fit into it
+    (:mod:`seq2seq.report.live.page`), figure.pdf, and as .png and .svg: figure; heatmap for more
+    than four systems; curves of the trainings whose folders still exist; attention-<system> of the
+    first seed of each system with attention; focus, which is attention by source length;
+    loss-by-position. Files that an earlier comparison wrote there are removed. UserError if
+    ``evaluations`` is empty, a folder is missing or damaged, or a label is invalid; otherwise as
+    :func:`compare_systems`.
     """
     if not config.evaluations:
         raise UserError("evaluations is empty; set evaluations=[first/folder,second/folder].")

@@ -49,9 +49,9 @@ class WordStep(NamedTuple):
 
 @torch.no_grad()
 def greedy_steps(model: TranslationModel, ids: list[int]) -> list[WordStep]:
-    """Run greedy search on a source that ends with EOS, up to EOS or the cap; return its steps.
+    """Run greedy search on a source that ends with EOS; return its steps, up to EOS or the cap.
 
-    They use the reference definition of the model: ``model.decoder.fast`` is set to False.
+    The steps use the reference definition of the model: ``model.decoder.fast`` is set to False.
     """
     model.decoder.fast = False
     seen: list[tuple[Tensor, Tensor]] = []
@@ -76,7 +76,7 @@ def greedy_steps(model: TranslationModel, ids: list[int]) -> list[WordStep]:
 
 
 def explain(config: ExplainConfig) -> str:
-    """Describe how a model translates ``config.text`` step by step, and draw its attention.
+    """Describe the steps in which a model translates ``config.text``, and draw its attention.
 
     UserError if the checkpoint does not exist, or the text has no words.
     """

@@ -16,8 +16,8 @@ NOTABLE_CAP_SHARE = 0.01
 def headline(comparison: Comparison) -> str:
     """Result as a title: a few words, without a full stop.
 
-    For one gap: BLEU of both systems on the longest sentences, or the whole gap if they are few.
-    For more systems: the best one. For a single system: its score.
+    For one gap: BLEU of both systems on the longest sentences, or the whole gap if the test set is
+    short or small. For more systems: the best one. For a single system: its score.
     """
     systems = comparison.systems
     if len(comparison.gaps) != 1:

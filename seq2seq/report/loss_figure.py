@@ -39,7 +39,10 @@ def position_losses(
 
 
 def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
-    """Draw the loss by position, a map for each system; None without losses."""
+    """Draw the loss by position, a map for each system, in one colour scale; None without losses.
+
+    ``caveat`` is printed below the maps.
+    """
     losses = {
         s.name: position_losses(comparison, s) for s in comparison.systems if s.reference_scores
     }
@@ -71,7 +74,10 @@ def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
 
 
 def learning_curves(runs: Sequence[TrainingRun], unit: str = "words") -> Figure | None:
-    """Draw dev loss and BLEU by updates, and BLEU at a few lengths; None without a validation."""
+    """Draw dev loss and BLEU by updates, and each system's BLEU at a few lengths, if measured.
+
+    Returns None without a validation.
+    """
     runs = [run for run in runs if run.updates]
     if not runs:
         return None

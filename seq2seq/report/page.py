@@ -45,8 +45,10 @@ def render_page(
 ) -> bytes:
     """Render the page; equal content makes equal bytes.
 
-    ``figures`` maps titles to an alternative text and SVG, and ``notes`` are Markdown; they are
-    folded, and so are all tables but the first. With ``live``, the page links to live.html.
+    ``figures`` maps titles to an alternative text and SVG, and ``notes`` are Markdown. The page
+    draws BLEU by length, and the attention maps of the sentences that have one; the other figures
+    are folded, and so are the notes and all tables but the first. With ``live``, the page links to
+    live.html in the same folder.
     """
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
@@ -138,9 +140,9 @@ def three_numbers(comparison: Comparison) -> list[tuple[str, str, int | None]]:
     """Main numbers of a comparison: label, value with interval, index of the system or None.
 
     For two systems: BLEU of both on the longest bucket, and by how much the gap grows with length,
-    or the gap. For more: the best BLEU on all sources and on the longest bucket, and the greatest
-    gap. For one: BLEU on all sources, on the shortest bucket and on the longest. Buckets of fewer
-    than 100 sentences count only if all have fewer.
+    or the gap itself. For more systems: the best BLEU on all sources and on the longest bucket, and
+    the greatest gap. For a single system: BLEU on all sources, on the shortest bucket and on the
+    longest. A bucket of fewer than 100 sentences counts only if all have fewer.
     """
     systems, rows, unit = comparison.systems, comparison.systems[0].rows, comparison.settings.unit
     long = rows.index(longest_bucket(comparison))

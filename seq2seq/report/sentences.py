@@ -37,9 +37,10 @@ class Example:
 def examples(comparison: Comparison) -> list[Example]:
     """Choose sentences of every bucket, short ones first.
 
-    A few are chosen by the sources alone, others by sentence BLEU: the largest gains and losses of
-    the first gap, and the lower median of these differences. Without a gap, they are the best, the
-    worst and the median of the first system.
+    A few are chosen by the sources alone. The others are chosen by sentence BLEU: the largest gains
+    and losses of the system of the first gap against its baseline, and the lower median of these
+    differences (equal differences in the order of lines). Without a gap, they are the best, the
+    worst and the median sentences of the first system.
     """
     texts = comparison.systems[0].first.texts
     settings, unit = comparison.settings, comparison.settings.unit
@@ -92,7 +93,10 @@ def examples(comparison: Comparison) -> list[Example]:
 
 
 def longest_bucket(comparison: Comparison) -> ScoreRow:
-    """Row of the longest bucket of at least 100 sentences; if none has them, of the longest."""
+    """Row of the longest bucket that has at least 100 sentences.
+
+    If there is none, row of the longest bucket that has sentences.
+    """
     buckets = comparison.systems[0].buckets
     return next((row for row in reversed(buckets) if not row.few), buckets[-1])
 

@@ -81,8 +81,8 @@ def escaped(text: str) -> str:
 def heading(comparison: Comparison) -> str:
     """Corpus, test set and search, as far as the records agree: ``grammar · test · beam5``.
 
-    Own text has the experiment's name and the languages; checkpoints of one kept epoch add its
-    name: ``my_text · en to de · test · beam5 · epoch-2``.
+    Own text has the experiment's name and the languages: ``my_text · en to de · test · beam5``. The
+    name of the checkpoints follows if all are of one kept epoch: ``epoch-2``.
     """
     parts = [comparison.corpus, comparison.test_set, comparison.search]
     if comparison.corpus == "files":
@@ -117,7 +117,8 @@ def evaluation_table(evaluation: Evaluation) -> Table:
 def unknown_words_table(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> Table:
     """Table like Table 1 of Bahdanau, Cho & Bengio 2014: BLEU of all, and without unknown words.
 
-    A pair is an evaluation, and that of the same search with ``<unk>`` forbidden.
+    A pair is an evaluation, and that of the same search with ``<unk>`` forbidden. BLEU of the
+    second is on the sentences without unknown words in source and reference.
     """
     rows = []
     for search, without_unknown in pairs:
@@ -161,7 +162,10 @@ def score_csv(comparison: Comparison) -> str:
 
 
 def summary_rows(comparison: Comparison) -> list[list[str]]:
-    """BLEU of each system and the first two gaps, as rows of text: a header, buckets, all."""
+    """BLEU of each system and the first two gaps to baselines, as rows of text.
+
+    A header comes first, then a row for each bucket that has sentences, then one for all sentences.
+    """
     gaps = comparison.gaps[:MOST_GAPS]
     header = [comparison.settings.unit, "n", *(system.name for system in comparison.systems)]
     header += [f"{gap.system} - {gap.baseline}" if len(gaps) > 1 else "gap" for gap in gaps]

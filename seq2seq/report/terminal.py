@@ -99,7 +99,7 @@ def _first(lines: list[str], most: int, where: str) -> list[str]:
 def _translate_command(comparison: Comparison) -> list[str]:
     """Command to translate with the best system whose checkpoint exists; [] if none exists.
 
-    A baseline comes last, unless each system compared with it is significantly worse.
+    A baseline comes last, unless each system that is compared with it is significantly worse.
     """
     last = {gap.baseline for gap in comparison.gaps if (of := gap.rows[-1]) and of.gap.high >= 0}
     for system in sorted(_ranked(comparison.systems), key=lambda system: system.name in last):

@@ -28,7 +28,10 @@ MOST_BYTES = 65_536
 
 
 def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
-    """Build the application for the names in ``hosts``; all models work in one thread, in turn."""
+    """Build the application, which answers only to the names in ``hosts``.
+
+    All models work in one thread, one request after the other.
+    """
     worker, waiting = ThreadPoolExecutor(1), 0
     headers = {
         "Content-Security-Policy": content_policy(service.page),

@@ -17,8 +17,8 @@ OWN_NAMES = ("127.0.0.1", "localhost", "::1")
 def serve(config: ServeConfig) -> None:
     """Serve the page and the interface of ``config`` until a Ctrl-C.
 
-    UserError if a package is not installed, the address cannot be used, or a checkpoint does not
-    fit.
+    UserError if Starlette or uvicorn is not installed, the address cannot be used, or a checkpoint
+    is missing or does not fit.
     """
     if missing := [name for name in ("starlette", "uvicorn") if find_spec(name) is None]:
         raise UserError(f"serve needs {' and '.join(missing)}; run pip install starlette uvicorn.")

@@ -37,7 +37,10 @@ INHERITED = re.compile(r"model\.|corpus\.(source|target)$|tokenization\.(?!max_p
 
 @dataclass
 class CheckpointManager:
-    """Saves and restores the full training state; rank 0 writes, with the random state of all."""
+    """Saves and restores the full training state.
+
+    In distributed training, rank 0 writes the checkpoint, with the random state of every rank.
+    """
 
     folder: RunFolder
     data: PreparedData

@@ -39,7 +39,10 @@ class JsonlLog:
         return entries
 
     def rewind(self, update: int, validated: int) -> None:
-        """Drop entries after ``update``, validations after ``validated``, and damaged lines."""
+        """Drop entries after ``update``, validations after ``validated``, and damaged lines.
+
+        If no checkpoint was saved after the validation at ``update``, it will be made again.
+        """
         if self.writes and self.path.exists():
             kept = [
                 entry

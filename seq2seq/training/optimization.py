@@ -40,8 +40,9 @@ def clipped_step(
     """Make one step along the gradient of ``loss``, clipped to the norm ``limit`` (0: no limit).
 
     Returns the gradient norm before clipping (Pascanu et al. 2013), and whether the step was made:
-    not if loss or gradient is not finite. The fused Adam divides the gradient by ``grad_scale`` as
-    it reads it, and does nothing if ``found_inf`` is set, so the CPU does not wait for a GPU.
+    if loss or gradient is not finite, parameters and moments do not change. The fused Adam divides
+    the gradient by ``grad_scale`` as it reads it, and does nothing if ``found_inf`` is set, so the
+    CPU does not wait for a GPU; other optimizers need a pass over all gradients, and wait.
     """
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     norm = torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])

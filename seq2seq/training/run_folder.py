@@ -165,7 +165,10 @@ class RunFolder:
             write_json(path, mine)
 
     def require_text(self, hashes: dict[str, str]) -> None:
-        """Refuse to resume if a text, by its SHA-256 in ``hashes``, has changed since the start."""
+        """Refuse to resume if a text has changed since the run started.
+
+        ``hashes`` maps the name of each text to the SHA-256 of its current content.
+        """
         for name, digest in self.record().data_sha256.items():
             if hashes.get(name) != digest:
                 raise UserError(

@@ -50,7 +50,10 @@ ADVICE = (
 
 
 def train_run(config: TrainConfig) -> RunFolder:
-    """Train one system into its run folder, or go on; errors as in :meth:`Trainer.run`."""
+    """Train one system into its run folder; an interrupted training goes on where it stopped.
+
+    UserError if the device is missing; otherwise errors as in :meth:`Trainer.run`.
+    """
     choose_device(config.training.device)  # refuse a missing device before any work
     with process_group(config.training.device) as group:
         data = prepare(config.corpus, config.tokenization, Path(config.data), codec_folder(config))
@@ -58,7 +61,10 @@ def train_run(config: TrainConfig) -> RunFolder:
 
 
 class Trainer:
-    """Trains one system into a run folder; several processes make each update together."""
+    """Trains one system into a run folder; resumes an interrupted training.
+
+    Several processes make each update together; only the first process writes files.
+    """
 
     def __init__(
         self, config: TrainConfig, data: PreparedData, group: ProcessGroup = SINGLE
@@ -118,9 +124,10 @@ class Trainer:
     def run(self) -> RunFolder:
         """Train until max_epochs, max_updates or patience; return the finished run folder.
 
-        UserError if the folder holds a run of another config, or another process trains in it; if
-        loss or gradients are not finite; or if a checkpoint cannot be read or written. Interrupted
-        if a signal stopped the training, and everything is saved.
+        Raises:
+            UserError: the folder holds a run of another config, or another process trains in it;
+                loss or gradients are not finite; or a checkpoint cannot be read or written.
+            Interrupted: a signal stopped the training, and everything is saved.
         """
         if self.group.is_first:
             self.folder.claim()
@@ -298,8 +305,8 @@ class Trainer:
     def _validate(self, before: TrainingState | None = None) -> None:
         """Validate and save a checkpoint; if the metric improved, also save it as the best one.
 
-        At an end between two validations, the newest checkpoint gets the state ``before``, and the
-        earlier best one is set aside: if limits grow, training goes on as if it had not ended.
+        ``before``: the state at an end between two validations. The newest checkpoint gets it, and
+        the earlier best one is set aside: if limits grow, training goes on as if it had not ended.
         """
         progress, metric = self.progress, self.config.training.early_stopping_metric
         validation = self.validator.run()

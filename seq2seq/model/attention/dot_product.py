@@ -11,7 +11,10 @@ from seq2seq.model.layers import Projection, exact_product
 
 
 class DotAttention(Attention):
-    r"""Luong et al. 2015, "dot": :math:`e_{ij} = s_{i-1} \cdot h_j`, of vectors of equal width."""
+    r"""Luong et al. 2015, "dot": :math:`e_{ij} = s_{i-1} \cdot h_j`.
+
+    No parameters; the state must be as wide as an annotation.
+    """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__(query_size, annotation_size, config)

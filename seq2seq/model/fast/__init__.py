@@ -37,7 +37,10 @@ DOT = (DotAttention, GeneralAttention, ScaledDotAttention, LinearAttention)
 
 
 def decode(decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source) -> Decoded | None:
-    """Compute :meth:`Decoder.forward`; weights may be detached. None for an unsupported model."""
+    """Compute :meth:`Decoder.forward` with fast operations; None if they do not support the model.
+
+    The returned weights may be detached.
+    """
     if not decoder.fast:
         return None
     run = _attend_first if isinstance(decoder, BahdanauDecoder) else _attend_after
@@ -121,7 +124,10 @@ def _attend_after(
 def _known_states(
     decoder: Decoder, gates: Float[Tensor, "T B G"], state: DecoderState
 ) -> Float[Tensor, "B T H"]:
-    """States of the top layer at all steps, from the lowest layer's ``gates`` without its state."""
+    """States of the top layer at all steps, if all inputs of the lowest layer are known.
+
+    ``gates`` holds their share of that layer's gates; only the share of its own state is missing.
+    """
     recurrent = decoder.state_gates.weight[:, -state.hidden.shape[2] :]
     hidden = lstm_scan(gates, state.hidden[0], state.cell[0], recurrent)
     for layer, upper in enumerate(decoder.upper_gates, start=1):

@@ -156,7 +156,10 @@ class CppOperations(Operations):
         return results
 
     def step(self, first: bool, hypotheses: int, sizes: Sequence[int], *arrays: Any) -> None:
-        """Take one step of a decoder, for few rows, by ``seq2seq_step`` in operations.cpp."""
+        """Take one step of a decoder, for few rows: all of it in one call.
+
+        The arguments are those of ``seq2seq_step`` in operations.cpp; None is a null pointer.
+        """
         self._call("step", first, len(arrays[0]), hypotheses, *sizes, *arrays)
 
 

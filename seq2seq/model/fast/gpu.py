@@ -231,7 +231,10 @@ def additive_scores_backward(
     BLOCK_S: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Compute gradients for a block of attention units; positions of d_score 0 are not read."""
+    """Compute gradients for a block of attention units and all positions of sentence b.
+
+    Positions whose d_score is 0 are not read.
+    """
     b = tl.program_id(0).to(tl.int64)
     a = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     ok = a < width

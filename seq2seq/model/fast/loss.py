@@ -39,9 +39,10 @@ def output_loss(
 ) -> BatchLoss:
     """Loss of :func:`seq2seq.training.loss.batch_loss`, from rows of readouts.
 
-    Softmax layer and loss are one operation, a chunk of rows at a time: the N x V logits never
-    exist as a whole. Products use the autocast type; the softmax and all sums are float32 (or
-    float64).
+    Softmax layer and loss are one operation, a chunk of rows at a time. The N x V logits, in a
+    large vocabulary the largest array of all, never exist as a whole: each chunk's gradient is
+    computed right after its logits. Products use the autocast type; the softmax and all sums are
+    float32 (or float64).
     """
     product = matmul_dtype(outputs.device, outputs.dtype)
     wanted = torch.is_grad_enabled()  # always False inside the operation

@@ -62,8 +62,11 @@ def attention_scan(
 ) -> tuple[Float[Tensor, "T B H"], Float[Tensor, "T B M"], Float[Tensor, "T B S"]]:
     """Run an LSTM that attends before each step; return states, contexts and weights, time first.
 
-    ``gates`` are X_t, and ``queries`` Q_t, if any. ``hidden`` is s_0, ``cell`` the cell state
-    before the first step, and ``weight`` W, over Z = M + H columns. The weights carry no gradient.
+    The weights carry no gradient.
+
+    ``gates`` are X_t, and ``queries`` Q_t, if any: what depends on the known target only.
+    ``hidden`` is s_0, ``cell`` the cell state before the first step, and ``weight`` W, over
+    Z = M + H columns [context; state].
     """
     dtype = matmul_dtype(gates.device, hidden.dtype)
     operations = choose_operations(gates.device, hidden.dtype, dtype)

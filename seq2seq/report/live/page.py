@@ -78,9 +78,9 @@ def describe(name: str, kind: str, attends: bool, colour: str) -> dict[str, Any]
 def ready_sentences(
     sources: Sequence[str], references: Sequence[str], config: EvaluationConfig
 ) -> list[dict[str, Any]]:
-    """Choose sentences near the end of each usual bucket: the first of the text.
+    """Choose sentences near the end of each usual bucket, by their sources: the first of the text.
 
-    There is a length between the first two ends, too, where one vector begins to be too small.
+    There is a length between the first two ends, too: there one vector begins to be too small.
     Returns groups of sentences with the length of their first: ``10 words``.
     """
     lengths = source_lengths(sources, config.unit)
