@@ -61,6 +61,7 @@ class MetricsState(Stored):
 
     nonfinite: Natural = 0
     finite: list[Annotated[list[float], _logged]] = field(default_factory=list)
+    """Likelihood, gradient norm and target tokens of each update."""
 
     @property
     def updates(self) -> int:
@@ -84,6 +85,7 @@ class TrainingState(Stored):
     learning_rate: RateState
     metrics: MetricsState
     conditions: dict[str, str]
+    """Conditions that the last bits of all results depend on, such as the number of threads."""
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ SCHEMAS: dict[str, type] = {
 """Script name -> dataclass that Hydra fills. Experiment files hold the settings of ``reproduce``;
 ``prepare`` and ``train`` read the subset :class:`~seq2seq.config.TrainConfig`."""
 OF_REPRODUCE = set(vars(schema.ReproduceConfig)["__annotations__"]) - {"systems"}
+"""Keys that only ``reproduce`` reads."""
 READ = SCHEMAS | dict.fromkeys(("prepare", "train"), schema.TrainConfig)
 """Script name -> dataclass of the settings that it reads."""
 SEVERAL = {"seed": "seeds", "decoding.beam": "beams"}

@@ -35,6 +35,7 @@ _warn = cache(logging.getLogger(__name__).warning)
 logging.getLogger(fonts.__name__).setLevel(logging.ERROR)  # a missing bold face is no news
 
 LETTERS = 16
+"""Maximum number of letters of a word on an axis; the rest is left out."""
 MAP_NOTE = (
     "Across: the source; down: the translation. The stronger the colour, the higher the weight."
 )

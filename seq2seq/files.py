@@ -22,7 +22,9 @@ log = logging.getLogger(__name__)
 LACKING = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK}
 """Error numbers of a file system that does not support an operation."""
 DEEPEST = 30
+"""Maximum nesting of the objects and lists in a JSON file."""
 BLOCK = 1 << 20
+"""Number of bytes read at a time."""
 
 
 def digest(blocks: Iterable[bytes]) -> str:

@@ -18,9 +18,11 @@ WITHOUT_ATTENTION = ("fixed", "init_only", "none", "uniform")
 """Attention kinds whose weights show no alignment; figures draw them as systems without attention.
 """
 LineStyle = Literal["-"] | tuple[float, tuple[float, ...]]
+"""Solid line, or an offset and the dashes after it, as matplotlib takes them."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES: tuple[LineStyle, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)))
 Look = tuple[str, LineStyle, str]
+"""Colour, line and marker."""
 
 
 def looks(configs: Sequence[Mapping[str, Any] | None]) -> list[Look]:

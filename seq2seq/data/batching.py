@@ -24,7 +24,9 @@ class Batch(NamedTuple):
     """B pairs as int64 matrices, padded with PAD to the longest source (S) and target (T)."""
 
     source: Int[Tensor, "B S"]
+    """Source ids, EOS included."""
     source_lengths: Int[Tensor, "B"]
+    """Number of source ids per row, without padding."""
     target_input: Int[Tensor, "B T"]
     """Input of the decoder: BOS and the target ids."""
     target_output: Int[Tensor, "B T"]
@@ -33,6 +35,7 @@ class Batch(NamedTuple):
     """Indices of the real ids in the flattened ``target_output``; computed on the CPU, so that
     nothing waits for a GPU."""
     indices: Int[np.ndarray, "B"]
+    """Indices of the pairs in their :class:`EncodedPairs`."""
 
     def to(self, device: torch.device | str) -> "Batch":
         """Copy the tensors to ``device``; ``indices`` stay on the CPU."""

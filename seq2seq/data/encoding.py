@@ -27,6 +27,7 @@ CHUNK = 1_000
 WORTH_SHARING = 200_000
 """Minimum number of pairs for which worker processes save more time than their start costs."""
 BLOCK = 1 << 18
+"""Number of ids renumbered at a time."""
 PROVISIONAL_END = -1
 """Provisional id of the end of a sentence. As index -1 it selects the last entry of the table of
 final ids, which is the id of the end."""
@@ -36,6 +37,7 @@ class Pair(NamedTuple):
     """A sentence pair as text."""
 
     line: int
+    """Line number in the files, from 1."""
     source: str
     target: str
 
@@ -74,15 +76,18 @@ class Side(NamedTuple):
     """One side of a tokenised chunk."""
 
     pieces: list[str]
+    """Distinct pieces of the chunk."""
     ids: Int32[np.ndarray, "X"]
     """Pieces of all sentences, one after the other, as indices into ``pieces``."""
     lengths: Int[np.ndarray, "N"]
+    """Number of pieces per sentence."""
 
 
 class Chunk(NamedTuple):
     """Consecutive tokenised pairs, few enough to send between processes."""
 
     lines: Int[np.ndarray, "N"]
+    """Line numbers of the pairs that were not skipped."""
     source: Side
     target: Side
     skipped: Counter[str]
@@ -179,6 +184,7 @@ class TokenIdWriter:
         self.pieces: dict[str, int] = {}
         """Piece -> provisional id, in order of first occurrence."""
         self.counts: Counter[str] = Counter()
+        """Piece -> number of occurrences."""
         self._path = path
         self._end = end
         self._scratch = path.with_name(f"{path.name}.ids")

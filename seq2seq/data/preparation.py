@@ -40,6 +40,7 @@ TOKENIZER_SENTENCES = 1_000_000
 """Maximum number of sentences, evenly spaced over the training text, that a subword model learns
 from. SentencePiece holds them all in memory, so this limits the memory of ``prepare``."""
 FEW_PAIRS = 20_000
+"""Number of training pairs below which a message suggests more dropout."""
 REASONS = {
     "empty": "with an empty side",
     "max_words": "longer than corpus.train_max_words",
@@ -53,10 +54,13 @@ class PreparedData:
     """Encoded corpus with its tokenizers, vocabularies and text files."""
 
     directory: Path
+    """Folder of the encoded text."""
     corpus: Corpus
+    """Text files of the training, validation and test sets."""
     source: TextCodec
     target: TextCodec
     max_pieces: int
+    """Maximum number of pieces per side of a pair."""
     train: EncodedPairs
     valid: EncodedPairs
     skipped: dict[str, int]

@@ -29,6 +29,7 @@ _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 _MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz"}
 """First bytes of a compressed file -> its format."""
 COMPRESSIONS = tuple(_OPENERS)
+"""File name endings of compressed files."""
 SIDES = ("source", "target")
 
 TextFolder = tuple[Path, Callable[[], object] | None]
@@ -144,6 +145,7 @@ class LineWriter:
         self.path = path.resolve() if linked else path
         self.part = self.path.with_name(self.path.name + ".part")
         self.count = 0
+        """Number of lines written so far."""
         self._keep_unfinished = keep_unfinished
 
     def __enter__(self) -> "LineWriter":
@@ -234,6 +236,7 @@ class ParallelText:
     alignments: Path | None = None
     """File of word links in Pharaoh format: ``0-0 1-2``, source-target, counted from 0."""
     more_targets: tuple[Path, ...] = ()
+    """Other references of a test set."""
 
     @property
     def files(self) -> list[Path]:

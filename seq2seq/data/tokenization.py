@@ -30,6 +30,7 @@ class Tokenizer(ABC):
     """Cuts one side's text into pieces and joins pieces to text."""
 
     kind: ClassVar[str]
+    """Name in ``tokenization.kind``."""
 
     def __init__(self, language: str) -> None:
         self.language = language
@@ -131,6 +132,7 @@ class SentencePieceTokenizer(Tokenizer):
     def __init__(self, language: str, model: bytes) -> None:
         super().__init__(language)
         self.model = model
+        """Model file of SentencePiece, as bytes."""
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
 
     @classmethod
@@ -205,6 +207,7 @@ class SentencePieceTokenizer(Tokenizer):
 
 
 WORD_TOKENIZERS = {kind.kind: kind for kind in (WhitespaceTokenizer, MosesWordTokenizer)}
+"""``tokenization.kind`` -> tokenizer without training."""
 
 
 def load_tokenizer(directory: Path, side: str) -> Tokenizer:

@@ -62,6 +62,7 @@ class StepScores(NamedTuple):
     logits: Float[Tensor, "R V"]
     """Unnormalised log-probabilities of the next piece; the caller may overwrite them."""
     weights: Float[Tensor, "R S"]
+    """Attention weights; all 0 without attention."""
 
 
 @dataclass
@@ -150,6 +151,7 @@ class ForcedDecoding(NamedTuple):
     log_probabilities: Float[Tensor, "R T"]
     """Log-probability of each piece, in nats; 0 at padding."""
     weights: Float[Tensor, "R T S"]
+    """Attention weights of the step that scored each piece; all 0 without attention."""
     likeliest: tuple[Float[Tensor, "R T K"], Int[Tensor, "R T K"]]
     """Log-probabilities of the K likeliest pieces at each position, and the pieces."""
 

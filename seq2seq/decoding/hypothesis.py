@@ -36,6 +36,7 @@ class Hypothesis:
     log_probability: float
     """Log-probability of all pieces and the end of the sentence, in nats."""
     pieces: list[str]
+    """Pieces of the text, without EOS."""
     capped: bool
     """Whether the search reached its length limit before the model ended a hypothesis."""
     source_pieces: list[str] = field(default_factory=list)
@@ -53,6 +54,7 @@ class Hypothesis:
     """Source words that the model reads as ``<unk>``, each once; with subwords, the parts of words
     that are not in the vocabulary."""
     source: str = ""
+    """Sentence that was translated."""
     tokenizers: tuple[Tokenizer, Tokenizer] | None = field(default=None, repr=False, compare=False)
     """Tokenizers of source and target, to join pieces to words; None if ``attention`` is None."""
 

@@ -39,8 +39,11 @@ class ForcedPair(NamedTuple):
     """A translation with the model's log-probability of each piece."""
 
     line: int
+    """Number of the pair, from 0."""
     target: list[int]
+    """Ids of the translation, with the end of the sentence."""
     log_probabilities: Float[Tensor, "T"]
+    """Log-probability of each id, in nats."""
     weights: Float[Tensor, "T S"]
     """Attention weights at each id; the last column is the end of the source."""
 
@@ -68,12 +71,15 @@ class Translator:
     target: TextCodec
     device: torch.device
     precision: torch.dtype
+    """Precision of matrix products."""
     max_pieces: int
     checkpoints: tuple[Path, ...] = ()
+    """Folders that the model was loaded from."""
     as_written: bool = False
     """Whether source words are read as they are written; by default an unknown word is read in a
     form that the vocabulary has, see :meth:`TextCodec.known_pieces`."""
     group: ProcessGroup = SINGLE
+    """Processes that share the batches, see :meth:`sharing`."""
 
     def __repr__(self) -> str:
         models = self.model.models if isinstance(self.model, Ensemble) else [self.model]

@@ -32,6 +32,7 @@ class GoldLinks:
 
     sure: frozenset[Link]
     possible: frozenset[Link]
+    """Possible links, the sure ones included."""
 
 
 @dataclass(frozen=True)

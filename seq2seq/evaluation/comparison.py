@@ -63,6 +63,7 @@ class System:
     name: str
     seeds: list[int | None]
     evaluations: list[Evaluation]
+    """Evaluation of each seed, in the order of ``seeds``."""
     rows: list[ScoreRow]
     """Scores of the buckets of source length, then of all sentences."""
     trend: Trend | None

@@ -53,6 +53,7 @@ class Evaluation:
     counts: Counts
     settings: EvaluationConfig
     record: EvaluationRecord
+    """Record of how the hypotheses were made."""
 
     def __repr__(self) -> str:
         return f"Evaluation({self.directory}, {self.record.system}: {self.overall.summary})"

@@ -37,8 +37,10 @@ class ScoreRow:
     bleu_high: float | None = None
     """Upper end of the bootstrap interval; both ends are None if it was not computed."""
     by_seed: list[float] = field(default_factory=list)
+    """BLEU of each seed."""
     chrf: float | None = None
     brevity_ratio: float | None = None
+    """Hypothesis tokens / reference tokens."""
     unpenalised: float | None = None
     """BLEU without its brevity penalty, which lowers it where translations are too short."""
     capped: float | None = None
@@ -47,6 +49,7 @@ class ScoreRow:
     """Negative log-likelihood of the references, their ends included, in nats per piece. Pairs with
     a blank source or reference are left out. None also for translations of another program."""
     perplexity: float | None = None
+    """exp(loss)."""
 
     @property
     def summary(self) -> str:

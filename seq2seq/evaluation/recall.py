@@ -20,6 +20,7 @@ from seq2seq.evaluation.significance import Interval, Pool, Samples
 LETTERS, SHARE = 3, 0.02
 """A content word has more letters than this, and at most this share of the references have it."""
 PLACES = 10
+"""Number of equal parts into which places in a reference are divided."""
 MIDDLE = np.array([-1 / 2, 0, 0, 1 / 4, 1 / 4, 1 / 4, 1 / 4, 0, 0, -1 / 2])
 """Weight of each part in the contrast of the middle of a reference with its two ends."""
 COUNTS = (0, 9, 99, 999)
@@ -31,6 +32,7 @@ class ContentWords:
     """The content words of a test set's references, in the order of the text."""
 
     line: Int[np.ndarray, "W"]
+    """Line of each word, from 0."""
     place: Int[np.ndarray, "W"]
     """Part of the reference that it is in: 0 for the first tenth, 9 for the last."""
     words: list[str]
@@ -72,6 +74,7 @@ class Recall:
 
     groups: list[str]
     words: list[int]
+    """Number of words of each group."""
     systems: dict[str, list[Interval]]
     """System -> recall of each group, the mean over seeds; 0 for a group without words."""
     spread: dict[str, Interval]

@@ -19,6 +19,7 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
 
 SCORING = "scoring references"
+"""Text before the progress bar on a terminal."""
 
 
 def score_references(

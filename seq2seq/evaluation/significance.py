@@ -99,6 +99,7 @@ class PairedComparison:
     """A system against a baseline on the same sentences."""
 
     gap: Interval
+    """BLEU of the system minus BLEU of the baseline."""
     p_bootstrap: float
     """p-value of the paired bootstrap (Koehn 2004), for single seeds as sacreBLEU computes it."""
     p_randomization: float
@@ -110,9 +111,11 @@ class DifferenceInDifferences:
     """Gain of a system over its baseline on long sentences, minus its gain on short ones."""
 
     difference: Interval
+    """``long`` minus ``short``."""
     long: Interval
     """System minus baseline, in corpus BLEU over the long sources of ``EvaluationConfig.ends``."""
     short: Interval
+    """System minus baseline, in corpus BLEU over the short sources."""
     long_sentences: int
     short_sentences: int
     by_seed: dict[str, float]
@@ -130,8 +133,11 @@ class Trend:
 
     first: str
     last: str
+    """Labels of these buckets."""
     change: Interval
+    """BLEU of the last minus BLEU of the first."""
     half_length: Interval
+    """See :func:`half_length`."""
 
 
 def compare_paired(

@@ -37,8 +37,11 @@ class AttentionMap:
     """Attention between the words of a source and of its translation."""
 
     line: int
+    """Line of the test set, from 0."""
     source: list[str]
+    """Words of the source that the model read."""
     hypothesis: list[str]
+    """Words of the translation."""
     weights: list[list[float]]
     """Weights, a row for each word of the hypothesis, a column for each word of the source. A row
     sums to 1 minus the weight of the end of the sentence; with ``local_p``, to less."""
@@ -51,6 +54,7 @@ class Translations:
     sources: list[str]
     references: list[str]
     hypotheses: list[str]
+    """Translations; empty lines are scored as empty translations."""
     capped: list[bool]
     """Whether the search stopped at its length limit; empty for ``hypotheses=FILE``."""
     log_probabilities: list[float | None] = field(default_factory=list)

@@ -26,6 +26,7 @@ class Source(NamedTuple):
     annotations: Float[Tensor, "N S M"]
     """Annotation of each source position (h_j in the paper); zero at padding."""
     mask: Bool[Tensor, "N S"]
+    """True at real tokens."""
     summary: Float[Tensor, "N F"]
     """Final state of each direction, of the top layer or of all: the sentence as one vector."""
     keys: Float[Tensor, "N S A"]

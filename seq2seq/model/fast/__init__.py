@@ -28,6 +28,7 @@ from seq2seq.model.fast.scan import Score, attention_scan, lstm_scan
 from seq2seq.model.layers import lstm_cell, to_float32
 
 Decoded = tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]
+"""Readouts and attention weights of a whole target."""
 
 FEW = 16
 """Largest number of rows for which own products are faster than those of a library."""
