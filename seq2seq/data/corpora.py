@@ -1,8 +1,7 @@
 """Download, generate or find the text files of a corpus, and check them.
 
 Every kind of corpus becomes a folder with ``train.<language>``, ``valid.<language>`` and one or
-more ``test*.<language>``; line i of one language is the translation of line i of the other. The
-module of a kind, with its ``text_folder``, is imported when it is needed.
+more ``test*.<language>``; line i of one language is the translation of line i of the other.
 """
 
 from collections.abc import Sequence
@@ -12,6 +11,15 @@ from pathlib import Path
 from seq2seq.config import CorpusConfig, FilesCorpus, Multi30kCorpus, in_words
 from seq2seq.data.text import Corpus, ParallelText, count_lines, find_test_names, find_text
 from seq2seq.errors import UserError
+
+MODULES = {
+    "grammar": "grammar",
+    "multi30k": "multi30k",
+    "europarl": "europarl",
+    "mtdata": "mtdata",
+    "files": "own_text",
+}
+"""Corpus kind -> module of ``seq2seq.data`` with its ``text_folder``, imported when needed."""
 
 
 def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
@@ -63,7 +71,7 @@ def _folder(config: CorpusConfig, corpora: Path, make: bool) -> Path:
     if own and not (own.is_dir() or (own.is_file() and isinstance(config, FilesCorpus))):
         remedy = "check the path" if make else "set directory=FOLDER to the folder of its test sets"
         raise UserError(f"corpus.directory={config.directory} is not a folder; {remedy}.")
-    kind = import_module(f"seq2seq.data.{'own_text' if config.kind == 'files' else config.kind}")
+    kind = import_module(f"seq2seq.data.{MODULES[config.kind]}")
     folder, fill = kind.text_folder(config, own, corpora / config.kind)
     if make and fill:
         fill()
