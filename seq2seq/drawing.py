@@ -68,7 +68,10 @@ ZONE = "length-"
 
 
 def ink_on(image: ScalarMappable, value: float) -> str:
-    """Choose nearly white or black for text on the square of ``value``: the better contrast."""
+    """Choose nearly white or black as the colour of text on the square of ``value``.
+
+    The one that contrasts more has a contrast of at least 4.5 to 1 (WCAG 2).
+    """
     red, green, blue = (
         c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
         for c in image.to_rgba(np.array([value]))[0, :3]
@@ -186,7 +189,10 @@ def short(word: str) -> str:
 
 
 def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
-    """Name the lines of ``axes`` from above, then ``more``: beside the axes, or above if narrow."""
+    """Name the lines of ``axes`` in the order of their right ends, from above; then ``more``.
+
+    The names are next to the axes; in a narrow figure above them.
+    """
     narrow = figure.get_figwidth() == NARROW
     named = {str(line.get_label()): line for line in axes.lines}
     lines = sorted(named.values(), key=lambda line: -np.asarray(line.get_ydata())[-1])

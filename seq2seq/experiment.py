@@ -21,7 +21,10 @@ log = logging.getLogger(__name__)
 
 
 def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str, Comparison]:
-    """Train, evaluate and compare what is not done yet of ``runs``; return folder -> comparison."""
+    """Train, evaluate and compare ``runs``; return folder -> comparison.
+
+    There is one for each test set and search. Work that an earlier call has finished is skipped.
+    """
     # Check what every run needs before the first one trains for hours.
     evaluate_configs = [_evaluate_config(config, run) for run in runs]
     prepared = [

@@ -89,7 +89,10 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file next to ``path`` and rename it: no reader sees half; a link is replaced."""
+    """Write a file next to ``path`` and rename it, so that a reader never sees half a file.
+
+    A symbolic link at ``path`` is replaced, not followed.
+    """
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
     try:

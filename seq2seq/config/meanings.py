@@ -25,7 +25,10 @@ def meanings(owner: type) -> dict[str, str]:
 
 
 def settings_help(owner: type, values: Mapping[str, Any], unread: Collection[str]) -> list[str]:
-    """List the settings of ``owner``, except ``unread`` ones, with values and meanings."""
+    """List the settings of ``owner``, but for the keys ``unread``, with values and meanings.
+
+    ``values`` is the config as nested JSON. Lines have at most 100 characters.
+    """
     lines: list[str] = []
     for title, group in [("", owner), *groups(owner)]:
         name, _, kind = title.partition("=")

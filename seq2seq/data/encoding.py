@@ -203,7 +203,11 @@ class TokenIdWriter:
         self._lengths.append((side.lengths + (self._end is not None)).astype(np.int32))
 
     def finish(self, final_ids: Sequence[int]) -> None:
-        """Renumber the ids to ``final_ids``, in the order of ``pieces``, of two or four bytes."""
+        """Renumber the ids block by block and delete the provisional ones.
+
+        ``final_ids`` are in the order of ``pieces``. If all are below 65,536, each takes two bytes,
+        else four.
+        """
         renumber = np.array([*final_ids, 0 if self._end is None else self._end], np.int32)
         offsets = np.concatenate(self._lengths).cumsum(dtype=np.int64)
         np.save(self._path.with_name(f"{self._path.name}.offsets.npy"), offsets)
@@ -237,7 +241,10 @@ class EncodedPairs:
         target_offsets: Int64[np.ndarray, "N1"],
         line_numbers: Int64[np.ndarray, "N"],
     ) -> None:
-        """Source i is ``source_ids[source_offsets[i]:source_offsets[i + 1]]``; line 1 is first."""
+        """Store the arrays; source i is ``source_ids[source_offsets[i]:source_offsets[i + 1]]``.
+
+        ``line_numbers`` are the line numbers of the pairs in the corpus files, from 1.
+        """
         # Plain views of the mapped memory: indexing numpy.memmap itself is several times slower.
         self.source_ids = np.asarray(source_ids)
         self.source_offsets = np.asarray(source_offsets)

@@ -320,7 +320,11 @@ class TextCodec:
         return self.tokenizer.detokenize(self.pieces(ids))
 
     def encodes_like(self, other: "TextCodec") -> bool:
-        """Whether ``other`` has the same kind, language, pieces and counts: then ids are equal."""
+        """Whether ``other``, built from the same training text, encodes text as the same ids.
+
+        Counts are compared too: after a change of the rules of cutting they differ, even if the
+        pieces do not.
+        """
         return (
             type(self.tokenizer) is type(other.tokenizer)
             and self.language == other.language

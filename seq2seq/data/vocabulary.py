@@ -21,7 +21,10 @@ class Vocabulary:
     """
 
     def __init__(self, pieces: Sequence[str], counts: Sequence[int]) -> None:
-        """Number ``pieces`` (without specials) in this order; ``counts`` are for human readers."""
+        """Number ``pieces`` (without the specials) in the given order.
+
+        ``counts``: occurrences of each piece in the training text, for people who read the file.
+        """
         # Vocab would rank pieces by count; passed as specials, they keep their order.
         self._vocab = Vocab(Counter(), specials=[*SPECIALS, *pieces])
         if len(self._vocab.stoi) != len(self._vocab.itos):
@@ -63,6 +66,7 @@ class Vocabulary:
 
     def encode(self, pieces: Iterable[str]) -> list[int]:
         """Return the ids of ``pieces``; unknown pieces and literal specials become UNK."""
+        # `get`, not `[]`: stoi is a defaultdict and would grow by every unknown word.
         known = self._vocab.stoi.get
         return [i if (i := known(piece, UNK)) > EOS else UNK for piece in pieces]
 

@@ -208,10 +208,18 @@ class Translator:
     ) -> Iterator[Hypothesis]:
         """Translate a text of any length: yield one hypothesis for each line, in order.
 
-        Memory holds one chunk at a time: ``chunk`` lines are read before they are translated. In a
-        large one, more sentences of similar length share a batch; with 1, each line is translated
-        before the next one is read. ``total`` is the number of lines, for the progress bar. Other
-        arguments and errors are as for :meth:`translate`.
+        Memory holds one chunk of the text at a time.
+
+        Args:
+            lines: the text.
+            config, prefix, attention, choices, progress, settings: as for :meth:`translate`.
+            chunk: number of lines that are read before they are translated. In a large chunk, more
+                sentences of similar length share a batch. With 1, each line is translated before
+                the next one is read.
+            total: number of lines, for the progress bar; None if unknown.
+
+        Raises:
+            UserError: ``lines`` is one string; otherwise as for :meth:`translate`.
         """
         search = _search(config, settings)
         usual = 'translate("a dog") or stream(["a dog", "a cat"])'
@@ -453,7 +461,11 @@ def make_hypothesis(
     weights: Float[Tensor, "T S"] | None,
     replace_unknown: bool,
 ) -> Hypothesis:
-    """Turn a search result into text; ``<unk>`` may become the source piece of largest weight."""
+    """Turn a search result into text.
+
+    ``source_pieces`` end with ``</s>``. With ``replace_unknown`` and ``weights``, each ``<unk>`` is
+    replaced by the source piece with the largest weight.
+    """
     pieces = target.pieces(result.ids)
     if weights is not None and replace_unknown:
         strongest = weights[:, :-1].argmax(dim=1).tolist()  # the end of the sentence is no word

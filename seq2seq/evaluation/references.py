@@ -76,7 +76,7 @@ def _shares(weights: Float[Tensor, "T S"]) -> Float[Tensor, "T S"]:
 def reference_links(
     translator: Translator, sources: Sequence[str], references: Sequence[str], batch_size: int
 ) -> list[list[Link]]:
-    """Link each reference word to the source word with its largest weight.
+    """Link each reference word to the source word with its largest weight; spaces separate words.
 
     UserError if the model's words are not those between spaces.
     """

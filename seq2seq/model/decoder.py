@@ -167,7 +167,10 @@ class Decoder(nn.Module, ABC):
     def lstm(
         self, word: TargetInputs, entering: Float[Tensor, "R X"], state: DecoderState, cell: Cell
     ) -> tuple[Float[Tensor, "L R H"], Float[Tensor, "L R H"]]:
-        """Take a step of all layers; the lowest reads the word, ``entering`` and its own state."""
+        """Take one step of the LSTM; return hidden and cell state of every layer.
+
+        The lowest layer reads the word, ``entering`` and its own state.
+        """
         product = self.state_gates(torch.cat([entering, state.hidden[0]], dim=1))
         layers = [cell(state.cell[0], product, word.gates)]
         for layer, gates in enumerate(self.upper_gates, start=1):
@@ -183,7 +186,10 @@ class Decoder(nn.Module, ABC):
         context: Float[Tensor, "*N M"],
         embedded: Float[Tensor, "*N E"],
     ) -> Float[Tensor, "*N E"]:
-        """Input of the softmax layer: a layer over the arguments (Luong: not ``embedded``)."""
+        """Input of the softmax layer: a linear layer of the arguments, or its tanh or maxout.
+
+        In Luong's order it does not read ``embedded``.
+        """
         word = [embedded * self.word_scale] if self.attends_first else []
         mixed = self.readout_layer(concatenate(hidden, context, *word))
         if self.readout_kind == "maxout":

@@ -64,7 +64,8 @@ class CheckpointManager:
     def restore(self) -> TrainingState | None:
         """Restore the newest intact checkpoint and return its state; None without checkpoints.
 
-        Newer damaged ones are renamed to ``<name>.damaged``. UserError if none is intact.
+        Newer damaged checkpoints are renamed to ``<name>.damaged``. UserError about the newest one
+        if none is intact.
         """
         errors: dict[Path, UserError | OSError] = {}
         for folder in self.folder.newest():
@@ -128,7 +129,7 @@ def load_parent(config: TrainConfig) -> Checkpoint:
 def codec_folder(config: TrainConfig) -> Path | None:
     """Return the checkpoint with the tokenizers and vocabularies of a run; None if they are new.
 
-    Until the run has saved one, it is its parent. Errors as in :func:`load_parent`.
+    A run that has saved a checkpoint no longer needs its parent. Errors as in :func:`load_parent`.
     """
     if config.training.init_from is None:
         return None

@@ -113,7 +113,10 @@ class IntervalMetrics:
         return skipped
 
     def entry(self) -> dict[str, float | int | None]:
-        """Return loss per token and gradient norm (None if all were skipped), and speed."""
+        """Return loss per target token, mean gradient norm and speed of the fetched updates.
+
+        Loss and norm are None if all updates were skipped.
+        """
         seconds = time.monotonic() - self.started
         finite = self.state.finite
         likelihoods, norms, tokens = zip(*finite, strict=True) if finite else ([], [], [])

@@ -121,7 +121,10 @@ class RunFolder:
             ) from None
 
     def claim(self) -> None:
-        """Write the config into a new folder; refuse a run of another config (but for LIMITS)."""
+        """Write the config into a new folder; refuse a folder with a run of another config.
+
+        Other :data:`LIMITS` make no other run.
+        """
         if not (self.path / "config.json").exists():
             self.path.mkdir(parents=True, exist_ok=True)
             self.write_config()

@@ -11,7 +11,10 @@ from seq2seq.training.metrics import Tracker
 
 
 def start_tracker(logger: str, folder: Path, config: dict[str, Any], update: int) -> Tracker:
-    """Track the run in ``folder`` from ``update`` on; UserError if the tracker does not start."""
+    """Start to track the run in ``folder`` from ``update`` on; ``config`` has dotted keys.
+
+    An earlier tracking of the run is continued. UserError if the tracker does not start.
+    """
     try:
         if logger == "tensorboard":
             return _tensorboard(folder, update)

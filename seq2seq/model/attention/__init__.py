@@ -69,7 +69,10 @@ class Attention(nn.Module, ABC):
 def build_attention(
     config: AttentionConfig, query_size: int, annotation_size: int, word_size: int | None = None
 ) -> Attention:
-    """Build the module of ``config.kind``; with ``word_size``, the input word enters its query."""
+    """Build the attention module ``config.kind``.
+
+    If ``word_size`` is set, the embedding of the input word is added to the query, if there is one.
+    """
     module, name = ATTENTION_KINDS[config.kind].split(".")
     kind = getattr(import_module(f"{__name__}.{module}"), name)
     attention: Attention = kind(query_size, annotation_size, config)

@@ -181,7 +181,10 @@ def _exact(operations: Operations, *arrays: Tensor) -> bool:
 def _step_of_few(
     decoder: Decoder, embedded: Float[Tensor, "R E"], state: DecoderState, source: Source
 ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]] | None:
-    """Compute a step of few rows in one call, which saves most time; None for other decoders."""
+    """Compute a step of few rows in one call; None if the decoder has other parts.
+
+    With few rows, to call the operations one by one takes longer than to compute them.
+    """
     operations: Any = choose_operations(embedded.device, embedded.dtype, embedded.dtype)
     attention, (rows, width) = decoder.attention, embedded.shape
     plain = decoder.readout_kind == "linear" and not (decoder.feed_size or decoder.training)
