@@ -67,8 +67,8 @@ def nearest_keys(key: str, valid: Iterable[str]) -> list[str]:
 
 def not_a_key(key: str, valid: Iterable[str]) -> str:
     """Return the sentence that refuses ``key``; it names the nearest ``valid`` keys."""
-    near = ", ".join(nearest_keys(key, valid)) or "none; --help lists all"
-    return f"{key} is not a config key; nearest valid: {near}."
+    near = ", ".join(nearest_keys(key, valid))
+    return f"{key} is not a config key; {f'nearest valid: {near}' if near else '--help lists all'}."
 
 
 def require_choice(key: str, value: str, choices: Collection[str]) -> None:

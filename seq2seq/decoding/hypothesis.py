@@ -58,6 +58,11 @@ class Hypothesis:
     tokenizers: tuple[Tokenizer, Tokenizer] | None = field(default=None, repr=False, compare=False)
     """Tokenizers of source and target, to join pieces to words; None if ``attention`` is None."""
 
+    @property
+    def rounded_score(self) -> str:
+        """``score`` with three digits, as people see it; never -0.000."""
+        return f"{round(self.score, 3) + 0:.3f}"
+
     def links(self) -> list[Link] | None:
         """Links between the words of ``source`` and of ``text``, which are cut at spaces.
 
@@ -99,11 +104,11 @@ class Hypothesis:
         words = attention_by_word(self.attention, pieces, self.tokenizers)
         weights = words.weights.tolist()
         with styled():
-            return map_figure(words.source, words.target, weights, f"Score {self.score:.3f}")
+            return map_figure(words.source, words.target, weights, f"Score {self.rounded_score}")
 
     def _repr_html_(self) -> str:
         """Source, translation, score and map as HTML for a notebook."""
-        score = f"score {self.score:.3f}"
+        score = f"score {self.rounded_score}"
         shown = f"<p>{escape(self.source)}<br><b>{escape(self.text)}</b><br>{score}</p>"
         from seq2seq.drawing import render
 

@@ -126,7 +126,7 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
             continue
         if line.strip():
             for each in [found, *found.alternatives]:
-                print(f"{each.score:9.3f}  {each.text}")
+                print(f"{each.rounded_score:>9}  {each.text}")
             if links:
                 between = found.links()
                 unknown = "none: the model's words are not those between spaces"

@@ -61,7 +61,7 @@ def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelT
         near = ", ".join(filter(None, [*tests, nearest(name, known)]))
         raise UserError(
             f"test_sets={name} is not a test set of corpus {corpus.kind}, nor of sacreBLEU for "
-            f"{pair}; nearest valid: {near or 'none'}."
+            f"{pair}; {f'nearest valid: {near}' if near else 'neither has one for this pair'}."
         )
     try:
         with warnings.catch_warnings():
