@@ -110,8 +110,9 @@ def test_what_hydra_reads_is_left_to_it():
 
 def test_only_near_keys_are_offered():
     for key in ("scale=cpu", "same_content=true"):
-        with pytest.raises(UserError, match="nearest valid: none"):
+        with pytest.raises(UserError, match=key.partition("=")[0]) as refused:
             compose_config("reproduce", [key])
+        assert "nearest" not in str(refused.value)
     with pytest.raises(UserError, match="no Transformer"):
         compose_config("reproduce", ["system=transformer"])
 
