@@ -1,6 +1,6 @@
 """That each kind of attention learns what its mechanism can do, and that the controls do not.
 
-Tiny models learn to copy or to reverse words of up to 16 letters, all with the same budget, and are
+Tiny models learn to copy or to reverse words of up to 12 letters, all with the same budget, and are
 asked new words of the longest lengths. One fixed vector cannot hold those.
 """
 
@@ -26,9 +26,9 @@ from seq2seq.model.encoder import Source
 from seq2seq.model.translation import TranslationModel
 
 LETTERS = 12
-LONGEST = 16
-ASKED = (14, 15, 16)
-UPDATES = 350
+LONGEST = 12
+ASKED = (10, 11, 12)
+UPDATES = 250
 BATCH = 64
 LEARNING_RATE = 0.015
 PIECES = len(SPECIALS) + LETTERS

@@ -17,6 +17,7 @@ import psutil
 import pytest
 import torch
 from cli import exit_status
+from helpers.commands import quick
 from helpers.composing import compose, compose_config, compose_runs
 
 from seq2seq import composition
@@ -348,9 +349,8 @@ def test_variables_of_a_scheduler_are_named_at_once(tmp_path, script, lacking):
     """Where no other process is there to wait for."""
     variables = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29577"}
     variables.pop(lacking, None)
-    command = [sys.executable, str(ROOT / "scripts" / f"{script}.py"), "checkpoint=a"]
     done = subprocess.run(
-        command[: 3 if script in ("translate", "evaluate") else 2],
+        quick(script, *["checkpoint=a"] * (script in ("translate", "evaluate"))),
         cwd=tmp_path,
         capture_output=True,
         encoding="utf-8",

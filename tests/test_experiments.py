@@ -3,7 +3,6 @@
 import json
 import random
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ import cram
 import middle
 import pytest
 import report
-from helpers.commands import SMALL, command, run
+from helpers.commands import SMALL, command, quick, run
 from helpers.composing import runs
 from middle import read_traced
 from packed import main as pack
@@ -42,8 +41,7 @@ def europarl(tmp_path_factory) -> list[str]:
 
 def study(script: str, folder: Path, *arguments: str) -> None:
     """Run a script of the study in ``folder``."""
-    path = Path(__file__).parents[1] / "study" / f"{script}.py"
-    subprocess.run([sys.executable, str(path), *arguments], cwd=folder, check=True)
+    subprocess.run(quick(script, *arguments, room="study"), cwd=folder, check=True)
 
 
 def only(experiment: str, kept: Sequence[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """The scripts as a user runs them: all stages at toy size, pipes, errors, a second call."""
 
 import json
-import subprocess
+import shlex
 from pathlib import Path
 
 import pytest
@@ -62,8 +62,9 @@ def test_reproduce_again_does_nothing_twice_and_says_the_same(reproduced):
 def test_a_linear_rate_goes_on_by_the_command_of_the_message(reproduced):
     """And fine-tuning runs as a whole: each system starts from the one of its name."""
     refused = run(reproduced, "reproduce", *EXPERIMENT, "training.max_epochs=2", ok=False)
-    command = refused.stderr.rpartition(" run: ")[2]
-    subprocess.run(["bash", "-c", command], cwd=reproduced, check=True, capture_output=True)
+    python, script, *words = shlex.split(refused.stderr.rpartition(" run: ")[2])
+    assert Path(python).name.startswith("python")
+    run(reproduced, Path(script).stem, *words)
     for system in ("attention", "no-attention"):
         best, run_folder = (
             reproduced / "outputs" / name / system / "seed-1" / "checkpoints" / "best"

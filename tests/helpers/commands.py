@@ -28,8 +28,8 @@ TOY = [
 ]
 
 
-def command(script: str, *arguments: str) -> list[str]:
-    return [sys.executable, str(ROOT / "scripts" / f"{script}.py"), *arguments]
+def command(script: str, *arguments: str, room: str = "scripts") -> list[str]:
+    return [sys.executable, str(ROOT / room / f"{script}.py"), *arguments]
 
 
 def run(
@@ -49,9 +49,9 @@ def run(
     return done
 
 
-def quick(script: str, *arguments: str) -> list[str]:
+def quick(script: str, *arguments: str, room: str = "scripts") -> list[str]:
     """Command that starts a script at once, where a process can be copied safely."""
     if sys.platform != "linux":
-        return command(script, *arguments)
-    python, path, *words = command(script, *arguments)
+        return command(script, *arguments, room=room)
+    python, path, *words = command(script, *arguments, room=room)
     return [python, "-I", "-S", warm.__file__, warm.address(), path, *words]
