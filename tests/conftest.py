@@ -38,6 +38,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     jaxtyping.config.update("jaxtyping_disable", not checked)
 
 
+TOGETHER = ("test_grammar", "test_notebook", "test_scripts", "test_serve", "test_study")
+TOGETHER += ("test_page_in_chromium", "test_live_in_chromium", "test_serve_in_chromium")
+"""Files whose tests share what takes seconds to make: a browser, a training, a text."""
+
+
 def pytest_collection_modifyitems(items: list) -> None:
     """The slow tests come first, so that no process works alone at the end."""
     items.sort(key=lambda item: "slow" not in item.keywords)
+    for item in items:
+        if item.path.stem in TOGETHER:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))

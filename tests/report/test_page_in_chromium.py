@@ -22,12 +22,19 @@ def browser(tmp_path_factory):
         yield driver
 
 
+@pytest.fixture(scope="module")
+def address(attending, tmp_path_factory):
+    written = tmp_path_factory.mktemp("page") / "page.html"
+    written.write_bytes(page_of(attending))
+    return written.as_uri()
+
+
 @pytest.fixture
-def page(browser, attending, tmp_path):
+def page(browser, address):
     """The page, freshly opened; at the end nothing has gone wrong."""
-    (tmp_path / "page.html").write_bytes(page_of(attending))
     browser.get_log("browser")
-    browser.get((tmp_path / "page.html").as_uri())
+    browser.get("about:blank")
+    browser.get(address)
     WebDriverWait(browser, 30, 0.02).until(lambda _: shown(browser, "#looked, #no-map"))  # unpacked
     yield browser
     assert browser.get_log("browser") == []
