@@ -24,7 +24,15 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from seq2seq.config import Natural, Stored, TrainConfig, between, from_json, read_json
+from seq2seq.config import (
+    Natural,
+    Stored,
+    TrainConfig,
+    between,
+    from_json,
+    known_settings,
+    read_json,
+)
 from seq2seq.data.tokenization import TextCodec
 from seq2seq.errors import UserError
 from seq2seq.files import file_digest, read_object, replacing_folder, write_json
@@ -235,9 +243,7 @@ def read_config(folder: Path) -> TrainConfig:
 def stored_settings(content: dict[str, Any]) -> dict[str, Any]:
     """Settings in a config.json; 0.2 also wrote those of reproduce, and no normalisation."""
     ours = {one.name: content[one.name] for one in fields(TrainConfig) if one.name in content}
-    match ours.get("training"):
-        case {"adapt_threads": _, **rest}:  # of earlier versions
-            ours["training"] = rest
+    ours = known_settings(ours)
     match ours.get("tokenization"):
         case {"kind": "sentencepiece", **rest}:
             rules = dict.fromkeys(("source_normalization", "target_normalization"), "nmt_nfkc")

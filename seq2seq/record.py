@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import torch
 
-from seq2seq.config import Natural, Stored, between, read_json
+from seq2seq.config import Natural, Stored, between, known_settings, read_json
 from seq2seq.errors import UserError
 
 PACKAGES = ("seq2seq", "torch", "torchtext", "sacrebleu", "sentencepiece", "sacremoses",
@@ -144,6 +144,9 @@ class EvaluationRecord(Record):
     """Line numbers of the setting ``maps``, from 1."""
     seconds: float | None = None
     sentences_per_second: float | None = None
+
+    def __post_init__(self) -> None:
+        self.config = self.config and known_settings(self.config)
 
     @property
     def trainings(self) -> list[TrainingRecord]:

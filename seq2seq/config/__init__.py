@@ -4,9 +4,9 @@ Hydra fills the dataclasses from ``configs/``; a checkpoint stores them as JSON.
 built from its own group only.
 """
 
-from seq2seq.config.checks import REMOVED, Natural, Stored, between, check, flatten, from_json
-from seq2seq.config.checks import nearest, nearest_keys, not_a_key, read_json, require_choice
-from seq2seq.config.checks import setting_names, shown
+from seq2seq.config.checks import Natural, Stored, between, check, flatten, from_json
+from seq2seq.config.checks import known_settings, nearest, nearest_keys, not_a_key, read_json
+from seq2seq.config.checks import require_choice, setting_names, shown
 from seq2seq.config.corpus import CORPORA, CleanedCorpus, CorpusConfig, EuroparlCorpus, FilesCorpus
 from seq2seq.config.corpus import GrammarCorpus, MtdataCorpus, Multi30kCorpus, TokenizationConfig
 from seq2seq.config.corpus import in_words

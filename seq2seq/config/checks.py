@@ -252,6 +252,16 @@ REMOVED |= {"training.adapt_threads"}
 """Settings of earlier versions, which stored configs and records may hold."""
 
 
+def known_settings(config: dict[str, Any]) -> dict[str, Any]:
+    """Return a stored config, as nested JSON, without the settings of earlier versions."""
+    return {
+        group: {key: own[key] for key in own if f"{group}.{key}" not in REMOVED}
+        if isinstance(own, dict)
+        else own
+        for group, own in config.items()
+    }
+
+
 def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Flatten nested JSON to dotted keys: {"model": {"dropout": 0.2}} -> {"model.dropout": 0.2}."""
     flat: dict[str, Any] = {}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from seq2seq.config import REMOVED, EvaluationConfig, flatten, nearest
+from seq2seq.config import EvaluationConfig, flatten, nearest
 from seq2seq.config.evaluation import UNSPACED
 from seq2seq.errors import UserError
 from seq2seq.evaluation import lengths
@@ -39,7 +39,7 @@ from seq2seq.evaluation.translations import ReferenceScores
 from seq2seq.looks import Look, looks
 from seq2seq.record import WHEREABOUTS, EvaluationRecord
 
-NOT_COMPARED = {"name", "system", "seed", "data", "output", "evaluation", *REMOVED}
+NOT_COMPARED = {"name", "system", "seed", "data", "output", "evaluation"}
 """Config keys and groups that are not compared: they name a run or set its evaluation."""
 Groups = Mapping[str, list[Evaluation]]
 """System -> its evaluations, in the order of seeds."""

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint, read_config
-from seq2seq.config import REMOVED, DecodingConfig, EvaluateConfig, TrainConfig
+from seq2seq.config import DecodingConfig, EvaluateConfig, TrainConfig, known_settings
 from seq2seq.data.text import ParallelText, content_digest, read_aligned, read_references
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.data.vocabulary import UNK
@@ -292,5 +292,4 @@ def _known_settings(identity: dict[str, Any]) -> dict[str, Any]:
     search = identity.get("search")
     if not isinstance(search, dict):
         return identity
-    known = {key: value for key, value in search.items() if f"decoding.{key}" not in REMOVED}
-    return {**identity, "search": known}
+    return {**identity, "search": known_settings({"decoding": search})["decoding"]}

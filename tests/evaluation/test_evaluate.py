@@ -98,7 +98,9 @@ def test_an_evaluation_is_scored_again_but_not_translated(run, tmp_path, searche
     path = scored.directory / "scores.json"
     content = json.loads(path.read_text(encoding="utf-8"))
     content["record"]["identity"]["search"]["sample"] = False
+    content["record"]["config"]["decoding"]["sample"] = False
     path.write_text(json.dumps(content), encoding="utf-8")
+    assert read_evaluation(scored.directory).record.config == scored.record.config
     assert evaluate(settings(run))[0].texts.hypotheses == first.texts.hypotheses
     # What the run says of itself is brought up to date; without its run, it is kept.
     path = run / "run.json"
