@@ -317,7 +317,7 @@ def test_unrelated_references_are_of_other_sentences_as_long():
 def test_every_number_of_the_claims_is_in_a_table_or_was_predicted():
     """The tables are checked below; the page may also quote what was fixed in advance."""
     claims = (DOCS / "study.md").read_text().partition("## Method")[0]
-    log = (DOCS / "study-log.md").read_text()
+    log = "".join(path.read_text() for path in sorted(DOCS.glob("study-log*.md")))
     regions = re.findall(r"### Fixed in advance(.*?)### What came of them", log, re.DOTALL)
     predicted = "".join(regions)
     tables = "".join(path.read_text() for path in sorted(PUBLISHED.glob("*.md")))
