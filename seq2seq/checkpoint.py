@@ -253,7 +253,10 @@ def stored_settings(content: dict[str, Any]) -> dict[str, Any]:
 
 @torch.no_grad()
 def _read_words_as_stored(model: TranslationModel) -> None:
-    """Adapt the weights of format 3, whose query and readout read the word at deviation 1."""
+    """Adapt weights of format 3 in place: divide those of the word by ``word_scale``.
+
+    Query and readout used to read the word without that factor; what they compute stays equal.
+    """
     decoder = model.decoder
     if decoder.attends_first:
         decoder.readout_layer.weight[:, decoder.state_and_context_size :] /= decoder.word_scale
@@ -341,7 +344,7 @@ def _read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def _require_fit(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], what: str) -> None:
-    """Refuse tensors whose names, shapes or types differ from ``expected``."""
+    """UserError, which begins with ``what``, if names, shapes or types are not as ``expected``."""
     for name in sorted(expected.keys() | found.keys()):
         wanted, given = (
             "absent" if tensor is None else f"{tensor.dtype} {tuple(tensor.shape)}"

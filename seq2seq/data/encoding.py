@@ -203,10 +203,10 @@ class TokenIdWriter:
         self._lengths.append((side.lengths + (self._end is not None)).astype(np.int32))
 
     def finish(self, final_ids: Sequence[int]) -> None:
-        """Renumber the ids block by block and delete the provisional ones.
+        """Write the file with the final ids, block by block; delete the file of provisional ones.
 
-        ``final_ids`` are in the order of ``pieces``. If all are below 65,536, each takes two bytes,
-        else four.
+        ``final_ids[i]`` replaces the provisional id i. If all are below 65,536, each takes two
+        bytes, else four.
         """
         renumber = np.array([*final_ids, 0 if self._end is None else self._end], np.int32)
         offsets = np.concatenate(self._lengths).cumsum(dtype=np.int64)

@@ -23,7 +23,7 @@ DIGESTS = {name: found for found, name in map(str.split, _LINES)}
 
 
 def text_folder(config: Multi30kCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Folder of the files below ``home``, downloaded if they are missing, or the user's ``own``."""
+    """Return ``own`` and None; without ``own``, ``home`` and a function that downloads into it."""
     return (own, None) if own else (home, partial(_download, config, home))
 
 

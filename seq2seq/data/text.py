@@ -161,7 +161,7 @@ class LineWriter:
         return self
 
     def write(self, line: str) -> None:
-        """Add a line, without its "\\n"."""
+        """Write ``line``, which has no "\\n", and a "\\n"."""
         assert "\n" not in line, f"a line break inside {line!r}"
         try:
             self._packed.write(line.encode("utf-8") + b"\n")

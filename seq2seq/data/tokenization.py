@@ -290,11 +290,11 @@ class TextCodec:
         return self.vocabulary.encode(self.tokenizer.tokenize(text))
 
     def known_pieces(self, text: str) -> list[str]:
-        """Cut text, as people type it, into pieces that the vocabulary has where it can.
+        """Cut typed text into pieces; an unknown word becomes a known form, if it has one.
 
-        A word that is not in a vocabulary of words is tried in lower case, then capitalised, then
-        without the punctuation at its ends, whose characters become pieces. Other words do not
-        change, and neither do subwords.
+        The forms are tried in this order: lower case, capitalised, without the punctuation at its
+        ends; each of those characters becomes a piece. Words without a known form, and subwords, do
+        not change.
         """
         pieces = self.tokenizer.tokenize(text)
         if isinstance(self.tokenizer, SentencePieceTokenizer):

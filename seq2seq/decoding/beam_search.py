@@ -144,7 +144,10 @@ class FinishedHypotheses:
         total: Float[Tensor, "N W"],
         score: Float[Tensor, "N W"],
     ) -> None:
-        """Add the ``chosen`` hypotheses of the sentences ``alive``."""
+        """Add the ``chosen`` hypotheses; row n is of the sentence ``alive[n]``.
+
+        ``written`` has their ids, and ``total`` their log-probabilities in nats.
+        """
         last = self.score.shape[1] - 1
         column = (self.count[alive, None] + chosen.cumsum(dim=1) - 1).where(chosen, last)
         sentence = alive[:, None]

@@ -97,8 +97,8 @@ class Hypothesis:
 
         if self.attention is None or not self.tokenizers or not self.pieces:
             raise UserError(
-                "There are no weights to draw; translate with attention=True and a model with "
-                "attention."
+                "There are no attention weights to draw; use a model with attention, and set "
+                "attention=True."
             )
         pieces = self.source_pieces[:-1], self.pieces
         words = attention_by_word(self.attention, pieces, self.tokenizers)

@@ -481,9 +481,10 @@ def make_hypothesis(
 
 
 def _batches(lengths: Sequence[tuple[int, ...]], size: int) -> list[list[int]]:
-    """Indices of sentences of similar length, the longest first: memory runs out early.
+    """Group the indices of sentences by length, ``size`` to a batch.
 
-    Sentences with a length of 0 are left out.
+    The longest come first: a lack of memory shows at once. A sentence is left out if one of its
+    lengths is 0.
     """
     filled = [i for i, of in enumerate(lengths) if all(of)]
     order = sorted(filled, key=lambda i: [-n for n in lengths[i]])

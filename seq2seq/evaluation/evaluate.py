@@ -120,7 +120,10 @@ class _System:
 
     @property
     def trained(self) -> TrainConfig:
-        """Config of the first run: since its checkpoint it may have gone on, with larger limits."""
+        """Config of the first run, else of its checkpoint.
+
+        The run may have gone on after the checkpoint was written; then its limits are larger.
+        """
         run = self.runs[0]
         return read_config(run) if (run / "config.json").is_file() else self.checkpoints[0].config
 

@@ -31,7 +31,8 @@ def _bleu(tokenize: str | None, **options: Any) -> BLEU:
         fetch = f'run pip install "sacrebleu[{str(tokenize)[:2]}]"'
         remedy = fetch if "mecab" in str(tokenize) else f"check the network ({error})"
         raise UserError(
-            f"evaluation.tokenize={tokenize}: {remedy}, or set evaluation.tokenize=char."
+            f"evaluation.tokenize={tokenize} cannot be loaded; {remedy}, or set "
+            "evaluation.tokenize=char."
         ) from None
 
 

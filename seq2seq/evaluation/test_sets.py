@@ -88,8 +88,8 @@ def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str,
     for name, path in paths.items():
         if not name or name != Path(name).name or name.startswith("test"):
             raise UserError(
-                f"test_texts.{name} is not allowed as a name; use a word without slashes that does "
-                "not begin with test, as the names of the corpus's own test sets do."
+                f"test_texts.{name} is not allowed as a name; use a word without slashes. It must "
+                "not begin with test: the corpus's own test sets have such names."
             )
         folder, stem = Path(path).parent, Path(path).name
         text, missing = find_text(folder, stem, (corpus.source, corpus.target))

@@ -98,7 +98,7 @@ class Counts:
 
     @classmethod
     def of(cls, texts: Translations, config: EvaluationConfig) -> "Counts":
-        """Count with the tokenisation of ``config``."""
+        """Count the n-grams of each sentence, for BLEU with the tokens that ``config`` names."""
         columns = texts.hypotheses, *texts.all_references
         counts = bleu_counts(*columns, tokenize=config.tokenize), chrf_counts(*columns)
         return cls(*counts, signatures(config.tokenize, len(columns) - 1))

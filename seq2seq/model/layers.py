@@ -51,8 +51,9 @@ def lstm_cell(
     .. math::
         c = \sigma(f) c_{before} + \sigma(i) \tanh(g), \quad h = \sigma(o) \tanh(c)
 
-    (Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000.) ``product`` holds the
-    gates i, f, g, o side by side; ``word``, if there is one, is added to it.
+    (Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000.) ``before``
+    is c_before. ``product`` holds the gates i, f, g, o side by side; ``word``, if there is one, is
+    the word's share of them and is added.
     """
     gates = to_float32(product if word is None else word + product)
     i, f, g, o = gates.chunk(4, dim=1)

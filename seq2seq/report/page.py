@@ -80,7 +80,7 @@ def render_page(
 
 
 def _lang(comparison: Comparison, side: str) -> Markup:
-    """Attribute ``lang`` for text of the source or target side; empty if no record names it."""
+    """Attribute ``lang="de"`` for text of a side; empty if no record names a language."""
     for evaluation in comparison.evaluations:
         if language := (evaluation.record.config or {}).get("corpus", {}).get(side):
             return Markup(' lang="{}"').format(language)

@@ -79,10 +79,11 @@ def escaped(text: str) -> str:
 
 
 def heading(comparison: Comparison) -> str:
-    """Corpus, test set and search, as far as the records agree: ``grammar · test · beam5``.
+    """Corpus, test set and search, without those that differ: ``grammar · test · beam5``.
 
-    Own text has the experiment's name and the languages: ``my_text · en to de · test · beam5``. The
-    name of the checkpoints follows if all are of one kept epoch: ``epoch-2``.
+    For the user's own text, experiment and languages replace the corpus:
+    ``my_text · en to de · test · beam5``. If all checkpoints are of one kept epoch, its name
+    follows: ``epoch-2``.
     """
     parts = [comparison.corpus, comparison.test_set, comparison.search]
     if comparison.corpus == "files":

@@ -46,7 +46,7 @@ class TrainingRun:
 
 
 def read_training_run(folder: Path) -> TrainingRun:
-    """Read a run folder, also of an unfinished training; UserError if it is none, or damaged."""
+    """Read the run folder of a training, finished or not; UserError if ``folder`` is none."""
     try:
         if record := read_record(folder, "restore it"):
             return _training_run(record, folder)

@@ -156,9 +156,9 @@ class RunFolder:
         kept = [word for word in sys.orig_argv if word.partition("=")[0] not in changes]
         command = shlex.join([*kept, *(f"{key}={value}" for key, value in changes.items())])
         return (
-            f"{self.path} cannot go on: with training.optimizer.schedule=linear its learning rate "
-            f"falls to zero at {key}={was}, which is now {now}; to train its best checkpoint "
-            f"further, under another name=, run: {command}"
+            f"{self.path} cannot go on to {key}={now}: with training.optimizer.schedule=linear its "
+            f"learning rate falls to zero at {was}; to train its best checkpoint further, under "
+            f"another name=, run: {command}"
         )
 
     def write_config(self) -> None:

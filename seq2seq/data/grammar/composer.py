@@ -249,7 +249,10 @@ class Composer:
         return join(subject, predicate.subordinate)
 
     def _adverbial_clause(self, room: int, tense: Tense, purpose: bool) -> Phrase:
-        """Compose a conjunction and its clause; ``purpose`` allows "in order to", "um ... zu"."""
+        """Compose a conjunction and its clause, ``room`` English words.
+
+        ``purpose`` allows "in order to", "um ... zu".
+        """
         if purpose and self._chance(0.2):
             opening = self._link(("in", "order"), ("um",))
             predicate = self._predicate(room - 2, SINGULAR, PERSON, INFINITIVE)

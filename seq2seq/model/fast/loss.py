@@ -21,7 +21,7 @@ and its float32 copy, each as large as the weight, would set the peak memory of 
 
 
 class BatchLoss(NamedTuple):
-    """Sums over the real target positions of a batch, end of sentence included."""
+    """Losses, summed over the target pieces of a batch: with EOS, without padding."""
 
     smoothed: Float[Tensor, ""]
     """Label-smoothed loss times ``scale``, in nats; training minimises it."""

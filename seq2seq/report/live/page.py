@@ -146,11 +146,11 @@ def obstacle(checkpoint: Checkpoint) -> str | None:
 
 
 def packed(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Pack a model without :func:`obstacle` as JSON.
+    """Pack a model as JSON; :func:`obstacle` must be None for it.
 
-    ``weights`` has rows, columns and bytes of each parameter: a float32 step for each row, then the
-    numbers of steps as int8. A vector has 0 columns and float32 numbers. The base64 is URL-safe, so
-    that no chance text in it looks like a path.
+    ``weights`` maps a name to rows, columns and bytes. A matrix has a float32 step for each row,
+    then an int8 number for each weight: number times step is the weight. A vector has 0 columns and
+    float32 numbers. URL-safe base64 has no "/", so that nothing in it looks like a path.
     """
     weights: dict[str, tuple[int, int, str]] = {}
     for name, parameter in checkpoint.model.named_parameters():
