@@ -39,6 +39,7 @@ study: $(STAMP) ## Train the study again (a day of one core) and write its pages
 	$(BIN)/python study/cram.py $(foreach one,no-attention attention target-only,$(GRAMMAR)/$(one)/seed-1/evaluations/test-greedy)
 	$(BIN)/python scripts/reproduce.py experiment=middle
 	$(BIN)/python study/middle.py outputs/middle/*/seed-1/evaluations/test-beam5
+	$(BIN)/python study/moment.py
 	for text in test newstest2014; do \
 	  folder=$(EUROPARL)/attention-50/seed-1/evaluations/$$text-beam5; \
 	  test ! -d $$folder || $(BIN)/python study/floors.py $$folder || exit 1; done

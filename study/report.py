@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from appearing import moment_page, read_states
 from crammed import crammed_page
 from groups import (
     MARGIN,
@@ -338,6 +339,8 @@ def pages(results: Path) -> dict[str, dict[str, bytes]]:
     middle = {text: read_all(results / "middle" / name) for text, name in texts.items()}
     if all(middle.values()) and (traced := read_traced(results / "middle" / "places.npz.xz")):
         made["middle"] = skipped_page(middle, traced)
+    if states := read_states(results / "moment"):
+        made["moment"] = moment_page(states)
     cases = [*(f"joined-{n}" for n in range(1, MOST_JOINED + 1)), "cut"]
     names = [name for case in cases for name in (case, f"{case}-apart")]
     folders = {name: files for name in names if (files := read_all(europarl / f"test-{name}"))}

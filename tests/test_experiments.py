@@ -2,13 +2,17 @@
 
 import json
 import random
+import shutil
 import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import appearing
 import cram
 import middle
+import moment
+import numpy as np
 import pytest
 import report
 from helpers.commands import SMALL, command, quick, run
@@ -209,6 +213,37 @@ def test_the_skipped_middle_is_traced_once_for_each_system(tmp_path, monkeypatch
     ]
     assert published(tmp_path) == {"middle"}
     assert "Primary test" in (tmp_path / "pages" / "middle.md").read_text()
+
+
+@pytest.mark.slow
+def test_a_training_is_measured_on_its_way_and_goes_on(tmp_path, monkeypatch):
+    toy = [one for one in SMALL if "bootstrap" not in one]
+    toy += ["corpus.train=300", "corpus.valid=20", "corpus.test_per_bucket=4"]
+    toy += ["training.max_epochs=2"]
+    for module in (moment, appearing):
+        monkeypatch.setattr(module, "SEEDS", (1,))
+    monkeypatch.setattr(moment, "SHOWN_WORDS", 7)
+    stopped, whole = tmp_path / "stopped", tmp_path / "whole"
+    ways = ((stopped, 4, 4, []), (stopped, 4, 8, []), (whole, 8, 8, ["attention-1"]))
+    for folder, every, last, names in ways:
+        folder.mkdir(exist_ok=True)
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr(moment, "EVERY", every)
+        monkeypatch.setattr(moment, "LAST", last)
+        moment.main(names, folder / "results", toy)
+    states = appearing.read_states(stopped / "results" / "moment")
+    attention = states["attention"][0]
+    assert [one.updates.tolist() for of in states.values() for one in of] == [[4, 8]] * 3
+    direct = moment.States.load(whole / "results" / "moment" / "attention-1.npz.xz")
+    for name in ("updates", "losses", "links", "entropies", "weights"):
+        assert np.array_equal(getattr(attention, name)[1:], getattr(direct, name)), name
+    assert attention.weights.shape[1:] == tuple(len(side) for side in attention.shown[::-1])
+    assert report.pages(stopped / "results")["moment"].keys() == {"md", "svg", "gif"}
+    shutil.rmtree(whole / "results")
+    monkeypatch.setattr(moment, "LAST", 4)
+    monkeypatch.setattr(moment, "EVERY", 4)
+    with pytest.raises(UserError, match="update 4"):
+        moment.main(["attention-1"], whole / "results", toy)
 
 
 def test_the_matched_control_has_as_many_parameters_as_attention():

@@ -1,0 +1,209 @@
+"""Page of the moment at which attention appears, from what study/moment.py measured."""
+
+import io
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from groups import CONFIG
+from jaxtyping import Float, Int
+from layout import gained, scored
+from matplotlib.figure import Figure
+from moment import SEEDS, SYSTEMS, States
+from PIL import Image
+
+from seq2seq.drawing import draw_line, map_figure, name_lines, new_figure, render
+from seq2seq.evaluation.lengths import ALL, ENDS, LONG, length_pools
+from seq2seq.evaluation.significance import Interval, Pool, Samples
+from seq2seq.looks import GRID, looks
+from seq2seq.report.tables import markdown_table
+
+ATTENTION, BASELINE, BLIND = SYSTEMS
+APPEARED = 0.5
+"""Alignment error below which attention has appeared."""
+AFTER = 2
+"""States after the last one before the moment by which the lead should be there."""
+PAUSE, END = 800, 3000
+"""Milliseconds for which the animation shows a state, and the last one."""
+SHRINK = 3
+"""Factor by which its pictures are smaller than figures."""
+
+
+def read_states(folder: Path) -> dict[str, list[States]]:
+    """Read the states of each system, seed by seed; {} if a training is missing."""
+    paths = {system: [folder / f"{system}-{n}.npz.xz" for n in SEEDS] for system in SYSTEMS}
+    if not all(path.exists() for of in paths.values() for path in of):
+        return {}
+    return {system: [States.load(path) for path in of] for system, of in paths.items()}
+
+
+class Moment:
+    """Statistics of the states of all systems on pools of sentences; K seeds, U states."""
+
+    def __init__(self, states: Mapping[str, list[States]]) -> None:
+        self.states = states
+        self.updates = states[ATTENTION][0].updates
+        blind = np.mean([one.losses[..., 0] for one in states[BLIND]], axis=0)
+        self._bits = {
+            system: np.stack([(blind - one.losses[..., 0]) / np.log(2) for one in states[system]])
+            for system in (ATTENTION, BASELINE)
+        }
+        self._links = np.stack([one.links for one in states[ATTENTION]])
+        self._entropies = np.stack([one.entropies for one in states[ATTENTION]])
+
+    def bits(self, pool: Pool, system: str, state: int) -> Samples:
+        """Known bits of a sentence."""
+        return pool.estimate(_counted(self._bits[system][:, state]), _mean)
+
+    def lead(self, pool: Pool, state: int) -> Samples:
+        """Known bits of attention minus those of the baseline."""
+        return self.bits(pool, ATTENTION, state) - self.bits(pool, BASELINE, state)
+
+    def error(self, pool: Pool, state: int) -> Samples:
+        """Alignment error rate."""
+        return pool.estimate(self._links[:, state], _error)
+
+    def entropy(self, pool: Pool, state: int) -> Samples:
+        """Entropy of the weights, in nats, the mean over sentences."""
+        return pool.estimate(_counted(self._entropies[:, state]), _mean)
+
+    def errors(self, pool: Pool) -> Float[np.ndarray, "K U"]:
+        """Alignment error of each seed and state."""
+        return np.asarray(_error(self._links[:, :, pool.members].sum(axis=2)))
+
+    def leads(self, pool: Pool) -> Float[np.ndarray, "K U"]:
+        """Lead of attention in each seed and state."""
+        lead = self._bits[ATTENTION] - self._bits[BASELINE]
+        return np.asarray(lead[:, :, pool.members].mean(axis=2))
+
+    def before(self, pool: Pool) -> Int[np.ndarray, "K"]:
+        """State before the moment, of each seed: the last one with a high alignment error."""
+        high = self.errors(pool) >= APPEARED
+        return np.array([np.flatnonzero(of).max(initial=0) for of in high])
+
+    def gain(self, everyone: Pool, pool: Pool) -> Samples:
+        """Share of the last lead that is gained in the states around the moment."""
+        lead = self._bits[ATTENTION] - self._bits[BASELINE]
+        last = len(self.updates) - 1
+        columns = []
+        for of, before in zip(lead, self.before(everyone), strict=True):
+            after = min(before + AFTER, last)
+            columns.append(np.stack([of[after] - of[before], of[last]], axis=1))
+        return pool.estimate(
+            np.stack(columns), lambda sums: np.asarray(sums[..., 0] / sums[..., 1])
+        )
+
+
+def _counted(values: Float[np.ndarray, "K N"]) -> Float[np.ndarray, "K N 2"]:
+    return np.stack([values, np.ones_like(values)], axis=-1)
+
+
+def _mean(sums: Float[np.ndarray, "R K 2"]) -> Float[np.ndarray, "R K"]:
+    return np.asarray(sums[..., 0] / sums[..., 1])
+
+
+def _error(sums: Float[np.ndarray, "*N 3"]) -> Float[np.ndarray, "*N"]:
+    """Alignment error of shared links, links and correct links, all of them sure."""
+    return np.asarray(1 - 2 * sums[..., 0] / (sums[..., 1] + sums[..., 2]))
+
+
+def moment_figure(moment: Moment, pools: Mapping[str, Pool]) -> Figure:
+    """Draw known bits of both systems, and attention's alignment error, by updates."""
+    figure = new_figure(
+        4.8,
+        "The moment attention appears",
+        "Grammar, three seeds. Left: sources above 30 words. Right: all sources",
+        "Bands: 95% intervals.",
+    )
+    configs = [{"model": {"attention": {"kind": kind}}} for kind in ("additive", "fixed")]
+    drawn = dict(zip((ATTENTION, BASELINE), looks(configs), strict=True))
+    parts, numbers = figure.subplots(1, 2), range(len(moment.updates))
+    lines = [
+        (parts[0], system, [moment.bits(pools[LONG], system, n) for n in numbers])
+        for system in drawn
+    ]
+    lines.append((parts[1], ATTENTION, [moment.error(pools[ALL], n) for n in numbers]))
+    for axes, system, samples in lines:
+        found = [Interval.of(one) for one in samples]
+        band = [one.low for one in found], [one.high for one in found]
+        values = [one.value for one in found]
+        draw_line(axes, drawn[system], system, values, band=band, places=moment.updates.tolist())
+    for axes, title in zip(parts, ("known bits of a sentence", "alignment error"), strict=True):
+        axes.set_title(title, fontsize=11)
+        axes.set_xlabel("updates")
+        axes.grid(axis="y", color=GRID, linewidth=0.8)
+    parts[1].set_ylim(0, 1.02)
+    name_lines(figure, parts[1], [one for one in parts[0].lines if one.get_label() == BASELINE])
+    return figure
+
+
+def animation(states: States) -> bytes:
+    """Draw the attention of one sentence after each state, as an animated GIF."""
+    frames = []
+    for update, weights in zip(states.updates, states.weights.tolist(), strict=True):
+        lay_out = partial(map_figure, *states.shown, weights, f"After {update} updates")
+        picture = Image.open(io.BytesIO(render(lay_out, forms=("png",))["png"]))
+        frames.append(picture.convert("RGB").reduce(SHRINK).quantize(64))
+    stream, pauses = io.BytesIO(), [PAUSE] * (len(frames) - 1) + [END]
+    frames[0].save(stream, "gif", save_all=True, append_images=frames[1:], duration=pauses, loop=0)
+    return stream.getvalue()
+
+
+def moment_page(states: Mapping[str, list[States]]) -> dict[str, bytes]:
+    """Make the page, its figure and the animation."""
+    moment, first = Moment(states), states[ATTENTION][0]
+    pools = {label: of for label, of in length_pools(first.words, CONFIG).items() if of.sentences}
+    every, long = pools[ALL], pools[LONG]
+    rows = []
+    for number, update in enumerate(moment.updates):
+        samples = [moment.error(every, number), moment.entropy(every, number)]
+        row = [f"{update}", *(scored(one, 2) for one in samples)]
+        row += [scored(moment.bits(long, system, number)) for system in (ATTENTION, BASELINE)]
+        rows.append([*row, gained(moment.lead(long, number))])
+    buckets = {label: pool for label, pool in pools.items() if label not in (*ENDS, ALL)}
+    by_length = [
+        [f"{update}", *(scored(moment.error(pool, number), 2) for pool in buckets.values())]
+        for number, update in enumerate(moment.updates)
+    ]
+    errors, before = moment.errors(every), moment.before(every)
+    seeds = [
+        [
+            f"{seed}",
+            *(f"{moment.updates[state]}" for state in (last, min(last + 1, len(errors[0]) - 1))),
+            f"{np.diff(of).min():+.2f}",
+            *(f"{moment.updates[np.diff(of_).argmax() + 1]}" for of_ in (-of, lead)),
+        ]
+        for seed, of, lead, last in zip(SEEDS, errors, moment.leads(long), before, strict=True)
+    ]
+    gain = moment.gain(every, long)
+    shown = "shown" if Interval.of(gain).low > 0.5 else "not shown"
+    record = first.record
+    markdown = [
+        "# The moment attention appears\n",
+        "Measured on the references of "
+        f"{every.sentences} test sentences; known bits and lead on the {long.sentences} of more "
+        "than 30 words, for each sentence. *AER*: alignment error rate. *Entropy* in nats. *Lead*: "
+        "known bits of attention minus those of the baseline.\n",
+        markdown_table(["updates", "AER", "entropy", ATTENTION, BASELINE, "lead"], rows),
+        "AER by source length:\n",
+        markdown_table(["updates", *buckets], by_length),
+        "By seed: the last state with an AER of at least 0.5 and the next one; the largest change "
+        "of AER between neighbouring states; the ends of the 50 updates in which AER falls most, "
+        "and in which the lead grows most.\n",
+        markdown_table(
+            ["seed", "before", "after", "change of AER", "AER falls by", "lead grows by"], seeds
+        ),
+        f"Primary test: share of the lead at update {moment.updates[-1]} that is gained in the "
+        f"{AFTER} states after the last one before the moment: {scored(gain, 2)}. That it is above "
+        f"0.5 is **{shown}**.\n",
+        f"Brackets are 95% intervals from {CONFIG.bootstrap:,} resamples of the sentences and "
+        f"seeds. Code `{str(record.git_commit)[:10]}`, {record.precision}, "
+        f"{record.hardware.processor}, PyTorch {record.versions['torch']}. Written by "
+        "`python study/report.py` from results/.\n",
+    ]
+    return {
+        "md": "\n".join(markdown).encode(),
+        "svg": render(lambda: moment_figure(moment, pools), forms=("svg",))["svg"],
+        "gif": animation(first),
+    }
