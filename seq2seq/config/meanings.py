@@ -25,9 +25,10 @@ def meanings(owner: type) -> dict[str, str]:
 
 
 def settings_help(owner: type, values: Mapping[str, Any], unread: Collection[str]) -> list[str]:
-    """List the settings of ``owner``, but for the keys ``unread``, with values and meanings.
+    """List the settings of the dataclass ``owner``, each with its value and its meaning.
 
-    ``values`` is the config as nested JSON. Lines have at most 100 characters.
+    The keys ``unread`` are left out. ``values`` is the config as nested JSON. Lines have at most
+    100 characters.
     """
     lines: list[str] = []
     for title, group in [("", owner), *groups(owner)]:

@@ -189,10 +189,10 @@ class TranslateConfig(TranslatorSettings):
 
 @dataclass(kw_only=True)
 class EvaluateConfig(TranslatorSettings):
-    """Settings of ``evaluate``: score translations of a test set, from a checkpoint or a file.
+    """Settings of ``evaluate``: score translations that a checkpoint makes, or that a file holds.
 
-    The model reads the text exactly as it is: unlike ``translate``, no unknown word is tried in
-    lower case or without punctuation.
+    The model reads the text exactly as it is. Only ``translate`` also tries other forms of an
+    unknown word, such as lower case.
     """
 
     checkpoint: Place | None = None
@@ -247,11 +247,12 @@ class EvaluateConfig(TranslatorSettings):
             raise UserError("test_sets=[] leaves nothing to evaluate; set test_texts or source.")
         if self.decoding.n_best > 1:
             raise UserError("evaluate scores one hypothesis per sentence; remove decoding.n_best.")
-        if self.system is not None and (self.hypotheses is None or "/" in self.system):
+        if self.system is not None and self.hypotheses is None:
             raise UserError(
-                f"system={self.system} needs hypotheses=FILE, and a name without a slash; "
-                "set both, or remove system."
+                f"system={self.system} names what wrote hypotheses=FILE; set it, or remove system."
             )
+        if "/" in (self.system or ""):
+            raise UserError(f"system={self.system} has a slash; choose a name without one.")
 
     def searches(self) -> list[DecodingConfig]:
         """List one search per beam; with ``no_unk``, each is followed by one without <unk>."""

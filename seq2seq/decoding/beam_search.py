@@ -158,7 +158,7 @@ class FinishedHypotheses:
         self.count[alive] += chosen.sum(dim=1)
 
     def threshold(self, wanted: int) -> Float[Tensor, "B"]:
-        """Lowest score of the ``wanted`` best hypotheses; -inf while there are fewer."""
+        """Score of the hypothesis number ``wanted`` from the best; -inf while there are fewer."""
         return self.score.topk(wanted, dim=1).values[:, -1]
 
     def best(self, wanted: int) -> list[list[SearchResult]]:

@@ -74,8 +74,8 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
             raise
     if unlinked:
         log.warning(
-            f"Lines of alignments left empty: {unlinked}. In these, the model cuts words at other "
-            "places than the spaces."
+            f"Empty lines in the alignments file: {unlinked}. There, the tokenizer counts other "
+            "words than those between spaces."
         )
     cut = f"; {capped} translations were cut at their limit, decoding.max_ratio" if capped else ""
     log.info("Lines translated: %d%s", done, cut)

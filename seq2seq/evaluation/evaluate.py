@@ -285,7 +285,7 @@ def _finished(directory: Path, identity: dict[str, Any]) -> Evaluation | None:
     try:
         evaluation = read_evaluation(directory)
     except UserError as error:
-        log.warning("%s Evaluating again.", error)
+        log.warning("%s This command does so now.", error)
         return None
     return evaluation if _known_settings(evaluation.record.identity) == identity else None
 

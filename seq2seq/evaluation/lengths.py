@@ -61,9 +61,10 @@ class ScoreRow:
 
 
 def lines_by_length(sources: Sequence[str], config: EvaluationConfig, each: int) -> list[int]:
-    """Choose ``each`` lines of every bucket, spread over its lengths; all lines if it has fewer.
+    """Choose ``each`` lines per bucket, from its short to its long ones; all if it has fewer.
 
-    The choice depends on the sources alone, so that all systems show the same lines.
+    Returns line numbers from 0, without blank lines. The sources alone decide, so that all systems
+    show the same lines.
     """
     lengths = source_lengths(sources, config.unit)
     chosen: list[int] = []

@@ -199,7 +199,7 @@ def gap_tables(comparison: Comparison) -> list[Table]:
 
 
 def growth_table(comparison: Comparison) -> Table:
-    """Table of each gap over all sentences, on short and long sources, and their difference."""
+    """Table of each gap: over all sentences, on short and on long sources, and long minus short."""
     (short, long), unit = comparison.settings.ends, comparison.settings.unit
     header = ["gap", "all", "p bootstrap", "p randomisation", f"up to {short} {unit}"]
     header += [f"above {long}", "difference in differences", "over seeds"]

@@ -97,9 +97,10 @@ def _first(lines: list[str], most: int, where: str) -> list[str]:
 
 
 def _translate_command(comparison: Comparison) -> list[str]:
-    """Command to translate with the best system whose checkpoint exists; [] if none exists.
+    """Lines that show a command to translate with the best system that is one checkpoint; or [].
 
-    A baseline comes last, unless each system that is compared with it is significantly worse.
+    A baseline is tried after the others, unless each system that is compared with it is
+    significantly worse.
     """
     last = {gap.baseline for gap in comparison.gaps if (of := gap.rows[-1]) and of.gap.high >= 0}
     for system in sorted(_ranked(comparison.systems), key=lambda system: system.name in last):

@@ -39,9 +39,9 @@ class JsonlLog:
         return entries
 
     def rewind(self, update: int, validated: int) -> None:
-        """Drop entries after ``update``, validations after ``validated``, and damaged lines.
+        """Keep validations up to ``validated`` and other entries up to ``update``; drop the rest.
 
-        If no checkpoint was saved after the validation at ``update``, it will be made again.
+        The rest is later than the checkpoint that training resumes from, or damaged.
         """
         if self.writes and self.path.exists():
             kept = [

@@ -83,7 +83,10 @@ class RunFolder:
             self.best.rename(self._aside)
 
     def restore_best(self) -> None:
-        """Undo :meth:`set_best_aside`, if it was done: the run goes on as if it had not ended."""
+        """Put back the checkpoint that :meth:`set_best_aside` renamed, if any, as the best one.
+
+        It replaces the later one: a longer training must not depend on where it ended before.
+        """
         if self._aside.exists():
             remove_checkpoint(self.best)
             self._aside.rename(self.best)

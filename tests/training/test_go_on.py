@@ -100,7 +100,7 @@ def test_a_rate_that_depends_on_the_limits_is_refused_with_a_command(folder, mon
     run = RunFolder(limited(config, max_epochs=3))
     run.claim()
     monkeypatch.setattr(sys, "orig_argv", ["python", f"scripts/{script}.py", *typed])
-    with pytest.raises(UserError, match=r"training\.max_epochs=3") as refused:
+    with pytest.raises(UserError, match=r"training\.max_epochs=5") as refused:
         RunFolder(config).claim()
     _, command = str(refused.value).split("run: ")
     _, path, *words = shlex.split(command)

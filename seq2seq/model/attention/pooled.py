@@ -63,7 +63,7 @@ class LinearAttention(DotAttention):
         self.pool = Projection(annotation_size, config.slots, bias=False)
 
     def read(self, source: Source) -> Source:
-        """Return a source with the pooled vectors as annotations, one for each feature."""
+        """Return a source whose annotations are the pooled vectors; feature k scores vector k."""
         return super().read(pool(source, self.pool))
 
     def keys(self, annotations: Float[Tensor, "N K M"]) -> Float[Tensor, "N K K"]:

@@ -71,7 +71,7 @@ def cell(
 @triton.jit
 @no_type_check
 def cell_backward(gates, before, after, d_hidden, d_cell, d_gates, width, BLOCK: tl.constexpr):
-    """Compute gradients of gates and cell for a block of hidden units of sentence b."""
+    """Write ``d_gates``, and into ``d_cell`` that of ``before``: a block of units of sentence b."""
     b = tl.program_id(0)
     j = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     ok = j < width

@@ -81,7 +81,10 @@ def lstm_scan(
     cell: Float[Tensor, "B H"],
     weight: Float[Tensor, "G H"],
 ) -> Float[Tensor, "T B H"]:
-    """Hidden states s_1 ... s_T of an LSTM whose inputs are all known."""
+    """Hidden states s_1 ... s_T of an LSTM that starts from ``hidden`` and ``cell``.
+
+    ``gates`` holds the share of the inputs, W_x x + b; ``weight`` is that of the state.
+    """
     dtype = matmul_dtype(gates.device, hidden.dtype)
     operations = choose_operations(gates.device, hidden.dtype, dtype)
     states: Tensor = _LstmScan.apply(operations, dtype, gates, hidden, cell, weight)
