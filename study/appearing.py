@@ -49,6 +49,7 @@ class Moment:
             system: np.stack([(blind - one.losses[..., 0]) / np.log(2) for one in states[system]])
             for system in (ATTENTION, BASELINE)
         }
+        self._lead = self._bits[ATTENTION] - self._bits[BASELINE]
         self._links = np.stack([one.links for one in states[ATTENTION]])
         self._entropies = np.stack([one.entropies for one in states[ATTENTION]])
 
@@ -74,8 +75,7 @@ class Moment:
 
     def leads(self, pool: Pool) -> Float[np.ndarray, "K U"]:
         """Lead of attention in each seed and state."""
-        lead = self._bits[ATTENTION] - self._bits[BASELINE]
-        return np.asarray(lead[:, :, pool.members].mean(axis=2))
+        return np.asarray(self._lead[:, :, pool.members].mean(axis=2))
 
     def before(self, pool: Pool) -> Int[np.ndarray, "K"]:
         """State before the moment, of each seed: the last one with a high alignment error."""
@@ -84,10 +84,9 @@ class Moment:
 
     def gain(self, everyone: Pool, pool: Pool) -> Samples:
         """Share of the last lead that is gained in the states around the moment."""
-        lead = self._bits[ATTENTION] - self._bits[BASELINE]
         last = len(self.updates) - 1
         columns = []
-        for of, before in zip(lead, self.before(everyone), strict=True):
+        for of, before in zip(self._lead, self.before(everyone), strict=True):
             after = min(before + AFTER, last)
             columns.append(np.stack([of[after] - of[before], of[last]], axis=1))
         return pool.estimate(
@@ -166,16 +165,13 @@ def moment_page(states: Mapping[str, list[States]]) -> dict[str, bytes]:
         [f"{update}", *(scored(moment.error(pool, number), 2) for pool in buckets.values())]
         for number, update in enumerate(moment.updates)
     ]
-    errors, before = moment.errors(every), moment.before(every)
-    seeds = [
-        [
-            f"{seed}",
-            *(f"{moment.updates[state]}" for state in (last, min(last + 1, len(errors[0]) - 1))),
-            f"{np.diff(of).min():+.2f}",
-            *(f"{moment.updates[np.diff(of_).argmax() + 1]}" for of_ in (-of, lead)),
-        ]
-        for seed, of, lead, last in zip(SEEDS, errors, moment.leads(long), before, strict=True)
-    ]
+    seeds, last = [], len(moment.updates) - 1
+    each = zip(SEEDS, moment.before(every), moment.errors(every), moment.leads(long), strict=True)
+    for seed, before, errors, leads in each:
+        falls, grows = np.diff(errors), np.diff(leads)
+        states_of = before, min(before + 1, last), falls.argmin() + 1, grows.argmax() + 1
+        cells = [f"{moment.updates[state]}" for state in states_of]
+        seeds.append([f"{seed}", *cells[:2], f"{falls.min():+.2f}", *cells[2:]])
     gain = moment.gain(every, long)
     shown = "shown" if Interval.of(gain).low > 0.5 else "not shown"
     record = first.record
@@ -188,9 +184,9 @@ def moment_page(states: Mapping[str, list[States]]) -> dict[str, bytes]:
         markdown_table(["updates", "AER", "entropy", ATTENTION, BASELINE, "lead"], rows),
         "AER by source length:\n",
         markdown_table(["updates", *buckets], by_length),
-        "By seed: the last state with an AER of at least 0.5 and the next one; the largest change "
-        "of AER between neighbouring states; the ends of the 50 updates in which AER falls most, "
-        "and in which the lead grows most.\n",
+        f"By seed: the last state with an AER of at least {APPEARED} and the next one; the "
+        "largest change of AER between neighbouring states; the ends of the 50 updates in which "
+        "AER falls most, and in which the lead grows most.\n",
         markdown_table(
             ["seed", "before", "after", "change of AER", "AER falls by", "lead grows by"], seeds
         ),
