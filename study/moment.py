@@ -1,8 +1,8 @@
 """``python study/moment.py [SYSTEM-SEED ...]``: what does a system know after each 50 updates?
 
 Each training of ``experiment=moment`` stops every 50 updates, is measured on the references of the
-test set, and is resumed; this changes no update. ``results/moment/<system>-<seed>.npz.xz`` keeps what
-was measured; a state that is there is not trained for again.
+test set, and is resumed; this changes no update. ``results/moment/<system>-<seed>.npz.xz`` keeps
+what was measured. A state that is there is not trained for again.
 """
 
 import io

@@ -249,7 +249,7 @@ class EvaluateConfig(TranslatorSettings):
             raise UserError("evaluate scores one hypothesis per sentence; remove decoding.n_best.")
         if self.system is not None and self.hypotheses is None:
             raise UserError(
-                f"system={self.system} names what wrote hypotheses=FILE; set it, or remove system."
+                f"system={self.system} is the name of a text; set hypotheses=FILE, or remove system."
             )
         if "/" in (self.system or ""):
             raise UserError(f"system={self.system} has a slash; choose a name without one.")
