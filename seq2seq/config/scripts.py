@@ -249,7 +249,8 @@ class EvaluateConfig(TranslatorSettings):
             raise UserError("evaluate scores one hypothesis per sentence; remove decoding.n_best.")
         if self.system is not None and self.hypotheses is None:
             raise UserError(
-                f"system={self.system} is the name of a text; set hypotheses=FILE, or remove system."
+                f"system={self.system} names a file of translations; set hypotheses=FILE, or "
+                "remove system."
             )
         if "/" in (self.system or ""):
             raise UserError(f"system={self.system} has a slash; choose a name without one.")
