@@ -3,8 +3,9 @@
 python benchmarks/gpu.py output=FOLDER minutes=8
 
 Each step has a process and a time limit of its own: one that crashes, hangs or runs out of memory
-costs the others nothing. After each, FOLDER/gpu.json and the table gpu.md are written again, with
-what was found, outcome, seconds and, of a failure, the last lines. All lines are in gpu.log.
+costs the others nothing. The steps that measure no speed run side by side, then the others in turn.
+After each, FOLDER/gpu.json and the table gpu.md are written again, with what was found, outcome,
+seconds and, of a failure, the last lines. All lines are in FOLDER/<step>.log.
 """
 
 import contextlib
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -50,21 +52,36 @@ def benchmark_gpu(config: DictConfig) -> Path:
         return make_step(config)
     end, page = time.monotonic() + 60 * config.minutes, Path(config.output) / "gpu"
     page.parent.mkdir(parents=True, exist_ok=True)
-    runs, rows = [], []
+    runs: dict[str, Found] = {}
     with TemporaryDirectory(prefix="gpu-", ignore_cleanup_errors=True) as work:
-        for name, limit in config.limits.items():
-            path, seconds = Path(work) / f"{name}.json", min(limit, end - time.monotonic())
+
+        def run(name: str) -> None:
+            path, seconds = Path(work) / f"{name}.json", config.limits[name]
+            seconds = min(seconds, end - time.monotonic())
             command = [sys.executable, __file__, *sys.argv[1:], f"output={work}", f"step={name}"]
-            run = {"step": name, **run_within(command, seconds, page.with_suffix(".log"))}
-            run["found"] = json.loads(path.read_text("utf-8")) if path.exists() else {}
-            runs.append(run)
-            end_of = {} if run["outcome"] == "done" else {"": "".join(run["last_lines"][-1:])}
-            for key, value in {**run["found"], **end_of}.items():
-                row = {"step": name, "outcome": run["outcome"], "seconds": str(run["seconds"])}
-                if not isinstance(value, list | dict):
-                    rows.append({**row, "found": key, "value": str(value)[:150]})
-            write_results(page, "One GPU", rows, [], runs, CPU)  # CUDA belongs to the steps
+            made = {"step": name, **run_within(command, seconds, page.with_name(f"{name}.log"))}
+            runs[name] = {**made, "found": json.loads(path.read_text()) if path.exists() else {}}
+
+        untimed = [name for name in config.limits if name.partition("-")[0] not in TIMED]
+        with ThreadPoolExecutor(len(untimed) or 1) as pool:
+            list(pool.map(run, untimed))
+        _write(page, runs, config)
+        for name in config.limits:
+            if name not in untimed:
+                run(name)
+                _write(page, runs, config)
     return page.with_suffix(".md")
+
+
+def _write(page: Path, runs: dict[str, Found], config: DictConfig) -> None:
+    rows, ordered = [], [runs[name] for name in config.limits if name in runs]
+    for run in ordered:
+        end_of = {} if run["outcome"] == "done" else {"": "".join(run["last_lines"][-1:])}
+        for key, value in {**run["found"], **end_of}.items():
+            row = {"step": run["step"], "outcome": run["outcome"], "seconds": str(run["seconds"])}
+            if not isinstance(value, list | dict):
+                rows.append({**row, "found": key, "value": str(value)[:150]})
+    write_results(page, "One GPU", rows, [], ordered, CPU)  # CUDA belongs to the steps
 
 
 def make_step(config: DictConfig) -> Path:
@@ -160,7 +177,7 @@ def translation(config: DictConfig) -> Iterator[Found]:
 
 def speed(config: DictConfig, size: str) -> Iterator[Found]:
     """``training.py`` at this size: plain PyTorch first, as Triton's kernels may crash or hang."""
-    for paths in ("plain,plain-bf16,fast-torch", "fast-fp32,fast"):
+    for paths in ("plain,plain-bf16,fast-torch", "fast-fp32,fast-calls,fast"):
         given = [f"sizes=[{size}]", f"paths=[{paths}]", f"updates={config.timed}"]
         yield {paths: (runs := _runs(benchmark_training, config, *given))}
         for run in runs:
@@ -194,6 +211,7 @@ def sharing(config: DictConfig) -> Iterator[Found]:
 
 
 ALL = (facts, tests, equality, resuming, translation, speed, search, sharing)
+TIMED = ("speed", "search")
 STEPS: dict[str, Callable[..., Iterator[Found]]] = {step.__name__: step for step in ALL}
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ within one run meet the same conditions, so their ratio is more reliable than th
 """
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import re
@@ -71,20 +72,24 @@ def _fresh_process() -> ProcessPoolExecutor:
 
 
 def peak_memory(work: Callable[[], object], device: torch.device) -> float:
-    """Peak memory of ``work`` in a fresh process, in MB (a million bytes).
+    """Peak memory of ``work``, in MB (a million bytes).
 
-    On a CPU (Linux only) it is the largest resident size of the process, with Python and PyTorch;
-    on CUDA the largest sum of PyTorch's tensors.
+    On a CPU (Linux only) it is the largest resident size of a fresh process, with Python and
+    PyTorch; on CUDA the largest sum of the tensors that PyTorch makes for it in this process.
     """
+    if device.type == "cuda":
+        gc.collect()  # recorded graphs hold each other
+        torch.cuda.reset_peak_memory_stats(device)
+        before = torch.cuda.memory_allocated(device)
+        work()
+        return (torch.cuda.max_memory_allocated(device) - before) / 1e6
     with _fresh_process() as pool:
-        return pool.submit(_peak_here, work, device, torch.get_num_threads()).result()
+        return pool.submit(_peak_here, work, torch.get_num_threads()).result()
 
 
-def _peak_here(work: Callable[[], object], device: torch.device, threads: int) -> float:
+def _peak_here(work: Callable[[], object], threads: int) -> float:
     torch.set_num_threads(threads)
     work()
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device) / 1e6
     # getrusage will not do: a child's figure starts from its parent's.
     found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     assert found is not None  # Linux has this line

@@ -31,11 +31,11 @@ from seq2seq.config import (
 )
 from seq2seq.data.batching import Batch
 from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
-from seq2seq.device import choose_device, choose_precision, keep_freed_memory, mixed_precision
+from seq2seq.device import choose_device, choose_precision, keep_freed_memory
 from seq2seq.model.fast import choose
 from seq2seq.model.fast.choose import kernels
 from seq2seq.model.translation import TranslationModel
-from seq2seq.training.loss import batch_loss
+from seq2seq.training.gradients import Gradients
 from seq2seq.training.optimization import build_optimizer, clipped_step
 
 log = logging.getLogger(__name__)
@@ -45,6 +45,7 @@ PATHS = {
     "plain-bf16": "plain, with bfloat16 products",
     "fast-fp32": "the default settings, but in float32 (`training.precision=fp32`)",
     "fast-torch": "the default settings without compiled kernels",
+    "fast-calls": "the default settings without recorded CUDA graphs",
     "fast": "the default settings",
 }
 """Name -> description of each way to compute the update."""
@@ -140,6 +141,8 @@ def start(path: str, workload: Workload) -> Training:
     products = choose_precision(precision, device)
     optimizer, batch = build_optimizer(model, settings.optimizer), workload.batch()
     scale = 1 / len(batch.target_cells)
+    gradients = Gradients(model, device, products, settings.label_smoothing)
+    recorded = device.type == "cuda" and path not in ("plain", "plain-bf16", "fast-calls")
 
     def choosing() -> AbstractContextManager[object]:
         if path == "fast-torch":
@@ -148,11 +151,9 @@ def start(path: str, workload: Workload) -> Training:
 
     def update() -> None:  # as Trainer makes one
         with choosing():
-            with mixed_precision(device, products):
-                loss = batch_loss(model, batch.to(device), settings.label_smoothing, scale)
-            loss.smoothed.backward()
-            clipped_step(optimizer, settings.clip_norm, loss.negative_log_likelihood)
-            optimizer.zero_grad(set_to_none=True)
+            add = gradients.add if recorded else gradients.by_calls
+            clipped_step(optimizer, settings.clip_norm, add(batch, scale))
+            optimizer.zero_grad(set_to_none=not recorded)
 
     with choosing():
         name = kernels(device, products)

@@ -1,12 +1,15 @@
 """Label-smoothed cross entropy over the real positions of a batch."""
 
+from jaxtyping import Float
+from torch import Tensor
+
 from seq2seq.data.batching import Batch
 from seq2seq.model.fast.loss import BatchLoss, output_loss
 from seq2seq.model.translation import TranslationModel
 
 
 def batch_loss(
-    model: TranslationModel, batch: Batch, smoothing: float, scale: float = 1.0
+    model: TranslationModel, batch: Batch, smoothing: float, scale: float | Float[Tensor, ""] = 1.0
 ) -> BatchLoss:
     r"""Cross entropy of the model's predictions in nats, summed over target positions.
 

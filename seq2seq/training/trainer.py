@@ -20,14 +20,7 @@ from seq2seq.checkpoint import TrainingState
 from seq2seq.config import TrainConfig
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.preparation import PreparedData, advise, prepare
-from seq2seq.device import (
-    Load,
-    choose_device,
-    choose_precision,
-    deterministic,
-    keep_freed_memory,
-    mixed_precision,
-)
+from seq2seq.device import Load, choose_device, choose_precision, deterministic, keep_freed_memory
 from seq2seq.distributed import SINGLE, ProcessGroup, process_group
 from seq2seq.errors import UserError
 from seq2seq.interruption import Interrupted, Interruption
@@ -35,7 +28,7 @@ from seq2seq.model.fast.choose import kernels
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import Progress, TrainingRecord, earlier_commits, environment_record
 from seq2seq.training.checkpoint_manager import CheckpointManager, codec_folder, load_parent
-from seq2seq.training.loss import batch_loss
+from seq2seq.training.gradients import Gradients
 from seq2seq.training.metrics import IntervalMetrics, JsonlLog, Update
 from seq2seq.training.optimization import LearningRate, build_optimizer, clipped_step
 from seq2seq.training.run_folder import RunFolder, identity, reason_to_end
@@ -79,6 +72,9 @@ class Trainer:
         self.model = TranslationModel(
             config.model, len(data.source.vocabulary), len(data.target.vocabulary)
         ).to(self.device)
+        self.gradients = Gradients(
+            self.model, self.device, self.precision, training.label_smoothing
+        )
         self.optimizer = build_optimizer(self.model, training.optimizer)
         self.plan = BatchPlan(data.train, training.batch_size, training.batch_unit, config.seed)
         self._epoch_length = len(self._updates(0))
@@ -280,15 +276,12 @@ class Trainer:
         likelihood = torch.zeros((), device=self.device)
         self.model.train()
         for batch in mine:
-            with mixed_precision(self.device, self.precision):
-                on_device = batch.to(self.device)
-                loss = batch_loss(self.model, on_device, training.label_smoothing, scale)
-            loss.smoothed.backward()
-            likelihood += loss.negative_log_likelihood
+            likelihood += self.gradients.add(batch, scale)
         self.group.sum(likelihood)
         self.group.sum_gradients(self.model.parameters())
         norm, taken = clipped_step(self.optimizer, training.clip_norm, likelihood)
-        self.optimizer.zero_grad(set_to_none=True)
+        # On a GPU, recorded graphs add to the gradients where they lie.
+        self.optimizer.zero_grad(set_to_none=self.device.type == "cpu")
         self.progress.update += 1
         self.progress.position += 1
         self.progress.target_tokens += tokens

@@ -116,7 +116,7 @@ class CppOperations(Operations):
         bias: Tensor,
         targets: Tensor,
         smoothing: float,
-        scale: float,
+        scale: float | Tensor,
         d_bias: Tensor | None,
     ) -> LossSums:
         rows, words = logits.shape

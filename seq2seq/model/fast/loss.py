@@ -35,7 +35,7 @@ def output_loss(
     bias: Float[Tensor, "V"],
     targets: Int[Tensor, "N"],
     smoothing: float,
-    scale: float = 1.0,
+    scale: float | Float[Tensor, ""] = 1.0,
 ) -> BatchLoss:
     """Loss of :func:`seq2seq.training.loss.batch_loss`, from rows of readouts.
 
@@ -58,7 +58,7 @@ class _OutputLoss(torch.autograd.Function):
         weight: Tensor,
         bias: Tensor,
         targets: Tensor,
-        settings: tuple[float, float, torch.dtype, bool],
+        settings: tuple[float, float | Tensor, torch.dtype, bool],
     ) -> tuple[Tensor, Tensor]:
         smoothing, scale, product, wanted = settings
         vocabulary = len(weight)

@@ -7,6 +7,7 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -17,6 +18,8 @@
 namespace {
 
 using extent = std::int64_t;
+
+const extent PAD = 0;  // as in data/vocabulary.py
 
 using bfloat = std::uint16_t;  // the upper half of a float
 
@@ -166,6 +169,11 @@ void softmax_loss(extent rows, extent words, T* logits, const float* bias, const
 #pragma omp for schedule(static)
         for (extent row = 0; row < rows; ++row) {
             T* l = logits + row * words;
+            if (targets[row] == PAD) {  // counts nothing
+                sums[2 * row] = sums[2 * row + 1] = 0;
+                if (wanted) std::fill(l, l + words, T{});
+                continue;
+            }
             float top = -std::numeric_limits<float>::infinity(), total = 0.0f, sum = 0.0f;
 #pragma omp simd reduction(max : top) reduction(+ : total)
             for (extent v = 0; v < words; ++v) {

@@ -9,7 +9,6 @@ products that read them next, such as bfloat16. In search there are R = N x W ro
 belongs to sentence r // W; in training R = N.
 """
 
-import math
 from typing import NamedTuple
 
 import torch
@@ -17,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from seq2seq.data.vocabulary import PAD
 from seq2seq.model.layers import to_float32
 
 
@@ -180,26 +180,28 @@ class Operations:
         bias: Float[Tensor, "V"],
         targets: Int[Tensor, "N"],
         smoothing: float,
-        scale: float,
+        scale: float | Float[Tensor, ""],
         d_bias: Float[Tensor, "V"] | None,
     ) -> LossSums:
         """Label-smoothed cross entropy of ``logits + bias`` (Szegedy et al. 2016).
 
-        With ``d_bias``, the gradient of the logits (narrow) overwrites ``logits``, and the bias's
-        gradient is added to ``d_bias``. Both are gradients of the sum over rows of
+        A row whose target is PAD counts nothing. With ``d_bias``, the gradient of the logits
+        (narrow) overwrites ``logits``, and the bias's gradient is added to ``d_bias``. Both are
+        gradients of the sum over rows of
         scale * ((1 - smoothing) * likelihood + smoothing * uniform).
         """
-        wide = bias + logits
+        wide, target = bias + logits, targets[:, None]
+        counted = (target != PAD).to(wide.dtype)
         log_sum = wide.logsumexp(dim=1, keepdim=True)
-        likelihood = (log_sum - wide.gather(1, targets[:, None])).sum()
-        uniform = log_sum.sum() - wide.sum() / len(bias)
+        likelihood = (counted * (log_sum - wide.gather(1, target))).sum()
+        uniform = (counted * (log_sum - wide.mean(dim=1, keepdim=True))).sum()
         if d_bias is not None:
-            # exp(x - log_sum) * scale, the factor taken into the exponent: one pass less
-            gradient = wide.sub_(log_sum - math.log(scale)).exp_()
+            factor = scale * counted
+            # exp(x - log_sum) * factor, the factor taken into the exponent: one pass less
+            gradient = wide.sub_(log_sum - factor.log()).exp_()
             if smoothing:
-                gradient -= scale * smoothing / len(bias)
-            share = torch.full_like(targets[:, None], scale * (smoothing - 1), dtype=wide.dtype)
-            gradient.scatter_add_(1, targets[:, None], share)
+                gradient -= factor * (smoothing / len(bias))
+            gradient.scatter_add_(1, target, factor * (smoothing - 1))
             d_bias += gradient.sum(dim=0)
             logits.copy_(gradient)
         return LossSums(likelihood, uniform)

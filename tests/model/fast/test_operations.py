@@ -18,6 +18,7 @@ from helpers.kernel_arrays import (
 from torch import nn
 from torch.nn import functional
 
+from seq2seq.data.vocabulary import PAD
 from seq2seq.model.fast import choose
 from seq2seq.model.fast.choose import choose_operations, compiled_operations, try_out
 from seq2seq.model.fast.cpp import CppOperations
@@ -105,9 +106,8 @@ def test_the_loss_is_pytorchs_cross_entropy(smoothing):
     logits, bias = leaves(given, "logits", "bias")
 
     def loss(share):
-        return functional.cross_entropy(
-            logits + bias, given["targets"], label_smoothing=share, reduction="sum"
-        )
+        settings = {"label_smoothing": share, "reduction": "sum", "ignore_index": PAD}
+        return functional.cross_entropy(logits + bias, given["targets"], **settings)
 
     torch.testing.assert_close((after["likelihood"], after["uniform"]), (loss(0), loss(1)), **SAME)
     gradients = torch.autograd.grad(given["scale"] * loss(smoothing), (logits, bias))
