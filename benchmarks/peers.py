@@ -26,7 +26,7 @@ from toolkits import OURS, PEERS, REPORT_EVERY, PeerText, Toolkit, write_text
 from seq2seq.config import require_choice
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.text import read_lines
-from seq2seq.device import choose_precision
+from seq2seq.device import choose_device, choose_precision
 from seq2seq.errors import UserError
 from seq2seq.files import write_json
 
@@ -40,8 +40,13 @@ NOTES = [
     "(Luong's order), here it comes first (Bahdanau's) unless the order above is luong; their "
     "output layer reads as many units as the decoder has, ours as many as an embedding.",
     "Batches are each program's own: JoeyNMT's are random, ours hold sentences of like length.",
-    "bf16 is no setting of JoeyNMT and OpenNMT-py on a processor: an autocast forces it on them.",
 ]
+BF16 = {
+    "cpu": "bf16 is no setting of JoeyNMT and OpenNMT-py on a processor: an autocast forces it "
+    "on them.",
+    "cuda": "bf16 means float16 with a scaled loss in OpenNMT-py, which has no bfloat16, and in "
+    "Eole, whose autocast takes PyTorch's default.",
+}
 OVER = f"{OURS} over it: speed of {OURS} / speed of the program, per round; median and range."
 
 
@@ -60,6 +65,10 @@ def benchmark_peers(config: DictConfig) -> Path:
     for key in ("updates", "train_updates"):
         if config[key] < REPORT_EVERY or config[key] % REPORT_EVERY:
             raise UserError(f"{key}={config[key]} must be a multiple of {REPORT_EVERY} above 0.")
+    require_choice("device", config.device, tuple(BF16))
+    if config.device == "cuda" and (config.measure == "translation" or "joeynmt" in config.peers):
+        raise UserError("device=cuda is for training and quality only, and without joeynmt.")
+    device = choose_device(config.device)
     python = Path(config.peers_python or sys.executable).absolute()
     found = {name: Toolkit(name, python) for name in config.peers}
     toolkits, versions, left_out = {}, [], []
@@ -72,7 +81,7 @@ def benchmark_peers(config: DictConfig) -> Path:
             left_out.append(str(error))
     if len(toolkits) < 2 or OURS not in toolkits:
         raise UserError(f"There is nothing to compare. {' '.join(left_out)}")
-    fast = choose_precision("auto", torch.device("cpu")) == torch.bfloat16
+    fast = choose_precision("auto", device) == torch.bfloat16
     precisions = ["fp32", "bf16"] if fast else ["fp32"]  # emulated, bf16 slows every program
     path = Path(config.output).resolve() / f"peers-{config.measure}"
     corpus: Any = OmegaConf.to_object(config.corpus)
@@ -91,11 +100,12 @@ def benchmark_peers(config: DictConfig) -> Path:
         + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in config.setting.items())
         + f", threads {torch.get_num_threads()}, seed {config.seed}.",
         *NOTES,
+        BF16[config.device],
         f"Versions: {'; '.join(versions)}.",
         *left_out,
     ]
     title = f"{config.measure.capitalize()} next to other toolkits"
-    return write_results(path, title, rows, notes, runs, torch.device("cpu"))
+    return write_results(path, title, rows, notes, runs, device)
 
 
 class Comparison(NamedTuple):
@@ -114,6 +124,7 @@ class Comparison(NamedTuple):
         epochs = math.ceil(updates * setting["batch_size"] / self.text.pairs)
         run = {"precision": precision, "updates": updates, "epochs": epochs, **more}
         fixed = {"half_hidden": setting["hidden"] // 2, "seed": self.config.seed}
+        fixed["device"] = self.config.device
         return {**setting, **self.text._asdict(), **fixed, **run}
 
     def run(self, task: str, name: str, run: str, variables: Record) -> tuple[Path, list[Any]]:

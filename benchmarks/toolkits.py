@@ -109,9 +109,13 @@ class Toolkit:
         return f"{package} {version}, torch {torch_version}"
 
     def command(self, task: str, folder: Path, variables: dict[str, Any]) -> list[str]:
-        """Arguments to Python for ``task`` (train or translate); writes the config file."""
+        """Arguments to Python for ``task`` (train or translate); writes the config file.
+
+        A section of the description that is named like the device adds to the others.
+        """
         usual = {"validate_every": NEVER, "report_every": REPORT_EVERY, "root": ROOT}
-        merged = OmegaConf.merge(self._spec, usual, {"folder": folder}, variables)
+        added = self._spec.get(variables["device"], {})
+        merged = OmegaConf.merge(self._spec, added, usual, {"folder": folder}, variables)
         filled: Any = OmegaConf.to_container(OmegaConf.select(merged, task), resolve=True)
         if "config" in filled:
             write_json(folder / "config.yaml", filled["config"])  # JSON is YAML, too
@@ -134,7 +138,7 @@ class Toolkit:
             subprocess.Popen(
                 [self.python, *self.command(task, folder, variables)],
                 cwd=folder,
-                env=_environment() | dict(self._spec.environment),
+                env=_environment(variables["device"]) | dict(self._spec.environment),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 encoding="utf-8",
@@ -166,12 +170,15 @@ class Toolkit:
         return list(read_lines(folder / self._spec.hypotheses))
 
 
-def _environment() -> dict[str, str]:
-    """Environment of this process, with its number of threads, no GPU, and unbuffered logs."""
+def _environment(device: str = "cpu") -> dict[str, str]:
+    """Environment of this process, with its number of threads, and unbuffered logs.
+
+    With ``cpu``, programs see no GPU.
+    """
     threads = str(torch.get_num_threads())
     return {
         **os.environ,
         **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), threads),
-        "CUDA_VISIBLE_DEVICES": "",
+        **({"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}),
         "PYTHONUNBUFFERED": "1",
     }

@@ -47,6 +47,7 @@ TOLD = {
     **{"batch_size": 3, "learning_rate": 0.0123, "clip_norm": 4.5, "min_frequency": 2, "seed": 77},
     **{"updates": 100, "validate_every": 44, "epochs": 34, "beam": 9, "max_length": 41},
     **{"embedding_dropout": 0.11, "schedule": "linear", "order": "luong"},
+    "device": "cpu",
 }
 TRAINING = (6, 14, 0.37, 0.23, 3, 0.0123, 4.5, 77, 100, 44)
 
@@ -95,6 +96,39 @@ def test_ours_is_told_the_same(text, tmp_path):
     assert (model.encoder.hidden_size, model.decoder.hidden_size) == (7, 14)
     assert (training.precision, training.max_updates, training.batch_size) == ("bf16", 100, 3)
     assert (config.tokenization.kind, config.corpus.directory) == ("whitespace", str(text.text))
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("name", ["opennmt", "eole"])
+def test_with_a_gpu_a_peer_is_told_its_rank_too_and_no_autocast_of_the_cpu(
+    name, precision, text, tmp_path
+):
+    toolkit, told = Toolkit(name, Path("python")), {}
+    for device in ("cpu", "cuda"):
+        variables = {**TOLD, **text._asdict(), "precision": precision, "model": tmp_path}
+        words = toolkit.command("train", tmp_path, {**variables, "device": device})
+        told[device] = json.loads((tmp_path / "config.yaml").read_text(encoding="utf-8"))
+    assert words[0] == "-m"
+    more = {"world_size": 1, "gpu_ranks": [0]}
+    if name == "eole":
+        told["cpu"]["training"] |= more
+    else:
+        told["cpu"] |= {**more, "model_dtype": {"fp32": "fp32", "bf16": "fp16"}[precision]}
+    assert told["cuda"] == told["cpu"]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_each_program_has_the_device_and_sees_a_gpu_only_there(device, text, tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    variables = {**TOLD, **text._asdict(), "precision": "bf16", "model": tmp_path}
+    variables["device"] = device
+    ours = Toolkit(OURS, Path(sys.executable))
+    overrides = ours.command("train", tmp_path, variables)[1:]
+    assert compose_script("train", overrides).training.device == device
+    code = "import os; print(os.environ['CUDA_VISIBLE_DEVICES'])"
+    monkeypatch.setattr(ours, "command", lambda *_: ["-c", code])
+    ((line, _),) = ours.run("train", tmp_path, variables)
+    assert line.strip() == {"cpu": "", "cuda": "0"}[device]
 
 
 @pytest.mark.parametrize("name", LINES)
@@ -173,8 +207,23 @@ def test_the_programs_take_turns_and_who_is_left_out_is_named(tmp_path, monkeypa
     assert number in rows[1]
 
 
-@pytest.mark.parametrize("given", ["peers=[openmt]", "updates=30", "measure=speed"])
+@pytest.mark.parametrize("given", ["peers=[openmt]", "updates=30", "measure=speed", "device=gpu"])
 def test_a_comparison_that_cannot_be_made_is_refused_before_a_download(monkeypatch, given):
     monkeypatch.setattr(peers, "load_corpus", lambda *_: pytest.fail("obtained"))
     with pytest.raises(UserError, match=given.split("=")[0]):
         benchmark_peers(compose_config("peers", [given]))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("peers=[joeynmt]", "joeynmt"),
+        ("measure=translation", "training and quality only"),
+        ("measure=training", "sees no CUDA device"),
+    ],
+)
+def test_what_a_gpu_cannot_measure_is_refused_before_a_download(monkeypatch, given, message):
+    monkeypatch.setattr(peers, "load_corpus", lambda *_: pytest.fail("obtained"))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(UserError, match=message):
+        benchmark_peers(compose_config("peers", ["device=cuda", "peers=[eole]", given]))
