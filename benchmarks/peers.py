@@ -66,6 +66,8 @@ def benchmark_peers(config: DictConfig) -> Path:
         if config[key] < REPORT_EVERY or config[key] % REPORT_EVERY:
             raise UserError(f"{key}={config[key]} must be a multiple of {REPORT_EVERY} above 0.")
     require_choice("device", config.device, tuple(BF16))
+    for name in config.precisions:
+        require_choice("precisions", name, ("fp32", "bf16"))
     if config.device == "cuda" and (config.measure == "translation" or "joeynmt" in config.peers):
         raise UserError("device=cuda is for training and quality only, and without joeynmt.")
     device = choose_device(config.device)
@@ -82,7 +84,8 @@ def benchmark_peers(config: DictConfig) -> Path:
     if len(toolkits) < 2 or OURS not in toolkits:
         raise UserError(f"There is nothing to compare. {' '.join(left_out)}")
     fast = choose_precision("auto", device) == torch.bfloat16
-    precisions = ["fp32", "bf16"] if fast else ["fp32"]  # emulated, bf16 slows every program
+    # Emulated, bf16 slows every program.
+    precisions = [name for name in config.precisions if name == "fp32" or fast]
     path = Path(config.output).resolve() / f"peers-{config.measure}"
     corpus: Any = OmegaConf.to_object(config.corpus)
     corpus = load_corpus(corpus, Path(config.data))
