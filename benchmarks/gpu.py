@@ -63,9 +63,10 @@ def benchmark_gpu(config: DictConfig) -> Path:
             runs[name] = {**made, "found": json.loads(path.read_text()) if path.exists() else {}}
 
         untimed = [name for name in config.limits if name.partition("-")[0] not in TIMED]
-        with ThreadPoolExecutor(len(untimed) or 1) as pool:
-            list(pool.map(run, untimed))
-        _write(page, runs, config)
+        if untimed:
+            with ThreadPoolExecutor(len(untimed)) as pool:
+                list(pool.map(run, untimed))
+            _write(page, runs, config)
         for name in config.limits:
             if name not in untimed:
                 run(name)

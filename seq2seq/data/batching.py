@@ -51,7 +51,7 @@ class Batch(NamedTuple):
     def padded(self) -> "Batch":
         """Pad all sides, by an eighth on average, so that few shapes occur; count all cells.
 
-        A GPU is fast at shapes that it has met (see training/gradients.py). Additional rows have
+        A GPU is fast at shapes that it has met (see training/loss.py). Additional rows have
         one PAD as their source. A target of PAD adds nothing to the loss.
         """
         (rows, positions), steps = self.source.shape, self.target_input.shape[1]

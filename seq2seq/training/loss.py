@@ -1,11 +1,25 @@
-"""Label-smoothed cross entropy over the real positions of a batch."""
+"""Loss of a batch: label-smoothed cross entropy over its real positions, and its gradients.
 
+A GPU computes the small operations of a recurrent model faster than Python can call them. A CUDA
+graph is a recording of such calls: one call replays them all, on the same arrays, with what these
+hold by then. So each shape of batch needs a recording of its own, and batches are padded to few
+shapes. A shape is recorded when it occurs for the second time: its first time makes the libraries
+ready, and a recording of a rare shape would cost more than it saves.
+"""
+
+from typing import NamedTuple
+
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from seq2seq.data.batching import Batch
+from seq2seq.device import mixed_precision
 from seq2seq.model.fast.loss import BatchLoss, output_loss
 from seq2seq.model.translation import TranslationModel
+
+MOST = 128
+"""Number of recorded shapes; others are computed call by call."""
 
 
 def batch_loss(
@@ -22,3 +36,65 @@ def batch_loss(
     outputs = batch.at_targets(model(batch.source, batch.source_lengths, batch.target_input))
     targets = batch.at_targets(batch.target_output)
     return output_loss(outputs, model.output.weight, model.output.bias, targets, smoothing, scale)
+
+
+class Recording(NamedTuple):
+    """A CUDA graph, the arrays that it reads, and the one number that it returns."""
+
+    graph: torch.cuda.CUDAGraph
+    batch: Batch
+    scale: Float[Tensor, ""]
+    likelihood: Float[Tensor, ""]
+
+
+class Gradients:
+    """Adds gradients of batches to those that the model's parameters hold."""
+
+    def __init__(
+        self,
+        model: TranslationModel,
+        device: torch.device,
+        precision: torch.dtype,
+        smoothing: float,
+    ) -> None:
+        self.model, self.device, self.precision = model, device, precision
+        self.smoothing = smoothing
+        self._recordings: dict[tuple[int, ...], Recording | None] = {}
+        self._pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
+
+    def add(self, batch: Batch, scale: float) -> Float[Tensor, ""]:
+        """Add the gradient of the batch's loss times ``scale``.
+
+        Returns the negative log-likelihood in nats, summed over the batch; not scaled.
+        """
+        if self.device.type != "cuda":
+            return self.by_calls(batch, scale)
+        padded = batch.padded()
+        shape = (*padded.source.shape, *padded.target_input.shape)
+        met, recording = shape in self._recordings, self._recordings.get(shape)
+        if recording is None:
+            on_device, factor = padded.to(self.device), torch.tensor(scale, device=self.device)
+            if not met or sum(map(bool, self._recordings.values())) >= MOST:
+                self._recordings[shape] = None
+                return self.by_calls(on_device, factor)
+            recording = self._recordings[shape] = self._record(on_device, factor)
+        for kept, new in zip(recording.batch[:4], padded[:4], strict=True):  # the ids and lengths
+            kept.copy_(new.pin_memory(), non_blocking=True)
+        recording.scale.fill_(scale)
+        recording.graph.replay()
+        return recording.likelihood.clone()
+
+    def by_calls(self, batch: Batch, scale: float | Float[Tensor, ""]) -> Float[Tensor, ""]:
+        """Do what :meth:`add` does without a recording."""
+        with mixed_precision(self.device, self.precision):
+            loss = batch_loss(self.model, batch.to(self.device), self.smoothing, scale)
+        loss.smoothed.backward()
+        return loss.negative_log_likelihood
+
+    def _record(self, batch: Batch, scale: Float[Tensor, ""]) -> Recording:
+        graph = torch.cuda.CUDAGraph()
+        # All graphs take their memory from one pool, as only one of them runs at a time. Other
+        # threads, such as NCCL's, may use the device meanwhile.
+        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+            likelihood = self.by_calls(batch, scale)
+        return Recording(graph, batch, scale, likelihood)

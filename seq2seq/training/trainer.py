@@ -28,7 +28,7 @@ from seq2seq.model.fast.choose import kernels
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import Progress, TrainingRecord, earlier_commits, environment_record
 from seq2seq.training.checkpoint_manager import CheckpointManager, codec_folder, load_parent
-from seq2seq.training.gradients import Gradients
+from seq2seq.training.loss import Gradients
 from seq2seq.training.metrics import IntervalMetrics, JsonlLog, Update
 from seq2seq.training.optimization import LearningRate, build_optimizer, clipped_step
 from seq2seq.training.run_folder import RunFolder, identity, reason_to_end

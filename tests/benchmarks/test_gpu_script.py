@@ -123,6 +123,17 @@ def test_no_step_is_lost_with_another(tmp_path, monkeypatch):
     assert ["sharing", "no time left", "1.5", "", ""] in table
 
 
+def test_steps_that_measure_speed_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        gpu, "run_within", lambda *_: {"outcome": "status 1", "seconds": 2.5, **said}
+    )
+    said = {"last_lines": ["no memory"]}
+    limits = compose_config("gpu", ["output=a"]).limits
+    without = [f"~limits.{step}" for step in limits if step != "speed-m"]
+    page = benchmark_gpu(compose_config("gpu", [*SMALL, f"output={tmp_path}", *without]))
+    assert "no memory" in page.read_text()
+
+
 def test_two_processes_share_a_training_that_composes(tmp_path, monkeypatch):
     """How fast they are is measured, and tested, by ``processes``."""
     asked = []

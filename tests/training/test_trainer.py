@@ -242,7 +242,7 @@ def test_updates_that_are_not_finite_are_skipped_and_too_many_end_training(folde
             negative_log_likelihood=loss.negative_log_likelihood * worse,
         )
 
-    monkeypatch.setattr("seq2seq.training.gradients.batch_loss", spoiled)
+    monkeypatch.setattr("seq2seq.training.loss.batch_loss", spoiled)
     config = reversal_experiment(folder)
     run = train(config)
     assert run.record().progress.nonfinite == 2  # once an epoch

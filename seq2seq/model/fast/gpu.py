@@ -1,4 +1,4 @@
-"""The operations as Triton kernels for a GPU. They compile, but have not run on a GPU yet.
+"""The operations as Triton kernels for a GPU.
 
 Each program computes one block of columns or positions of one sentence (or row). Its two program
 ids are the numbers of the sentence and of the block. One program for each sentence would be too few
