@@ -32,14 +32,13 @@ if hasattr(os, "register_at_fork"):
 def choose_device(name: str) -> torch.device:
     """Return the device ``name``: ``auto`` (cuda if available), ``cpu`` or ``cuda``.
 
-    For CUDA, also forbid cuDNN's LSTM to round float32 to TF32, let bfloat16 products be summed in
-    float32, and prepare cuBLAS for :func:`deterministic`. UserError if the device is missing.
+    For CUDA, also let bfloat16 products be summed in float32, and prepare cuBLAS for
+    :func:`deterministic`. UserError if the device is missing.
     """
     require_choice("device", name, ("auto", "cpu", "cuda"))
     if name == "cpu":
         return torch.device("cpu")
     if torch.cuda.is_available():
-        torch.backends.cudnn.allow_tf32 = False
         torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         return torch.device("cuda", torch.cuda.current_device())
@@ -58,10 +57,15 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
     stay in float32. bf16 is fast on CUDA from compute capability 8 (Ampere) on, and on processors
     with AMX tiles or AVX512-BF16; elsewhere it is emulated and slower than fp32. UserError for
     any other ``name``.
+
+    On CUDA, cuDNN's LSTM has no bfloat16 products with float32 states. With bf16 its products are
+    in TF32 from then on, which keeps 3 bits more than bfloat16; with fp32 they are exact.
     """
     require_choice("precision", name, ("auto", "fp32", "bf16"))
-    fast = name == "auto" and _has_fast_bfloat16(device)
-    return torch.bfloat16 if fast or name == "bf16" else torch.float32
+    rounded = name == "bf16" or (name == "auto" and _has_fast_bfloat16(device))
+    if device.type == "cuda":
+        torch.backends.cudnn.allow_tf32 = rounded
+    return torch.bfloat16 if rounded else torch.float32
 
 
 def mixed_precision(device: torch.device, precision: torch.dtype) -> torch.autocast:

@@ -28,17 +28,27 @@ def cuda(monkeypatch):
     products.allow_bf16_reduced_precision_reduction = before
 
 
-def test_auto_is_cuda_where_there_is_one_with_exact_products(cuda, monkeypatch):
+def test_auto_is_cuda_where_there_is_one_with_exact_sums(cuda, monkeypatch):
     assert choose_device("cpu") == CPU
-    assert torch.backends.cudnn.allow_tf32
     assert "CUBLAS_WORKSPACE_CONFIG" not in os.environ
     assert choose_device("auto") == choose_device("cuda") == torch.device("cuda", 1)
-    assert not torch.backends.cudnn.allow_tf32
     assert not cuda.allow_bf16_reduced_precision_reduction
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
     choose_device("cuda")
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":16:8"
+
+
+@pytest.mark.parametrize(
+    ("name", "generation"), [("auto", 8), ("auto", 7), ("bf16", 9), ("fp32", 9)]
+)
+def test_an_lstm_rounds_its_products_where_the_others_are_rounded(
+    cuda, monkeypatch, name, generation
+):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (generation, 0))
+    rounded = choose_precision(name, choose_device("cuda")) == torch.bfloat16
+    assert rounded == (name == "bf16" or (name == "auto" and generation == 8))
+    assert torch.backends.cudnn.allow_tf32 == rounded
 
 
 def test_absent_cuda_and_unknown_names_are_refused(monkeypatch):

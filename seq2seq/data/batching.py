@@ -49,7 +49,7 @@ class Batch(NamedTuple):
         return self._replace(**copies)
 
     def padded(self) -> "Batch":
-        """Pad all sides, by an eighth on average, so that few shapes occur; count all cells.
+        """Pad all sides, each by 7 % on average, so that few shapes occur; count all cells.
 
         A GPU is fast at shapes that it has met (see training/loss.py). Additional rows have
         one PAD as their source. A target of PAD adds nothing to the loss.

@@ -1,10 +1,11 @@
-"""Loss of a batch: label-smoothed cross entropy over its real positions, and its gradients.
+"""Label-smoothed cross entropy of a batch, and its gradients; on a GPU from recorded CUDA graphs.
 
-A GPU computes the small operations of a recurrent model faster than Python can call them. A CUDA
-graph is a recording of such calls: one call replays them all, on the same arrays, with what these
-hold by then. So each shape of batch needs a recording of its own, and batches are padded to few
-shapes. A shape is recorded when it occurs for the second time: its first time makes the libraries
-ready, and a recording of a rare shape would cost more than it saves.
+A GPU computes the small operations of a recurrent model faster than Python can start them. A CUDA
+graph is a recorded list of such operations. One call starts them all, on the same arrays, with the
+values that these have then. So each shape of batch needs a recording of its own, and batches are
+padded to few shapes. A shape is recorded when it occurs for the second time. The first time, the
+libraries compile and reserve what a recording must not contain; and to record a rare shape would
+cost more than it saves.
 """
 
 from typing import NamedTuple
@@ -18,8 +19,8 @@ from seq2seq.device import mixed_precision
 from seq2seq.model.fast.loss import BatchLoss, output_loss
 from seq2seq.model.translation import TranslationModel
 
-MOST = 128
-"""Number of recorded shapes; others are computed call by call."""
+MOST_RECORDINGS = 128
+"""Greatest number of shapes to record; others are computed call by call."""
 
 
 def batch_loss(
@@ -39,7 +40,7 @@ def batch_loss(
 
 
 class Recording(NamedTuple):
-    """A CUDA graph, the arrays that it reads, and the one number that it returns."""
+    """A CUDA graph, the arrays that it reads, and the one where it writes the likelihood."""
 
     graph: torch.cuda.CUDAGraph
     batch: Batch
@@ -74,7 +75,7 @@ class Gradients:
         met, recording = shape in self._recordings, self._recordings.get(shape)
         if recording is None:
             on_device, factor = padded.to(self.device), torch.tensor(scale, device=self.device)
-            if not met or sum(map(bool, self._recordings.values())) >= MOST:
+            if not met or sum(map(bool, self._recordings.values())) >= MOST_RECORDINGS:
                 self._recordings[shape] = None
                 return self.by_calls(on_device, factor)
             recording = self._recordings[shape] = self._record(on_device, factor)
@@ -85,7 +86,7 @@ class Gradients:
         return recording.likelihood.clone()
 
     def by_calls(self, batch: Batch, scale: float | Float[Tensor, ""]) -> Float[Tensor, ""]:
-        """Do what :meth:`add` does without a recording."""
+        """Do what :meth:`add` does, each operation started from Python."""
         with mixed_precision(self.device, self.precision):
             loss = batch_loss(self.model, batch.to(self.device), self.smoothing, scale)
         loss.smoothed.backward()
