@@ -218,7 +218,7 @@ def composition_error(error: Exception, name: str) -> str:
         if isinstance(cause, MissingConfigException) and cause.options:
             group, _, choice = (cause.missing_cfg_file or "").rpartition("/")
             near = schema.nearest(choice, cause.options)
-            return f"{group}={choice} is not a valid choice; nearest valid: {near}."
+            return f"{group}={choice} is not a valid choice; valid, nearest first: {near}."
         if isinstance(cause, OverrideParseException):
             return f"{cause.override} cannot be read; write key=value, or 'key=[a,b]' for a list."
         if isinstance(cause, errors.MissingMandatoryValue) and key:

@@ -32,7 +32,7 @@ if hasattr(os, "register_at_fork"):
 def choose_device(name: str) -> torch.device:
     """Return the device ``name``: ``auto`` (cuda if available), ``cpu`` or ``cuda``.
 
-    For CUDA, also let bfloat16 products be summed in float32, and prepare cuBLAS for
+    For CUDA, also make PyTorch sum bfloat16 products in float32, and prepare cuBLAS for
     :func:`deterministic`. UserError if the device is missing.
     """
     require_choice("device", name, ("auto", "cpu", "cuda"))

@@ -118,9 +118,10 @@ def width_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, byt
     groups = Groups.of(files)
     widths, longest = by_size(groups, blind), [*groups.buckets][-1]
     bits, pool = sentence_bits(groups[blind]), groups.pools[longest]
+    words, carried = "words at half of the BLEU", f"bits, {longest} words"
     held = {
-        "words at half of the BLEU": [groups.half_length(name, corpus_bleu) for name in widths],
-        f"bits, {longest} words": [bits(pool, groups[name]) for name in widths],
+        words: [groups.half_length(name, corpus_bleu) for name in widths],
+        carried: [bits(pool, groups[name]) for name in widths],
     }
     rows = []
     for row, (name, width) in enumerate(widths.items()):
@@ -131,7 +132,7 @@ def width_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, byt
         [what, *(scored(slope(x[part], samples[part]), 2) for part in parts)]
         for what, samples in held.items()
     ]
-    drawn = looks([groups.first.config] * len(held))
+    (look,) = looks([groups.first.config])
     markdown = page(
         f"Width of the vector: {title}",
         groups,
@@ -143,9 +144,9 @@ def width_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, byt
         markdown_table(["", "all widths", "the lowest three", "the highest three"], slopes),
     )
     figure = draw(
-        ("What was learned to pass through one vector, by its width", title),
-        ("numbers in the vector", "words, or bits"),
-        [Line(what, look, held[what], x) for what, look in zip(held, drawn, strict=True)],
+        ("Known bits of a long sentence, by the width of the vector", title),
+        ("numbers in the vector", f"known bits, {longest} words"),
+        [Line(carried, look, held[carried], x)],
         "Both axes are logarithmic.",
         log="both",
     )

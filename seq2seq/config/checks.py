@@ -1,6 +1,6 @@
 """Validation rules in the type annotations of settings, checked when a dataclass is constructed.
 
-From nested JSON a dataclass is built with the same checks.
+A dataclass that is built from nested JSON passes the same checks.
 """
 
 import difflib
@@ -39,11 +39,11 @@ VALUES = {"bahdanau": "additive", "bpe": "sentencepiece", "gpu": "cuda", "luong"
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:
-    """List the choices, the closest to ``word`` first; only three if there are over 16."""
+    """List the choices, the closest to ``word`` first; of more than 16 three, and "..."."""
     names = list(dict.fromkeys(choices))
-    word = VALUES.get(word, word)
-    few = len(names) if len(names) <= 16 else 3
-    return ", ".join(difflib.get_close_matches(word, names, max(few, 1), cutoff=0.0))
+    word, few = VALUES.get(word, word), len(names) if len(names) <= 16 else 3
+    closest = difflib.get_close_matches(word, names, max(few, 1), cutoff=0.0)
+    return ", ".join([*closest, *["..."] * (len(names) > 16)])
 
 
 def nearest_keys(key: str, valid: Iterable[str]) -> list[str]:
@@ -75,7 +75,7 @@ def require_choice(key: str, value: str, choices: Collection[str]) -> None:
     """Raise UserError, with the nearest choices, unless ``value`` is one of ``choices``."""
     if value not in choices:
         near = nearest(str(value), choices)
-        raise UserError(f"{key}={value} is not a valid choice; nearest valid: {near}.")
+        raise UserError(f"{key}={value} is not a valid choice; valid, nearest first: {near}.")
 
 
 Rule = Callable[[str, Any], Any]

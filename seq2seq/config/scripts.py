@@ -112,7 +112,7 @@ class ReproduceConfig(TrainConfig):
             ours, kinds = (nearest(self.system, of) for of in (self.systems, ATTENTION_KINDS))
             raise UserError(
                 f"{none}system={self.system} is neither a system of this experiment ({ours}) nor a "
-                f"kind of attention; nearest valid: {kinds}."
+                f"kind of attention; valid, nearest first: {kinds}."
             )
         require_choice("baseline", self.baseline, self.systems)
         for name in (*self.baselines, *self.baselines.values()):
@@ -318,7 +318,7 @@ class ServeConfig(Settings):
             if not folders or not all(isinstance(folder, str) and folder for folder in folders):
                 raise UserError(
                     f"checkpoint={self.checkpoint} is not a list of folders; set "
-                    "'checkpoint=[FOLDER,FOLDER]'."
+                    "'checkpoint=[FOLDER]' or '[FOLDER,...]'."
                 )
         if self.decoding.n_best > 1:
             raise UserError("serve shows one translation; remove decoding.n_best.")

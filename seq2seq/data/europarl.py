@@ -129,7 +129,8 @@ def pick_sample(
 def pair_digest(english: str, french: str) -> int:
     """Return a 32-bit hash of a pair, ignoring case and spaces.
 
-    In two million pairs, expect about 100 that match another pair of the study's sample by chance.
+    Of Europarl's two million pairs, about 100 have by chance the hash of a different pair in the
+    study's sample.
     """
     text = "\t".join("".join(side.split()).casefold() for side in (english, french))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big")

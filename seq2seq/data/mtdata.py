@@ -82,9 +82,10 @@ def _write(languages: Sequence[str], texts: dict[str, list[str]], folder: str) -
         entries = _entries(languages)
         for name in chain(*texts.values()):
             if name not in entries:
+                near = nearest(name, entries) or "none"
                 raise UserError(
                     f"{name} is not a dataset of mtdata from corpus.source={languages[0]} to "
-                    f"corpus.target={languages[1]}; nearest: {nearest(name, entries) or 'none'}."
+                    f"corpus.target={languages[1]}; valid, nearest first: {near}."
                 )
         for text, names in texts.items():
             with ExitStack() as stack:

@@ -118,13 +118,13 @@ def assign(
 def write_splits(
     folder: Path,
     languages: tuple[str, str],
-    ways: Int8[np.ndarray, " N"],
+    labels: Int8[np.ndarray, " N"],
     pairs: Iterable[tuple[str, str]],
 ) -> dict[str, int]:
-    """Write each pair to {train,valid,test}.<language>, as its label in ``ways`` says.
+    """Write each pair to the file of its split, {train,valid,test}.<language>.
 
-    A pair with any other label is not written. Returns the number of pairs with each label of
-    :data:`WAYS`, and their sum as ``read``.
+    Labels are indices of :data:`WAYS`. Pairs whose label names no split, such as duplicates, are
+    left out. Returns the number of pairs with each label, and their sum as ``read``.
     """
     with ExitStack() as stack:
         files = {
@@ -132,13 +132,13 @@ def write_splits(
                 stack.enter_context(LineWriter(folder / f"{WAYS[way]}.{language}"))
                 for language in languages
             ]
-            for way in {TRAIN, VALID, TEST}.intersection(ways.tolist())
+            for way in {TRAIN, VALID, TEST}.intersection(labels.tolist())
         }
-        for way, pair in zip(ways.tolist(), pairs, strict=True):
+        for way, pair in zip(labels.tolist(), pairs, strict=True):
             for file, line in zip(files.get(way, ()), pair, strict=False):
                 file.write(line)
-    sizes = np.bincount(ways, minlength=len(WAYS)).tolist()
-    counts = {"read": len(ways), **dict(zip(WAYS, sizes, strict=True))}
+    sizes = np.bincount(labels, minlength=len(WAYS)).tolist()
+    counts = {"read": len(labels), **dict(zip(WAYS, sizes, strict=True))}
     log.info("Pairs: %s", ", ".join(f"{way} {size:,}" for way, size in counts.items() if size))
     return counts
 

@@ -1,6 +1,6 @@
-"""A translation with its scores, its attention and its pictures; word links by attention.
+"""A translation with its scores, attention and pictures, and the word links of its attention.
 
-Shape letters besides those of the model: I words of the source, J words of the target.
+In shapes, besides the letters of the model: I is the number of source words, J of target words.
 """
 
 from base64 import b64encode

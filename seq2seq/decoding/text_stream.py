@@ -85,7 +85,7 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
 
 
 def is_typed(config: TranslateConfig) -> bool:
-    """Whether the text is typed at a terminal and all answers are shown there."""
+    """Whether the text is typed at a terminal and all outputs are printed there."""
     here = config.input == "-" and set(config.outputs.values()) == {"-"}
     # A stream is None where the shell has closed it.
     return here and all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout))

@@ -379,7 +379,7 @@ def arrange(
         if name not in names:
             raise UserError(
                 f"baseline {name} is not the name of a compared system; "
-                f"nearest valid: {nearest(name, names)}."
+                f"valid, nearest first: {nearest(name, names)}."
             )
     ordered = [first, *sorted({*names} - {first}, key=_by_number)]
     alone = {first, *baselines.values()} - set(baselines)

@@ -46,7 +46,8 @@ def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evalu
     Translations that a folder already holds are scored again, but not made again. The processes of
     ``group`` share the sentences; the first one writes, and the others return []. UserError if a
     checkpoint, test set or text does not exist, checkpoints do not fit together, texts do not
-    align, ``no_unk`` is set for a model of subwords, or a folder holds another evaluation.
+    align, ``no_unk`` is set for a model of subwords, or a folder holds the evaluation of another
+    system, text or search.
     """
     if config.hypotheses is not None:
         return [_evaluate_given(config)] if group.is_first else []

@@ -60,10 +60,10 @@ class ScoreRow:
         return self.sentences < FEW
 
 
-def lines_by_length(sources: Sequence[str], config: EvaluationConfig, each: int) -> list[int]:
-    """Choose ``each`` lines per bucket, from its short to its long ones; all if it has fewer.
+def lines_by_length(sources: Sequence[str], config: EvaluationConfig, most: int) -> list[int]:
+    """Choose at most ``most`` lines of each bucket, spread evenly over its lengths.
 
-    Returns line numbers from 0, without blank lines. The sources alone decide, so that all systems
+    Returns line numbers from 0, in rising order, without blank lines. The sources alone decide, so that all systems
     show the same lines.
     """
     lengths = source_lengths(sources, config.unit)
@@ -71,7 +71,7 @@ def lines_by_length(sources: Sequence[str], config: EvaluationConfig, each: int)
     for members in bucket_members(lengths, config.edges).values():
         lines = np.flatnonzero(members & (lengths > 0))
         by_length = lines[np.argsort(lengths[lines], kind="stable")]
-        parts = np.array_split(by_length, min(each, len(lines))) if len(lines) else []
+        parts = np.array_split(by_length, min(most, len(lines))) if len(lines) else []
         chosen += [int(part[len(part) // 2]) for part in parts]
     return sorted(chosen)
 
@@ -100,7 +100,10 @@ def length_pools(
 def bleu_samples(
     counts: Int[np.ndarray, "K N 10"], pools: Mapping[str, Pool]
 ) -> dict[str, Samples]:
-    """BLEU of a system with K seeds, on each pool that has sentences."""
+    """BLEU, the mean over K seeds, on each pool of sentences and on each of its resamples.
+
+    ``counts`` has the n-gram counts of each sentence. Pools without sentences are left out.
+    """
     return {label: pool.estimate(counts, bleu) for label, pool in pools.items() if pool.sentences}
 
 

@@ -61,7 +61,8 @@ def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelT
         near = ", ".join(filter(None, [*tests, nearest(name, known)]))
         raise UserError(
             f"test_sets={name} is not a test set of corpus {corpus.kind}, nor of sacreBLEU for "
-            f"{pair}; {f'nearest valid: {near}' if near else 'neither has one for this pair'}."
+            f"{pair}; "
+            + (f"valid, nearest first: {near}." if near else "neither has one for this pair.")
         )
     try:
         with warnings.catch_warnings():

@@ -169,7 +169,8 @@ class Decoder(nn.Module, ABC):
     ) -> tuple[Float[Tensor, "L R H"], Float[Tensor, "L R H"]]:
         """Take one step of the LSTM; return hidden and cell state of every layer.
 
-        The lowest layer reads the word, ``entering`` and its own state.
+        The lowest layer reads the word, its own state, and ``entering``: the context or, in Luong's
+        order, the fed readout of the step before.
         """
         product = self.state_gates(torch.cat([entering, state.hidden[0]], dim=1))
         layers = [cell(state.cell[0], product, word.gates)]

@@ -92,7 +92,7 @@ class RunFolder:
             self._aside.rename(self.best)
 
     def checkpoint(self, update: int, interim: bool = False) -> Path:
-        """Folder of the checkpoint at ``update``; with ``interim``, of one between validations."""
+        """Folder of the checkpoint at ``update``; ``interim``: saved between two validations."""
         return self.path / "checkpoints" / f"{'interim' if interim else 'update'}-{update}"
 
     def epoch(self, number: int) -> Path:

@@ -92,8 +92,8 @@ def test_datasets_named_as_splits_are_taken_as_they_are_in_either_direction(publ
     [
         ({"train": []}, r"corpus\.train=\[ID\]"),
         ({"test": [TRAIN]}, "no id twice"),
-        ({"train": ["Here-talk-1-deu-eng"]}, f"Here-talk-1-deu-eng .* nearest: {TRAIN}"),
-        ({"target": "fr"}, f"{TRAIN} .* corpus.target=fr; nearest: none"),
+        ({"train": ["Here-talk-1-deu-eng"]}, f"Here-talk-1-deu-eng .* nearest first: {TRAIN}"),
+        ({"target": "fr"}, f"{TRAIN} .* corpus.target=fr; valid, nearest first: none"),
         ({"target": "nowhere"}, r"corpus\.target=nowhere"),
         ({"train": [TRAIN, GONE]}, f"{GONE} .*404"),
         ({"test_pairs": 500}, r"corpus\.test_pairs=500"),

@@ -30,7 +30,7 @@ def test_a_test_set_of_sacrebleu_is_fetched_once_and_scored(run, tmp_path, monke
 @pytest.mark.parametrize(
     ("name", "names"),
     [
-        ("wmt14/ful", r"test_sets=wmt14/ful .* en-de; nearest valid: test, wmt14/full,"),
+        ("wmt14/ful", r"test_sets=wmt14/ful .* en-de; valid, nearest first: test, wmt14/full,"),
         ("wmt21/dev", r"test_sets=wmt21/dev .* en-de"),  # of other languages
     ],
 )

@@ -214,7 +214,7 @@ class Composer:
         return self._main_clause(room)
 
     def _main_clause(self, room: int) -> Phrase:
-        """Compose a main clause; in German, the finite verb is in second position."""
+        """Compose a main clause of ``room`` English words; the German finite verb comes second."""
         kind = self._subject_kind()
         tense = self._tense(min(room - 4, 2), kind)
         front, timed = NOTHING, False

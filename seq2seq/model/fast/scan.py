@@ -8,14 +8,16 @@ each weight's gradient is one large product after the loop. The numbers are thos
 (``model.decoder.recurrence=reference``), up to rounding.
 
 :math:`X_t = W_x E y_{t-1} + b` and :math:`Q_t = W_a W_y E y_{t-1}` depend on the known target
-alone and are computed before the loop. With :math:`z_t = [c_t; s_{t-1}]`, a step is
+alone and are computed before the loop. With W the cell's weight of :math:`z_t = [c_t; s_{t-1}]`, a
+step is
 
 .. math::
     q_t = Q_t + W_a s_{t-1}, \quad e_{tj} = v \cdot \tanh(k_j + q_t), \quad
-    a_t = softmax(e_t), \quad c_t = \sum_j a_{tj} h_j, \quad s_t = cell(X_t + W z_t)
+    a_t = softmax(e_t), \quad c_t = \sum_j a_{tj} h_j, \quad g_t = X_t + W z_t, \quad
+    s_t = cell(g_t)
 
-The backward pass, with :math:`P_{tj} = \tanh(k_j + q_t)` and :math:`\bar x` the gradient of x
-(the readout's gradients of s and c are added to theirs):
+The backward pass, with :math:`P_{tj} = \tanh(k_j + q_t)` and :math:`\bar x` the gradient of x. (To
+:math:`\bar s` and :math:`\bar c`, what comes from the readout is added.)
 
 .. math::
     [\bar c_t; \bar s_{t-1}] = \bar g_t W + [0; \bar q_t W_a], \quad
