@@ -63,8 +63,8 @@ class ScoreRow:
 def lines_by_length(sources: Sequence[str], config: EvaluationConfig, most: int) -> list[int]:
     """Choose at most ``most`` lines of each bucket, spread evenly over its lengths.
 
-    Returns line numbers from 0, in rising order, without blank lines. The sources alone decide, so that all systems
-    show the same lines.
+    Returns line numbers from 0, in rising order, without blank lines. The sources alone decide, so
+    that all systems show the same lines.
     """
     lengths = source_lengths(sources, config.unit)
     chosen: list[int] = []
