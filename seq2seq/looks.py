@@ -28,9 +28,10 @@ Look = tuple[str, LineStyle, str]
 def looks(configs: Sequence[Mapping[str, Any] | None]) -> list[Look]:
     """Choose colour, line and marker for the system of each config; markers differ for grey print.
 
-    The hue shows whether a system attends; without configs, every second system is drawn as if it
-    did. If systems differ in ``corpus.train_max_words``, the dash shows it, and systems that differ
-    only in that setting have the same hue.
+    The hue shows whether a system has attention. Where a config is None this is unknown: the
+    second, fourth, ... system then has a hue of those with attention. If systems differ in
+    ``corpus.train_max_words``, the dash shows it, and systems that differ only in that setting have
+    the same hue.
     """
     settings = [flatten(dict(config or {})) for config in configs]
     limits_found = [one.get("corpus.train_max_words") for one in settings]

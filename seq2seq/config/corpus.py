@@ -162,7 +162,7 @@ def _languages(source: str, target: str, directory: str | None) -> tuple[str, st
         return ways[-1]
     settings = [f"corpus.source={one} corpus.target={other}" for one, other in ways[:2]]
     end = f"to say which way to translate, add {' or '.join(settings)} to the command"
-    other = "name files train.LANGUAGE, and set corpus.source, corpus.target to two that are there"
+    other = "name the files train.LANGUAGE, and set corpus.source, corpus.target to two of these"
     raise UserError(f"{in_words(folder)}; {end if ways else other}.")
 
 

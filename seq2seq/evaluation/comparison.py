@@ -353,8 +353,8 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, list[Evaluat
         ]:
             raise UserError(
                 f"{clash[0].directory} and {evaluation.directory} are both of system {name}"
-                f"{'' if seed is None else f' with seed {seed}'}; remove one of them, or evaluate "
-                "hypotheses=FILE with another system=NAME."
+                f"{'' if seed is None else f' with seed {seed}'}; remove one of them, or if one "
+                "was made from a file of hypotheses, evaluate it again with another system=NAME."
             )
         group.append(evaluation)
     for group in groups.values():

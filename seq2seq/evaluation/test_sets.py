@@ -54,7 +54,7 @@ def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:
 
 
 def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelText:
-    """Find a test set of sacreBLEU, downloaded if missing; ``tests`` names those of the corpus."""
+    """Find a test set of sacreBLEU, downloaded if missing; ``tests`` are for the error message."""
     pair = f"{corpus.source}-{corpus.target}"
     known = [public for public, test_set in DATASETS.items() if pair in test_set.langpairs]
     if name not in known:

@@ -37,10 +37,10 @@ class Example:
 def examples(comparison: Comparison) -> list[Example]:
     """Choose sentences of every bucket, short ones first.
 
-    A few are chosen by the sources alone. The others are chosen by sentence BLEU: the largest gains
-    and losses of the system of the first gap against its baseline, and the lower median of these
-    differences (equal differences in the order of lines). Without a gap, they are the best, the
-    worst and the median sentences of the first system.
+    A few are chosen by the sources alone. The others are chosen by sentence BLEU. Of the first
+    system that is compared with a baseline, they are the sentences where it gains most, those where
+    it loses most, and the median (the lower of two); ties are in the order of lines. Without a
+    baseline, they are the best, the worst and the median sentences of the first system.
     """
     texts = comparison.systems[0].first.texts
     settings, unit = comparison.settings, comparison.settings.unit

@@ -79,10 +79,10 @@ def escaped(text: str) -> str:
 
 
 def heading(comparison: Comparison) -> str:
-    """Corpus, test set and search, without those that differ: ``grammar · test · beam5``.
+    """Corpus, test set and search, if all evaluations share them: ``grammar · test · beam5``.
 
-    For the user's own text, experiment and languages replace the corpus:
-    ``my_text · en to de · test · beam5``. If all checkpoints are of one kept epoch, its name
+    If the corpus is the user's own files, the experiment's name and the languages stand in its
+    place: ``my_text · en to de · test · beam5``. If all checkpoints are of one kept epoch, its name
     follows: ``epoch-2``.
     """
     parts = [comparison.corpus, comparison.test_set, comparison.search]

@@ -65,11 +65,12 @@ def clipped_step(
 class LearningRate:
     """Sets the learning rate: warm-up, then constant, linear, inverse_sqrt or plateau decay.
 
-    With u the number of the update (from 1), w warmup_updates and n ``updates`` (the maximum number
-    of updates): rate = learning_rate * min(1, u / w) * decay, where decay is 1 (constant),
-    min(1, (n + 1 - u) / (n + 1 - max(1, w))) (linear), min(1, sqrt(max(1, w) / u)) (inverse_sqrt),
-    or decay_factor per plateau of the early-stopping metric. With batches of tokens, epochs differ
-    in length: updates after n keep the rate of update n.
+    With u the number of the update (from 1), w warmup_updates (at least 1) and n ``updates`` (the
+    number expected by the length of the first epoch): rate = learning_rate * min(1, u / w) * decay,
+    where decay is 1 (constant), min(1, (n + 1 - u) / (n + 1 - w)) (linear), min(1, sqrt(w / u))
+    (inverse_sqrt), or decay_factor to the power of the number of plateaus of the early-stopping
+    metric. With batches of tokens, later epochs may be longer: updates after n then keep the rate
+    of update n.
     """
 
     optimizer: torch.optim.Optimizer

@@ -44,7 +44,7 @@ REMEDY = "choose another name=, seed= or output=, or move the run folder away"
 
 
 def identity(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a config (JSON) that may not change on resuming, by dotted key."""
+    """Return the settings of a config (JSON) that must not change on resuming, by dotted key."""
     free = set(NOT_PART_OF_A_RUN)
     return {k: v for k, v in flatten(config).items() if not {k, k.partition(".")[0]} & free}
 

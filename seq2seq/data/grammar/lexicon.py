@@ -67,12 +67,13 @@ class Modal(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """A verb with the forms that the grammar needs; pairs are indexed by number.
+    """A verb with the forms that the grammar needs; a pair has the singular and the plural.
 
     The German infinitive is ``prefix + stem``. In a main clause, ``finite`` stands second and the
     separable prefix (or "") last ("ruft ... an"); at the end of a subordinate clause they are one
-    word ("anruft"). ``past`` is the German auxiliary; ``participle`` is empty for the only verb
-    with a simple past ("war"). ``case`` is the case of the object.
+    word ("anruft"). ``past`` has the auxiliary of the German perfect ("hat", "haben"). The only
+    verb with a simple past has that in it ("war"), and an empty ``participle``. ``case`` is the
+    case of the object.
     """
 
     english: Words

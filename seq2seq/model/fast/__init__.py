@@ -228,7 +228,7 @@ def _attend(attention: Attention, source: Source) -> Attend:
 def _attend_additive(
     score: Score, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R P"]
 ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-    """Context and weights; the context has the type of matrix products."""
+    """Context, in the type of the projected query (autocast's if it is on), and weights."""
     assert score.query_weight is not None
     projected = functional.linear(query, score.query_weight)
     wide, (_, positions, width) = to_float32(projected), source.annotations.shape

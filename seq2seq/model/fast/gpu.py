@@ -231,9 +231,9 @@ def additive_scores_backward(
     BLOCK_S: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Compute gradients for a block of attention units and all positions of sentence b.
+    """Write d_query, and add to d_keys and d_vector: one sentence, one block of attention units.
 
-    Positions whose d_score is 0 are not read.
+    All source positions are summed; those whose d_scores are 0 are not read.
     """
     b = tl.program_id(0).to(tl.int64)
     a = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
