@@ -14,6 +14,8 @@ from helpers.toy_evaluation import settings
 from seq2seq.errors import UserError
 from seq2seq.evaluation.evaluate import evaluate
 
+pytestmark = pytest.mark.unchecked
+
 CORPORA = {
     "grammar": {"seed": 1, "train": 9, "valid": 9, "test_per_bucket": 9, "max_words": 20},
     "multi30k": {},

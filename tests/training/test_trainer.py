@@ -22,6 +22,8 @@ from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
 from seq2seq.training.validation import Validator
 
+pytestmark = pytest.mark.unchecked
+
 CPU = torch.device("cpu")
 
 
