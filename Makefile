@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-c
 # On Linux, PyPI has PyTorch with gigabytes of CUDA; without an NVIDIA GPU, the index of PyTorch is
 # asked first for the one without. TORCH_INDEX= takes that of PyPI, or another index.
 TORCH_INDEX ?= $(shell test "$$(uname)" = Linux && ! command -v nvidia-smi > /dev/null && echo https://download.pytorch.org/whl/cpu)
-PYTEST := $(BIN)/python -m pytest -n auto --maxschedchunk 1 --dist loadgroup
+PYTEST := $(BIN)/python -m pytest -n auto
 
 EUROPARL := outputs/figure2-cpu
 GRAMMAR := outputs/quickstart

@@ -46,6 +46,16 @@ TOGETHER += ("test_page_in_chromium", "test_live_in_chromium", "test_serve_in_ch
 def pytest_collection_modifyitems(items: list) -> None:
     """The slow tests come first, so that no process works alone at the end."""
     items.sort(key=lambda item: "slow" not in item.keywords)
-    for item in items:
-        if item.path.stem in TOGETHER:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+@pytest.hookimpl(optionalhook=True)  # there may be no pytest-xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Deal out single tests, but those of a file of ``TOGETHER`` as one."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file, _, _ = nodeid.partition("::")
+            return file if Path(file).stem in TOGETHER else nodeid
+
+    return Scheduling(config, log)
