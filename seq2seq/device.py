@@ -58,8 +58,8 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
     with AMX tiles or AVX512-BF16; elsewhere it is emulated and slower than fp32. UserError for
     any other ``name``.
 
-    On CUDA, cuDNN's LSTM has no bfloat16 products with float32 states. With bf16 its products are
-    in TF32 from then on, which keeps 3 bits more than bfloat16; with fp32 they are exact.
+    On CUDA, cuDNN's LSTM has no bfloat16 products with float32 states. So bf16 switches its
+    products to TF32, which keeps 3 bits more than bfloat16, and fp32 switches TF32 off.
     """
     require_choice("precision", name, ("auto", "fp32", "bf16"))
     rounded = name == "bf16" or (name == "auto" and _has_fast_bfloat16(device))

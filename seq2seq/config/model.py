@@ -114,7 +114,7 @@ class DecoderConfig(Settings):
 
 @dataclass(kw_only=True)
 class ModelConfig(Settings):
-    """Settings of the translation model; attention and baseline differ only in ``attention``."""
+    """Settings of the translation model; the field ``attention`` alone makes it a baseline."""
 
     embedding_dim: Size = 256
     """Width of source and target embeddings, and of the readout."""

@@ -52,8 +52,9 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
     texts = train.files[: len(SIDES)] if train else [own]
     if not train and "\t" not in next(read_lines(own), ""):
         raise UserError(
-            f"{own}, line 1 has no tab; set corpus.directory={own.parent} for the files in this "
-            "folder, or to a table made with: paste SOURCE TARGET > pairs.tsv."
+            f"{own}, line 1 has no tab; for the files in its folder, set "
+            f"corpus.directory={own.parent}; for a table of two columns, make it with: "
+            "paste SOURCE TARGET > pairs.tsv."
         )
     lacking = list[str]()
     for split, size in sizes.items():

@@ -79,11 +79,11 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
-    """Decode lines of bytes and yield each one at once, without its line end.
+    """Decode lines of bytes one by one, and yield each without its line end.
 
     One "\\n" is removed, and one "\\r" before it; a byte order mark at the start of the first line
-    is dropped. UserError, which begins with ``where`` and the line's number, if a byte is not
-    UTF-8, or is zero as in UTF-16, or if a line has more than :data:`LONGEST_LINE` bytes.
+    is dropped. UserError if a line is not UTF-8, holds a zero byte (as UTF-16 does) or has more
+    than :data:`LONGEST_LINE` bytes; the message begins with ``where`` and the line's number.
     """
     for number, raw in enumerate(raw_lines, start=1):
         if len(raw) > LONGEST_LINE:

@@ -122,8 +122,8 @@ def _extend(
 class FinishedHypotheses:
     """Up to K finished hypotheses per sentence, in the order in which they finished.
 
-    There are K + 1 columns, where K is the beam; entries that are not kept are written to the last
-    column. A boolean index would make the CPU wait for the GPU.
+    There are K + 1 columns, where K is the beam. Hypotheses that are not kept are written to the
+    last column, because to leave them out by a boolean index makes the CPU wait for the GPU.
     """
 
     def __init__(self, batch: int, beam: int, longest: int, device: torch.device) -> None:

@@ -177,7 +177,7 @@ class Translator:
             choices: number of likeliest pieces to list for each position, in the same pass.
             progress: text before the progress bar on a terminal; empty for no bar.
             first_line: line number of the first sentence, for warnings.
-            settings: fields of DecodingConfig, instead of ``config``: ``beam=3``.
+            settings: fields of DecodingConfig, such as ``beam=3``; not with ``config``.
 
         Returns:
             The hypothesis of a string, or a list with one hypothesis for each sentence.
@@ -359,7 +359,7 @@ class Translator:
         results: list[list[SearchResult]],
         choices: int,
     ) -> list[list[tuple[Tensor, list[list[tuple[str, float]]]]]]:
-        """Force each result again: attention weights, and the likeliest pieces."""
+        """Return attention weights and likeliest pieces of each result (forced decoding)."""
         most = max(map(len, results))
         rows = [r.ids for n_best in results for r in [*n_best, *n_best[:1] * (most - len(n_best))]]
         target = self._padded([[*ids, EOS] for ids in rows])

@@ -1,7 +1,7 @@
 """Forced decoding of references and hypotheses: their log-probabilities and attention.
 
 The negative log-likelihood of the references per piece is the loss that training reports on its dev
-set, here on any test set and by source length: unlike BLEU it does not depend on a search.
+set. It is computed here for any test set, and by source length. It does not depend on a search.
 """
 
 import math

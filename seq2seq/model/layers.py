@@ -52,8 +52,7 @@ def lstm_cell(
         c = \sigma(f) c_{before} + \sigma(i) \tanh(g), \quad h = \sigma(o) \tanh(c)
 
     (Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000.) ``before``
-    is c_before. ``product`` holds the gates i, f, g, o side by side; ``word``, if there is one, is
-    the word's share of them and is added.
+    is c_before. ``product`` holds i, f, g, o side by side; ``word``, if given, is added to it.
     """
     gates = to_float32(product if word is None else word + product)
     i, f, g, o = gates.chunk(4, dim=1)

@@ -188,7 +188,7 @@ def describe_machine(record: Record, precision: str | None = None) -> str:
 
 
 def command(arguments: Sequence[str]) -> str:
-    """Format the command line of a record, without the paths of files."""
+    """Format the command line of a record; the user's folders are left out, or are ``...``."""
     kept = []
     for argument in arguments:
         if not WHEREABOUTS.match(argument):
