@@ -80,14 +80,16 @@ def beam_search(
 
         ids = written.unflatten(0, total.shape)
         at_end = (piece == EOS) & (total > -torch.inf)
-        finished.add(alive, at_end, ids, total, score)
-        total = total.masked_fill(at_end, -torch.inf)
+        if bool(at_end.any()):
+            finished.add(alive, at_end, ids, total, score)
+            total = total.masked_fill(at_end, -torch.inf)
 
         cap = caps[alive]
         if length >= shortest:
             cut = (cap == length) & (finished.count[alive] == 0)
             finished.capped[alive] |= cut
-            finished.add(alive, cut[:, None] & (total > -torch.inf), ids, total, score)
+            if bool(cut.any()):
+                finished.add(alive, cut[:, None] & (total > -torch.inf), ids, total, score)
         reachable = total.amax(dim=1) / divisors[cap]
         unfinished = (reachable > finished.threshold(config.n_best)[alive]) & (cap > length)
         kept = sentences_to_keep(unfinished)

@@ -217,6 +217,8 @@ inline void product_block(extent width, const float* x, const float* weight, ext
 #pragma GCC unroll 5  // so that the sums stay in registers
         for (int n = 0; n < N; ++n) {
             std::memcpy(&w[n], weight + n * ld + k, sizeof v);
+            // The processor reads ahead within a row; these rows are short, so it is told the next.
+            __builtin_prefetch(weight + (n + 2 * N) * ld + k);
         }
 #pragma GCC unroll 5
         for (int r = 0; r < R; ++r) {
