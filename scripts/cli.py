@@ -37,11 +37,11 @@ from seq2seq.interruption import Interrupted, by_torchrun, process_count
 log = logging.getLogger(__name__)
 
 SHARED = ("train", "translate", "evaluate")
-"""Scripts whose work several processes of torchrun share."""
+"""Scripts whose work torchrun can divide among several processes."""
 
 
 def launch(name: str, stage: Callable[..., float | None]) -> None:
-    """Run ``stage`` with the config that Hydra composes for script ``name``, and exit.
+    """Run ``stage`` with the config that Hydra composes for script ``name``; exit if it fails.
 
     ``stage`` is called with the configs that :func:`build_config` returns. A number that ``stage``
     returns goes to Hydra's sweepers.
@@ -68,13 +68,13 @@ def launch(name: str, stage: Callable[..., float | None]) -> None:
         stage_reached = True
         sys.argv = typed
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-        with exit_status():  # here, too, or Hydra prints a line of its own first
+        with exit_status():  # also here, or Hydra prints a line of its own first
             overrides: Any = OmegaConf.to_container(HydraConfig.get().overrides.task)
             return stage(*composition.build_config(name, config, overrides))
 
     with exit_status():
         if process_count() > 1 and name != "train" and not (name in SHARED and by_torchrun()):
-            shared = "only torchrun's processes share" if name in SHARED else "one process does"
+            shared = "only torchrun processes share" if name in SHARED else "one process does"
             raise UserError(
                 f"RANK and WORLD_SIZE={process_count()} are set, but {shared} the work of {name}; "
                 "unset both."
@@ -101,7 +101,7 @@ def help_page(name: str, composed: DictConfig) -> str:
     loader: Any = GlobalHydra.instance().config_loader()
     groups = ["experiment"] * (composition.SCHEMAS[name] is schema.ReproduceConfig)
     for group in [*groups, *(field.name for field in fields(READ[name]))]:
-        if options := loader.repository.get_group_options(group):  # the loader's is slow
+        if options := loader.repository.get_group_options(group):  # the loader's own is slow
             lines += folded(f"  {group}={' | '.join(options)}", 6)
     values: Any = OmegaConf.to_container(composed, resolve=True)
     several = composition.SEVERAL
@@ -135,9 +135,12 @@ def refuse_words(name: str, words: list[str]) -> None:
 def exit_status() -> Iterator[None]:
     """Map exceptions and signals to one line and an exit status.
 
-    Status 1: a UserError, a file that cannot be used, a full disk or too little memory. 130:
-    Ctrl-C. 143: SIGTERM. 0: SIGTERM stopped a training and everything is saved, or the reader of
-    standard output has closed it. Other exceptions pass through.
+    - 0: SIGTERM stopped a training that is saved, or the reader of standard output has closed it
+    - 1: a UserError, a file that cannot be used, a full disk, or too little memory
+    - 130: Ctrl-C
+    - 143: SIGTERM in other cases
+
+    Other exceptions pass through.
     """
     try:
         # By default SIGTERM would leave temporary files and workers behind. Under torchrun it keeps

@@ -1,4 +1,4 @@
-"""Train, evaluate and compare every system of an experiment; resumes where it stopped."""
+"""Train, evaluate and compare all systems of an experiment, or resume this work."""
 
 from cli import launch
 

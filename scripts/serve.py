@@ -6,7 +6,7 @@ from seq2seq.config import ServeConfig
 
 
 def main(config: ServeConfig) -> None:
-    """Answer at the printed address until Ctrl-C."""
+    """Answer requests at the printed address until Ctrl-C."""
     from seq2seq.serve.server import serve
 
     serve(config)

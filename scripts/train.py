@@ -1,4 +1,4 @@
-"""Train one system of an experiment; resumes where it stopped."""
+"""Train one system of an experiment, or resume its training."""
 
 from cli import launch
 

@@ -1,9 +1,8 @@
 """Train, compare and understand recurrent translation models.
 
-``seq2seq.train``, ``seq2seq.reproduce`` and ``seq2seq.evaluate`` do what the scripts of these names
-do.
-``seq2seq.Translator`` translates with a trained model and returns a ``seq2seq.Hypothesis`` for
-each sentence; ``seq2seq.DecodingConfig`` holds the settings of the search. Wrong input raises
+``seq2seq.train``, ``seq2seq.reproduce`` and ``seq2seq.evaluate`` work like the scripts of the same
+names. ``seq2seq.Translator`` translates with a trained model and returns a ``seq2seq.Hypothesis``
+for each sentence; ``seq2seq.DecodingConfig`` holds the settings of the search. Wrong input raises
 ``seq2seq.UserError``.
 """
 
@@ -37,7 +36,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is used; most of them load PyTorch."""
+    """Import a public name only when it is used, because most public names load PyTorch."""
     if name in ("evaluate", "reproduce", "train"):
         return getattr(import_module("seq2seq.api"), name)
     if name in ("Hypothesis", "Translator"):

@@ -1,8 +1,8 @@
-"""The commands from Python: the same settings, checks and folders as those of the scripts.
+"""Functions that run the scripts from Python, with the same settings, checks and folders.
 
-Settings are words of the command line, or keywords with Python's values; a group is a dict:
-``train("experiment=multi30k", seed=2, training={"max_epochs": 3})``. UserError if a setting,
-checkpoint or text is wrong; its sentence says what to change.
+Settings are words of the command line or keyword arguments; a group of settings is a dict:
+``train("experiment=multi30k", seed=2, training={"max_epochs": 3})``. A wrong setting, checkpoint or
+text raises UserError, whose message says what to change.
 """
 
 from typing import Any
@@ -29,8 +29,9 @@ def train(*settings: str, **groups: Any) -> RunFolder:
 def reproduce(*settings: str, **groups: Any) -> dict[str, Comparison]:
     """Train, evaluate and compare all systems of an experiment like ``scripts/reproduce.py``.
 
-    Return the folder of each comparison, which holds page.html, table.md and figures, with its
-    scores; a comparison is of one test set and search.
+    Return folder -> comparison. There is one comparison for each test set and search, and with
+    ``training.keep_epochs`` also for each kept epoch. The folder holds page.html, table.md and
+    figures.
     """
     return reproduce_runs(*compose("reproduce", _words(settings, groups)))
 
@@ -38,7 +39,8 @@ def reproduce(*settings: str, **groups: Any) -> dict[str, Comparison]:
 def evaluate(*settings: str, **groups: Any) -> list[Evaluation]:
     """Translate and score test sets like ``scripts/evaluate.py``; return the evaluations.
 
-    An evaluation has a ``directory``, ``texts``, and scores by length, ``rows`` and ``overall``.
+    An evaluation has a ``directory``, the ``texts``, the ``overall`` scores, and ``rows``: the
+    scores by length.
     """
     return evaluate_config(*compose("evaluate", _words(settings, groups)))
 

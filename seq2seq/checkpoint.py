@@ -8,8 +8,8 @@
 - ``tokenizer.*``, ``vocabulary.*``: the text codecs of both sides
 - ``manifest.json``: SHA-256 of each file above
 
-Loading runs no code from the folder: there is no pickle in it. Files that are missing or altered
-are refused, and so are tensors that do not fit the config.
+Loading runs no code from the folder, because no file is a pickle. Loading refuses missing or
+altered files, and tensors that do not fit the config.
 """
 
 import shutil
@@ -40,7 +40,7 @@ from seq2seq.model.translation import TranslationModel
 from seq2seq.record import Progress
 
 FORMAT, OLDEST = 4, 3
-"""Format that is written, and the oldest that can be read."""
+"""Format that is written, and the oldest format that can be read."""
 MANIFEST = "manifest.json"
 MODEL, OPTIMIZER, RNG = "model.safetensors", "optimizer.safetensors", "rng.safetensors"
 REQUIRED = {MODEL, "config.json", "state.json", "tokenizer.source.json", "tokenizer.target.json"}
@@ -53,7 +53,7 @@ OPTIMIZER_STATE = {
 }
 """Optimizer -> names of the state tensors of each parameter.
 
-They have the parameter's shape, except ``step``, which is a scalar."""
+The tensors have the parameter's shape, except ``step``, which is a scalar."""
 REMEDY = "copy the folder again, or use another one"
 
 
@@ -93,7 +93,7 @@ class TrainingState(Stored):
     learning_rate: RateState
     metrics: MetricsState
     conditions: dict[str, str]
-    """Conditions that the last bits of all results depend on, such as the number of threads."""
+    """Conditions that change the last bits of results, such as the number of threads."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,8 @@ class Checkpoint:
     directory: Path = Path()
     """Folder of the checkpoint that was loaded, never the run folder above it."""
     sha256: str = ""
-    """SHA-256 of the manifest, which identifies the checkpoint: it lists the hash of every file."""
+    """SHA-256 of the manifest. It identifies the checkpoint, because the manifest lists the SHA-256
+    of every other file."""
 
 
 def save_checkpoint(
@@ -119,8 +120,8 @@ def save_checkpoint(
 ) -> None:
     """Write a checkpoint to ``directory``, replacing the one that is there.
 
-    Without ``optimizer``, training cannot resume from the checkpoint. UserError if it cannot be
-    written, most often because the disk is full.
+    Without ``optimizer``, training cannot resume from the checkpoint. UserError if a file cannot
+    be written, most often because the disk is full.
     """
     try:
         with replacing_folder(directory) as folder:
@@ -143,13 +144,13 @@ def save_checkpoint(
             write_json(folder / MANIFEST, {"format": FORMAT, "files": files})
     except (OSError, SafetensorError) as error:
         raise UserError(
-            f"The checkpoint {directory} cannot be written ({error}); the previous one is kept: "
+            f"The checkpoint {directory} cannot be written ({error}), so the previous one is kept; "
             "free some space, or check the folder's permissions, and run the same command again."
         ) from error
 
 
 def has_manifest(folder: Path) -> bool:
-    """Whether ``folder`` has a manifest, which is written last; loading checks the other files."""
+    """Whether ``folder`` has a manifest, which is written last; other files are not checked."""
     return (folder / MANIFEST).is_file()
 
 
@@ -172,8 +173,8 @@ def newest_checkpoints(run: Path) -> list[Path]:
 def find_checkpoint(path: Path) -> Path:
     """Return ``path`` if it is a checkpoint folder.
 
-    In a run folder, return the best checkpoint, or the newest if there is no best one. UserError if
-    there is no checkpoint, or the best one lacks its manifest.
+    If it is a run folder, return the best checkpoint, or the newest if there is no best one.
+    UserError if there is no checkpoint, or if the best one lacks its manifest.
     """
     path = path.expanduser()
     path = path if path.name.strip(".") else path.resolve()  # "." gets its real name
@@ -186,7 +187,7 @@ def find_checkpoint(path: Path) -> Path:
             raise UserError(f"{MANIFEST} is missing in {best}; {REMEDY}.")
     deeper = [*path.glob("*/checkpoints"), *path.glob("*/*/checkpoints")]
     if runs := sorted(str(folder.parent) for folder in deeper):
-        raise UserError(f"{path} is above runs; set one of them: {', '.join(runs[:9])}.")
+        raise UserError(f"{path} is a folder of runs; name one of them: {', '.join(runs[:9])}.")
     raise UserError(
         f"There is no checkpoint at {path}; name a folder with {MANIFEST}, or a run folder such as "
         "outputs/<experiment>/<system>/seed-1."
@@ -213,7 +214,7 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     sizes = len(source.vocabulary), len(target.vocabulary)
     tensors = _read_tensors(folder / MODEL)
     with torch.random.fork_rng(devices=[]):
-        # First on the device "meta", without memory: a wrong config could ask for too much of it.
+        # First on the device "meta", which needs no memory: a wrong config could need too much.
         with torch.device("meta"):
             expected = _tensors_of(TranslationModel(config.model, *sizes))
         _require_fit(expected, tensors, f"{MODEL} in {folder} does not fit config.json")
@@ -241,7 +242,10 @@ def read_config(folder: Path) -> TrainConfig:
 
 
 def stored_settings(content: dict[str, Any]) -> dict[str, Any]:
-    """Settings in a config.json; 0.2 also wrote those of reproduce, and no normalisation."""
+    """Return a training's settings in a config.json, also in one of version 0.2.
+
+    Version 0.2 also wrote the settings of ``reproduce``, and left out those of normalisation.
+    """
     ours = {one.name: content[one.name] for one in fields(TrainConfig) if one.name in content}
     ours = known_settings(ours)
     match ours.get("tokenization"):
@@ -253,9 +257,10 @@ def stored_settings(content: dict[str, Any]) -> dict[str, Any]:
 
 @torch.no_grad()
 def _read_words_as_stored(model: TranslationModel) -> None:
-    """Adapt weights of format 3 in place: divide those of the word by ``word_scale``.
+    """Divide by ``word_scale`` the weights of query and readout for the word, in place.
 
-    Query and readout used to read the word without that factor; what they compute stays equal.
+    In format 3, query and readout read the embedding without this factor; now they read it with
+    the factor. The division keeps their results equal.
     """
     decoder = model.decoder
     if decoder.attends_first:
@@ -267,7 +272,7 @@ def _read_words_as_stored(model: TranslationModel) -> None:
 def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
     """Load the optimizer state at ``path`` into a new ``optimizer``, whose settings do not change.
 
-    UserError if the checkpoint has no such state, or that of another optimizer or model.
+    UserError if the checkpoint has no optimizer state, or that of another optimizer or model.
     """
     folder = find_checkpoint(path)
     if not _verify(folder, {OPTIMIZER}):
@@ -293,7 +298,7 @@ def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
 def capture_rng() -> dict[str, UInt8[Tensor, "_"]]:
     """States of PyTorch's generators: ``cpu``, and ``cuda.<index>`` per GPU if CUDA is in use.
 
-    The package uses no other global generator: batch order is a function of seed and epoch.
+    The package uses no other global generator; the order of batches depends on seed and epoch only.
     """
     gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     return {"cpu": torch.get_rng_state(), **{f"cuda.{i}": state for i, state in enumerate(gpus)}}
@@ -310,7 +315,7 @@ def restore_rng(states: Mapping[str, Tensor]) -> None:
 
 
 def _verify(folder: Path, names: Collection[str]) -> set[str]:
-    """Check those of the files ``names`` that the manifest lists; return their names."""
+    """Check the files in ``names`` that the manifest lists; return the names of these files."""
     manifest = read_object(folder / MANIFEST, REMEDY)
     known = manifest.get("format") in range(OLDEST, FORMAT + 1)
     if not known or not isinstance(files := manifest.get("files"), dict):
@@ -344,7 +349,7 @@ def _read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def _require_fit(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], what: str) -> None:
-    """UserError, which begins with ``what``, if names, shapes or types are not as ``expected``."""
+    """Raise a UserError that begins with ``what`` if names, shapes or types differ."""
     for name in sorted(expected.keys() | found.keys()):
         wanted, given = (
             "absent" if tensor is None else f"{tensor.dtype} {tuple(tensor.shape)}"
@@ -352,6 +357,6 @@ def _require_fit(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], wh
         )
         if given != wanted:
             raise UserError(
-                f"{what}: tensor {name} is {given}, not {wanted}, as if altered or written by "
-                f"another version of seq2seq; {REMEDY}."
+                f"{what}: tensor {name} is {given}, not {wanted}; the file may be altered, or "
+                f"written by another version of seq2seq; {REMEDY}."
             )

@@ -1,4 +1,4 @@
-"""Configs from YAML files and settings, for the scripts and from Python: composed by Hydra."""
+"""Compose configs from YAML files and settings with Hydra, for the scripts and for Python."""
 
 import re
 import typing
@@ -26,7 +26,7 @@ HERE = Path(__file__).resolve().parent
 CONFIGS = next(
     folder / "configs" for folder in (HERE, HERE.parent) if (folder / "configs").is_dir()
 )
-"""Folder of the YAML files: beside the package in the repository, in it where it is installed."""
+"""Folder of the YAML files: next to the package in the repository, inside an installed package."""
 SCHEMAS: dict[str, type] = {
     **dict.fromkeys(("prepare", "train", "reproduce"), schema.ReproduceConfig),
     "translate": schema.TranslateConfig,
@@ -35,20 +35,24 @@ SCHEMAS: dict[str, type] = {
     "explain": schema.ExplainConfig,
     "serve": schema.ServeConfig,
 }
-"""Script name -> dataclass that Hydra fills. Experiment files hold the settings of ``reproduce``;
-``prepare`` and ``train`` read the subset :class:`~seq2seq.config.TrainConfig`."""
+"""Script name -> dataclass that Hydra fills.
+
+For ``prepare`` and ``train``, it is the dataclass of ``reproduce``, because all three use the same
+experiment files. ``prepare`` and ``train`` read only the settings of
+:class:`~seq2seq.config.TrainConfig`."""
 OF_REPRODUCE = set(vars(schema.ReproduceConfig)["__annotations__"]) - {"systems"}
 """Keys that only ``reproduce`` reads."""
 READ = SCHEMAS | dict.fromkeys(("prepare", "train"), schema.TrainConfig)
-"""Script name -> dataclass of the settings that it reads."""
+"""Script name -> dataclass of the settings that the script reads."""
 SEVERAL = {"seed": "seeds", "decoding.beam": "beams"}
-"""Key of one value in the other scripts -> key of the list of values in ``reproduce``."""
+"""Key of a single value in other scripts -> key of the list of values in ``reproduce``."""
 
 
 def compose(name: str, settings: list[str]) -> tuple[Any, ...]:
     """Compose the config of script ``name`` as :func:`build_config` returns it.
 
-    ``settings`` are words of its command line, ``key=value``; UserError if one is unknown or wrong.
+    ``settings`` are words of its command line, ``key=value``. UserError if a setting is unknown or
+    wrong.
     """
     register_schema(name)
     settings = quoted(settings)
@@ -61,7 +65,7 @@ def compose(name: str, settings: list[str]) -> tuple[Any, ...]:
 
 
 def register_schema(name: str) -> None:
-    """Register the dataclasses of script ``name``: Hydra then refuses other keys and types."""
+    """Register the dataclasses of script ``name``, so that Hydra refuses other keys and types."""
     store = ConfigStore.instance()
     node, hints = OmegaConf.structured(SCHEMAS[name]), typing.get_type_hints(SCHEMAS[name])
     for key, hint in hints.items():
@@ -80,8 +84,8 @@ def register_schema(name: str) -> None:
 class FileConfigSource(file_config_source.FileConfigSource):
     """Reads YAML files for Hydra; values stay text, and a byte order mark is dropped.
 
-    YAML reads 2024_11_25 as a number, and `no` (Norwegian) as false; here the schema decides.
-    Hydra finds a source by the name of its class.
+    YAML would read 2024_11_25 as a number, and `no` (Norwegian) as false; here the schema decides
+    the type. The class has the name of Hydra's own class, because Hydra accepts no other name.
     """
 
     def load_config(self, config_path: str) -> ConfigResult:
@@ -154,7 +158,7 @@ def _experiment(name: str, composed: Any, overrides: list[str]) -> tuple[Any, ..
     if chosen in schema.ATTENTION_KINDS and chosen not in systems:
         part = {"model": {"attention": {"kind": chosen}}}
         OmegaConf.update(systems, chosen, part, force_add=True)
-    # Before a system is merged, which could hide an invalid value.
+    # Check the values now, because merging a system could hide an invalid one.
     config = _to_dataclass(schema.ReproduceConfig, composed)
     if name != "reproduce":
         return (_to_dataclass(schema.TrainConfig, _with_system(composed, chosen, given)),)
@@ -182,14 +186,14 @@ def _with_system(composed: Any, system: str, given: dict[str, Any]) -> Any:
     Refuse a system that would override a setting of the command line (``given``).
     """
     part: Any = OmegaConf.to_container(composed.systems[system], resolve=True)
-    part.pop("label", None)  # of reports, not of runs
+    part.pop("label", None)  # a setting of reports, not of runs
     merged = OmegaConf.merge(composed, part, {"system": system})
     for key, value in schema.flatten(part).items():
         kept, asked = (OmegaConf.select(config, key) for config in (merged, composed))
         if key != "seeds" and key in given and kept != asked:
             raise UserError(
                 f"{key}={given[key]} would have no effect: system={system} sets it to {value}; "
-                f"remove it, or set systems.{system}.{key}=... instead."
+                f"remove this setting, or set systems.{system}.{key}=... instead."
             )
     return merged
 
@@ -238,7 +242,7 @@ def composition_error(error: Exception, name: str) -> str:
 
 def _unknown_key(key: str, group: Any, name: str) -> str:
     if key.partition(".")[0] == "experiment":
-        return "The first line of an experiment's file must be # @package _global_; add it."
+        return "The first line of an experiment's file must be # @package _global_; add this line."
     while (above := group._get_parent()) is not None:
         group = above
     return schema.not_a_key(key, _keys(name, group))

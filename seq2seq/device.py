@@ -1,8 +1,8 @@
 """Choice of device and precision; threads and memory of the processor.
 
 PyTorch divides each operation among its threads, and all wait for the slowest thread. If another
-program uses the core of one thread, all threads wait in every operation: two threads on two cores,
-one of them busy, are many times slower than one thread.
+program uses the core of one thread, all threads wait in every operation. So if one of two cores is
+busy, two threads are many times slower than one thread.
 """
 
 import contextlib
@@ -58,8 +58,8 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
     with AMX tiles or AVX512-BF16; elsewhere it is emulated and slower than fp32. UserError for
     any other ``name``.
 
-    On CUDA, cuDNN's LSTM has no bfloat16 products with float32 states. So bf16 switches its
-    products to TF32, which keeps 3 bits more than bfloat16, and fp32 switches TF32 off.
+    On CUDA, cuDNN's LSTM has no bfloat16 products with float32 states. So with bf16, the LSTM's
+    products use TF32, which keeps 3 bits more than bfloat16; with fp32, TF32 is off.
     """
     require_choice("precision", name, ("auto", "fp32", "bf16"))
     rounded = name == "bf16" or (name == "auto" and _has_fast_bfloat16(device))
@@ -75,7 +75,7 @@ def mixed_precision(device: torch.device, precision: torch.dtype) -> torch.autoc
 
 @contextlib.contextmanager
 def deterministic(wanted: bool) -> Iterator[None]:
-    """Context in which PyTorch refuses operations that are not deterministic, if ``wanted``."""
+    """Context in which, if ``wanted``, PyTorch refuses operations that are not deterministic."""
     before = torch.are_deterministic_algorithms_enabled()
     if not wanted or before:  # the setter imports PyTorch's compiler: 1 s and 60 MB
         yield
@@ -90,7 +90,7 @@ def deterministic(wanted: bool) -> Iterator[None]:
 def _has_fast_bfloat16(device: torch.device) -> bool:
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
-    # Private names of PyTorch: a version without them is treated as a processor without bf16.
+    # Private names of PyTorch; if a version lacks them, bf16 counts as slow.
     probes = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
     return any(getattr(torch.cpu, name, bool)() for name in probes)
 
@@ -98,8 +98,9 @@ def _has_fast_bfloat16(device: torch.device) -> bool:
 def keep_freed_memory() -> None:
     """Let glibc's allocator keep the memory that an update frees for the next one, up to 512 MB.
 
-    By default it returns much memory to the system and requests it again page by page, and the
-    system zeroes each page: 6 % of the time of an update. Other C libraries are not changed.
+    By default glibc returns much of this memory to the system, then requests it again page by page.
+    The system fills each page with zeros. These steps take 6 % of the time of an update. With
+    other C libraries, nothing changes.
     """
     if platform.libc_ver()[0] == "glibc":
         for parameter, size in MEGABYTES.items():

@@ -1,4 +1,4 @@
-"""Several processes that work as one: on shares of each batch in training, of a text in search."""
+"""Processes that divide the work: each batch in training, the text in translation."""
 
 import contextlib
 import functools
@@ -26,11 +26,11 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 TIMEOUT = timedelta(minutes=30)
-"""Maximum wait for a slow process; a process that has ended is noticed at once."""
+"""Maximum wait for a slow process; a process that has ended is noticed immediately."""
 
 
 class ProcessGroup:
-    """Processes of one command; all must call the same operations in the same order."""
+    """Processes of one command; all processes must call the same operations in the same order."""
 
     def __init__(self, rank: int = 0, size: int = 1) -> None:
         """Represent process ``rank`` (from 0) of ``size``; size > 1 needs :func:`process_group`."""
@@ -39,7 +39,7 @@ class ProcessGroup:
         self.is_first = rank == 0
         """Whether this process writes the files and the log."""
         self.share = slice(rank, None, size)
-        """Slice that selects this process's share of a list; shares differ by at most one item."""
+        """Slice that selects this process's part of a list; the lengths differ by at most 1."""
 
     def gather(self, value: Item) -> list[Item]:
         """Return the values of all processes, in the order of ranks."""
@@ -51,12 +51,12 @@ class ProcessGroup:
     def map(
         self, work: Callable[[Sequence[Item]], list[Result]], items: Sequence[Item]
     ) -> list[Result]:
-        """Return ``work(items)``, one result per item; each process computes its share."""
+        """Return ``work(items)``, one result per item; each process computes a part."""
         shares = self.gather(work(items[self.share]))
         return [shares[i % self.size][i // self.size] for i in range(len(items))]
 
     def hand_out(self, task: Item) -> Item:
-        """Return the ``task`` of the first process in all processes, which wait for it here."""
+        """Return the first process's ``task`` in every process; the others wait for it here."""
         tasks = [task]
         if self.size > 1:
             dist.broadcast_object_list(tasks, device=torch.device("cpu"))
@@ -71,7 +71,7 @@ class ProcessGroup:
         return maxima.tolist()
 
     def sum(self, number: Float[Tensor, ""]) -> None:
-        """Replace ``number`` by its sum over all processes; does not wait for the device."""
+        """Replace ``number`` by its sum over all processes, without waiting for the GPU."""
         if self.size > 1:
             dist.all_reduce(number)
 
@@ -111,8 +111,8 @@ SINGLE = ProcessGroup()
 def process_group(device: str) -> Iterator[ProcessGroup]:
     """Context in which all processes that torchrun has started work together.
 
-    If there are GPUs and ``device`` is not cpu, each process of a machine uses its own GPU. Only
-    the first process logs more than errors. UserError if the machine has fewer GPUs than processes,
+    If there are GPUs and ``device`` is not cpu, each process of a machine uses its own GPU. All
+    processes but the first log only errors. UserError if the machine has fewer GPUs than processes,
     or if another process has ended.
     """
     if (size := process_count()) == 1:
@@ -123,8 +123,8 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
     backend = "cpu:gloo,cuda:nccl" if _take_device(device).type == "cuda" else "gloo"
     if not group.is_first:
         logging.disable(logging.WARNING)
-    # All processes leave NCCL together: a process that fails alone would wait silently for the
-    # others. So it just ends, and torchrun ends the others.
+    # Leaving NCCL waits for all processes. So a process that fails alone must not leave NCCL: it
+    # ends, and torchrun ends the others.
     leave_together = backend == "gloo"
     try:
         dist.init_process_group(
@@ -158,7 +158,7 @@ def claim_report() -> bool:
     """Claim the right to report a failure; True only in the first process that asks."""
     if process_count() == 1 or not (by_torchrun() or _store.cache_info().currsize):
         return True
-    # torchrun sends SIGTERM to the other processes when one has ended; the report comes first.
+    # When a process has ended, torchrun sends SIGTERM to the others; this one must report first.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     rank = os.environ["RANK"]
     try:
@@ -180,7 +180,7 @@ def _store() -> dist.Store:
 
 
 def _take_device(name: str) -> torch.device:
-    """Choose this process's device; set its GPU, or its share of the CPU threads."""
+    """Choose this process's device; set its GPU, or its number of CPU threads."""
     local = max(1, number("LOCAL_WORLD_SIZE", "1"))
     device = choose_device(name)
     if device.type == "cuda":

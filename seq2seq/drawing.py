@@ -1,8 +1,8 @@
 """Style of all figures, and functions that draw them and turn them into bytes.
 
-Figures are Figure objects, without pyplot and its global state; equal results make equal bytes. A
-PNG has light colours. An SVG has the colours, light or dark, of the page around it or of the
-reader's system.
+Figures are matplotlib's Figure objects, made without pyplot and its global state. Equal results
+give equal bytes. A PNG has light colours. An SVG is light or dark like the page around it, or like
+the reader's system.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ from matplotlib.text import Text
 from seq2seq.looks import ATTENDS, DARK, FAINT, GROUND, INK, Look
 
 _warn = cache(logging.getLogger(__name__).warning)
-logging.getLogger(fonts.__name__).setLevel(logging.ERROR)  # a missing bold face is no news
+logging.getLogger(fonts.__name__).setLevel(logging.ERROR)  # do not report a missing bold face
 
 LETTERS = 16
 """Maximum number of letters of a word on an axis; the rest is left out."""
@@ -42,7 +42,7 @@ MAP_NOTE = (
 STYLE: dict[Any, Any] = {
     "figure.facecolor": GROUND,
     "axes.facecolor": GROUND,
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same picture everywhere
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so figures are equal everywhere
     "font.size": 11,
     "text.color": INK,
     "text.parse_math": False,  # a system may be called "$5"
@@ -64,20 +64,22 @@ WIDTH, NARROW = 9.6, 4.2
 DPI = 200
 logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs each glyph of a PDF
 ZONE = "length-"
-"""Prefix of the id of a bucket's invisible area in an SVG; the bucket's number from 0 follows."""
+"""Start of the id, in an SVG, of the invisible area over a length bucket.
+
+The bucket's number, from 0, follows."""
 
 
 def ink_on(image: ScalarMappable, value: float) -> str:
-    """Choose nearly white or black as the colour of text on the square of ``value``.
+    """Choose nearly white or black, whichever contrasts more, for text on the square of ``value``.
 
-    The one that contrasts more has a contrast of at least 4.5 to 1 (WCAG 2).
+    The contrast is at least 4.5 to 1, as WCAG 2 demands.
     """
     red, green, blue = (
         c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
         for c in image.to_rgba(np.array([value]))[0, :3]
     )
     luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    # Not quite white, as white is the colour of the ground, which a dark scheme turns dark.
+    # Not pure white: a dark scheme turns white, the colour of the ground, dark.
     return "#FEFEFE" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"
 
 
@@ -119,7 +121,8 @@ def draw_line(
 ) -> None:
     """Draw a line through the ``values`` that are not None; points marked ``few`` are hollow.
 
-    ``band`` has lower and upper ends of intervals; ``places`` are x coordinates, else 0, 1, 2, ...
+    ``band`` has the lower and the upper ends of intervals. ``places`` are the x coordinates, which
+    are 0, 1, 2, ... by default.
     """
     colour, line, marker = look
     known = [number for number, value in enumerate(values) if value is not None]
@@ -158,7 +161,7 @@ def draw_map(
     cell: float,
     colour: str = next(iter(ATTENDS)),
 ) -> None:
-    """Draw a square for each weight, and words that fit squares of ``cell`` inches."""
+    """Draw a square for each weight, and words whose size fits squares of ``cell`` inches."""
     shades = LinearSegmentedColormap.from_list("weights", [f"{colour}00", colour])
     axes.imshow(np.array(weights), cmap=shades, vmin=0, vmax=1)
     axes.set_xticks(range(len(source)), [short(word) for word in source], rotation=90)
@@ -172,7 +175,10 @@ def draw_map(
 def draw_cells(
     axes: Axes, values: Float[np.ndarray, "X Y"], shades: str, highest: float, digits: int
 ) -> list[Text]:
-    """Draw a square for each value up to ``highest``, with its number, except for NaN."""
+    """Draw a square with a number for each value except NaN; return the texts of the numbers.
+
+    The colours range from 0 to ``highest``.
+    """
     image = axes.imshow(values, cmap=shades, vmin=0, vmax=highest, aspect="auto")
     axes.spines[:].set_visible(False)
     style: dict[str, Any] = {"ha": "center", "va": "center"}
@@ -189,9 +195,9 @@ def short(word: str) -> str:
 
 
 def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
-    """Name the lines of ``axes`` in the order of their right ends, from above; then ``more``.
+    """Draw the legend of the lines of ``axes``, the highest right end first, and then of ``more``.
 
-    The names are next to the axes; in a narrow figure above them.
+    The legend is next to the axes; in a narrow figure, it is above the axes.
     """
     narrow = figure.get_figwidth() == NARROW
     named = {str(line.get_label()): line for line in axes.lines}
@@ -206,7 +212,7 @@ def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
 
 
 def find_fonts(figure: Figure) -> None:
-    """Let texts use installed fonts for letters that DejaVu Sans lacks; warn if none has them."""
+    """Use installed fonts for letters that DejaVu Sans lacks; warn if a letter is in no font."""
     texts: list[Any] = figure.findobj(Text)
     letters = {letter for text in texts for letter in text.get_text() if letter.isprintable()}
     families, lacking = ["DejaVu Sans"], letters - _letters_of(fonts.findfont("DejaVu Sans"))
@@ -215,8 +221,8 @@ def find_fonts(figure: Figure) -> None:
         best = max(paths, key=lambda path: len(lacking & _letters_of(path)), default="")
         if not lacking & _letters_of(best):
             names = ", ".join(sorted({unicodedata.name(i, "OTHER").split()[0] for i in lacking}))
-            _warn(f"Figures lack {names} letters; install a font: fonts-noto-cjk, fonts-noto-core.")
-            warnings.filterwarnings("ignore", "Glyph .* missing")  # one for each letter
+            _warn(f"Figures lack {names} letters; install fonts-noto-cjk or fonts-noto-core.")
+            warnings.filterwarnings("ignore", "Glyph .* missing")  # one warning per letter
             break
         fonts.fontManager.addfont(best)  # matplotlib's own list may be older
         families.append(FT2Font(best).family_name)
@@ -227,7 +233,7 @@ def find_fonts(figure: Figure) -> None:
 
 @cache
 def _letters_of(path: str) -> frozenset[str]:
-    """Characters that a font can draw; none if it cannot be read."""
+    """Characters that a font can draw; an empty set if the file cannot be read."""
     try:
         return frozenset(map(chr, FT2Font(path).get_charmap()))
     except (OSError, RuntimeError):
@@ -236,7 +242,7 @@ def _letters_of(path: str) -> frozenset[str]:
 
 @contextlib.contextmanager
 def styled() -> Iterator[None]:
-    """Context with the style of all figures; a user's own style must not change a report."""
+    """Context with the style of all figures; it ignores a user's own matplotlib style."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(STYLE)
@@ -246,16 +252,17 @@ def styled() -> Iterator[None]:
 def render(
     lay_out: Callable[[], Figure | None], prefix: str = "", forms: Sequence[str] = ("png", "svg")
 ) -> dict[str, bytes]:
-    """Draw the figure that ``lay_out`` returns: {"png": ..., "svg": ...}; {} if it returns None.
+    """Return the figure of ``lay_out`` as {"png": bytes, "svg": bytes}; {} if the figure is None.
 
-    ``forms`` may also have pdf. ``prefix`` begins the ids in the SVG, for a page with several SVGs.
+    ``forms`` may also have pdf. In the SVG, every id begins with ``prefix``, so that the ids of
+    several SVGs in a page differ.
     """
     with styled():
         if (figure := lay_out()) is None:
             return {}
         find_fonts(figure)
         if engine := figure.get_layout_engine():
-            engine.execute(figure)  # once, and not for each form
+            engine.execute(figure)  # lay out once, not for each form
             figure.set_layout_engine(None)
         return {form: _save(figure, form, prefix) for form in forms}
 

@@ -1,4 +1,4 @@
-"""The error class for wrong input of the user."""
+"""The error classes for wrong input of the user."""
 
 import unicodedata
 
@@ -17,6 +17,6 @@ class UserError(Exception):
 
 
 class VocabularySizeError(UserError):
-    """A text cannot fill a subword vocabulary of more than ``largest`` pieces."""
+    """The vocabulary size is too large; the text yields at most ``largest`` subword pieces."""
 
     largest: int

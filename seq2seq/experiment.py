@@ -23,7 +23,8 @@ log = logging.getLogger(__name__)
 def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str, Comparison]:
     """Train, evaluate and compare ``runs``; return folder -> comparison.
 
-    There is one for each test set and search. Work that an earlier call has finished is skipped.
+    There is one comparison for each test set and search, and with ``training.keep_epochs`` also for
+    each kept epoch. Work that an earlier call has finished is skipped.
     """
     # Check what every run needs before the first one trains for hours.
     evaluate_configs = [_evaluate_config(config, run) for run in runs]
@@ -68,7 +69,7 @@ def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str
 
 
 def _kept(run: TrainConfig, best: EvaluateConfig) -> Iterator[tuple[str, EvaluateConfig]]:
-    """Yield (name prefix, config) to evaluate each checkpoint of ``training.keep_epochs``."""
+    """Yield (name prefix, evaluation config) for each checkpoint of ``training.keep_epochs``."""
     folder = RunFolder(run)
     for epoch in run.training.keep_epochs:
         if (kept := folder.epoch(epoch)).is_dir():

@@ -67,7 +67,7 @@ def parse_object(content: bytes) -> dict[str, Any]:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text} is no finite number")
+        raise ValueError(f"{text} is not a finite number")
     return number
 
 
@@ -106,10 +106,10 @@ def write_whole(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def replacing_folder(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill, which replaces ``folder`` at the end of the block.
+    """Yield an empty folder to fill; at the end of the block, it replaces ``folder``.
 
-    The new files reach the disk before the rename. The old folder is renamed to ``<name>.old``
-    first, so a power cut always leaves one complete folder.
+    The new files reach the disk before the rename. The old folder is first renamed to
+    ``<name>.old``, so that a power cut always leaves a complete folder.
     """
     part, old = (folder.with_name(folder.name + suffix) for suffix in (".part", ".old"))
     shutil.rmtree(part, ignore_errors=True)  # left by a process that was killed
@@ -131,7 +131,7 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
 
 
 def make_folder(folder: Path, fill: Callable[[Path], object]) -> Path:
-    """Return ``folder``; if it is missing, make it first: ``fill`` writes into an empty folder.
+    """Return ``folder``; if it is missing, first make it, and let ``fill`` write the files.
 
     Only one process makes the folder; others that start at the same time wait for it.
     """
@@ -157,7 +157,7 @@ def locked(path: Path, wait: bool = True) -> Iterator[None]:
     except (OSError, NotImplementedError) as error:
         if getattr(error, "errno", errno.ENOSYS) not in LACKING:
             raise
-        log.warning("The file system cannot lock %s; do not run two processes on it at once.", path)
+        log.warning("The file system cannot lock %s; run only one process at a time.", path)
     try:
         yield
     finally:
@@ -165,7 +165,7 @@ def locked(path: Path, wait: bool = True) -> Iterator[None]:
 
 
 def set_usual_mode(path: Path) -> None:
-    """Copy its folder's read and write permissions to a file, as temporary files are private."""
+    """Give a file its folder's read and write permissions, because temporary files are private."""
     with contextlib.suppress(OSError):  # not every file system has modes
         if path.is_file():
             path.chmod(path.parent.stat().st_mode & 0o666)

@@ -13,7 +13,7 @@ UNSET = "unset RANK and WORLD_SIZE, or start the processes with torchrun"
 
 
 class Interrupted(BaseException):
-    """Raised when a signal stopped a training and all is saved; ``status`` is the exit status."""
+    """Raised when a signal stopped a training that is saved; ``status`` is the exit status."""
 
     def __init__(self, number: int, message: str) -> None:
         super().__init__(message)
@@ -24,7 +24,7 @@ class Interrupted(BaseException):
 class Interruption:
     """Context that records Ctrl-C (SIGINT) and SIGTERM in :attr:`received`.
 
-    A second Ctrl-C raises KeyboardInterrupt at once.
+    Ctrl-C after either signal raises KeyboardInterrupt immediately.
     """
 
     def __init__(self) -> None:
@@ -43,11 +43,11 @@ class Interruption:
         if self.received is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.received = number
-        log.info("Stopping after this update; press Ctrl-C again to stop at once.")
+        log.info("Stopping after this update; press Ctrl-C again to stop immediately.")
 
 
 def process_count() -> int:
-    """Number of processes that torchrun has started for this command; 1 without torchrun.
+    """Number of processes that torchrun or another launcher has started; 1 without a launcher.
 
     UserError if the variables RANK and WORLD_SIZE have invalid values.
     """

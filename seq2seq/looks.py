@@ -10,15 +10,16 @@ from seq2seq.config import flatten
 GROUND, INK, FAINT, GRID = "#FFFFFF", "#222222", "#6B6B6B", "#E3E3E3"
 ATTENDS = {"#0072B2": "#56B4E9", "#009E73": "#35C79B", "#5F5BC0": "#A9A5F2", "#3F8F3F": "#8FD18F"}
 DOES_NOT = {"#D55E00": "#F58A3C", "#B8558F": "#E39AC4", "#8A6A00": "#E6B800", "#A83232": "#F08080"}
-"""Colours of systems with attention and without, in a light scheme -> in a dark one: a cold and a
-warm family, whose first are of Okabe & Ito's palette, safe for colour-blind readers."""
+"""Colours of systems with attention (cold) and without (warm): in a light scheme -> in a dark one.
+
+The first of each are from Okabe and Ito's palette, which colour-blind readers can tell apart."""
 DARK = {GROUND: "#14161A", INK: "#ECECEC", FAINT: "#A3A8AF", GRID: "#33373E", **ATTENDS, **DOES_NOT}
-"""Colour in a light scheme -> the colour that an SVG has in a dark one."""
+"""Colour of an SVG in a light scheme -> its colour in a dark scheme."""
 WITHOUT_ATTENTION = ("fixed", "init_only", "none", "uniform")
 """Attention kinds whose weights show no alignment; figures draw them as systems without attention.
 """
 LineStyle = Literal["-"] | tuple[float, tuple[float, ...]]
-"""Solid line, or an offset and the dashes after it, as matplotlib takes them."""
+"""Line of matplotlib: solid, or an offset and the lengths of dashes and gaps in turn."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES: tuple[LineStyle, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)))
 Look = tuple[str, LineStyle, str]
@@ -28,9 +29,9 @@ Look = tuple[str, LineStyle, str]
 def looks(configs: Sequence[Mapping[str, Any] | None]) -> list[Look]:
     """Choose colour, line and marker for the system of each config; markers differ for grey print.
 
-    The hue shows whether a system has attention. Where a config is None this is unknown: the
-    second, fourth, ... system then has a hue of those with attention. If systems differ in
-    ``corpus.train_max_words``, the dash shows it, and systems that differ only in that setting have
+    The hue shows whether a system has attention. If a config is None, this is unknown; then the
+    second, fourth, ... system gets a hue of systems with attention. If systems differ in
+    ``corpus.train_max_words``, their dashes differ. Systems that differ only in that setting have
     the same hue.
     """
     settings = [flatten(dict(config or {})) for config in configs]

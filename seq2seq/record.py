@@ -20,7 +20,7 @@ PACKAGES = ("seq2seq", "torch", "torchtext", "sacrebleu", "sentencepiece", "sacr
 WHEREABOUTS = re.compile(
     r"\+*(data|output|directory|peers_python|test_texts(\.[^=]+)?|corpus\.(directory|mirror))="
 )
-"""Pattern of settings that hold paths of this machine; published commands omit the values."""
+"""Pattern of settings that hold paths of this machine; published commands omit these paths."""
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Progress(Stored):
     nonfinite: Natural = 0
     """Number of updates skipped because their loss or gradient was not finite."""
     seconds: Annotated[float, between(0)] = 0.0
-    """Wall time of the training, validations included."""
+    """Wall time of the training in seconds, validations included."""
     target_tokens: Natural = 0
     """Number of target tokens trained on, ends of sentence included."""
 
@@ -128,7 +128,7 @@ class EvaluationRecord(Record):
     """Part ``record`` of scores.json: the origin of the translations."""
 
     training: TrainingRecord | None = None
-    """Record of the model's training; None without run.json or for models of several trainings."""
+    """Training of the model; None if there is no run.json or the models have several trainings."""
     members: list[Member] = field(default_factory=list)
     """Models of an ensemble or average; [] for a single model."""
     corpus: str | None = None
@@ -184,9 +184,9 @@ def earlier_commits(before: Record, commit: str | None) -> list[str]:
 
 
 def _git(*arguments: str) -> str | None:
-    """Output of git for this package's own repository; None if it has none, or git fails."""
+    """Output of git for this package's own repository; None if there is none, or if git fails."""
     root = Path(__file__).resolve().parents[1]
-    if not (root / ".git").exists():  # it may be installed inside another repository
+    if not (root / ".git").exists():  # the package may lie inside another repository
         return None
     settings: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 10, "check": True}
     try:

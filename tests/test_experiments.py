@@ -15,7 +15,7 @@ import moment
 import numpy as np
 import pytest
 import report
-from helpers.commands import SMALL, command, quick, run
+from helpers.commands import SMALL, quick, run
 from helpers.composing import runs
 from middle import read_traced
 from packed import main as pack
@@ -81,7 +81,7 @@ def test_the_study_resumes_after_a_kill_and_ends_with_the_same_report(europarl, 
     pair = ["system=attention-50", "baseline=no-attention-50"]
     best = cut / "outputs" / "figure2-cpu" / "attention-50" / "seed-1" / "checkpoints" / "best"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command("reproduce", *toy, *pair), cwd=cut, **quiet) as script:
+    with subprocess.Popen(quick("reproduce", *toy, *pair), cwd=cut, **quiet) as script:
         while not best.exists():
             assert script.poll() is None
             time.sleep(0.01)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from helpers.commands import TOY, command, quick, run
+from helpers.commands import TOY, quick, run
 from helpers.pages import BLOCK, PAGES
 from helpers.tiny_translator import save_tiny
 from torch.distributed.run import get_args_parser
@@ -28,16 +28,12 @@ TWO = ("--standalone", "--nproc-per-node=2")
 
 
 def torchrun(
-    folder: Path, script: str, *arguments: str, launch=TWO, stderr=subprocess.PIPE, start=command
+    folder: Path, script: str, *arguments: str, launch=TWO, stderr=subprocess.PIPE
 ) -> subprocess.Popen:
-    """Start a script in two processes; its log comes line by line.
-
-    With ``start=quick`` they start at once, but a signal does not reach them.
-    """
-    python, *words = start(script, *arguments)
-    launcher = [sys.executable, "-m", "torch.distributed.run", *launch]
+    """Start a script in two processes; its log comes line by line."""
+    launcher = [sys.executable, "-m", "torch.distributed.run", *launch, "--no-python"]
     return subprocess.Popen(
-        [*launcher, *words] if start is command else [*launcher, "--no-python", python, *words],
+        [*launcher, *quick(script, *arguments)],
         cwd=folder,
         stderr=stderr,
         encoding="utf-8",
@@ -187,7 +183,7 @@ def test_processes_share_an_evaluation_and_a_translation(tmp_path):
             if place == "one":
                 run(folder, script, *settings, *own)
             else:
-                started = torchrun(folder, script, *settings, *own, start=quick)
+                started = torchrun(folder, script, *settings, *own)
                 _, log = started.communicate()
                 assert started.returncode == 0, log
         files = [file for file in (folder / "out").rglob("*") if file.is_file()]

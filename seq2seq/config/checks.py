@@ -39,7 +39,7 @@ VALUES = {"bahdanau": "additive", "bpe": "sentencepiece", "gpu": "cuda", "luong"
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:
-    """List the choices, the closest to ``word`` first; of more than 16 three, and "..."."""
+    """List the choices, the closest to ``word`` first; if there are over 16, three and "..."."""
     names = list(dict.fromkeys(choices))
     word, few = VALUES.get(word, word), len(names) if len(names) <= 16 else 3
     closest = difflib.get_close_matches(word, names, max(few, 1), cutoff=0.0)
@@ -49,7 +49,8 @@ def nearest(word: str, choices: Iterable[str]) -> str:
 def nearest_keys(key: str, valid: Iterable[str]) -> list[str]:
     """List at most three ``valid`` keys whose last part equals that of ``key`` or ends in it.
 
-    If there are none, list those that begin with ``key``, or whose last parts are spelt like it.
+    If there are none, list keys that begin with ``key``. If there are none of these either, list
+    keys whose last part is spelt like that of ``key``.
     """
     last = key.rpartition(".")[2]
     last = KEYS.get(last, last)
@@ -114,7 +115,7 @@ def rising(key: str, values: Sequence[int]) -> None:
 
 
 def file_name(key: str, value: str) -> None:
-    """Refuse text that cannot be part of a file name, such as a slash or a leading full stop."""
+    """Refuse text that cannot be part of a file name, such as a/b, or that begins with a dot."""
     if not re.fullmatch(r"[\w+-][\w.+-]*", value):
         raise UserError(
             f"{key}={value} may hold only letters, digits and _ . + - (no full stop at its start)."
@@ -129,7 +130,7 @@ def place(key: str, value: str) -> str:
 
 
 def places(key: str, value: Any) -> list[str] | None:
-    """Return a path, or a list of paths, as a list of paths as :func:`place` returns them."""
+    """Return a list of paths as :func:`place` returns them; ``value`` is one path or a list."""
     several = value if isinstance(value, list) else [value]
     return None if value is None else [place(key, str(one)) for one in several or [""]]
 
@@ -144,7 +145,10 @@ FileName = Annotated[str, file_name]
 
 
 def check(key: str, value: Any, hint: Any) -> Any:
-    """Return ``value`` as the rules in the type ``hint`` change it, a dataclass for JSON of one."""
+    """Check ``value`` against the type ``hint``; return it with the changes that its rules make.
+
+    If ``hint`` is a dataclass and ``value`` is JSON, the dataclass is built from it.
+    """
     kind: Any = get_origin(hint) or hint
     arguments, prefix = get_args(hint), f"{key}." if key else ""
     if kind is Annotated:
@@ -165,7 +169,7 @@ def check(key: str, value: Any, hint: Any) -> Any:
         raise UserError(f"{key}={shortened(value)} is not of type {kind.__name__}.")
     if isinstance(value, int) and abs(value) > sys.float_info.max:
         raise UserError(f"{key}={shortened(value)} is out of range; set a smaller number.")
-    floats = arguments == (float,) and {*map(type, value)} == {float}  # often many: one check
+    floats = arguments == (float,) and {*map(type, value)} == {float}  # one check for all floats
     if kind is list and arguments and not floats:
         return [check(key, item, arguments[-1]) for item in value]
     if kind is dict and arguments:
@@ -188,7 +192,7 @@ def _require_printable(key: str, value: Any) -> None:
 
 
 def build(schema: type, data: Any, prefix: str = "") -> Any:
-    """Build a ``schema`` from the dict that ``dataclasses.asdict`` makes of one.
+    """Build the dataclass ``schema`` from a dict such as ``dataclasses.asdict`` returns.
 
     For a schema with ``kinds``, the setting ``kind`` selects the subclass. In messages each key
     begins with ``prefix``.
@@ -253,7 +257,7 @@ REMOVED |= {"training.adapt_threads"}
 
 
 def known_settings(config: dict[str, Any]) -> dict[str, Any]:
-    """Return a stored config, as nested JSON, without the settings of earlier versions."""
+    """Return a stored config, as nested JSON, without settings that this version has removed."""
     return {
         group: {key: own[key] for key in own if f"{group}.{key}" not in REMOVED}
         if isinstance(own, dict)
@@ -274,7 +278,7 @@ def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """Write a value as in a command line: text as it is, ... if there is none yet."""
+    """Write a value as on a command line: text without quotes, "..." for a value still to set."""
     if isinstance(value, str | Path):
         return "..." if value == "???" else str(value)
     if isinstance(value, Mapping):

@@ -21,16 +21,16 @@ class CorpusConfig(Settings):
     target: FileName
     """Language code of the target side."""
     directory: Place | None = None
-    """Folder that already holds the corpus files (plain, .gz or .xz); nothing is downloaded."""
+    """Folder that already holds the corpus files (plain, .gz or .xz), instead of a download."""
     mirror: str | None = None
     """Base URL (http, https or file) to download from instead of the public one."""
     train_pairs: Count | None = None
-    """Number of training pairs to read, from the start of the text; null for all. Blank and too
-    long ones count, but are left out."""
+    """Number of training pairs to read, from the start of the text; null for all. Pairs that are
+    blank or too long count towards this number, but are left out."""
     train_max_words: Count | None = None
-    """Maximum number of words on each side of a training pair; longer pairs are left out (30 or 50
-    in the paper). In a language without spaces (``evaluation.length_unit``) two characters count as
-    a word, here and in ``max_words``."""
+    """Maximum number of words on each side of a training pair (30 or 50 in the paper); longer pairs
+    are left out. In languages without spaces (see ``evaluation.length_unit``), two characters count
+    as one word, here and in ``max_words``."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,9 +53,10 @@ class GrammarCorpus(CorpusConfig):
     train: Count = 120_000
     """Number of training pairs."""
     valid: Count = 1_000
-    """Number of validation pairs; their lengths follow the training distribution."""
+    """Number of validation pairs; their lengths have the same distribution as in training."""
     test_per_bucket: Count = 200
-    """Number of test pairs per ten source words of length (1-10, 11-20, ..., up to max_words)."""
+    """Number of test pairs in each range of source length: 1-10 words, 11-20 words, and so on up to
+    max_words."""
     max_words: Annotated[int, between(10, 120)] = 70
     """Longest source sentence, in words."""
 
@@ -77,23 +78,24 @@ class CleanedCorpus(CorpusConfig):
     """Maximum number of words on each side of a pair; cleaning drops longer pairs before the text
     is split."""
     max_ratio: Annotated[float, between(1)] = 3.0
-    """Maximum ratio of the word counts of the two sides of a pair; cleaning drops other pairs."""
+    """Maximum ratio of the longer side of a pair to the shorter side, in words; cleaning drops
+    pairs with a larger ratio."""
     valid_pairs: Count = 2_000
-    """Number of validation pairs, chosen by content hash."""
+    """Number of validation pairs, chosen by a hash of the source sentence."""
     test_pairs: Count = 4_000
-    """Number of test pairs, chosen by content hash."""
+    """Number of test pairs, chosen by a hash of the source sentence."""
 
 
 @dataclass(kw_only=True)
 class EuroparlCorpus(CleanedCorpus):
-    """Europarl v7 (Koehn 2005), English-French: the long sentences of the paper's own corpus."""
+    """Europarl v7 (Koehn 2005), English-French: long sentences, a part of the paper's corpus."""
 
     kind: str = "europarl"
     source: Annotated[str, one_of("en", "fr")] = "en"
     target: Annotated[str, one_of("en", "fr")] = "fr"
     sample: Annotated[str, one_of("study")] | None = None
-    """study: the pairs and splits of docs/study.md, found in the archive by their digests | null:
-    clean and split the archive."""
+    """study (the pairs and splits of docs/study.md, found in the archive by their hashes) | null
+    (the archive, cleaned and split)."""
 
 
 @dataclass(kw_only=True)
@@ -116,14 +118,14 @@ class MtdataCorpus(CleanedCorpus):
 
 @dataclass(kw_only=True)
 class FilesCorpus(CorpusConfig):
-    """Your own line-aligned text: ``directory`` holds train, valid and test.{source,target}, or it
-    is one file with a sentence, a tab and its translation on each line."""
+    """Your own line-aligned text; ``directory`` is a folder with train.LANGUAGE, valid.LANGUAGE and
+    test.LANGUAGE files, or one file with a sentence, a tab and its translation on each line."""
 
     kind: str = "files"
     source: FileName = "auto"
-    """Language code of the source side; auto: the ending of the files that ``target`` leaves."""
+    """Language code of the source side; auto for the ending of train.* that is not ``target``."""
     target: FileName = "auto"
-    """Language code of the target side; auto: the ending of the files that ``source`` leaves."""
+    """Language code of the target side; auto for the ending of train.* that is not ``source``."""
     valid_pairs: Count | None = None
     """Number of validation pairs to split off the training text if there is no valid file."""
     test_pairs: Count | None = None
@@ -150,7 +152,7 @@ def in_words(folder: Path) -> str:
 def _languages(source: str, target: str, directory: str | None) -> tuple[str, str]:
     """Return both languages; each one that is "auto" is found among the endings in ``directory``.
 
-    If it is not a folder, but a table of pairs, the languages are called source and target.
+    If ``directory`` is a table of pairs, not a folder, "auto" becomes "source" or "target".
     """
     folder = Path(directory or "no folder").expanduser()
     found = endings(folder) if folder.is_dir() else ["source", "target"]
@@ -162,7 +164,10 @@ def _languages(source: str, target: str, directory: str | None) -> tuple[str, st
         return ways[-1]
     settings = [f"corpus.source={one} corpus.target={other}" for one, other in ways[:2]]
     end = f"to say which way to translate, add {' or '.join(settings)} to the command"
-    other = "name the files train.LANGUAGE, and set corpus.source, corpus.target to two of these"
+    other = (
+        "name the files train.LANGUAGE, and set corpus.source and corpus.target to two of these "
+        "languages"
+    )
     raise UserError(f"{in_words(folder)}; {end if ways else other}.")
 
 
@@ -182,25 +187,26 @@ class TokenizationConfig(Settings):
     the pieces."""
 
     kind: Annotated[str, one_of("sentencepiece", "moses", "whitespace")]
-    """sentencepiece | moses | whitespace."""
+    """sentencepiece (subwords) | moses (words) | whitespace (for text already tokenised)."""
     vocabulary_size: Annotated[int, between(8)] | None = None
-    """Maximum vocabulary size, specials included; null for no limit (not sentencepiece)."""
+    """Maximum vocabulary size, including special pieces such as ``<unk>``; null for no limit (not
+    with sentencepiece)."""
     min_frequency: Count = 1
     """Minimum count of a word in training; rarer words become ``<unk>`` (moses, whitespace)."""
     joint: bool = False
     """Whether both languages share one subword model (sentencepiece)."""
     source_normalization: Normalization | None = None
-    """Normalisation of the source (sentencepiece): identity (every character is kept) | nfkc |
-    nmt_nfkc (also without control characters); null for nmt_nfkc. White space becomes single
-    spaces."""
+    """Normalisation of the source (sentencepiece): identity (keeps every character) | nfkc |
+    nmt_nfkc (nfkc, and control characters are removed); null for nmt_nfkc. White space always
+    becomes single spaces."""
     target_normalization: Normalization | None = None
-    """Normalisation of the target, also of the source if ``joint``; null for identity. A model
-    cannot write a character that this removes."""
+    """Normalisation of the target, and with ``joint`` also of the source; null for identity. A
+    model cannot write a character that the normalisation removes."""
     max_pieces: Count = 250
     """Maximum number of pieces on each side of a training or validation pair; longer pairs are left
     out. In translation, a longer line is cut."""
     workers: Count | None = None
-    """Number of processes that tokenise; null for one per core. A text of less than 200,000 pairs
+    """Number of processes that tokenise; null for one per core. A text of fewer than 200,000 pairs
     is always tokenised by one process."""
 
     def __post_init__(self) -> None:

@@ -22,7 +22,7 @@ BLEU_TOKENIZERS |= dict.fromkeys(("bo", "km", "lo", "my", "th"), "char")
 UNSPACED = ("zh", "ja-mecab", "char")
 """Tokenizers of languages that are written without spaces between words."""
 UNITS = {"words": 1, "characters": 2}
-"""Unit of length -> the number that stands for one word where lengths are not set."""
+"""Unit of length -> number of these units that count as one word in the default limits."""
 
 
 def bleu_tokenizer(code: str) -> str:
@@ -31,7 +31,7 @@ def bleu_tokenizer(code: str) -> str:
 
 
 def unspaced(language: str) -> bool:
-    """Whether a language, by its code, is written without spaces between words."""
+    """Whether the language with this code is written without spaces between words."""
     return bleu_tokenizer(language) in UNSPACED
 
 
@@ -42,15 +42,17 @@ class DecodingConfig(Settings):
     beam: Beam = 5
     """Number of hypotheses kept per sentence; 1 is greedy search."""
     n_best: Beam = 1
-    """Number of hypotheses returned per sentence; at most ``beam``, fewer if fewer are finished."""
+    """Number of hypotheses returned per sentence, at most ``beam``; fewer if fewer are finished."""
     length_penalty: Annotated[float, between(0)] = 1.0
-    """Exponent in the score log-probability / length ** length_penalty (0: sum, 1: mean)."""
+    """Exponent of the length in a hypothesis's score, log-probability / length ** length_penalty:
+    0 for no penalty, 1 for the mean log-probability per piece."""
     batch_size: Count = 128
-    """Number of sentences searched together; changes only the speed."""
+    """Number of sentences searched together; changes only speed and memory."""
     max_ratio: Annotated[float, between(0, 1000)] = 2.0
-    """Factor in the maximum length of a hypothesis: max_ratio x source pieces + max_extra."""
+    """Factor in the maximum length of a hypothesis: max_ratio x source pieces + max_extra pieces.
+    """
     max_extra: Annotated[int, between(1, 1_000_000)] = 10
-    """Pieces added to the maximum length; see max_ratio."""
+    """Number of pieces added to the maximum length of a hypothesis; see max_ratio."""
     forbid_unknown: bool = False
     """Whether the search excludes ``<unk>``."""
     replace_unknown: bool = False
@@ -67,7 +69,7 @@ class DecodingConfig(Settings):
 
     @property
     def name(self) -> str:
-        """Name of this search in folders and tables: ``greedy`` or ``beam5-no-unk``.
+        """Name of this search in folders and tables, such as ``greedy`` or ``beam5-no-unk``.
 
         Searches whose results may differ have different names.
         """
@@ -85,12 +87,12 @@ class EvaluationConfig(Settings):
     """Settings of the scoring: length buckets, bootstrap, tokenization for BLEU."""
 
     length_unit: Annotated[str, one_of(*UNITS)] | None = None
-    """Unit of source length: words (between spaces) | characters (without spaces); null for the
-    source language: characters for bo, ja, km, lo, my, th and zh, else words. In ``compare``, null
-    is the unit of the evaluations."""
+    """Unit of source length: words (between spaces) | characters (spaces do not count). null:
+    characters for the source languages bo, ja, km, lo, my, th and zh, and words for all others; in
+    ``compare``, the unit of the evaluations."""
     length_buckets: Annotated[list[Count], rising] | None = None
-    """Upper limits of the length buckets, in this unit; one more bucket holds longer sentences.
-    null for 10, 20, 30, 40, 50 and 60 words, or twice as many characters."""
+    """Upper limits of the length buckets, counted in length_unit; a last bucket holds all longer
+    sentences. null for 10, 20, 30, 40, 50 and 60 words, or for 20, 40, ..., 120 characters."""
     bootstrap: Annotated[int, between(100, 1_000_000)] = 1_000
     """Number of bootstrap resamples for intervals and paired tests."""
     seed: Natural = 12_345
@@ -98,10 +100,10 @@ class EvaluationConfig(Settings):
     confidence: Annotated[float, between(0.5, 0.999)] = 0.95
     """Confidence level of the intervals."""
     tokenize: Annotated[str, one_of(*TOKENIZERS)] | None = None
-    """sacreBLEU tokenizer, also of dev BLEU: 13a (the usual one) | zh | ja-mecab | ko-mecab |
-    flores200 | spm | intl | char | none (split at spaces, for tokenized text); null for the target
-    language: zh, ja-mecab, ko-mecab, char (bo, km, lo, my, th), else 13a. In ``compare``, null is
-    what the evaluations were scored with."""
+    """Tokenizer of sacreBLEU, also for dev BLEU: 13a (the usual one) | zh | ja-mecab | ko-mecab |
+    flores200 | spm | intl | char | none (splits at spaces, for tokenized text). null: the one for
+    the target language, zh, ja-mecab, ko-mecab, char (bo, km, lo, my, th) or 13a (all others); in
+    ``compare``, the tokenizer of the evaluations."""
 
     @property
     def unit(self) -> str:
@@ -113,11 +115,14 @@ class EvaluationConfig(Settings):
 
     @property
     def ends(self) -> tuple[int, int]:
-        """Longest short source, and the limit above which one is long, both fixed in advance."""
+        """Length up to which a source is short, and above which it is long; fixed in advance."""
         return 20 * UNITS[self.unit], 30 * UNITS[self.unit]
 
     def for_languages(self, source: str, target: str) -> "EvaluationConfig":
-        """Fill in what depends on the languages, codes such as zh or pt-BR."""
+        """Copy with ``tokenize`` and ``length_unit`` for two language codes, such as zh or pt-BR.
+
+        Values that are not null are kept.
+        """
         unit = "characters" if unspaced(source) else "words"
         unit, tokenize = self.length_unit or unit, self.tokenize or bleu_tokenizer(target)
         return replace(self, tokenize=tokenize, length_unit=unit)

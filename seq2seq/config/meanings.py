@@ -1,4 +1,4 @@
-"""Meaning of each setting, from the docstrings of the dataclasses: for --help and settings.md."""
+"""Meaning of each setting, read from the dataclasses' docstrings, for --help and settings.md."""
 
 import ast
 import inspect

@@ -45,8 +45,8 @@ class EncoderConfig(Settings):
     directions: Annotated[str, one_of(*DIRECTIONS)] = "both"
     """both | forward (the paper's own baseline) | backward (Sutskever et al. 2014)."""
     summary: Annotated[str, one_of("top", "all")] = "top"
-    """Final states that start the decoder and that attention.kind=fixed reads: top (of the top
-    layer) | all (of all layers; Sutskever et al. 2014)."""
+    """top (the final states of the top layer) | all (of all layers; Sutskever et al. 2014). These
+    states start the decoder, and attention.kind=fixed reads them at every step."""
 
 
 @dataclass(kw_only=True)
@@ -61,15 +61,18 @@ class AttentionConfig(Settings):
     (the summary only in the first state) | none (no source at all) | uniform (the mean of all
     annotations)."""
     size: Size = 512
-    """Width of the alignment model's hidden layer (n' in the paper), or of queries and keys."""
+    """Width of the hidden layer of additive kinds (n' in the paper), or of queries and keys of
+    scaled_dot and multi_head (all heads together)."""
     heads: Size = 8
     """Number of heads of multi_head."""
     window: Size = 10
-    """Number of positions to either side that local_m and local_p see (D in Luong et al. 2015)."""
+    """Number of positions that local_m and local_p see on each side of the window's centre (D in
+    Luong et al. 2015)."""
     slots: Size = 8
-    """Number of vectors into which slots and linear pool the source (the rank of linear)."""
+    """Number of vectors into which the kinds slots and linear pool the source (the rank of linear).
+    """
     positions: Size = 100
-    """Number of source positions that kind location covers; later positions get weight 0."""
+    """Number of source positions that the kind location covers; later positions get weight 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,20 +90,22 @@ class DecoderConfig(Settings):
     hidden_size: Size = 512
     """Number of units per layer."""
     layers: Layers = 1
-    """Number of stacked layers; word and context enter the first, the top one makes the query."""
+    """Number of stacked layers. The word enters the lowest layer, with order=bahdanau the context
+    too; the state of the top layer is the query or a part of it."""
     order: Annotated[str, one_of("bahdanau", "luong")] = "bahdanau"
     """bahdanau (attend before each step: the context enters the recurrence) | luong (attend after
     each step: the context enters only the readout; Luong et al. 2015)."""
     input_feeding: bool = False
-    """Whether each step reads the last step's readout (Luong et al. 2015); needs order=luong."""
+    """Whether each step also reads the readout of the step before (Luong et al. 2015); needs
+    order=luong."""
     query: Annotated[str, one_of("state_and_word", "state")] = "state_and_word"
-    """Query with order=bahdanau: state_and_word (the state before the step and the input word) |
-    state (the paper's: only the state)."""
+    """Query with order=bahdanau: state_and_word (the state before the step plus the input word) |
+    state (the state alone, as in the paper)."""
     readout: Annotated[str, one_of("linear", "tanh", "maxout")] = "linear"
     """Layer before the softmax: linear | tanh | maxout (the paper's; needs order=bahdanau)."""
     recurrence: Annotated[str, one_of("fast", "reference")] = "fast"
-    """fast (one operation with its own gradient, if it supports the model) | reference (plain loop
-    with autograd, for the same numbers)."""
+    """fast (one operation with its own gradient for all steps, if the model allows it) | reference
+    (a plain loop with autograd). Both compute the same numbers."""
     tie_embedding: bool = True
     """Whether softmax layer and target embedding share their weights (Press & Wolf 2017)."""
 
@@ -114,7 +119,7 @@ class DecoderConfig(Settings):
 
 @dataclass(kw_only=True)
 class ModelConfig(Settings):
-    """Settings of the translation model; the field ``attention`` alone makes it a baseline."""
+    """Settings of the translation model; ``attention`` alone decides whether it is a baseline."""
 
     embedding_dim: Size = 256
     """Width of source and target embeddings, and of the readout."""
@@ -132,7 +137,7 @@ class ModelConfig(Settings):
 
     @property
     def shape(self) -> "ModelConfig":
-        """This config with training-only settings at fixed values.
+        """Copy with fixed values for settings that do not change what trained weights compute.
 
         Checkpoints with equal shapes can be averaged.
         """

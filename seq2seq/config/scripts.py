@@ -26,7 +26,7 @@ from seq2seq.config.training import TrainingConfig
 from seq2seq.errors import UserError
 
 SYSTEM_GROUPS = ("corpus", "tokenization", "model", "training", "seeds", "label")
-"""Groups in which the systems of an experiment may differ; search and scoring are the same."""
+"""Keys in which the systems of an experiment may differ; they share search and scoring."""
 
 
 def folder_name(key: str, value: str) -> None:
@@ -40,16 +40,17 @@ FolderName = Annotated[str, folder_name]
 
 
 def shown_names(systems: Iterable[str], labels: Mapping[str, str]) -> dict[str, str]:
-    """Return system -> its name in reports: its label, or its own name without a label.
+    """Return system -> its name in reports, which is its label or, without a label, its own name.
 
-    UserError if two systems have the same name in reports, or one has none.
+    UserError if a name in reports is blank, or if two systems have the same one.
     """
     shown: dict[str, str] = {}
     for system in systems:
         label = labels.get(system, system)
         if not label.strip() or label in shown.values():
             raise UserError(
-                f"{system} would be called '{label}', which is no name or another's; set its label."
+                f"{system} would be called '{label}', which is blank or another system's name; set "
+                "its label."
             )
         shown[system] = label
     return shown
@@ -62,8 +63,9 @@ class TrainConfig(Settings):
     name: FolderName
     """Name of the experiment and of its folder below ``output``."""
     system: FolderName
-    """Name of the system to train, or an attention kind. If set on the command line, ``reproduce``
-    trains only this system, plus ``baseline`` if that is set as well; otherwise all systems."""
+    """Name of the system to train, or an attention kind. With system=NAME on the command line,
+    ``reproduce`` trains only NAME, and ``baseline`` if that is set there too; otherwise it trains
+    all systems."""
     corpus: CorpusConfig
     tokenization: TokenizationConfig
     model: ModelConfig = field(default_factory=ModelConfig)
@@ -82,16 +84,16 @@ class ReproduceConfig(TrainConfig):
     """Settings of ``reproduce``: all systems of an experiment, trained, evaluated and compared."""
 
     systems: dict[FolderName, dict[str, Any]]
-    """Name of each system to compare -> the settings of corpus, tokenization, model and training,
-    and ``seeds``, that differ from the common ones: {dot: {model: {attention: {kind: dot}}}}. Its
-    ``label`` is its name in tables and figures: {dot: {label: dot product, ...}}."""
+    """Name of each system to compare -> those of its settings that differ from the common ones (in
+    corpus, tokenization, model, training or seeds): {dot: {model: {attention: {kind: dot}}}}.
+    ``label`` is the system's name in tables and figures: {dot: {label: dot product, ...}}."""
     baseline: str
     """Name of the system without the component under study; the others are compared with it."""
     baselines: dict[str, str] = field(default_factory=dict)
     """System -> the system to compare it with instead of ``baseline``."""
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     seeds: Annotated[list[Natural], distinct] = field(default_factory=lambda: [1])
-    """Seeds to train each system with, unless ``systems`` sets other seeds for it."""
+    """Seeds to train each system with. ``systems`` may set other seeds for a system."""
     beams: Annotated[list[Beam], distinct] = field(default_factory=lambda: [1, 5])
     """Beam widths to evaluate each system with; each width has its own tables and figures."""
     test_sets: list[str] | None = None
@@ -130,7 +132,7 @@ class ReproduceConfig(TrainConfig):
 
 @dataclass(kw_only=True)
 class TranslatorSettings(Settings):
-    """Common settings of translate and evaluate: the models and the device."""
+    """Settings that translate and evaluate share: models, search, device and precision."""
 
     checkpoint: Place | None
     """Checkpoint folder, or run folder (for its best checkpoint)."""
@@ -138,12 +140,12 @@ class TranslatorSettings(Settings):
     more_checkpoints: list[Place] = field(default_factory=list)
     """Other checkpoints, for an ensemble or an average; all must have the same vocabularies."""
     average: bool = False
-    """Whether to average the weights of the checkpoints, all of one training, instead of using them
-    as an ensemble."""
+    """Whether to average the weights of the checkpoints, which should be of one training, instead
+    of using the checkpoints as an ensemble."""
     device: Device = "auto"
-    """auto | cpu | cuda."""
+    """auto (cuda if available) | cpu | cuda."""
     precision: Precision = "auto"
-    """auto | fp32 | bf16."""
+    """Precision of matrix products: auto (bf16 where it is fast, otherwise fp32) | fp32 | bf16."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -157,21 +159,22 @@ class TranslateConfig(TranslatorSettings):
 
     checkpoint: Place
     input: Place = "-"
-    """Text file, one sentence a line; - for standard input."""
+    """Text file, one sentence per line; - for standard input."""
     hypotheses: Place | None = "-"
     """File for the translations, one line per input line; - for standard output, null for none."""
     prefix: str = ""
     """Beginning of each translation; the search writes the rest."""
     n_best_list: Place | None = None
-    """File for the ``decoding.n_best`` hypotheses of each line in Moses' format, without features:
+    """File for the ``decoding.n_best`` hypotheses of each line, in Moses' format without features:
     ``line number from 0 ||| text ||| score``; - for standard output."""
     alignments: Place | None = None
-    """File for the word links of the best hypotheses in Pharaoh format, ``source-target`` from 0;
-    - for standard output. Each target word is linked to the source word with the largest attention
-    weight; needs attention, and words between spaces (not kind=moses). A cut line has no links."""
+    """File for the word links of each line's best hypothesis in Pharaoh format, ``source-target``,
+    words counted from 0; - for standard output. Each target word is linked to the source word with
+    the largest attention weight. Needs attention, and words separated by spaces (not
+    tokenization=moses, nor subwords of languages without spaces)."""
     chunk: Count = 4_096
-    """Number of lines to read before they are translated; with 1, each line of a slow pipe is
-    answered at once."""
+    """Number of lines to read before they are translated; with 1, each line is translated before
+    the next one is read."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -182,7 +185,7 @@ class TranslateConfig(TranslatorSettings):
 
     @property
     def outputs(self) -> dict[str, str]:
-        """Output file by setting, without the settings that are null."""
+        """Setting -> its output file, without settings that are null."""
         given = {key: getattr(self, key) for key in ("hypotheses", "n_best_list", "alignments")}
         return {key: file for key, file in given.items() if file is not None}
 
@@ -191,7 +194,7 @@ class TranslateConfig(TranslatorSettings):
 class EvaluateConfig(TranslatorSettings):
     """Settings of ``evaluate``: score translations that a checkpoint makes, or that a file holds.
 
-    The model reads the text exactly as it is. Only ``translate`` also tries other forms of an
+    The model reads each word exactly as it is written. ``translate`` also tries other forms of an
     unknown word, such as lower case.
     """
 
@@ -209,8 +212,8 @@ class EvaluateConfig(TranslatorSettings):
     """Names of test sets of the training corpus, or of sacreBLEU, such as wmt14; null for all test
     sets of the corpus, [] for none."""
     test_texts: dict[str, Place] = field(default_factory=dict)
-    """Name of another test set -> path of its two files without their language codes:
-    newstest2014: texts/newstest2014 for texts/newstest2014.en and texts/newstest2014.fr."""
+    """Name of another test set -> path of its two files without their language codes.
+    {newstest2014: texts/news} reads texts/news.en and texts/news.fr as newstest2014."""
     directory: Place | None = None
     """Folder of the corpus files, if they have moved since training."""
     source: Place | None = None
@@ -219,10 +222,10 @@ class EvaluateConfig(TranslatorSettings):
     """File of reference translations of ``source``, line by line; [a,b] for several references."""
     gold: Place | None = None
     """File of gold word links between ``source`` and ``reference``, one line per pair, to score the
-    links of attention. 2-1 is a sure link, 2p1 a possible one, as in ``<test set>.align``."""
+    links of attention. As in ``<test set>.align``, 2-1 is a sure link and 2p1 a possible link."""
     maps: list[Count] = field(default_factory=list)
-    """Numbers (from 1) of the lines whose attention maps ``compare`` draws; if [], it chooses lines
-    of a few lengths."""
+    """Numbers (from 1) of the lines whose attention maps ``compare`` draws; if [], ``compare``
+    chooses a few lines, from short to long."""
     output: Place | None = None
     """Folder to write to; null for ``evaluations`` in the run folder."""
     data: Place = "data"
@@ -249,14 +252,14 @@ class EvaluateConfig(TranslatorSettings):
             raise UserError("evaluate scores one hypothesis per sentence; remove decoding.n_best.")
         if self.system is not None and self.hypotheses is None:
             raise UserError(
-                f"system={self.system} names a file of translations; set hypotheses=FILE, or "
-                "remove system."
+                f"system={self.system} is set without hypotheses, the file that this system wrote; "
+                "set hypotheses=FILE, or remove system."
             )
         if "/" in (self.system or ""):
             raise UserError(f"system={self.system} has a slash; choose a name without one.")
 
     def searches(self) -> list[DecodingConfig]:
-        """List one search per beam; with ``no_unk``, each is followed by one without <unk>."""
+        """List one search per beam; with ``no_unk``, the same search without <unk> follows each."""
         unknown = [False, True] if self.no_unk else [self.decoding.forbid_unknown]
         return [
             replace(self.decoding, beam=beam, forbid_unknown=forbidden)
@@ -279,37 +282,38 @@ class CompareConfig(Settings):
     """Name of the system without the component under study; null for the first system of
     ``evaluations``."""
     baselines: dict[str, str] = field(default_factory=dict)
-    """System -> the system to compare it with instead of ``baseline``. A system that serves as a
-    baseline is compared only if it is listed here."""
+    """System -> the system to compare it with instead of ``baseline``. A system that is itself a
+    baseline is compared with another one only if it is listed here."""
     training_text: Place | None = None
-    """File of the target side of the training text; with it, ``compare`` counts how often training
-    showed the words that a translation lacks."""
+    """File of the target side of the training text. With it, ``compare`` also reports how many
+    content words of the references the translations contain, by their count in this text."""
     labels: dict[str, str] = field(default_factory=dict)
     """System -> its name in tables and figures."""
 
 
 @dataclass(kw_only=True)
 class ServeConfig(Settings):
-    """Settings of ``serve``: the live page for any checkpoints, from a server on this computer."""
+    """Settings of ``serve``: a server on this computer shows the live page for any checkpoints."""
 
     checkpoint: list[Any]
-    """Checkpoint or run folder of each system; a list of folders inside of the list is an ensemble:
-    [A,[B,C]]."""
+    """Checkpoint or run folder of each system. An inner list is an ensemble: [A,[B,C]] is the model
+    A, and the ensemble of B and C."""
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     sentences: Place | None = None
-    """Evaluation folder whose sentences the page offers; null for one of the first system, if there
-    is any."""
+    """Evaluation folder whose sentences the page offers; null for an evaluation of the first
+    system, if there is one."""
     host: str = "127.0.0.1"
-    """Address to listen at. By default only this computer can ask; 0.0.0.0 is for all computers of
-    the network, which then need ``names``."""
+    """Address to listen on. By default, only this computer can send requests. With 0.0.0.0, all
+    computers of the network can; set ``names`` too, or the server refuses their requests."""
     port: Annotated[int, between(0, 65_535)] = 8_000
-    """Port to listen at; 0 for any that is free."""
+    """Port to listen on; 0 for any free port."""
     names: list[str] = field(default_factory=list)
-    """Names or addresses by which other computers call this one; requests by others are refused."""
+    """Names or addresses by which other computers reach this one; the server refuses requests that
+    use other names."""
     device: Device = "auto"
-    """auto | cpu | cuda."""
+    """auto (cuda if available) | cpu | cuda."""
     precision: Precision = "auto"
-    """auto | fp32 | bf16."""
+    """Precision of matrix products: auto (bf16 where it is fast, otherwise fp32) | fp32 | bf16."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -26,7 +26,7 @@ class OptimizerConfig(Settings):
     kind: Annotated[str, one_of("adam", "adadelta", "sgd")] = "adam"
     """adam | adadelta (the paper's) | sgd."""
     learning_rate: NonNegative = 1e-3
-    """Learning rate after warm-up (for Adadelta a factor on its own step; 1 in the paper)."""
+    """Learning rate after warm-up; for Adadelta, a factor of its own step (1 in the paper)."""
     epsilon: Annotated[float, between(1e-30)] = 1e-8
     """Constant in the denominator of Adam and Adadelta (1e-6 in the paper)."""
     rho: Share = 0.95
@@ -38,15 +38,16 @@ class OptimizerConfig(Settings):
     weight_decay: NonNegative = 0.0
     """Factor of the L2 penalty."""
     warmup_updates: Natural = 0
-    """Number of updates in which the learning rate rises linearly from zero."""
+    """Number of updates over which the learning rate rises linearly from zero."""
     schedule: Annotated[str, one_of("constant", "plateau", "inverse_sqrt", "linear")] = "plateau"
-    """constant | plateau (times decay_factor whenever the early-stopping metric stalls) |
-    inverse_sqrt | linear (falls to zero at the end of max_epochs or max_updates)."""
+    """Learning rate after warm-up: constant | plateau (multiplied by decay_factor whenever the
+    early-stopping metric stalls) | inverse_sqrt (falls with 1 / sqrt(update)) | linear (falls to
+    zero at the end of max_epochs or max_updates)."""
     decay_factor: Share = 0.5
-    """schedule=plateau: factor on the learning rate whenever the metric stalls."""
+    """schedule=plateau: factor by which the learning rate is multiplied when the metric stalls."""
     decay_patience: Natural = 1
-    """schedule=plateau: maximum number of validations in a row without improvement; one more lowers
-    the learning rate."""
+    """schedule=plateau: number of validations in a row that may bring no improvement; one more
+    lowers the learning rate."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -59,34 +60,36 @@ class TrainingConfig(Settings):
     """Settings of the training: batches, loss, limits, validation, checkpoints, logs."""
 
     batch_size: Count = 64
-    """Maximum sentences (or target tokens, with batch_unit=tokens) per micro-batch."""
+    """Maximum number of sentence pairs per micro-batch; with batch_unit=tokens, of target tokens,
+    padding included."""
     batch_unit: Annotated[str, one_of("sentences", "tokens")] = "sentences"
     """Unit of batch_size: sentences | tokens."""
     gradient_accumulation: Count = 1
     """Number of micro-batches per update; the loss is the mean over all of them."""
     loss_normalization: Annotated[str, one_of("token", "sentence")] = "token"
-    """token (mean loss per token) | sentence (per sentence, as in the paper; larger gradients)."""
+    """token (mean loss per target token) | sentence (mean loss per sentence, as in the paper; its
+    gradients are larger)."""
     init_from: Place | None = None
-    """Fine-tuning: run or checkpoint folder whose weights, tokenizers and vocabularies are used;
-    null for new ones. Optimizer, schedule and limits begin anew."""
+    """Fine-tuning: run or checkpoint folder whose weights, tokenizers and vocabularies training
+    starts from; null for new ones. Optimizer, schedule and limits start anew."""
     max_epochs: Count = 30
-    """Maximum number of passes over the training data. A finished run goes on if this, max_updates
-    or patience grows; not with schedule=linear, except for patience."""
+    """Maximum number of passes over the training data. A finished run continues if max_epochs,
+    max_updates or patience is raised; with schedule=linear, only patience may be raised."""
     max_updates: Count | None = None
     """Maximum number of updates; null for no limit."""
     validate_every: Count | None = None
     """Number of updates between validations; null for one validation per epoch."""
     patience: Count = 5
-    """Number of validations without improvement after which training ends."""
+    """Number of validations in a row without improvement after which training ends."""
     early_stopping_metric: Annotated[str, one_of("loss", "bleu")] = "loss"
-    """loss | bleu: dev-set metric that selects the best checkpoint; patience waits for it to
-    improve."""
+    """Dev-set metric, loss | bleu, that selects the best checkpoint. Training ends when it stops
+    improving (see patience)."""
     clip_norm: NonNegative = 1.0
     """Maximum gradient norm; larger gradients are scaled down to it. 0 for no limit."""
     label_smoothing: Annotated[float, between(0, 0.99)] = 0.1
-    """Share of the target probability that is spread evenly over the vocabulary."""
+    """Fraction of the target probability that is spread evenly over the vocabulary."""
     precision: Precision = "auto"
-    """auto (bf16 if the processor is fast at it, else fp32) | fp32 | bf16."""
+    """Precision of matrix products: auto (bf16 where it is fast, otherwise fp32) | fp32 | bf16."""
     device: Device = "auto"
     """auto (cuda if available) | cpu | cuda."""
     dev_bleu_sentences: Natural = 500
@@ -95,18 +98,19 @@ class TrainingConfig(Settings):
     """Maximum number of updates that are skipped because their loss or gradient is not finite; one
     more ends training."""
     deterministic: bool = False
-    """Whether to refuse CUDA operations that are not deterministic; a CPU has none."""
+    """Whether to refuse CUDA operations that are not deterministic; on a CPU, all operations are
+    deterministic."""
     save_minutes: NonNegative = 10.0
     """Minutes between two saves of the state, in addition to the save at each validation."""
     keep_last: Count = 2
-    """Number of newest validation checkpoints to keep, to fall back to or to average. The best and
-    the newest checkpoint are kept in any case."""
+    """Number of the newest validation checkpoints to keep, as a reserve or for averaging. The best
+    and the newest checkpoint are always kept."""
     keep_epochs: list[Count] = field(default_factory=list)
-    """Epochs whose final state is kept as checkpoints/epoch-<n>, such as [1,2,4]."""
+    """Epochs, such as [1,2,4], whose final state is kept as checkpoints/epoch-<n>."""
     log_every: Count = 50
     """Number of updates between two lines of metrics."""
     logger: Annotated[str, one_of("none", "tensorboard", "wandb", "mlflow")] = "none"
-    """none | tensorboard | wandb | mlflow: a program that shows the metrics (pip install it)."""
+    """Program that shows the metrics (install it with pip): none | tensorboard | wandb | mlflow."""
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
 
     def __post_init__(self) -> None:

@@ -33,8 +33,8 @@ class Batch(NamedTuple):
     target_output: Int[Tensor, "B T"]
     """Output that the decoder should predict: the target ids and EOS."""
     target_cells: Int[Tensor, "N"]
-    """Indices of the real ids in the flattened ``target_output``; computed on the CPU, so that
-    nothing waits for a GPU."""
+    """Indices of all ids but padding in the flattened ``target_output``; after :meth:`padded`, of
+    all ids. Computed on the CPU, so that the CPU need not wait for a GPU."""
     indices: Int[np.ndarray, "B"]
     """Indices of the pairs in their :class:`EncodedPairs`."""
 
@@ -49,10 +49,10 @@ class Batch(NamedTuple):
         return self._replace(**copies)
 
     def padded(self) -> "Batch":
-        """Pad all sides, each by 7 % on average, so that few shapes occur; count all cells.
+        """Pad rows, sources and targets, each by 7 % on average, so that few shapes occur.
 
-        A GPU is fast at shapes that it has met (see training/loss.py). Additional rows have
-        one PAD as their source. A target of PAD adds nothing to the loss.
+        Training on a GPU is faster when shapes repeat (see training/loss.py). Each added row has
+        one PAD as its source. ``target_cells`` includes padding, which adds nothing to the loss.
         """
         (rows, positions), steps = self.source.shape, self.target_input.shape[1]
         below, right, longer = _rounded(rows) - rows, _rounded(positions), _rounded(steps)
@@ -70,12 +70,12 @@ class Batch(NamedTuple):
         )
 
     def at_targets(self, cells: Shaped[Tensor, "B T *rest"]) -> Shaped[Tensor, "N *rest"]:
-        """Select the entries of ``cells`` at real (non-padding) target positions, row by row."""
+        """Select the entries of ``cells`` at the indices ``target_cells``, row by row."""
         return cells.flatten(0, 1).index_select(0, self.target_cells)
 
 
 def _rounded(size: int) -> int:
-    """Round up to one of four sizes in each octave: 8, 10, 12, 14, 16, 20, ..."""
+    """Round up to one of the sizes 1, 2, ..., 8, 10, 12, 14, 16, 20, ...; four per doubling."""
     step = 1 << max(0, size.bit_length() - 3)
     return -(-size // step) * step
 
@@ -122,11 +122,12 @@ class BatchPlan:
     def __init__(
         self, pairs: EncodedPairs, batch_size: int, batch_unit: str, seed: int, shuffle: bool = True
     ) -> None:
-        """Plan batches of at most ``batch_size`` sentences, or target tokens with padding.
+        """Plan batches of at most ``batch_size`` pairs or target tokens, as ``batch_unit`` says.
 
-        With the unit "tokens", sentences x longest target (EOS included) is at most ``batch_size``,
-        except for a single longer pair. The order depends on ``seed`` and epoch; without
-        ``shuffle``, for evaluation, all epochs are equal, with batches sorted by length.
+        "sentences" counts pairs. "tokens" counts target tokens with padding: the number of pairs
+        times the length of the longest target, EOS included. One longer pair is a batch of its own.
+        The order depends on ``seed`` and epoch. Without ``shuffle``, as in evaluation, every epoch
+        has the same batches, sorted by length.
         """
         self.batch_size = batch_size
         self.batch_unit = batch_unit
@@ -134,14 +135,14 @@ class BatchPlan:
         self.shuffle = shuffle
         self._source_lengths = pairs.source_lengths
         self._target_lengths = pairs.target_lengths
-        # Number of pairs in a batch; with batch_unit=tokens, in a batch of pairs of average length.
+        # Number of pairs in a batch; for batch_unit=tokens, if all pairs had the average length.
         self._sentences = batch_size
         if batch_unit == "tokens":
             tokens = int(self._target_lengths.sum(dtype=np.int64)) + len(self._target_lengths)
             self._sentences = max(1, round(batch_size / (tokens / len(self._target_lengths))))
 
     def epoch(self, number: int) -> list[Int32[np.ndarray, "_"]]:
-        """Return the batches of epoch ``number``, the same in each call, as arrays of pair indices.
+        """Return the batches of epoch ``number`` as arrays of pair indices, the same in each call.
 
         An index takes only 4 bytes, because memory holds two copies of all indices for a while.
         """
@@ -157,8 +158,8 @@ class BatchPlan:
         ends = [step * round(count * i / chunks / step) for i in range(1, chunks)]
         batches = []
         for chunk in np.split(order, ends):
-            # A random number of bands: with a fixed one, a corpus of one chunk would be cut in the
-            # same way in every epoch.
+            # The number of bands is random. With a fixed number, a corpus of one chunk would be cut
+            # in the same way in every epoch.
             batches += self._batches(chunk, fineness=random.uniform(0.75, 1.33))
         return [batches[i] for i in random.permutation(len(batches))]
 
@@ -168,8 +169,8 @@ class BatchPlan:
         """Sort a chunk by both lengths and cut it into batches.
 
         The pairs are divided into bands by source length, and each band is sorted by target length.
-        If a chunk has n bands of n batches, both lengths are divided equally finely; ``fineness``
-        multiplies the number of bands.
+        With as many bands as batches per band, both lengths would be divided equally finely.
+        ``fineness`` multiplies this number of bands.
         """
         step = self._sentences
         by_source = chunk[np.argsort(self._source_lengths[chunk], kind="stable")]
@@ -177,8 +178,8 @@ class BatchPlan:
         ends = [step * round(len(chunk) * i / bands / step) for i in range(1, bands)]
         by_both = []
         for i, band in enumerate(np.split(by_source, ends)):
-            # Target lengths rise in one band and fall in the next: where two bands meet in a batch,
-            # they have similar lengths.
+            # Target lengths rise in one band and fall in the next. So a batch at the border of two
+            # bands has targets of similar length.
             key = self._target_lengths[band] * (1 if i % 2 == 0 else -1)
             by_both.append(band[np.argsort(key, kind="stable")])
         return self._cut(np.concatenate(by_both))

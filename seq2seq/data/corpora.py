@@ -19,15 +19,15 @@ MODULES = {
     "mtdata": "mtdata",
     "files": "own_text",
 }
-"""Corpus kind -> module of ``seq2seq.data`` with its ``text_folder``, imported when needed."""
+"""Corpus kind -> module of ``seq2seq.data`` whose ``text_folder`` finds the text."""
 
 
 def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
     """Find, fetch or generate the text files of a corpus below ``data``, and check them.
 
     ``train_pairs`` and ``train_max_words`` have no effect here; the encoding applies them.
-    UserError if a file is missing, empty, not UTF-8, or not aligned with its translation, the
-    download failed, or a setting is not valid for this kind of corpus.
+    UserError if a file is missing, empty, not UTF-8 or not aligned with its translation, if the
+    download failed, or if a setting is not valid for this kind of corpus.
     """
     texts = _find_texts(config, data, "train", "valid")
     train, valid = texts.pop("train"), texts.pop("valid")
@@ -37,14 +37,14 @@ def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
 def load_test_sets(config: CorpusConfig, data: Path) -> dict[str, ParallelText]:
     """Find and check the test sets of an existing corpus; return them by name.
 
-    Nothing is written or downloaded, because ``config`` may be another person's. Training text is
-    not needed. Errors as in :func:`load_corpus`.
+    Nothing is written or downloaded, because ``config`` may come from another person. Training
+    text is not needed. Errors as in :func:`load_corpus`.
     """
     return _find_texts(config, data)
 
 
 def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, ParallelText]:
-    """Find and check ``splits`` and all test sets; for ``splits``, make missing text first."""
+    """Find and check ``splits`` and all test sets; given ``splits``, make missing text first."""
     try:
         folder = _folder(config, data / "corpora", make=bool(splits))
         if isinstance(config, Multi30kCorpus):
@@ -69,7 +69,7 @@ def _folder(config: CorpusConfig, corpora: Path, make: bool) -> Path:
     """Return the text folder of a corpus; with ``make``, create it first if it is missing."""
     own = None if config.directory is None else Path(config.directory)
     if own and not (own.is_dir() or (own.is_file() and isinstance(config, FilesCorpus))):
-        remedy = "check the path" if make else "set directory=FOLDER to the folder of its test sets"
+        remedy = "check the path" if make else "set directory=FOLDER to the folder of the test sets"
         raise UserError(f"corpus.directory={config.directory} is not a folder; {remedy}.")
     kind = import_module(f"seq2seq.data.{MODULES[config.kind]}")
     folder, fill = kind.text_folder(config, own, corpora / config.kind)
@@ -78,7 +78,7 @@ def _folder(config: CorpusConfig, corpora: Path, make: bool) -> Path:
     if not folder.is_dir():
         raise UserError(
             f"{folder}, the text of this training, is missing; run prepare with the same settings, "
-            "or set directory=FOLDER to the folder of its test sets."
+            "or set directory=FOLDER to the folder of the test sets."
         )
     return folder
 
@@ -114,7 +114,7 @@ def _named_texts(
 
 
 def _check(name: str, text: ParallelText) -> None:
-    """Refuse text that is not UTF-8, is empty, or has more or fewer lines than its translation."""
+    """Refuse text that is not UTF-8, is empty, or differs from its translation in line count."""
     counts = [count_lines(path) for path in text.files]
     for path, count in zip(text.files, counts, strict=True):
         if not count:

@@ -1,9 +1,9 @@
 """Encode parallel text files as flat arrays of ids: choose pairs, tokenise, number, write.
 
 The text is read once: worker processes cut it into pieces, each new piece gets the next provisional
-id, and these ids are written to disk. At the end the pieces are counted, a vocabulary can be built,
-and the ids are renumbered. Memory holds only a few chunks of text at a time. This module does not
-import torch, so that a worker starts quickly.
+id, and these ids are written to disk. At the end, the counts of all pieces are known, so a
+vocabulary can be built. Then the ids are renumbered. Memory holds only a few chunks of text at a
+time. This module does not import torch, so that a worker starts quickly.
 """
 
 import multiprocessing
@@ -29,8 +29,8 @@ WORTH_SHARING = 200_000
 BLOCK = 1 << 18
 """Number of ids renumbered at a time."""
 PROVISIONAL_END = -1
-"""Provisional id of the end of a sentence. As index -1 it selects the last entry of the table of
-final ids, which is the id of the end."""
+"""Provisional id of the end of a sentence. As an index, -1 selects the last entry of the table of
+final ids; this entry is the final id of the end."""
 
 
 class Pair(NamedTuple):
@@ -51,8 +51,8 @@ def choose_pairs(
 ) -> Iterator[Pair]:
     """Yield the first ``limit`` pairs of ``text``, except those with a blank or too long side.
 
-    Pairs with a blank side are counted in ``skipped["empty"]``, pairs with more than ``max_words``
-    words on a side in ``skipped["max_words"]``.
+    ``skipped["empty"]`` counts the pairs with a blank side. ``skipped["max_words"]`` counts the
+    pairs with more than ``max_words`` words on a side.
     """
     lines = islice(read_pairs(text.source, text.target), limit)
     for number, (source, target) in enumerate(lines, start=1):
@@ -66,7 +66,7 @@ def choose_pairs(
 
 
 def subsample_pairs(pairs: Iterable[Pair], total: int, limit: int) -> Iterator[Pair]:
-    """Yield ``limit`` of ``total`` pairs, evenly spaced; all if ``total`` is smaller."""
+    """Yield ``limit`` of ``total`` pairs, evenly spaced; all pairs if ``total`` is smaller."""
     for i, pair in enumerate(pairs):
         if total <= limit or (i + 1) * limit // total > i * limit // total:
             yield pair
@@ -98,7 +98,7 @@ class Chunk(NamedTuple):
 def tokenize_chunk(
     pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer, max_pieces: int
 ) -> Chunk:
-    """Cut ``pairs`` into pieces; skip a pair if a side has none, or more than ``max_pieces``."""
+    """Cut ``pairs`` into pieces; skip a pair if a side has 0 or more than ``max_pieces`` pieces."""
     lines, sources, targets = [], [], []
     skipped: Counter[str] = Counter()
     for pair in pairs:
@@ -131,11 +131,11 @@ def tokenize_pairs(
     total: int,
     name: str,
 ) -> Iterator[Chunk]:
-    """Tokenise ``pairs`` in order, in ``workers`` processes (None: one per core).
+    """Tokenise ``pairs`` in order, in ``workers`` processes (None: one per CPU core).
 
-    ``total``, the maximum number of pairs, and ``name`` are for the progress bar. A text of
-    less than :data:`WORTH_SHARING` pairs is cut in this process. Memory holds only a few chunks per
-    worker at a time.
+    ``total`` is the maximum number of pairs. If it is below :data:`WORTH_SHARING`, this process
+    cuts the text itself. The progress bar shows ``name`` and ``total``. Memory holds only a few
+    chunks per worker at a time.
     """
     stream = iter(tqdm(pairs, f"encoding {name}", total, unit_scale=True, disable=None))
     chunks = iter(lambda: list(islice(stream, CHUNK)), [])
@@ -171,15 +171,15 @@ def _work(pairs: list[Pair]) -> Chunk:
 
 
 class TokenIdWriter:
-    """Writes one side of a text as ids into a .npy file; the ids are provisional until the end.
+    """Writes one side of a text as ids; they are provisional until :meth:`finish` is called.
 
     Memory holds the distinct pieces, a block of ids and the length of each sentence.
     """
 
     def __init__(self, path: Path, end: int | None) -> None:
-        """Begin ``<path>.npy`` and ``<path>.offsets.npy``; append the id ``end`` to each sentence.
+        """Set the files, ``<path>.npy`` and ``<path>.offsets.npy``, and the id ``end``, if any.
 
-        Sentence i is ``ids[offsets[i]:offsets[i + 1]]``.
+        Sentence i is ``ids[offsets[i]:offsets[i + 1]]``; its last id is ``end``.
         """
         self.pieces: dict[str, int] = {}
         """Piece -> provisional id, in order of first occurrence."""
@@ -203,10 +203,10 @@ class TokenIdWriter:
         self._lengths.append((side.lengths + (self._end is not None)).astype(np.int32))
 
     def finish(self, final_ids: Sequence[int]) -> None:
-        """Write the file with the final ids, block by block; delete the file of provisional ones.
+        """Write the final ids and the offsets; delete the file of provisional ids.
 
-        ``final_ids[i]`` replaces the provisional id i. If all are below 65,536, each takes two
-        bytes, else four.
+        ``final_ids[i]`` replaces the provisional id i. Each id takes two bytes if all final ids are
+        below 65,536, otherwise four. The ids are written block by block.
         """
         renumber = np.array([*final_ids, 0 if self._end is None else self._end], np.int32)
         offsets = np.concatenate(self._lengths).cumsum(dtype=np.int64)
@@ -230,7 +230,7 @@ class EncodedPairs:
     """Sentence pairs as ids: one flat array per side, and the offsets of the sentences.
 
     Source ids end with EOS, so that no source has length 0; target ids have neither BOS nor EOS.
-    The arrays may be memory-mapped; only the lengths, 8 bytes per pair, are in memory.
+    The arrays may be memory-mapped; then memory holds only the lengths, 8 bytes per pair.
     """
 
     def __init__(

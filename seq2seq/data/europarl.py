@@ -29,8 +29,9 @@ SAMPLES = Path(__file__).parent
 def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> TextFolder:
     """Folder of the cleaned and split corpus below ``home``, or ``raw`` if that holds split text.
 
-    ``raw`` may also hold the raw texts or their archive; None to download it. UserError, also when
-    the folder is made, if the text is missing, damaged or too short.
+    ``raw`` may also hold the raw texts or their archive. If ``raw`` is None, the archive will be
+    downloaded. UserError, now or when the folder is made, if the text is missing, damaged or too
+    short.
     """
     if raw is not None and find_test_names(raw, (config.source, config.target)):
         return raw, None
@@ -129,7 +130,7 @@ def pick_sample(
 def pair_digest(english: str, french: str) -> int:
     """Return a 32-bit hash of a pair, ignoring case and spaces.
 
-    Of Europarl's two million pairs, about 100 have by chance the hash of a different pair in the
+    By chance, about 100 of Europarl's two million pairs have the hash of a different pair in the
     study's sample.
     """
     text = "\t".join("".join(side.split()).casefold() for side in (english, french))

@@ -1,7 +1,7 @@
 """Public datasets, by their ids in the package mtdata (Gowda et al. 2021), cleaned and split.
 
-mtdata runs in a separate process: its list of datasets takes half a gigabyte of memory, and it
-changes the logging of its process.
+mtdata runs in a separate process, because its list of datasets takes half a gigabyte of memory, and
+because mtdata changes the logging of its process.
 """
 
 import bz2
@@ -27,18 +27,21 @@ from seq2seq.errors import UserError
 log = logging.getLogger(__name__)
 
 BREAKS = str.maketrans("\n\0", "  ")
-"""Characters inside some sentences that would break a text file -> space."""
+"""Character that a line of a text file cannot hold, but some sentences do -> space."""
 
 
 def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Folder of the datasets below ``home``, or the user's ``own``; UserError for wrong ids."""
+    """Folder of the datasets below ``home``, or the user's folder ``own``.
+
+    UserError, now or when the folder is made, if ids are missing, repeated or wrong.
+    """
     if own is not None:
         return own, None
     origin = {"train": config.train, "valid": config.valid, "test": config.test}
     names = [*chain(*origin.values())]
     if not config.train or len(set(names)) < len(names):
         raise UserError(
-            "corpus=mtdata needs corpus.train=[ID], and no id twice in train, valid or test; "
+            "corpus=mtdata needs corpus.train=[ID], with no id twice in train, valid and test; "
             f"mtdata list -id -l {config.source}-{config.target} prints the ids."
         )
     languages = config.source, config.target
@@ -105,7 +108,7 @@ def _write(languages: Sequence[str], texts: dict[str, list[str]], folder: str) -
 
 
 def _entries(languages: Sequence[str]) -> dict[str, Any]:
-    """Id -> mtdata's entry, for all datasets in these two languages, in either order."""
+    """Id -> mtdata's entry, for all datasets in these two languages, in either direction."""
     from mtdata.index import get_entries
     from mtdata.iso.bcp47 import bcp47
 
@@ -115,7 +118,7 @@ def _entries(languages: Sequence[str]) -> dict[str, Any]:
 
 
 def _rows(entry: Any, source: str, cache: Path) -> Iterator[list[str | None]]:
-    """Yield the pairs of a dataset, ``source`` first; download it if ``cache`` lacks it."""
+    """Yield a dataset's pairs, language ``source`` first; download it if not in ``cache``."""
     from mtdata.cache import Cache
     from mtdata.parser import Parser
 

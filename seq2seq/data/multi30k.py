@@ -23,7 +23,7 @@ DIGESTS = {name: found for found, name in map(str.split, _LINES)}
 
 
 def text_folder(config: Multi30kCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Return ``own`` and None; without ``own``, ``home`` and a function that downloads into it."""
+    """Return ``own`` and None, or, if ``own`` is None, ``home`` and the function to fill it."""
     return (own, None) if own else (home, partial(_download, config, home))
 
 
@@ -57,6 +57,6 @@ def _verify(name: str, path: Path) -> None:
     if (found := content_digest(path)) != DIGESTS[name]:
         raise UserError(
             f"{path} is not Multi30k's {name}: its content has SHA-256 {found}, not "
-            f"{DIGESTS[name]}; delete it, or set corpus.mirror, and run this again; or "
+            f"{DIGESTS[name]}; delete it or set corpus.mirror and run this again, or "
             "use corpus=files for altered text."
         )

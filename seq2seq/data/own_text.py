@@ -34,10 +34,10 @@ log = logging.getLogger(__name__)
 
 
 def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Folder ``own``, or one below ``home`` if parts of its training text are to be split off.
+    """Folder ``own``, or a folder below ``home`` if validation or test text must be split off.
 
-    UserError, also when it is made, if the training text is missing or too short, a part has
-    neither files nor its setting, or both, or a line is not a pair.
+    UserError, now or when the folder is made, if the training text is missing or too short, if a
+    line is not a pair, or if a part (valid or test) has both files and its setting, or neither.
     """
     if own is None:
         raise UserError("corpus=files needs your text; set corpus.directory=FOLDER.")
@@ -52,8 +52,8 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
     texts = train.files[: len(SIDES)] if train else [own]
     if not train and "\t" not in next(read_lines(own), ""):
         raise UserError(
-            f"{own}, line 1 has no tab; for the files in its folder, set "
-            f"corpus.directory={own.parent}; for a table of two columns, make it with: "
+            f"{own}, line 1 has no tab; to use the files in its folder, set "
+            f"corpus.directory={own.parent}; to make a table of two columns, run "
             "paste SOURCE TARGET > pairs.tsv."
         )
     lacking = list[str]()
@@ -79,13 +79,13 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
 
 
 def advised_split(text: Path, splits: Sequence[str]) -> str:
-    """Return the settings that split off 500 pairs for each part, or a tenth of a small text."""
+    """Return settings that split off 500 pairs per split, or a tenth of a text below 5,000."""
     pairs = max(1, min(500, count_lines(text) // 10))
     return " ".join(f"corpus.{split}_pairs={pairs}" for split in splits)
 
 
 def _split(config: FilesCorpus, texts: list[Path], kept: list[Path], folder: Path) -> None:
-    """Split the training text; no source sentence is in two splits, or in the files ``kept``."""
+    """Split the training text; no source of one split is in another split or in ``kept``."""
     if len(texts) == 1 and next(read_lines(texts[0]), "").count("\t") > 1:
         log.warning("%s has more than two columns; only the first two are used.", texts[0])
     complete, digests = bytearray(), array("Q")
@@ -95,7 +95,7 @@ def _split(config: FilesCorpus, texts: list[Path], kept: list[Path], folder: Pat
             digests.append(source_digest(source))
     ways = np.full(len(complete), TRAIN, np.int8)
     ways[np.frombuffer(complete, bool)] = assign(
-        np.arange(len(digests), dtype=np.uint64),  # all differ: training may hold a pair twice
+        np.arange(len(digests), dtype=np.uint64),  # all differ: no pair is a DUPLICATE here
         np.array(digests, np.uint64),
         config.valid_pairs or 0,
         config.test_pairs or 0,

@@ -76,18 +76,21 @@ def prepare(
     """Fetch, tokenise and encode a corpus, or open the result of an earlier call.
 
     Corpora and encoded text are below ``data``. ``codecs`` is a folder with the tokenizers and
-    vocabularies to use; None to learn them. UserError if the text is missing or not parallel, all
-    pairs of a split are filtered out, the vocabulary size is not possible, or the result of an
-    earlier call is damaged.
+    vocabularies to use; None to learn them. UserError if the text is missing or not parallel, if
+    all pairs of a split are filtered out, if the vocabulary size is not possible, or if the result
+    of an earlier call is damaged.
     """
     text = load_corpus(corpus, data)
     joined = [code for code in (text.source_language, text.target_language) if unspaced(code)]
     if joined and tokenization.kind in WORD_TOKENIZERS:
-        warn_once(f"{joined[0]} text without spaces needs tokenization=sentencepiece.")
+        warn_once(
+            f"{joined[0]} text usually has no spaces between words; set tokenization=sentencepiece "
+            "if yours has none."
+        )
     hashes = text.hashes()
     options = asdict(tokenization)
     del options["workers"]
-    for side in SIDES:  # what was prepared when there was only this normalisation stays valid
+    for side in SIDES:  # folders from before this setting existed stay valid
         if options[f"{side}_normalization"] in (None, "nmt_nfkc"):
             del options[f"{side}_normalization"]
     recipe = {  # exactly the inputs that decide the content of the folder
@@ -140,7 +143,7 @@ def advise(config: TrainConfig, data: PreparedData) -> None:
 
 
 def summary(data: PreparedData) -> str:
-    """Return lines of text: the number of pairs, their lengths, and the share of unknown words."""
+    """Return lines of text: number of pairs, their lengths, percentage of unknown pieces."""
     subwords = isinstance(data.source.tokenizer, SentencePieceTokenizer)
     unit, lines = "subwords" if subwords else "words", []
     for name, pairs in (("train", data.train), ("valid", data.valid)):
@@ -234,7 +237,7 @@ def _tokenizers(
 def _tokenize(
     folder: Path, split: _Split, tokenizers: Sequence[Tokenizer], options: TokenizationConfig
 ) -> tuple[tuple[TokenIdWriter, TokenIdWriter], int, Counter[str]]:
-    """Tokenise a split to disk; return its sides, its number of pairs, and the counts left out."""
+    """Tokenise a split to disk; return both sides, and how many pairs were kept and left out."""
     sides = (
         TokenIdWriter(folder / f"{split.name}.source", end=EOS),
         TokenIdWriter(folder / f"{split.name}.target", end=None),

@@ -38,7 +38,7 @@ text, so the pair is in no split."""
 def made_text(
     home: Path, prefix: str, recipe: list[Any], fill: Callable[[Path], object]
 ) -> TextFolder:
-    """Return a folder below ``home``, named by its recipe, and a function that makes it."""
+    """Return a folder below ``home``, named by a hash of ``recipe``, and a function to make it."""
     folder = home / f"{prefix}{digest([json.dumps([RULES, *recipe]).encode()])[:12]}"
     return folder, partial(make_folder, folder, fill)
 
@@ -51,7 +51,7 @@ def clean_and_split(
     A split that ``folder`` already holds stays, and its sources are kept out of the other splits.
     ``texts``: language -> raw file; ``origin``: entries of cleaning.json about the raw files.
     Returns the number of pairs with each label of :data:`WAYS`, and their sum as ``read``.
-    UserError if the raw files have different numbers of lines, or too few pairs remain.
+    UserError if the raw files have different numbers of lines, or if too few pairs remain.
     """
     languages = config.source, config.target
     labels = bytearray()
@@ -86,11 +86,12 @@ def assign(
 ) -> Int8[np.ndarray, " N"]:
     """Label each of N pairs, from the hashes of pairs and sources.
 
-    Labels: TRAIN, VALID, TEST, DUPLICATE or HELD_OUT. Distinct sources are sorted by hash, which is
-    a fair shuffle that depends only on the text. The first ``test`` sources are for testing, the
-    next ``valid`` for validation. The split holds only the first pair of such a source and
-    the others are HELD_OUT, so that splits have exact sizes and share no source. Pairs whose source
-    is in ``elsewhere``, the sources of existing splits, are HELD_OUT too.
+    Labels: TRAIN, VALID, TEST, DUPLICATE or HELD_OUT. The distinct sources are sorted by hash. This
+    order is random, but depends only on the text. The first ``test`` sources are for testing, and
+    the next ``valid`` sources are for validation. Only the first pair of such a source is TEST or
+    VALID; its other pairs are HELD_OUT. So test and validation text have exact sizes, and no two
+    splits have a source in common. Pairs whose source is in ``elsewhere``, the sources of existing
+    splits, are HELD_OUT too.
     """
     labels = np.full(len(pairs), DUPLICATE, np.int8)
     taken = np.isin(sources, elsewhere)

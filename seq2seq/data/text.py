@@ -1,7 +1,8 @@
 """Read and write text files: UTF-8, one sentence per line, "\\n" ends a line.
 
-Lines are split only at "\\n". ``str.splitlines`` also splits at U+2028, U+0085 and a few more,
-which occur inside sentences of public corpora; later lines would not match their translations.
+Lines are split only at "\\n". ``str.splitlines`` also splits at U+2028, U+0085 and a few more
+characters. Public corpora have these inside sentences, so all later lines would no longer match
+their translations.
 """
 
 import codecs
@@ -33,7 +34,7 @@ COMPRESSIONS = tuple(_OPENERS)
 SIDES = ("source", "target")
 
 TextFolder = tuple[Path, Callable[[], object] | None]
-"""Folder of text, and the function that makes it if it is missing; None for the user's folder."""
+"""Folder of text, and the function that makes it if it is missing; None if it is the user's."""
 
 LONGEST_LINE = 1 << 20
 """Maximum line length in bytes. It limits the memory for a file without line breaks, for example a
@@ -42,7 +43,7 @@ decompression bomb."""
 
 @contextlib.contextmanager
 def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
-    """Open a file to read its bytes; a .gz or .xz file, by first bytes or by name, is unpacked.
+    """Open a file to read its bytes; unpack it if its first bytes or name say .gz or .xz.
 
     UserError if the file is missing, cannot be read, or is compressed and damaged.
     """
@@ -131,12 +132,12 @@ def content_digest(path: Path) -> str:
 
 
 class LineWriter:
-    """Writes a text file completely or not at all; compressed if its name ends in .gz or .xz.
+    """Writes a text file completely or not at all; compresses it if its name ends in .gz or .xz.
 
-    Used with ``with``: lines go to the file ``part``, which replaces ``path`` (or the target of a
-    link) at the end of the block, and is removed if the block fails. A named pipe, a device, or a
-    file that this process has open for writing (/dev/stdout) is written to directly. Errors of the
-    disk become :class:`UserError`.
+    Use it in a ``with`` block. Lines go to the file ``part``. At the end of the block, ``part``
+    replaces ``path`` (or the file that the link ``path`` points to). If the block fails, ``part``
+    is removed. A named pipe, a device, or a file that this process has open for writing
+    (/dev/stdout) is written directly. Errors of the disk become :class:`UserError`.
     """
 
     def __init__(self, path: Path, keep_unfinished: bool = False) -> None:
@@ -161,7 +162,7 @@ class LineWriter:
         return self
 
     def write(self, line: str) -> None:
-        """Write ``line``, which has no "\\n", and a "\\n"."""
+        """Write ``line`` and a "\\n"; ``line`` itself must not hold one."""
         assert "\n" not in line, f"a line break inside {line!r}"
         try:
             self._packed.write(line.encode("utf-8") + b"\n")
@@ -177,7 +178,7 @@ class LineWriter:
             if kind is None and self.part != self.path:
                 self.part.replace(self.path)
         except OSError as error:
-            if kind is None:  # else the error of the block is more useful
+            if kind is None:  # otherwise the error of the block is more useful
                 raise self._refused(error) from error
         finally:
             if self.part != self.path and not unfinished:
@@ -197,7 +198,7 @@ def _open_stream(path: Path) -> int | None:
         import fcntl
 
         for descriptor in [int(stream.name) for stream in streams.iterdir()]:
-            with contextlib.suppress(OSError):  # iterdir's own one is closed by now
+            with contextlib.suppress(OSError):  # iterdir's own descriptor is closed by now
                 writes = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
                 if writes and os.path.samestat(path.stat(), os.fstat(descriptor)):
                     return descriptor
@@ -213,7 +214,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
 
 
 def word_count(text: str, language: str = "") -> int:
-    """Number of words between white space; in a language without spaces, half the characters."""
+    """Number of words between white space; half the characters if ``language`` has no spaces."""
     words = text.split()
     return -(-len("".join(words)) // 2) if unspaced(language) else len(words)
 
@@ -236,7 +237,7 @@ class ParallelText:
     alignments: Path | None = None
     """File of word links in Pharaoh format: ``0-0 1-2``, source-target, counted from 0."""
     more_targets: tuple[Path, ...] = ()
-    """Other references of a test set."""
+    """Files of the other references of a test set."""
 
     @property
     def files(self) -> list[Path]:
@@ -257,7 +258,7 @@ class Corpus:
     """Name of a test set -> its text; at least one."""
 
     def hashes(self) -> dict[str, str]:
-        """SHA-256 of each unpacked training and validation file, by ``train.source`` and so on."""
+        """Return ``<train|valid>.<source|target>`` -> SHA-256 of the unpacked text."""
         return {
             f"{name}.{side}": content_digest(getattr(text, side))
             for name, text in (("train", self.train), ("valid", self.valid))
@@ -268,7 +269,7 @@ class Corpus:
 def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     """Yield line i of one text with line i of the other.
 
-    UserError if a file cannot be read, or the numbers of lines differ.
+    UserError if a file cannot be read, or if the numbers of lines differ.
     """
     try:
         yield from zip(read_lines(source), read_lines(target), strict=True)
@@ -286,13 +287,17 @@ def read_aligned(source: Path, target: Path) -> tuple[list[str], list[str]]:
 
 
 def read_references(text: ParallelText) -> tuple[list[str], list[list[str]]]:
-    """Return the sources and the lines of each reference; each line is blank in all or in none."""
+    """Return the sources and the lines of each reference.
+
+    UserError if a line is blank in some references but not in all.
+    """
     columns = [read_aligned(text.source, path) for path in (text.target, *text.more_targets)]
     references = [lines for _, lines in columns]
     for number, lines in enumerate(zip(*references, strict=True), start=1):
         if len({bool(line.strip()) for line in lines}) > 1:
             raise UserError(
-                f"Line {number} of {text.source} has a blank reference; fill it in, or blank all."
+                f"Line {number} of {text.source} has a blank reference; fill it in, or make all "
+                "references of this line blank."
             )
     return columns[0][0], references
 
@@ -308,9 +313,9 @@ def find_text(
 ) -> tuple[ParallelText | None, list[str]]:
     """Find the text ``name`` in a folder; return it and [], or None and the missing file names.
 
-    The two files end in the language codes or in ``source`` and ``target``, plain, .gz or .xz; the
-    file of gold alignments, if any, in ``align``. ``val`` is another name for ``valid``. If several
-    texts match, the first one with the most files is used.
+    The names of the two files end in the language codes or in ``source`` and ``target``. The name
+    of the file of gold alignments, if any, ends in ``align``. Each may be plain, .gz or .xz.
+    ``val`` is another name for ``valid``. The first text that has both files is used.
     """
     stems = ("valid", "val") if name == "valid" else (name,)
     names = [[f"{stem}.{end}" for end in ends] for ends in (languages, SIDES) for stem in stems]
@@ -324,10 +329,10 @@ def find_text(
 
 
 def find_test_names(folder: Path, languages: Sequence[str]) -> list[str]:
-    """List test sets, such as "test" of test.<language>, that have files for both sides.
+    """List the names of test sets ("test" for test.<language>) that have files for both sides.
 
-    A warning names each file whose other side is missing. If no test set has both files, the
-    names of those with one are returned.
+    A warning names each file whose other side is missing. If no test set has both files, list the
+    test sets that have one file.
     """
     found: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.glob("test*")):

@@ -23,7 +23,7 @@ from seq2seq.files import parse_object
 WORD_START = "▁"  # SentencePiece's sign for the space before a word
 RESERVED = "▅"  # SentencePiece does not learn from a sentence with this character
 LEARNT_BYTES = 4_192
-"""Maximum bytes of a sentence that SentencePiece learns from."""
+"""Maximum length, in bytes, of a sentence that SentencePiece learns from."""
 
 
 class Tokenizer(ABC):
@@ -37,7 +37,7 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def tokenize(self, text: str) -> list[str]:
-        """Cut ``text`` into pieces; blank text has none."""
+        """Cut ``text`` into pieces; blank text has no pieces."""
 
     @abstractmethod
     def detokenize(self, pieces: Sequence[str]) -> str:
@@ -67,15 +67,16 @@ class WhitespaceTokenizer(Tokenizer):
 
 
 LEFT, RIGHT = "\x02", "\x03"
-"""Signs for no space on the left or right of a piece; Moses keeps no control characters."""
+"""Signs for "no space on the left" and "no space on the right" of a piece. No piece contains them,
+because Moses removes control characters."""
 TAILS = ("d", "ll", "m", "re", "s", "t", "ve")
 
 
 class MosesWordTokenizer(Tokenizer):
     """Cuts words and punctuation marks by the rules of the Moses toolkit for the language.
 
-    Joining follows rules too, so unusual spacing (in German the space in "50 %") may change;
-    ``prepare`` prints the BLEU of the references, cut and joined, against themselves.
+    Joining follows rules too, so unusual spacing (in German the space in "50 %") may change. To
+    show how much, ``prepare`` prints the BLEU of the references after cutting and joining.
     """
 
     kind = "moses"
@@ -97,7 +98,7 @@ class MosesWordTokenizer(Tokenizer):
         return re.sub(f" ?{LEFT}|{RIGHT} ?", "", text)
 
     def _glued(self, pieces: Sequence[str]) -> list[str]:
-        """Mark the pieces that stand next to others, where Moses' rules would write a space."""
+        """Mark where a piece has no space beside it, but Moses' rules would write one."""
         marked, opened, lone = [], "", pieces.count("'") == 1
         for before, piece, after in zip(["", *pieces], pieces, [*pieces[1:], ""], strict=False):
             left = right = False
@@ -120,11 +121,11 @@ class MosesWordTokenizer(Tokenizer):
 class SentencePieceTokenizer(Tokenizer):
     """Cuts raw text into subwords (Kudo & Richardson 2018; byte pairs, Sennrich et al. 2016).
 
-    Before text is cut, its white space becomes single spaces, and it is normalised by the rule in
-    the model: with ``identity`` it keeps every character, with ``nmt_nfkc`` it becomes NFKC without
-    control characters (except U+0000 and most from U+0080 to U+009F). Joining returns the
-    normalised text. Characters that training did not see become pieces outside the model, which a
-    vocabulary maps to ``<unk>``.
+    Before text is cut, its white space becomes single spaces, and the rule in the model normalises
+    it. The rule ``identity`` keeps every character. The rule ``nmt_nfkc`` converts text to NFKC and
+    removes control characters (except U+0000 and most from U+0080 to U+009F). Joining returns the
+    normalised text. Characters that training did not see become pieces that are not in the model; a
+    vocabulary maps them to ``<unk>``.
     """
 
     kind = "sentencepiece"
@@ -141,10 +142,10 @@ class SentencePieceTokenizer(Tokenizer):
     ) -> bytes:
         """Learn a model of exactly ``size`` pieces, specials included; return its file as bytes.
 
-        Equal text makes an equal model. Sentences of any length are learnt from; U+2585 is never
-        part of a model. Ids 0-3 are the specials of :mod:`seq2seq.data.vocabulary`. ``where`` names
-        the text in messages; ``normalization`` is a rule of SentencePiece, kept in the model.
-        UserError if the text is too small, or its alphabet too large, for ``size`` pieces.
+        Equal text makes an equal model. The model learns from sentences of any length, and never
+        has U+2585 in a piece. Ids 0-3 are the specials of :mod:`seq2seq.data.vocabulary`. ``where``
+        names the text in messages. ``normalization`` is a rule of SentencePiece; the model stores
+        it. UserError if ``size`` is too large for the text or too small for its characters.
         """
         model = io.BytesIO()
         try:
@@ -160,7 +161,7 @@ class SentencePieceTokenizer(Tokenizer):
                 unk_id=1,
                 bos_id=2,
                 eos_id=3,
-                num_threads=4,  # written into the model file: fixed, so that files compare equal
+                num_threads=4,  # fixed, because the model file stores it and must be reproducible
                 minloglevel=2,
             )
         except RuntimeError as error:
@@ -185,8 +186,8 @@ class SentencePieceTokenizer(Tokenizer):
     def words(self, pieces: Sequence[str]) -> list[int]:
         """Return for each piece the index, from 0, of its word in the joined text.
 
-        A single ``▁`` belongs to the next word; at the end of the text, to the last word. In text
-        without spaces, of a language that has none between words, each piece is a word.
+        A single ``▁`` belongs to the next word, or to the last word at the end of the text. If the
+        text has no spaces and its language needs none between words, each piece is a word.
         """
         found: list[int] = []
         word, begun = 0, False
@@ -207,7 +208,7 @@ class SentencePieceTokenizer(Tokenizer):
 
 
 WORD_TOKENIZERS = {kind.kind: kind for kind in (WhitespaceTokenizer, MosesWordTokenizer)}
-"""``tokenization.kind`` -> tokenizer without training."""
+"""``tokenization.kind`` -> class of tokenizers that need no training."""
 
 
 def load_tokenizer(directory: Path, side: str) -> Tokenizer:
@@ -232,10 +233,10 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
 
 
 def _learnable(sentences: Iterable[str]) -> Iterator[str]:
-    """Yield the sentences, in parts if they are so long that SentencePiece would skip them.
+    """Yield the sentences; split those that are so long that SentencePiece would skip them.
 
-    SentencePiece learns nothing across words, so a long sentence may be split between words. Where
-    :data:`LEARNT_BYTES` bytes have no space, it is split between characters.
+    SentencePiece learns nothing across words, so a long sentence may be split between words. If
+    :data:`LEARNT_BYTES` bytes hold no space, the sentence is split between two characters.
     """
     for sentence in sentences:
         words = re.sub(f"[{RESERVED}{WORD_START}]", " ", sentence).split()
@@ -286,15 +287,15 @@ class TextCodec:
         return self.tokenizer.language
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of the pieces of ``text``, without BOS and EOS; blank text has none."""
+        """Return the ids of the pieces of ``text``, without BOS and EOS; [] for blank text."""
         return self.vocabulary.encode(self.tokenizer.tokenize(text))
 
     def known_pieces(self, text: str) -> list[str]:
         """Cut typed text into pieces; an unknown word becomes a known form, if it has one.
 
-        The forms are tried in this order: lower case, capitalised, without the punctuation at its
-        ends; each of those characters becomes a piece. Words without a known form, and subwords, do
-        not change.
+        Lower case is tried first, then the capitalised form. If both are unknown, the punctuation
+        at the ends of the word is cut off: each mark becomes a piece, and the rest is tried again.
+        A word of which no part is known does not change; subwords never change.
         """
         pieces = self.tokenizer.tokenize(text)
         if isinstance(self.tokenizer, SentencePieceTokenizer):
@@ -322,8 +323,8 @@ class TextCodec:
     def encodes_like(self, other: "TextCodec") -> bool:
         """Whether ``other``, built from the same training text, encodes text as the same ids.
 
-        Counts are compared too: after a change of the rules of cutting they differ, even if the
-        pieces do not.
+        Counts are compared too, because a change in the rules of cutting may change only the
+        counts, and not the set of pieces.
         """
         return (
             type(self.tokenizer) is type(other.tokenizer)

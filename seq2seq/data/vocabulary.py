@@ -11,7 +11,8 @@ from seq2seq.errors import UserError
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 LONGEST = 1_000
-"""Maximum number of characters of a piece, to limit translations; longer words are UNK."""
+"""Maximum number of characters of a piece. Longer words are UNK, so that translations stay short.
+"""
 
 
 class Vocabulary:
@@ -35,10 +36,10 @@ class Vocabulary:
     def from_counts(
         cls, counts: Mapping[str, int], size: int | None = None, min_frequency: int = 1
     ) -> "Vocabulary":
-        """Build a vocabulary of the most frequent pieces; code points order those of equal count.
+        """Build a vocabulary of the most frequent pieces.
 
-        ``size`` is the maximum number of entries, specials included; pieces that are rarer than
-        ``min_frequency`` in the training text are left out.
+        Pieces of equal count are sorted by code points. ``size`` is the maximum number of entries,
+        specials included. Pieces with a count below ``min_frequency`` are left out.
         """
         limit = None if size is None else max(size - len(SPECIALS), 0)
         known = Counter({piece: count for piece, count in counts.items() if len(piece) <= LONGEST})
@@ -47,7 +48,7 @@ class Vocabulary:
         return cls(pieces, [counts[piece] for piece in pieces])
 
     def __contains__(self, piece: str) -> bool:
-        """Whether the vocabulary has ``piece``; it has no literal specials."""
+        """Whether the vocabulary has ``piece``; False if it is spelt like a special."""
         # `get`, not `[]`: stoi is a defaultdict and would grow by every unknown word.
         return self._vocab.stoi.get(piece, UNK) > EOS
 
@@ -65,7 +66,7 @@ class Vocabulary:
         return [self._vocab.freqs[piece] for piece in self._vocab.itos]
 
     def encode(self, pieces: Iterable[str]) -> list[int]:
-        """Return the ids of ``pieces``; unknown pieces and literal specials become UNK."""
+        """Return the ids of ``pieces``; UNK for unknown pieces and those spelt like a special."""
         # `get`, not `[]`: stoi is a defaultdict and would grow by every unknown word.
         known = self._vocab.stoi.get
         return [i if (i := known(piece, UNK)) > EOS else UNK for piece in pieces]

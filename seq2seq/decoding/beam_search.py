@@ -1,7 +1,8 @@
-"""Greedy and beam search, many sentences at once.
+"""Greedy and beam search of many sentences together.
 
-Shape letters besides those of the model: N sentences still searched, W hypotheses per sentence (1
-at the first step, then K, the beam), R = N x W rows that the model reads, sentence by sentence.
+Shape letters in addition to those of the model: N is the number of sentences that are still
+searched. W is the number of hypotheses per sentence: 1 at the first step, then K, the beam. The
+model reads R = N x W rows; the rows of one sentence are next to each other.
 """
 
 from collections.abc import Sequence
@@ -35,14 +36,16 @@ def beam_search(
 ) -> list[list[SearchResult]]:
     """Search for the ``n_best`` hypotheses of each sentence; a beam of 1 is greedy search.
 
-    At each step, a sentence keeps its best extensions by one piece: as many as the beam minus its
-    finished hypotheses. GroundHog, the program of Bahdanau et al. 2014, does the same. Finished
-    hypotheses rank by score; if none finishes within the cap, the unfinished ones rank instead.
+    Each step extends the hypotheses of a sentence by one piece and keeps the best extensions. Their
+    number is the beam minus the number of finished hypotheses. GroundHog, the program of Bahdanau
+    et al. 2014, does the same. Finished hypotheses are ranked by score. If none finishes within the
+    cap (:func:`length_caps`), the unfinished ones are ranked instead.
 
-    Log-probabilities never increase, so (current log-probability / divisor at the cap) is an upper
-    bound of the score. The search of a sentence stops at its cap, or when ``n_best`` hypotheses are
-    finished and no bound is above the lowest of their scores. A result does not depend on the other
-    sentences of the batch.
+    A log-probability never rises when a hypothesis is extended. So the score of a hypothesis cannot
+    exceed its current log-probability / divisor at the cap (:func:`length_divisors`). The search of
+    a sentence stops at its cap. It stops earlier if no unfinished hypothesis can exceed the score
+    of the finished hypothesis of rank ``n_best``. The hypotheses of a sentence do not depend on the
+    other sentences of the batch.
 
     Args:
         model: in evaluation mode; the caller sets autocast.
@@ -52,7 +55,8 @@ def beam_search(
         prefix: ids with which every hypothesis begins.
 
     Returns:
-        Hypotheses of each sentence, best first: one or more, fewer than ``n_best`` if fewer finish.
+        Hypotheses of each sentence, best first. There is at least one, and there are fewer than
+        ``n_best`` if fewer finish.
     """
     batch, device = len(source), source.device
     caps = length_caps(lengths, config, len(prefix))
@@ -62,7 +66,7 @@ def beam_search(
     finished = FinishedHypotheses(batch, config.beam, longest, device)
 
     alive = torch.arange(batch, device=device)  # the N sentences
-    # Log-probabilities, N x W: -inf for a hypothesis that has finished, or whose sentence has.
+    # Log-probabilities, N x W: -inf if the hypothesis or the search of its sentence has ended.
     begun, token = session.begin(batch, prefix, device)
     total = begun[:, None]
     written = token.new_tensor(prefix).expand(batch, -1)
@@ -125,7 +129,7 @@ class FinishedHypotheses:
     """Up to K finished hypotheses per sentence, in the order in which they finished.
 
     There are K + 1 columns, where K is the beam. Hypotheses that are not kept are written to the
-    last column, because to leave them out by a boolean index makes the CPU wait for the GPU.
+    last column. Leaving them out with a boolean index would make the CPU wait for the GPU.
     """
 
     def __init__(self, batch: int, beam: int, longest: int, device: torch.device) -> None:
@@ -146,9 +150,9 @@ class FinishedHypotheses:
         total: Float[Tensor, "N W"],
         score: Float[Tensor, "N W"],
     ) -> None:
-        """Add the ``chosen`` hypotheses; row n is of the sentence ``alive[n]``.
+        """Add the ``chosen`` hypotheses; row n belongs to the sentence ``alive[n]``.
 
-        ``written`` has their ids, and ``total`` their log-probabilities in nats.
+        ``written`` holds ids, and ``total`` holds log-probabilities in nats.
         """
         last = self.score.shape[1] - 1
         column = (self.count[alive, None] + chosen.cumsum(dim=1) - 1).where(chosen, last)
@@ -160,7 +164,7 @@ class FinishedHypotheses:
         self.count[alive] += chosen.sum(dim=1)
 
     def threshold(self, wanted: int) -> Float[Tensor, "B"]:
-        """Score of the hypothesis number ``wanted`` from the best; -inf while there are fewer."""
+        """Score of the hypothesis of rank ``wanted`` (1 is best); -inf while there are fewer."""
         return self.score.topk(wanted, dim=1).values[:, -1]
 
     def best(self, wanted: int) -> list[list[SearchResult]]:

@@ -1,7 +1,7 @@
 """Steps and results that search and forced decoding share.
 
-Shape letters besides those of the model: N sentences, W hypotheses per sentence, R = N x W rows,
-sentence by sentence.
+Shape letters in addition to those of the model: N sentences, W hypotheses per sentence, and
+R = N x W rows. The rows of one sentence are next to each other.
 """
 
 import math
@@ -21,8 +21,8 @@ from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
 
 IDLE_SHARE = 0.2
-"""Share of finished sentences at which a batch drops them. Dropping copies the other sentences, so
-it is not done for each one."""
+"""Fraction of finished sentences at which a batch drops them. Dropping copies the unfinished
+sentences, so finished sentences are not dropped one by one."""
 
 
 class Ensemble(nn.Module):
@@ -100,7 +100,8 @@ class DecoderSession:
     def step(self, token: Int[Tensor, "R"]) -> StepScores:
         """Score the pieces that may follow ``token``, the last piece of each row.
 
-        An ensemble averages its models' probabilities, and the weights of those with attention.
+        An ensemble averages the probabilities of all models. It averages the attention weights of
+        the models that have attention.
         """
         parts = zip(self.models, self.states, self.sources, strict=True)
         steps = [model.step(token, state, source) for model, state, source in parts]
@@ -117,7 +118,8 @@ class DecoderSession:
     ) -> tuple[Float[Tensor, "R"], Int[Tensor, "R"]]:
         """Write ``prefix``, a forced beginning, into all rows.
 
-        Returns its log-probability in each row, in nats, and its last piece (BOS if it is empty).
+        Returns for each row the log-probability of ``prefix``, in nats, and the last piece of
+        ``prefix`` (BOS if ``prefix`` is empty).
         """
         total = torch.zeros(rows, device=device)
         token = torch.full((rows,), BOS, device=device)
@@ -128,10 +130,10 @@ class DecoderSession:
         return total, token
 
     def reorder(self, rows: Int[Tensor, "Q"], sentences: Int[Tensor, "M"] | None = None) -> None:
-        """Replace the rows by those with the old indices ``rows``, which may repeat or be missing.
+        """Replace the rows by those at the indices ``rows``; an index may repeat or be missing.
 
-        ``sentences`` holds the old indices of the sentences that stay. None means that all stay,
-        and saves copying their encodings.
+        ``sentences`` holds the old indices of the sentences that stay. None means that all stay;
+        then their encodings are not copied.
         """
         self.states = [state.select(rows) for state in self.states]
         if sentences is not None:
@@ -139,7 +141,7 @@ class DecoderSession:
 
 
 def sentences_to_keep(unfinished: Bool[Tensor, "N"]) -> Int[Tensor, "M"] | None:
-    """Indices of the unfinished sentences; None, for all sentences, while few are finished."""
+    """Indices of the unfinished sentences; None (drop no sentence) while few are finished."""
     if int(unfinished.sum()) > (1 - IDLE_SHARE) * len(unfinished):
         return None
     return unfinished.nonzero().flatten()
@@ -166,10 +168,10 @@ def forced_decode(
 ) -> ForcedDecoding:
     """Score known targets with the decoder steps of search (forced decoding).
 
-    Each of N sentences has W targets, in R = N x W rows. The model is in evaluation mode; source
-    and lengths are as for :meth:`DecoderSession.start`. ``target`` holds ids without BOS, padded on
-    the right. A target without EOS is scored as a prefix. The ``likeliest`` pieces that search may
-    write are listed for each position.
+    Each of N sentences has W targets, in R = N x W rows. The model must be in evaluation mode.
+    ``source`` and ``lengths`` are as for :meth:`DecoderSession.start`. ``target`` holds ids without
+    BOS, padded on the right. A target without EOS is scored as a prefix. ``likeliest`` is K, the
+    number of pieces to list at each position; PAD and BOS are never listed.
     """
     session = DecoderSession.start(model, source, lengths, len(target) // len(source))
     token = torch.full_like(target[:, 0], BOS)
@@ -202,7 +204,7 @@ class SearchResult:
 def ban_pieces(logits: Float[Tensor, "R V"], config: DecodingConfig) -> None:
     """Set the logits of PAD and BOS to -inf, and of UNK if ``config.forbid_unknown`` is set.
 
-    Callers sum the probabilities before, so the log-probabilities of other pieces do not rise.
+    Callers compute the softmax's sum first, so the probabilities of other pieces do not rise.
     """
     for piece in [PAD, BOS, UNK] if config.forbid_unknown else [PAD, BOS]:
         logits[:, piece] = -torch.inf
@@ -213,17 +215,17 @@ def length_caps(
 ) -> Int[Tensor, "B"]:
     """Largest number of pieces of each hypothesis, with EOS: max_ratio x source pieces + max_extra.
 
-    ``lengths`` count the EOS of the source, which the formula leaves out. After a beginning of
-    ``forced`` pieces there is room for at least max_extra more.
+    ``lengths`` count the EOS of the source; the formula does not. After a beginning of ``forced``
+    pieces, there is room for at least max_extra more pieces.
     """
     caps = ((lengths - 1).double() * config.max_ratio).floor().long()
     return caps.clamp(min=forced) + config.max_extra
 
 
 def length_divisors(longest: int, config: DecodingConfig) -> Float[Tensor, "T"]:
-    """length ** length_penalty for lengths from 0 to ``longest``, EOS counted.
+    """Divisors length ** length_penalty for the lengths 0 to ``longest``, EOS counted.
 
-    Divisors never fall with the length and log-probabilities never rise. So an unfinished
-    hypothesis scores at most its current log-probability divided by the divisor at its cap.
+    As a hypothesis grows, its divisor never falls, and its log-probability never rises. So its
+    final score is at most its current log-probability divided by the divisor at its cap.
     """
     return (torch.arange(longest + 1, dtype=torch.float64) ** config.length_penalty).float()

@@ -1,6 +1,7 @@
 """A translation with its scores, attention and pictures, and the word links of its attention.
 
-In shapes, besides the letters of the model: I is the number of source words, J of target words.
+Shape letters in addition to those of the model: I is the number of source words, J the number of
+target words.
 """
 
 from base64 import b64encode
@@ -42,14 +43,14 @@ class Hypothesis:
     source_pieces: list[str] = field(default_factory=list)
     """Pieces of the source, with ``</s>``; empty where ``attention`` is None."""
     attention: Float[Tensor, "T S"] | None = field(default=None, compare=False)
-    """Attention weights, a row for each of ``pieces``, a column for each of ``source_pieces``; a
-    row sums to 1, except with ``local_p``. None for a blank source or a model without attention.
-    Without ``attention=True``, it may also be None."""
+    """Attention weights, with a row for each of ``pieces`` and a column for each of
+    ``source_pieces``. A row sums to 1, except with ``local_p``. None for a blank source or a model
+    without attention. Without ``attention=True``, the weights may also be None."""
     alternatives: list["Hypothesis"] = field(default_factory=list)
     """The other hypotheses of ``n_best``, best first."""
     choices: list[list[tuple[str, float]]] = field(default_factory=list)
-    """Likeliest pieces at each position with their probabilities, the end of the sentence included;
-    [] without ``choices=COUNT``."""
+    """Likeliest pieces at each position, with their probabilities. The last position is that of the
+    end of the sentence. [] without ``choices=COUNT``."""
     unknown: list[str] = field(default_factory=list)
     """Source words that the model reads as ``<unk>``, each once; with subwords, the parts of words
     that are not in the vocabulary."""
@@ -60,15 +61,15 @@ class Hypothesis:
 
     @property
     def rounded_score(self) -> str:
-        """``score`` with three digits, as people see it; never -0.000."""
+        """``score`` as text with three decimals; never -0.000."""
         return f"{round(self.score, 3) + 0:.3f}"
 
     def links(self) -> list[Link] | None:
-        """Links between the words of ``source`` and of ``text``, which are cut at spaces.
+        """Links between the words of ``source`` and of ``text``; both are cut at spaces.
 
-        [] without attention. None if a tokenizer counts other words than those between spaces:
-        SentencePiece turns some characters, such as an acute accent that stands alone, into a space
-        and another character, which would shift the numbers of all later words.
+        [] without attention. None if a tokenizer counts other words than those between spaces. For
+        example, SentencePiece turns an acute accent that stands alone into a space and another
+        character. The numbers of all later words would then be wrong.
         """
         if self.attention is None or not self.tokenizers or not self.text.strip():
             return []
@@ -78,7 +79,7 @@ class Hypothesis:
         links = strongest_links(word_weights(self.attention, source_words, target_words))
         pieces = source.tokenize(self.source)  # the whole line, also beyond max_pieces
         read = source.words(pieces)
-        if read == list(range(len(pieces))):  # words, from which punctuation may have been cut
+        if read == list(range(len(pieces))):  # words; the model may read them without punctuation
             pairs = zip(pieces, self.source_pieces[:-1], strict=False)
             if any(word.lower() != piece.lower() for word, piece in pairs):
                 return None
@@ -127,7 +128,7 @@ def word_weights(
 
     Weights are averaged over the pieces of a target word, and summed over the pieces of a source
     word. A row sums to 1 minus the weight of the end of the source. ``source_words`` and
-    ``target_words`` number the word of each piece, see :meth:`Tokenizer.words`; columns of
+    ``target_words`` hold the number of each piece's word (:meth:`Tokenizer.words`). Columns of
     ``weights`` beyond ``source_words``, such as the end of the sentence, are left out.
     """
     to_source, to_target = _membership(source_words), _membership(target_words)
@@ -136,7 +137,7 @@ def word_weights(
 
 
 def _membership(words: Sequence[int]) -> Float[Tensor, "P W"]:
-    """Matrix with 1 if a piece is a part of a word, else 0."""
+    """Matrix with 1 where a piece is part of a word, and 0 elsewhere."""
     return torch.eye(max(words, default=-1) + 1)[torch.tensor(words, dtype=torch.long)]
 
 
@@ -179,5 +180,5 @@ def strongest_links(weights: Float[Tensor, "J I"]) -> list[Link]:
 
 
 def pharaoh(links: Sequence[Link]) -> str:
-    """Format links as alignment tools do, source word - target word: ``0-0 2-1 1-2``."""
+    """Format links as alignment tools do, source word before target word: ``0-0 2-1 1-2``."""
     return " ".join(f"{source}-{target}" for source, target in links)

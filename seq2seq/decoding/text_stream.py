@@ -25,11 +25,12 @@ log = logging.getLogger(__name__)
 def translate_text(translator: Translator, config: TranslateConfig) -> int:
     """Translate ``config.input`` in order, in constant memory, and return the number of lines.
 
-    An output file appears whole or not at all; after a Ctrl-C, or an error in the text, the
-    finished lines stay in ``<file>.part``. Standard output receives the lines chunk by chunk.
-    UserError if the text cannot be read, or is not UTF-8; if an output cannot be written, or is the
-    same file as another output or the input; if ``n_best`` is set without ``n_best_list``; or if
-    this model cannot write ``alignments`` or replace unknown words.
+    An output file appears whole or not at all. After a Ctrl-C or an error in the text, the finished
+    lines stay in ``<file>.part``. Standard output receives the lines chunk by chunk. UserError if
+    the text cannot be read or is not UTF-8, or if an output cannot be written. UserError before the
+    first line if an output is the same file as the input or another output, if ``n_best`` is above
+    1 without ``n_best_list``, or if this model cannot write ``alignments`` or replace unknown
+    words.
     """
     _check_attention(translator, config)
     _check_outputs(config)
@@ -74,10 +75,10 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
             raise
     if unlinked:
         log.warning(
-            f"Empty lines in the alignments file: {unlinked}. There, the tokenizer counts other "
-            "words than those between spaces."
+            "Lines left empty in the alignments file, because the tokenizer counts other words "
+            f"than those between spaces: {unlinked}."
         )
-    cut = f"; {capped} translations were cut at their limit, decoding.max_ratio" if capped else ""
+    cut = f"; {capped} translations were cut at the limit decoding.max_ratio" if capped else ""
     log.info("Lines translated: %d%s", done, cut)
     if unknown:
         log.info("Lines with words that are not in the vocabulary: %d", unknown)
@@ -94,9 +95,9 @@ def is_typed(config: TranslateConfig) -> bool:
 def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
     """Answer each line with its hypotheses, their scores and, with ``alignments``, word links.
 
-    A Ctrl-C drops the line being typed or translated. Ctrl-D ends, and so does a Ctrl-C on an empty
-    line. Where Python has ``readline``, lines have a history and can be edited. UserError if this
-    model cannot write ``alignments`` or replace unknown words.
+    A Ctrl-C drops the line being typed or translated. Ctrl-D ends the loop, and so does a Ctrl-C on
+    an empty line. Where Python has ``readline``, lines have a history and can be edited.
+    UserError if this model cannot write ``alignments`` or replace unknown words.
     """
     _check_attention(translator, config)
     for stream in (sys.stdin, sys.stdout):  # a terminal may send invalid bytes, or lack characters
@@ -145,8 +146,8 @@ def _check_attention(translator: Translator, config: TranslateConfig) -> None:
     for each in (translator.source.tokenizer, translator.target.tokenizer) if links else ():
         if each.kind == "moses" or (each.kind == "sentencepiece" and unspaced(each.language)):
             raise UserError(
-                "alignments counts words between spaces, but this model's "
-                f"tokenization={each.kind} of {each.language} counts others; remove alignments."
+                "alignments counts words between spaces, but this model's tokenization="
+                f"{each.kind} of {each.language} counts other words; remove alignments."
             )
 
 
@@ -169,7 +170,7 @@ def _check_outputs(config: TranslateConfig) -> None:
 
 
 def _open_input(source: str) -> tuple[Iterator[str], int | None]:
-    """Open the text; return its lines and their number, which is None for a pipe."""
+    """Open the text; return its lines and their number (None for a pipe)."""
     if source == "-":
         if sys.stdin is None:
             raise UserError("input=- is standard input, which is closed; set input=FILE.")

@@ -1,4 +1,4 @@
-"""Text in, text out: a model with its codecs."""
+"""Translate text to text with a model and its codecs."""
 
 import contextlib
 import logging
@@ -49,7 +49,7 @@ class ForcedPair(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """What :meth:`Translator.translate` is asked for besides the search."""
+    """Options of :meth:`Translator.translate` that are not settings of the search."""
 
     prefix: list[int]
     attention: bool
@@ -61,9 +61,9 @@ class Translator:
     """A trained model that translates text.
 
     A blank line has an empty hypothesis. A line of more than ``max_pieces`` pieces is cut to that
-    number, with a warning. On a CPU, PyTorch's threads compute a single batch together, but of
-    several batches each thread takes its own: that is faster, since a search step is too small to
-    divide.
+    number, with a warning. On a CPU, PyTorch's threads compute a single batch together. If
+    there are several batches, each thread computes a different one. That is faster, because a
+    search step is too small to divide.
     """
 
     model: TranslationModel | Ensemble
@@ -76,8 +76,8 @@ class Translator:
     checkpoints: tuple[Path, ...] = ()
     """Folders that the model was loaded from."""
     as_written: bool = False
-    """Whether source words are read as they are written; by default an unknown word is read in a
-    form that the vocabulary has, see :meth:`TextCodec.known_pieces`."""
+    """Whether source words are read exactly as written. If not, an unknown word is read in a form
+    that is in the vocabulary, if there is one (:meth:`TextCodec.known_pieces`)."""
     group: ProcessGroup = SINGLE
     """Processes that share the batches, see :meth:`sharing`."""
 
@@ -294,13 +294,13 @@ class Translator:
                 yield from pairs
 
     def _force_batch(self, pairs: list[tuple[int, list[int], list[int]]]) -> list[ForcedPair]:
-        """Force pairs of (line, source ids, target ids)."""
+        """Score pairs by forced decoding; each is (line, source ids, target ids)."""
         lines, source, target = zip(*pairs, strict=True)
         read = torch.tensor([len(ids) for ids in source], device=self.device)
         forced = forced_decode(self.model, self._padded(source), read, self._padded(target))
         gained, weights = forced.log_probabilities.cpu(), to_float32(forced.weights).cpu()
         return [
-            # Copies: else each pair would hold, and send to another process, those of the batch.
+            # Copies: a view would keep the whole batch in memory, and send it to other processes.
             ForcedPair(line, ids, own[: len(ids)].clone(), maps[: len(ids), : len(read)].clone())
             for line, ids, read, own, maps in zip(
                 lines, target, source, gained, weights, strict=True
@@ -324,7 +324,7 @@ class Translator:
     def _translate_batch(
         self, lines: list[tuple[str, list[str]]], config: DecodingConfig, wanted: _Wanted
     ) -> list[Hypothesis]:
-        """Translate lines of (text, pieces)."""
+        """Translate lines; each is (text, pieces)."""
         texts, read = zip(*lines, strict=True)
         lengths = torch.tensor([len(pieces) + 1 for pieces in read], device=self.device)
         ids = [[*self.source.vocabulary.encode(pieces), EOS] for pieces in read]
@@ -409,7 +409,7 @@ class Translator:
             if workers <= 1:
                 yield from map(run, tasks)
                 return
-            at_end.callback(torch.set_num_threads, threads)  # also the number of future threads
+            at_end.callback(torch.set_num_threads, threads)  # also for later threads
             share = (threads // workers,)
             pool = ThreadPoolExecutor(workers, "batch", torch.set_num_threads, share)
             at_end.callback(pool.shutdown, cancel_futures=True)
@@ -429,9 +429,9 @@ class Translator:
 def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationModel | Ensemble:
     """Return the model of a single checkpoint, or combine several into an ensemble or average.
 
-    With ``average``, their weights are averaged, for checkpoints of one training. An ensemble
-    averages the probabilities of its models at each step. UserError if vocabularies, tokenizers or,
-    with ``average``, architectures differ.
+    ``average`` averages the weights of checkpoints, which should come from one training. An
+    ensemble averages the probabilities of its models at each step. UserError if the vocabularies or
+    tokenizers differ; with ``average``, also if the architectures differ.
     """
     first, *others = checkpoints
     for other in others:
@@ -481,10 +481,10 @@ def make_hypothesis(
 
 
 def _batches(lengths: Sequence[tuple[int, ...]], size: int) -> list[list[int]]:
-    """Group the indices of sentences by length, ``size`` to a batch.
+    """Group the indices of sentences by length, ``size`` per batch.
 
-    The longest come first: a lack of memory shows at once. A sentence is left out if one of its
-    lengths is 0.
+    The longest come first, so that a lack of memory shows early. A sentence is left
+    out if one of its lengths is 0.
     """
     filled = [i for i, of in enumerate(lengths) if all(of)]
     order = sorted(filled, key=lambda i: [-n for n in lengths[i]])
@@ -494,7 +494,7 @@ def _batches(lengths: Sequence[tuple[int, ...]], size: int) -> list[list[int]]:
 def _followed(
     batches: list[list[int]], results: Iterable[Result], total: int, bar: tqdm
 ) -> Iterator[tuple[list[int], Result]]:
-    """Yield each batch with its result; ``bar`` counts sentences, those in no batch as well."""
+    """Yield each batch with its result; ``bar`` counts all sentences, also those in no batch."""
     bar.update(total - sum(map(len, batches)))
     for batch, result in zip(batches, results, strict=True):
         yield batch, result
@@ -532,7 +532,7 @@ def _sentences(text: Any, usual: str, first: int = 0) -> list[str]:
             raise UserError(f"text[{place}]={shortened(each)} is of type {kind}; call {usual}.")
         if "\n" in each.rstrip("\n"):
             raise UserError(
-                f"text[{place}]={shortened(each)} has several lines; pass a list with one sentence "
-                r"per line: text.split('\n')."
+                f"text[{place}]={shortened(each)} has several lines; pass a list of "
+                r"single lines: text.split('\n')."
             )
     return sentences

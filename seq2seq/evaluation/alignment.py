@@ -42,17 +42,17 @@ class AlignmentScore:
     links: int
     sure: int
     precision: float
-    """Share of the links that are possible."""
+    """Fraction of the model's links that are among the possible gold links."""
     recall: float
-    """Share of the sure links that were found."""
+    """Fraction of the sure gold links that are among the model's links."""
     aer: float
-    """Alignment error rate: 1 - (|A n S| + |A n P|) / (|A| + |S|), of links A, sure links S and
-    possible links P; 0 is best."""
+    """Alignment error rate: 1 - (|A & S| + |A & P|) / (|A| + |S|), where A are the model's links, S
+    the sure links and P the possible links; 0 is best."""
 
 
 @dataclass(frozen=True)
 class AlignmentRecord(Stored):
-    """Keys of alignment.json that are read, see :func:`score_alignment`."""
+    """Keys of alignment.json that other modules read, see :func:`score_alignment`."""
 
     shifts: dict[str, AlignmentScore]
     diagonal: AlignmentScore
@@ -65,12 +65,12 @@ class AlignmentRecord(Stored):
 def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
     """Read gold links, a line for each pair: ``2-1`` is a sure link, ``2p1`` a possible one.
 
-    If no link of the file has a 0, words are counted from 1, as in Och & Ney's Hansards; else from
-    0, as in the Pharaoh format.
+    If no link of the file has a 0, words are counted from 1, as in Och & Ney's Hansards. Otherwise
+    they are counted from 0, as in the Pharaoh format.
 
-    The file is plain, .gz or .xz; ``pairs`` has source and target of each line, words between
-    spaces. UserError if the numbers of lines and pairs differ, a line holds something other than
-    links, or a link is beyond the end of a sentence.
+    The file is plain, .gz or .xz. ``pairs`` has the source and target of each line, with spaces
+    between words. UserError if the numbers of lines and pairs differ, if a line holds something
+    other than links, or if a link is beyond the end of a sentence.
     """
     lines = list(read_lines(path))
     if len(lines) != len(pairs):
@@ -89,8 +89,8 @@ def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
         for source, target, _ in line:
             if source - first >= sizes[0] or target - first >= sizes[1]:
                 raise UserError(
-                    f"{path}, line {number}: a link is between source word {source} of {sizes[0]} "
-                    f"and target word {target} of {sizes[1]}; use the links of this text."
+                    f"{path}, line {number}: a link is beyond a sentence, source word {source} of "
+                    f"{sizes[0]} and target word {target} of {sizes[1]}; use this text's links."
                 )
         possible = frozenset((source - first, target - first) for source, target, _ in line)
         sure = frozenset((s - first, t - first) for s, t, kind in line if kind == "-")
@@ -129,8 +129,8 @@ def score_alignment(
 ) -> dict[str, Any]:
     """Score the links of attention; return the scores as JSON, with two controls.
 
-    ``shifts`` has the scores with links moved by -1, 0 and 1 target words, which shows an attention
-    that is one step off. ``diagonal`` has the scores of a straight line through each sentence.
+    ``shifts`` has the scores of the links moved by -1, 0 and 1 target words. They show whether the
+    attention is one step off. ``diagonal`` has the scores of a straight line through each sentence.
     """
     words = [(len(source.split()), len(target.split())) for source, target in pairs]
     shifts = {}
@@ -187,7 +187,7 @@ def write_alignment(
         if required:
             raise
         path.unlink(missing_ok=True)
-        log.warning("The gold links %s are not scored: %s", gold_file, error)
+        log.warning("Attention is not scored against the gold links %s: %s", gold_file, error)
         return
     content = score_alignment(links, pairs, gold)
     write_json(path, {**key, **content})

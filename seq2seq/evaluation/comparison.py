@@ -40,20 +40,20 @@ from seq2seq.looks import Look, looks
 from seq2seq.record import WHEREABOUTS, EvaluationRecord
 
 NOT_COMPARED = {"name", "system", "seed", "data", "output", "evaluation"}
-"""Config keys and groups that are not compared: they name a run or set its evaluation."""
+"""Config keys and groups that are not compared: names and seeds of runs, paths, evaluation."""
 Groups = Mapping[str, list[Evaluation]]
 """System -> its evaluations, in the order of seeds."""
 
 
 @dataclass(frozen=True)
 class KnownBits:
-    """Bits per reference by which the source lowers the loss, relative to attention kind none."""
+    """Bits by which the source lowers the loss, relative to a system that sees no source."""
 
     short: Interval
     long: Interval
     """Bits per reference, for short sources and for long ones."""
     half_length: Interval
-    """Source length at which bits per piece are half of their value on the shortest sources."""
+    """Source length at which bits per reference piece are half of those on the shortest sources."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class System:
 
     @property
     def buckets(self) -> list[ScoreRow]:
-        """Rows of the buckets, up to the longest one with sentences."""
+        """Rows of the buckets, up to the longest bucket that has sentences."""
         last = max(place for place, row in enumerate(self.rows[:-1]) if row.sentences)
         return self.rows[: last + 1]
 
@@ -101,7 +101,7 @@ class Gap:
     system: str
     baseline: str
     rows: list[PairedComparison | None]
-    """Comparison on each row of the systems; None on a row without sentences."""
+    """Comparison for each of ``System.rows``; None for a row without sentences."""
     difference_in_differences: DifferenceInDifferences | None
     """Growth of the gap with length; None if the test set lacks short or long sentences."""
 
@@ -124,9 +124,10 @@ class Comparison:
     signatures: dict[str, str]
     settings: EvaluationConfig
     recall: dict[str, Recall]
-    """Recall of content words by ``length`` of the source, by ``place`` in the reference, by
-    ``place, long sources``, and by ``training``, the count in the training text. {} if too few
-    sentences have content words; without ``training`` if its text was not passed."""
+    """Kind of group -> recall of content words. Kinds: ``length`` of the source, ``place`` in the
+    reference, ``place, long sources`` (if there are enough), and ``training``, the count in the
+    training text (if that text was passed). {} for text without spaces, or if too few sentences
+    have content words."""
 
     def __repr__(self) -> str:
         scores = "; ".join(f"{each.name}: {each.overall.summary}" for each in self.systems)
@@ -147,7 +148,7 @@ class Comparison:
 
     @property
     def members(self) -> list[Bool[np.ndarray, "N"]]:
-        """One mask for each of ``System.buckets``: the sentences that it holds."""
+        """Mask of the sentences of each bucket in ``System.buckets``."""
         lengths = source_lengths(self.systems[0].first.texts.sources, self.settings.unit)
         members = list(bucket_members(lengths, self.settings.edges).values())
         return members[: len(self.systems[0].buckets)]
@@ -162,9 +163,10 @@ def compare_systems(
 ) -> Comparison:
     """Compare evaluations of one test set, in any order.
 
-    The systems are measured against ``baseline``, None for the first one, or against their own one
-    in ``baselines``. ``training`` is the target side of the training text, for recall by count.
-    UserError if test sets differ; otherwise as :func:`group_by_system` and :func:`arrange`.
+    Each system is measured against its own baseline in ``baselines``, otherwise against
+    ``baseline``. If that is None, the first system is used. ``training`` is the target side of the
+    training text, for recall by count. UserError if test sets differ, and as in
+    :func:`group_by_system` and :func:`arrange`.
     """
     for other in evaluations[1:]:
         _require_same_texts(evaluations[0], other)
@@ -328,9 +330,10 @@ def _require_same_texts(one: Evaluation, other: Evaluation) -> None:
 def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, list[Evaluation]]:
     """Group evaluations by system, each group in the order of seeds.
 
-    If experiments or searches differ, they become a part of the system's name. So do the seeds of
-    an ensemble or average, if another one of the same name has other seeds. UserError if two
-    evaluations have the same system and seed, or text of another program a trained system's name.
+    If experiments or searches differ, they become a part of the system's name. If ensembles or
+    averages of the same name have different seeds, their seeds become a part too. UserError if two
+    evaluations have the same system and seed, or if text of another program has the name of a
+    trained system.
     """
     ours = [evaluation.record for evaluation in evaluations if not evaluation.external]
     experiments = {record.experiment for record in ours}
@@ -353,7 +356,7 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, list[Evaluat
         ]:
             raise UserError(
                 f"{clash[0].directory} and {evaluation.directory} are both of system {name}"
-                f"{'' if seed is None else f' with seed {seed}'}; remove one of them, or if one "
+                f"{'' if seed is None else f' with seed {seed}'}; leave one of them out, or if one "
                 "was made from a file of hypotheses, evaluate it again with another system=NAME."
             )
         group.append(evaluation)

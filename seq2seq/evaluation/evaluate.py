@@ -40,14 +40,15 @@ MAPS_PER_BUCKET = 3
 def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evaluation]:
     """Translate and score the test sets of ``config``, or score ``config.hypotheses``.
 
-    With a checkpoint, each search of each test set has a folder, ``<test set>-<search>``; the
+    With a checkpoint, each search of each test set has a folder, ``<test set>-<search>``. The
     evaluations are returned test set by test set, in the order of ``EvaluateConfig.searches``.
-    Several checkpoints are evaluated as an ensemble or average, in the run folder of the first.
-    Translations that a folder already holds are scored again, but not made again. The processes of
-    ``group`` share the sentences; the first one writes, and the others return []. UserError if a
-    checkpoint, test set or text does not exist, checkpoints do not fit together, texts do not
-    align, ``no_unk`` is set for a model of subwords, or a folder holds the evaluation of another
-    system, text or search.
+    Several checkpoints are evaluated as an ensemble or average, in the run folder of the first
+    checkpoint. Translations that a folder already holds are scored again, but not made again. The
+    processes of ``group`` divide the sentences. The first process writes; the others return [].
+
+    UserError if a checkpoint, test set or text does not exist, if checkpoints do not fit together,
+    if texts do not align, if ``no_unk`` is set for a model of subwords, or if a folder holds the
+    evaluation of another system, text or search.
     """
     if config.hypotheses is not None:
         return [_evaluate_given(config)] if group.is_first else []
@@ -88,7 +89,7 @@ class _System:
     translator: Translator
     checkpoints: list[Checkpoint]
     suffix: list[str]
-    """Suffix of folder names for several checkpoints: ``["ensemble2"]`` or ``["average3"]``."""
+    """Suffix of folder names: ``["ensemble2"]`` or ``["average3"]``; [] for a single checkpoint."""
 
     @classmethod
     def load(cls, config: EvaluateConfig) -> "_System":
@@ -110,7 +111,7 @@ class _System:
         suffix = [f"{kind}{len(paths)}"] if len(paths) > 1 else []
         system = cls(config, translator, checkpoints, suffix)
         if config.output is None and system.output.is_symlink():  # in a stranger's run folder
-            raise UserError(f"{system.output} is a link, which is not followed; set output=FOLDER.")
+            raise UserError(f"{system.output} is a link and is not followed; set output=FOLDER.")
         return system
 
     @property
@@ -121,9 +122,9 @@ class _System:
 
     @property
     def trained(self) -> TrainConfig:
-        """Config of the first run, else of its checkpoint.
+        """Config of the first run. If its folder has no config.json, that of the first checkpoint.
 
-        The run may have gone on after the checkpoint was written; then its limits are larger.
+        If the run went on after the checkpoint was written, the limits of the run are larger.
         """
         run = self.runs[0]
         return read_config(run) if (run / "config.json").is_file() else self.checkpoints[0].config
@@ -188,7 +189,7 @@ class _System:
             if (finished := _finished(directory, identity)) is not None:
                 log.info("%s holds these translations already; scoring them again.", directory)
                 texts, counts = finished.texts, finished.counts
-                # The run may since have continued without a better checkpoint, or been moved.
+                # Since then, the run may have been moved, or continued without a better checkpoint.
                 training = record.training or finished.record.training
                 settings = asdict(self.trained.training)
                 config = {**(finished.record.config or {}), "training": settings}
@@ -218,7 +219,7 @@ class _System:
 
 
 def _lines_to_draw(config: EvaluateConfig, name: str, sources: list[str]) -> set[int]:
-    """Lines, from 0, whose attention maps are kept: ``config.maps``, and some of every length."""
+    """Lines, from 0, whose attention maps are kept: ``config.maps`` and some of each bucket."""
     for line in config.maps:
         if line > len(sources):
             raise UserError(
@@ -258,7 +259,7 @@ def _text_digests(text: ParallelText) -> dict[str, str]:
 
 
 def _require_same_subject(directory: Path, identity: dict[str, Any]) -> None:
-    """Refuse to replace an evaluation of another system, text, search or precision.
+    """Refuse to replace an evaluation of another system, text, search, precision or device.
 
     A changed checkpoint (or hypotheses file) at the same path may be evaluated again; a changed
     source or reference text is refused.
@@ -286,13 +287,13 @@ def _finished(directory: Path, identity: dict[str, Any]) -> Evaluation | None:
     try:
         evaluation = read_evaluation(directory)
     except UserError as error:
-        log.warning("%s This command does so now.", error)
+        log.warning("%s This command now evaluates again and replaces the files.", error)
         return None
     return evaluation if _known_settings(evaluation.record.identity) == identity else None
 
 
 def _known_settings(identity: dict[str, Any]) -> dict[str, Any]:
-    """Identity without settings of the search that only earlier versions had."""
+    """Return ``identity`` without the search settings that only earlier versions had."""
     search = identity.get("search")
     if not isinstance(search, dict):
         return identity

@@ -2,7 +2,7 @@
 
 sources.txt, references.txt, hypotheses.txt
     one sentence per line, aligned; an empty hypothesis is an empty line. references-2.txt and so on
-    hold other references
+    hold further references
 counts.npz
     counts of each sentence, for corpus BLEU and chrF
 sentences.json
@@ -10,7 +10,7 @@ sentences.json
     the attention ``maps`` of a few lines
 scores.json
     scores by length, signatures and settings, the record of how the hypotheses were made, and
-    the SHA-256 of the files above; it is written last
+    the SHA-256 of the files above; this file is written last
 """
 
 import io
@@ -99,7 +99,8 @@ def write_evaluation(
     """Count, score and write a translated test set; ``counts`` are those of ``texts``, if known.
 
     ``directory`` is created if missing; files of an earlier evaluation are replaced one by one.
-    UserError if the test set is empty, ValueError if a text holds a line break.
+    UserError if the test set is empty or ``directory`` is a link; ValueError if a sentence of
+    ``texts`` holds a line break.
     """
     if not len(texts):
         raise UserError(f"The test set of {directory} is empty; add at least one sentence.")
@@ -118,7 +119,7 @@ def write_evaluation(
         columns[OTHERS.format(number)] = lines
     for name, lines in columns.items():
         if any("\n" in line for line in lines):
-            raise ValueError(f"a line break inside a sentence of {name}")
+            raise ValueError(f"a sentence of {name} holds a line break")
         write_whole(directory / name, "".join(f"{line}\n" for line in lines).encode())
     write_json(directory / SENTENCES, sentences)
     content = {
@@ -149,7 +150,7 @@ def read_evaluation(directory: Path) -> Evaluation:
     if version != FORMAT:
         raise UserError(
             f"{directory} is an evaluation of another version (format {version}, here {FORMAT}); "
-            "evaluate again into a new folder, or delete this one."
+            "evaluate again into a new folder, or delete this folder."
         )
     if changed:
         raise UserError(

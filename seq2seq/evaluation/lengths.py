@@ -16,8 +16,8 @@ from seq2seq.evaluation.translations import Counts, ReferenceScores, Translation
 
 ALL, KNOWN = "all", "no unknown words"
 ENDS = SHORT, LONG = "short", "long"
-"""Labels of pools that are not buckets. The pools ``ENDS`` overlap with the buckets; no
-:class:`ScoreRow` has them."""
+"""Labels of pools that are not buckets. The pools ``ENDS`` overlap with the buckets, and have no
+:class:`ScoreRow`."""
 
 
 @dataclass(frozen=True)
@@ -28,26 +28,27 @@ class ScoreRow:
     """
 
     words: str
-    """Source length, in words or another unit of the settings: ``11-20`` or ``61+``; ``all``, or
-    ``no unknown words``."""
+    """Label of the sentences: their source length in the unit of the settings, such as ``11-20`` or
+    ``61+``; otherwise ``all`` or ``no unknown words``."""
     sentences: int
     bleu: float | None = None
     """Corpus BLEU over these sentences (their counts summed, never a mean of sentence scores)."""
     bleu_low: float | None = None
     bleu_high: float | None = None
-    """Upper end of the bootstrap interval; both ends are None if it was not computed."""
+    """Lower and upper end of the bootstrap interval; None if no interval was computed."""
     by_seed: list[float] = field(default_factory=list)
     """BLEU of each seed."""
     chrf: float | None = None
     brevity_ratio: float | None = None
     """Hypothesis tokens / reference tokens."""
     unpenalised: float | None = None
-    """BLEU without its brevity penalty, which lowers it where translations are too short."""
+    """BLEU without its brevity penalty, which lowers BLEU if translations are too short."""
     capped: float | None = None
     """Number of hypotheses cut at the search's length limit; None for another program's text."""
     loss: float | None = None
     """Negative log-likelihood of the references, their ends included, in nats per piece. Pairs with
-    a blank source or reference are left out. None also for translations of another program."""
+    a blank source or reference are left out. None if it is not finite, or for another program's
+    translations."""
     perplexity: float | None = None
     """exp(loss)."""
 
@@ -63,8 +64,8 @@ class ScoreRow:
 def lines_by_length(sources: Sequence[str], config: EvaluationConfig, most: int) -> list[int]:
     """Choose at most ``most`` lines of each bucket, spread evenly over its lengths.
 
-    Returns line numbers from 0, in rising order, without blank lines. The sources alone decide, so
-    that all systems show the same lines.
+    Returns line numbers from 0, in rising order, without blank lines. Only the sources
+    decide, so that all systems show the same lines.
     """
     lengths = source_lengths(sources, config.unit)
     chosen: list[int] = []
@@ -81,9 +82,9 @@ def length_pools(
 ) -> dict[str, Pool]:
     """Pools by label: buckets of source length from short to long, ``ALL``, ``SHORT`` and ``LONG``.
 
-    ``lengths`` are those of the sources, in ``config.unit``; ``known`` says whether each sentence
-    has no unknown word. If some have, a last pool ``KNOWN`` holds the sentences that have none
-    (Bahdanau et al. 2014, Table 1).
+    ``lengths`` are those of the sources, in ``config.unit``. ``known`` says for each sentence if
+    all its words are known. If some sentences have unknown words, a last pool ``KNOWN`` holds the
+    sentences that have none (Bahdanau et al. 2014, Table 1).
     """
     members = bucket_members(lengths, config.edges)
     members |= {ALL: np.ones(len(lengths), dtype=bool)}
@@ -179,8 +180,9 @@ def known_bits(
 ) -> Samples:
     """Bits per reference piece by which the source lowers the loss.
 
-    This is the loss of a system that sees nothing of the source (``without``) minus ``losses``,
-    both from :func:`reference_losses` for each seed. For a pool without pieces it is 0.
+    They are the loss of a system that sees nothing of the source (``without``) minus ``losses``.
+    Both arguments have the values of :func:`reference_losses` for each seed. A pool without pieces
+    has 0 bits.
     """
     saved = (without[..., 0].mean(axis=0) - losses[..., 0]) / np.log(2)
     columns = np.stack([saved, losses[..., 1]], axis=-1)

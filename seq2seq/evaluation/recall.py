@@ -1,9 +1,10 @@
 """Recall of content words: which words of the references do translations contain?
 
-BLEU says that a translation is worse, not what went wrong. A content word here is a word of more
-than three letters that its reference has once and at most 2% of all references have; text without
-spaces has none. By chance a translation contains one in a hundred of them. Three things can make a
-word hard: the length of its source, its place in the reference, and how rarely training showed it.
+BLEU says that a translation is worse, but not what went wrong. A content word here has more than
+three letters, occurs once in its reference, and occurs in at most 2% of all references. By chance a
+translation contains 1% of the content words of its reference. Text without spaces is not measured.
+Three things can make a word hard: the length of its source, its place in the reference, and a low
+count in the training text.
 """
 
 import re
@@ -18,13 +19,13 @@ from seq2seq.evaluation.scores import bucket_labels
 from seq2seq.evaluation.significance import Interval, Pool, Samples
 
 LETTERS, SHARE = 3, 0.02
-"""A content word has more letters than this, and at most this share of the references have it."""
+"""A content word has more letters than this, and at most this fraction of references contain it."""
 PLACES = 10
 """Number of equal parts into which places in a reference are divided."""
 MIDDLE = np.array([-1 / 2, 0, 0, 1 / 4, 1 / 4, 1 / 4, 1 / 4, 0, 0, -1 / 2])
-"""Weight of each part in the contrast of the middle of a reference with its two ends."""
+"""Weight of each part in a contrast: recall in the middle of a reference minus that at its ends."""
 COUNTS = (0, 9, 99, 999)
-"""Limits of the groups of counts in the training text: 0, 1-9, 10-99, 100-999 and 1000+."""
+"""Upper limits of the training counts of the groups 0, 1-9, 10-99, 100-999 and 1000+."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class ContentWords:
     line: Int[np.ndarray, "W"]
     """Line of each word, from 0."""
     place: Int[np.ndarray, "W"]
-    """Part of the reference that it is in: 0 for the first tenth, 9 for the last."""
+    """Part of the reference that holds the word: 0 for the first tenth, 9 for the last."""
     words: list[str]
 
     @classmethod
@@ -58,7 +59,7 @@ class ContentWords:
         return np.array([word in said[line] for line, word in pairs], dtype=bool)
 
     def training_groups(self, training: Iterable[str]) -> tuple[Int[np.ndarray, "W"], list[str]]:
-        """Group the words by their count in ``training``, target text; also name the groups."""
+        """Return each word's group by count in target text ``training``, and the groups' names."""
         counts = dict.fromkeys(self.words, 0)
         for sentence in training:
             for word in _words(sentence):
@@ -78,10 +79,10 @@ class Recall:
     systems: dict[str, list[Interval]]
     """System -> recall of each group, the mean over seeds; 0 for a group without words."""
     spread: dict[str, Interval]
-    """System -> how much its gap to its baseline varies from group to group: the standard deviation
-    over words, each of which has the gap of its group."""
+    """System -> standard deviation over groups of the gap to its baseline; groups are weighted by
+    their numbers of words."""
     contrast: dict[str, Interval]
-    """System -> sum of the groups' recalls by weights; {} without weights."""
+    """System -> weighted sum of the recalls of the groups; {} without weights."""
 
 
 def recall_by(
@@ -95,9 +96,9 @@ def recall_by(
 ) -> Recall:
     """Compute recall on the sentences of ``pool``, with bootstrap intervals.
 
-    ``groups`` has the group of each word, and the groups' names; ``line`` the line of each word.
-    ``recalled`` is system -> whether each seed's translation contains each word; ``against`` is
-    system -> its baseline; ``weights`` are those of ``Recall.contrast``.
+    ``groups`` has the group of each word and the names of the groups; ``line`` has the line of each
+    word. ``recalled`` is system -> whether each seed's translation contains each word. ``against``
+    is system -> its baseline. ``weights`` has the weight of each group in ``Recall.contrast``.
     """
     number, names = groups
     size = len(names)
@@ -129,9 +130,10 @@ def recall_samples(
     recalled: Bool[np.ndarray, "K W"],
     pool: Pool,
 ) -> Samples:
-    """Recall of each of ``size`` groups of words, on the sentences of ``pool`` and resamples.
+    """Recall of each group of words, on the sentences of ``pool`` and on each resample.
 
-    Arguments are those of :func:`recall_by`, for one system; ``number`` is the group of each word.
+    ``number`` is the group of each word, from 0 to ``size`` - 1. The other arguments are those of
+    :func:`recall_by`, with ``recalled`` of one system.
     """
     lines = len(pool.members)
 

@@ -1,7 +1,7 @@
 """Forced decoding of references and hypotheses: their log-probabilities and attention.
 
-The negative log-likelihood of the references per piece is the loss that training reports on its dev
-set. It is computed here for any test set, and by source length. It does not depend on a search.
+The negative log-likelihood per reference piece is the loss that training reports on its dev set.
+This module computes it for each line of any test set. It needs no search.
 """
 
 import math
@@ -59,7 +59,7 @@ def attention_entropy(weights: Float[Tensor, "T S"]) -> float:
 def off_diagonal(weights: Float[Tensor, "T S"]) -> float:
     """Distance of attention from the diagonal, see :class:`ReferenceScores`.
 
-    The only piece of a sentence has the position 0.
+    If a sentence has only one piece, the position of this piece is 0.
     """
     positions = [
         torch.linspace(0, 1, size) if size > 1 else torch.zeros(1) for size in weights.shape
@@ -76,9 +76,9 @@ def _shares(weights: Float[Tensor, "T S"]) -> Float[Tensor, "T S"]:
 def reference_links(
     translator: Translator, sources: Sequence[str], references: Sequence[str], batch_size: int
 ) -> list[list[Link]]:
-    """Link each reference word to the source word with its largest weight; spaces separate words.
+    """Link each reference word to the source word with its largest attention weight.
 
-    UserError if the model's words are not those between spaces.
+    Words are those between spaces. UserError if the model counts other words.
     """
     links: list[list[Link]] = [[] for _ in sources]
     for forced in translator.force(sources, references, batch_size, SCORING):

@@ -1,8 +1,8 @@
-"""Corpus BLEU and chrF as sums of counts per sentence, equal to sacreBLEU's.
+"""Corpus BLEU and chrF from sums of counts per sentence; the scores equal sacreBLEU's.
 
 Corpus BLEU (Papineni et al. 2002) is a function of ten counts summed over sentences. With the
-counts of each sentence, the score of any subset or resample is one sum away: scores by length and
-significance tests are built on that.
+counts of each sentence, one sum gives the score of any subset or resample. Scores by length and
+significance tests use this.
 """
 
 import math
@@ -19,12 +19,12 @@ from seq2seq.data.text import read_lines
 from seq2seq.errors import UserError
 
 ORDER = 4
-"""Longest n-gram of BLEU. Columns of its counts: hypothesis tokens, reference tokens, matched
-n-grams of 1 to 4 tokens, hypothesis n-grams of 1 to 4 tokens."""
+"""Longest n-gram of BLEU. The columns of BLEU counts are hypothesis tokens, reference tokens,
+matched n-grams of 1 to 4 tokens, and hypothesis n-grams of 1 to 4 tokens."""
 
 
 def _bleu(tokenize: str | None, **options: Any) -> BLEU:
-    """BLEU of sacreBLEU, with 13a for None; UserError if its tokenizer cannot be loaded."""
+    """sacreBLEU's BLEU, with tokenizer 13a for None; UserError if the tokenizer does not load."""
     try:
         return BLEU(tokenize=tokenize, **options)
     except (Exception, SystemExit) as error:
@@ -41,7 +41,7 @@ def signatures(tokenize: str | None = None, references: int = 1) -> dict[str, st
     """sacreBLEU's signatures of ``BLEU`` (cased) and ``chrF``; UserError as in :func:`_bleu`."""
     metrics: dict[str, BLEU | CHRF] = {"BLEU": _bleu(tokenize), "chrF": CHRF()}
     for metric in metrics.values():
-        # The number of references, part of the signature, is known after scoring only.
+        # The signature includes the number of references, which is known only after scoring.
         metric.corpus_score(["one"], [["one"]] * references)
     return {name: str(metric.get_signature()) for name, metric in metrics.items()}
 
@@ -51,8 +51,8 @@ def bleu_counts(
 ) -> Int[np.ndarray, "N 10"]:
     """Counts of each sentence for corpus BLEU; columns as in :data:`ORDER`.
 
-    Of several references, the one closest in length has the reference tokens. ``tokenize`` names a
-    tokeniser of sacreBLEU, see ``EvaluationConfig.tokenize``.
+    Of several references, the one closest in length to the hypothesis gives the reference tokens.
+    ``tokenize`` names a tokenizer of sacreBLEU, see ``EvaluationConfig.tokenize``.
     """
     return np.array(_bleu(tokenize, force=True)._extract_corpus_statistics(hypotheses, references))
 
@@ -60,9 +60,10 @@ def bleu_counts(
 def bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
     """Corpus BLEU (0 to 100) of each pool of sentences, from the sums of their counts.
 
-    BLEU = min(1, exp(1 - r/h)) * (p1 p2 p3 p4)^(1/4), with sacreBLEU's default smoothing (``exp``):
-    the k-th order without a match counts 2^-k matches. Without any match, or if no hypothesis is
-    long enough for an n-gram of each order, BLEU is 0.
+    BLEU = min(1, exp(1 - r/h)) * (p1 p2 p3 p4)^(1/4), where r and h are the numbers of reference
+    and hypothesis tokens, and pn is the precision of n-grams. Smoothing is sacreBLEU's default,
+    ``exp``: the k-th order that has no match counts as 2^-k matches. BLEU is 0 if there is no match
+    at all, or if no hypothesis has four tokens.
     """
     matches, totals = sums[..., 2 : 2 + ORDER], sums[..., 2 + ORDER :]
     missed = matches == 0
@@ -97,8 +98,8 @@ def sentence_bleu(
 ) -> Float[np.ndarray, "N"]:
     """BLEU (0 to 100) of each sentence alone, to find good and bad examples.
 
-    Do not average it: unlike :func:`bleu`, it leaves out orders for which a short sentence has no
-    n-grams. ``tokenize`` is as for :func:`bleu_counts`.
+    Do not average these scores: unlike :func:`bleu`, they leave out the orders for which a short
+    sentence has no n-grams. ``tokenize`` is as for :func:`bleu_counts`.
     """
     metric = _bleu(tokenize, effective_order=True)
     lines = zip(hypotheses, *references, strict=True)
@@ -109,7 +110,7 @@ def chrf_counts(hypotheses: Sequence[str], *references: Sequence[str]) -> Int[np
     """Counts of each sentence for corpus chrF2 (Popović 2015).
 
     Three columns for each n from 1 to 6: character n-grams of the hypothesis, of the reference, and
-    common to both. Spaces are left out. Of several references, the best one counts.
+    common to both. Spaces are left out. Of several references, the one with the best score counts.
     """
     return np.array(CHRF()._extract_corpus_statistics(hypotheses, references))
 
@@ -120,7 +121,7 @@ def chrf(sums: Num[np.ndarray, "18"]) -> float:
 
 
 def ceiling(data: PreparedData, tokenize: str | None) -> str:
-    """Describe the BLEU of the dev references that are cut into pieces and joined again."""
+    """Text that reports the BLEU of the dev references after cutting into pieces and joining."""
     meant = list(read_lines(data.corpus.valid.target))
     joined = [data.target.decode(data.target.encode(line)) for line in meant]
     score = bleu(bleu_counts(joined, meant, tokenize=tokenize).sum(axis=0))
@@ -143,7 +144,7 @@ def bucket_labels(edges: Sequence[int]) -> list[str]:
 
 
 def source_lengths(sources: Sequence[str], unit: str = "words") -> Int[np.ndarray, "N"]:
-    """Length of each source in ``EvaluationConfig.unit``; buckets and short and long count it."""
+    """Length of each source in ``unit``: words (between spaces) or characters (without spaces)."""
     words = [source.split() for source in sources]
     return np.array([len(of if unit == "words" else "".join(of)) for of in words], dtype=np.int64)
 
@@ -151,7 +152,7 @@ def source_lengths(sources: Sequence[str], unit: str = "words") -> Int[np.ndarra
 def bucket_members(
     lengths: Int[np.ndarray, "N"], edges: Sequence[int]
 ) -> dict[str, Bool[np.ndarray, "N"]]:
-    """Mask of the sentences of each bucket, by label; each sentence is in exactly one.
+    """Mask of the sentences of each bucket, by label; each sentence is in exactly one bucket.
 
     An empty source (length 0) is in the first bucket, so that the buckets add up to the test set.
     """

@@ -1,8 +1,8 @@
-"""The one source of intervals: a bootstrap over sentences and seeds, and paired tests of BLEU.
+"""Intervals from a bootstrap over sentences and seeds, and paired tests of BLEU.
 
 A statistic is a function of columns summed over the sentences of a pool, such as the counts of
-:func:`seq2seq.evaluation.scores.bleu_counts`. They are stacked to [K N C] for a system trained with
-K seeds, and the value of a statistic is the mean over seeds.
+:func:`seq2seq.evaluation.scores.bleu_counts`. For a system trained with K seeds, the columns are
+stacked to [K N C], and the value of a statistic is the mean over seeds.
 """
 
 import math
@@ -18,9 +18,9 @@ from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.scores import bleu
 
 FEW = 100
-"""Number of sentences below which a score is marked: it varies too much to conclude from."""
+"""A score on fewer sentences than this is marked, because it varies too much for conclusions."""
 
-TIE = 1e-9  # BLEU points: equal up to rounding
+TIE = 1e-9  # BLEU points; a smaller difference is only rounding
 
 Samples = Float[np.ndarray, "R *G"]
 """Value of a statistic, then its value on each resample; [R G] for a statistic of G groups.
@@ -32,13 +32,13 @@ class Pool:
     """Sentences of a test set that are scored together, with resamples of them.
 
     A resample draws sentences, the same ones for each system. If there are several seeds, it also
-    draws seeds: with the trained models held fixed, an interval would be too narrow for a claim
+    draws seeds. If the trained models stayed fixed, an interval would be too narrow for a claim
     about the next training.
     """
 
     members: Bool[np.ndarray, "N"]
     number: int
-    """Number of the pool's random stream. Pool 0 is resampled as sacreBLEU does."""
+    """Number of the pool's random stream. Stream 0 draws the same resamples as sacreBLEU."""
     resamples: int
     seed: int
 
@@ -63,7 +63,7 @@ class Pool:
     ) -> Samples:
         """Mean over seeds of a statistic of the summed columns, for the pool and its resamples."""
         rows, seeds = _by_sentence(columns[:, self.members]), len(columns)
-        parts = np.array_split(self._drawn, len(self._drawn) // 50 + 1)  # in float64, one by one
+        parts = np.array_split(self._drawn, len(self._drawn) // 50 + 1)  # to save memory
         sums = np.concatenate([rows.sum(axis=0, keepdims=True), *(part @ rows for part in parts)])
         values = statistic(sums.reshape(len(sums), seeds, -1))
         shape = len(values), seeds
@@ -73,7 +73,7 @@ class Pool:
 
 
 def _by_sentence(columns: Num[np.ndarray, "K N C"]) -> Float[np.ndarray, "N K*C"]:
-    """A row for each sentence; sums of rows are exact, as counts are whole numbers."""
+    """A row for each sentence, in float64, so that sums of whole counts are exact."""
     return columns.swapaxes(0, 1).reshape(columns.shape[1], -1).astype(np.float64)
 
 
@@ -87,9 +87,9 @@ class Interval:
 
     @classmethod
     def of(cls, samples: Samples, confidence: float = 0.95) -> "Interval":
-        """Build the percentile interval that holds the share ``confidence`` of the resamples."""
+        """Build the percentile interval that holds a fraction ``confidence`` of the resamples."""
         tail = (1 - confidence) / 2
-        # Ends are samples, not means of two: a half-length may be infinite.
+        # Ends are samples, not means of two samples, because a half-length may be infinite.
         low, high = np.quantile(samples[1:], [tail, 1 - tail], method="nearest")
         return cls(float(samples[0]), float(low), float(high))
 
@@ -101,7 +101,7 @@ class PairedComparison:
     gap: Interval
     """BLEU of the system minus BLEU of the baseline."""
     p_bootstrap: float
-    """p-value of the paired bootstrap (Koehn 2004), for single seeds as sacreBLEU computes it."""
+    """p-value of the paired bootstrap (Koehn 2004); with one seed per system, as in sacreBLEU."""
     p_randomization: float
     """p-value of the two-sided paired approximate randomisation (Riezler & Maxwell 2005)."""
 
@@ -129,7 +129,7 @@ class DifferenceInDifferences:
 
 @dataclass(frozen=True)
 class Trend:
-    """Change of BLEU from the first bucket that has enough sentences to the last one that has."""
+    """Change of BLEU from the first bucket with enough sentences to the last such bucket."""
 
     first: str
     last: str
@@ -148,11 +148,12 @@ def compare_paired(
 ) -> PairedComparison:
     """Compute the interval of the gap between two systems, and two p-values.
 
-    If each has one seed, the p-values are those of ``sacrebleu.significance.PairedTest`` for the
-    same seed and number of trials, with one exception: here a trial also counts if its difference
-    equals the observed one, so that a system compared with itself has p = 1.
+    If each system has one seed, the p-values are those of ``sacrebleu.significance.PairedTest`` for
+    the same random seed and number of trials, with one exception: here a trial also counts if its
+    difference equals the observed difference. A system compared with itself thus has p = 1.
 
-    ``gap`` is BLEU of the system minus BLEU of the baseline; both counts are of the same sentences.
+    ``gap`` is BLEU of the system minus BLEU of the baseline. ``baseline`` and ``system`` are counts
+    of the same sentences.
     """
     spread = np.abs(gap[1:]) - np.abs(gap[1:]).mean()
     return PairedComparison(
@@ -165,11 +166,12 @@ def compare_paired(
 def randomization_test(
     baseline: Int[np.ndarray, "K N 10"], system: Int[np.ndarray, "L N 10"], config: EvaluationConfig
 ) -> float:
-    """Two-sided p-value: share of trials with swapped outputs whose gap is at least as large.
+    """Two-sided p-value: fraction of trials whose gap is at least as large as the observed gap.
 
     Each trial swaps the outputs of baseline and system for about half of the sentences. The
-    statistic is the gap between means over seeds. Each seed of one system is swapped with a seed of
-    the other; if the numbers of seeds differ, seeds are repeated equally often.
+    statistic is the gap between means over seeds. The outputs of a seed are swapped with those of a
+    seed of the other system. If the systems have different numbers of seeds, the seeds of each
+    system are repeated until the numbers are equal.
     """
     pairs = np.lcm(len(baseline), len(system))
     first = np.tile(baseline, (pairs // len(baseline), 1, 1))
@@ -188,7 +190,7 @@ def randomization_test(
 
 
 def p_value(trials: Float[np.ndarray, "R"], observed: float) -> float:
-    """Share of trials at least as extreme as ``observed``, which counts as a trial too."""
+    """Fraction of trials at least as extreme as ``observed``, which counts as a trial too."""
     extreme = int(np.count_nonzero(trials >= observed - TIE))
     return (extreme + 1) / (len(trials) + 1)
 
@@ -202,8 +204,9 @@ def difference_in_differences(
 ) -> DifferenceInDifferences:
     """Compute how much more a system gains on long sources than on short ones.
 
-    ``ends`` are the pools of the short and of the long sources, and ``gaps`` are BLEU of the system
-    minus BLEU of the baseline on each; ``baseline`` and ``system``: seed -> counts of sentences.
+    ``ends`` are the pools of the short and of the long sources. ``gaps`` has BLEU of the system
+    minus BLEU of the baseline on each pool. ``baseline`` and ``system`` are seed -> counts of
+    sentences.
     """
     (short, long), by_seed = gaps, {}
     for seed in (seed for seed in system if seed in baseline):
@@ -228,8 +231,8 @@ def trend(
 ) -> Trend | None:
     """Compute the trend of BLEU over buckets; None for fewer than two buckets.
 
-    ``lengths`` has the mean source length of each bucket, from short to long, and ``scores`` the
-    BLEU of these buckets; other scores are ignored.
+    ``lengths`` has the mean source length of each bucket, from short to long. ``scores`` has BLEU
+    of these buckets; other scores are ignored.
     """
     if len(lengths) < 2:
         return None
@@ -242,12 +245,12 @@ def trend(
 def half_length(
     lengths: Sequence[float], scores: Sequence[Samples], whole: Sequence[Samples] | None = None
 ) -> Samples:
-    """Source length, in words, at which a score is half of ``whole``.
+    """Source length, in the unit of ``lengths``, at which a score is half of ``whole``.
 
     ``lengths`` are the mean lengths of buckets, from short to long. ``whole`` has the score of
-    another system on each bucket; by default it is the score itself on the shortest sources.
-    Between two buckets the share is interpolated linearly. The half-length is infinite if the share
-    never falls below half, and 0 if it begins below half.
+    another system on each bucket; None stands for the score itself on the shortest sources. The
+    ratio of score to ``whole`` is interpolated linearly between two buckets. The half-length is
+    infinite if the ratio never falls below half, and 0 if it begins below half.
     """
     shares = np.stack([*scores])
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -264,15 +267,16 @@ def half_length(
 
 
 def t_interval(*arms: Sequence[Samples], confidence: float = 0.95) -> Interval | None:
-    """Interval of a mean over few seeds, by Student's t; None if an arm has one seed.
+    """Interval of a mean over few seeds, by Student's t; None if a system has only one seed.
 
-    The bootstrap draws from the seeds that there are, which understates the variance of two seeds
-    by half. Here the variance is that of the sentences, from the resamples, plus that of the mean
-    of each arm's seeds, and the degrees of freedom are those of Welch and Satterthwaite.
+    The bootstrap draws from the given seeds. With two seeds, this understates their variance by
+    half. Here the variance is a sum: the variance over the resamples of sentences, plus the
+    variance of each system's mean over seeds. The degrees of freedom are those of Welch and
+    Satterthwaite.
 
     Args:
-        arms: samples of each seed of a system, resampled over sentences alone. The value is the
-            mean of the first arm minus the means of the others.
+        arms: for each system, the samples of each of its seeds, resampled only over sentences. The
+            value is the mean of the first system minus the means of the others.
         confidence: coverage of the interval.
     """
     if any(len(seeds) < 2 for seeds in arms):
@@ -288,10 +292,11 @@ def t_interval(*arms: Sequence[Samples], confidence: float = 0.95) -> Interval |
 
 
 def t_quantile(share: float, freedom: float) -> float:
-    """Quantile of Student's t for a ``share`` above 1/2, to about four digits.
+    """Quantile of Student's t for a probability ``share`` above 1/2, to about four digits.
 
-    With t = sqrt(freedom) * tan(angle), the density is proportional to cos(angle)^(freedom - 1),
-    which is summed over a fine grid. Above 10,000 degrees of freedom, t is normal.
+    With t = sqrt(freedom) * tan(angle), the density of the angle is proportional to
+    cos(angle)^(freedom - 1). This density is summed over a fine grid. Above 10,000 degrees of
+    freedom, the normal distribution is used.
     """
     if freedom > 10_000:
         return NormalDist().inv_cdf(share)

@@ -15,7 +15,7 @@ from seq2seq.files import named_file
 
 
 def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, ParallelText]:
-    """Find the test sets of ``config``, by name; ``corpus`` is the corpus of the training.
+    """Return the test sets of ``config``, name -> text; ``corpus`` is the corpus of the training.
 
     UserError if a test set or a file is missing.
     """
@@ -45,7 +45,7 @@ def given_text(config: EvaluateConfig) -> ParallelText:
 
 
 def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:
-    """Return the corpus with ``directory`` as the folder of its files, or of its test sets only."""
+    """Return the corpus with its files in ``directory``, or with only its test sets there."""
     source, target = corpus.source, corpus.target
     split = find_test_names(Path(directory), [source, target])
     if split and not isinstance(corpus, Multi30kCorpus):  # its test sets are fixed
@@ -54,7 +54,7 @@ def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:
 
 
 def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelText:
-    """Find a test set of sacreBLEU, downloaded if missing; ``tests`` are for the error message."""
+    """Find or download a test set of sacreBLEU; the error message names ``tests`` as valid."""
     pair = f"{corpus.source}-{corpus.target}"
     known = [public for public, test_set in DATASETS.items() if pair in test_set.langpairs]
     if name not in known:
@@ -62,7 +62,7 @@ def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelT
         raise UserError(
             f"test_sets={name} is not a test set of corpus {corpus.kind}, nor of sacreBLEU for "
             f"{pair}; "
-            + (f"valid, nearest first: {near}." if near else "neither has one for this pair.")
+            + (f"valid, nearest first: {near}." if near else "neither has test sets for this pair.")
         )
     try:
         with warnings.catch_warnings():
@@ -81,23 +81,23 @@ def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelT
 def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str, ParallelText]:
     """Find the two files of each text, in the languages of ``corpus``; plain, .gz or .xz.
 
-    Gold word links are in the file with the ending ``.align``. ``paths`` is name -> path without
-    the language, ``texts/news`` for texts/news.en and texts/news.fr. UserError if a file is
-    missing, or if a name is empty, has a slash or begins with test.
+    ``paths`` is name -> path without the language: ``texts/news`` for texts/news.en and
+    texts/news.fr. Gold word links are in the file with the ending ``.align``. UserError if a file
+    is missing, or if a name is empty, has a slash or begins with test.
     """
     texts = {}
     for name, path in paths.items():
         if not name or name != Path(name).name or name.startswith("test"):
             raise UserError(
-                f"test_texts.{name} is not allowed as a name; use a word without slashes. It must "
-                "not begin with test: the corpus's own test sets have such names."
+                f"test_texts.{name} is not allowed as a name; use a word without slashes that does "
+                "not begin with test (the corpus's own test sets have such names)."
             )
         folder, stem = Path(path).parent, Path(path).name
         text, missing = find_text(folder, stem, (corpus.source, corpus.target))
         if text is None:
             raise UserError(
-                f"test_texts.{name}={path}: there is no {folder / missing[0]}, nor with .gz or "
-                ".xz; set the path of two files without the language codes at their ends."
+                f"test_texts.{name}={path}: there is no {folder / missing[0]}, nor this file "
+                "with .gz or .xz; set the path of the two files without their language codes."
             )
         texts[name] = text
     return texts

@@ -20,16 +20,16 @@ class ReferenceScores:
     pieces: list[Natural]
     """Number of pieces of each reference, its end included; 0 if source or reference is blank."""
     known: list[bool] | None
-    """Whether source and reference have no unknown word; None for a vocabulary of subwords."""
+    """Whether all words of source and reference are known; None for a vocabulary of subwords."""
     piece_losses: list[list[float]]
     """Negative log-likelihood of each piece, in nats; [] where ``log_probabilities`` is None."""
     entropy: list[float | None] | None
-    """Mean entropy of the attention over the pieces of a reference, in nats: 0 if all weight is on
-    one source piece, log S if it is equal on S pieces. None without attention."""
+    """Entropy of the attention in nats, the mean over the pieces of a reference: 0 if all weight is
+    on one source piece, log S if S source pieces have equal weights. None without attention."""
     off_diagonal: list[float | None] | None
-    """Mean distance of attention from the diagonal. For each piece: expected |source position -
-    target position|, both scaled to [0, 1]. 0 is monotone; 1/3 is uniform over a long sentence.
-    None without attention."""
+    """Distance of attention from the diagonal: |source position - target position|, weighted by
+    attention, the mean over the pieces of a reference. Positions are scaled to [0, 1]. Attention on
+    the diagonal has 0; uniform attention over a long sentence has 1/3. None without attention."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class AttentionMap:
     """Words of the translation."""
     weights: list[list[float]]
     """Weights, a row for each word of the hypothesis, a column for each word of the source. A row
-    sums to 1 minus the weight of the end of the sentence; with ``local_p``, to less."""
+    sums to 1 minus the weight of the end of the source; with ``local_p``, to less."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Translations:
     maps: list[AttentionMap] = field(default_factory=list)
     """Maps of a few lines, the same lines for every system; [] for a model without attention."""
     more_references: list[list[str]] = field(default_factory=list)
-    """Lines of each other reference, for BLEU, chrF and pages; the models score the first ones."""
+    """Lines of each further reference, for BLEU, chrF and pages; models score ``references``."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if the columns differ in length, or a map does not fit its line."""
@@ -98,12 +98,12 @@ class Counts:
 
     @classmethod
     def of(cls, texts: Translations, config: EvaluationConfig) -> "Counts":
-        """Count the n-grams of each sentence, for BLEU with the tokens that ``config`` names."""
+        """Count the n-grams of each sentence; ``config`` names the tokenizer for BLEU."""
         columns = texts.hypotheses, *texts.all_references
         counts = bleu_counts(*columns, tokenize=config.tokenize), chrf_counts(*columns)
         return cls(*counts, signatures(config.tokenize, len(columns) - 1))
 
     def match(self, texts: Translations, config: EvaluationConfig) -> bool:
-        """Whether the counts have the tokenisation of ``config`` and this version of sacreBLEU."""
+        """Whether the tokenizer of ``config`` and this version of sacreBLEU made the counts."""
         ours = signatures(config.tokenize, len(texts.all_references))
         return ours.items() <= self.signatures.items()

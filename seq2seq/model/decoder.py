@@ -1,9 +1,8 @@
 """The LSTM that writes the target sentence, in the order of Bahdanau or of Luong.
 
 :meth:`Decoder.step` reads one word and makes the readout for the next. :meth:`Decoder.forward`
-loops over the steps of a whole known target. These define the model. Where it can,
-:class:`seq2seq.model.translation.TranslationModel` computes the same numbers with
-:mod:`seq2seq.model.fast`.
+loops over the steps of a whole known target. These two methods define the model.
+:mod:`seq2seq.model.fast` computes the same numbers faster, for the models that it supports.
 """
 
 from abc import ABC, abstractmethod
@@ -30,7 +29,7 @@ class DecoderState(NamedTuple):
     """The decoder's memory between two steps."""
 
     hidden: Float[Tensor, "L R H"]
-    """float32; bfloat16 in mixed-precision search with one layer: only matrix products read it."""
+    """float32, or bfloat16 in fast mixed-precision search with one layer."""
     cell: Float[Tensor, "L R H"]
     attention: Float[Tensor, "R P"]
     """The attention's own state; empty for most kinds."""
@@ -48,13 +47,13 @@ class DecoderState(NamedTuple):
 
 
 class TargetInputs(NamedTuple):
-    """Target words, and what the decoder computes from them without a state, for many steps."""
+    """Target words, and what the decoder computes from them alone, for one step or many."""
 
     embedded: Float[Tensor, "*N E"]
     gates: Float[Tensor, "*N G"]
-    """W_x E y + b, the word's share of the lowest layer's gates."""
+    """W_x E y + b, the word's term in the lowest layer's gates."""
     query: Float[Tensor, "*N H"] | None
-    """W_y E y, the word's share of the query; None where the query is the state alone."""
+    """W_y E y, the word's term in the query; None if the query is the state alone."""
 
     def steps(self) -> "list[TargetInputs]":
         """Split the inputs of a batch of targets (B T ...) into steps."""
@@ -67,8 +66,8 @@ class Decoder(nn.Module, ABC):
     """A language model of the target that consults the source for each word."""
 
     attends_first: bool
-    """Whether a step attends before its LSTM changes state. The context then enters the LSTM, and
-    the word enters the readout."""
+    """Whether a step attends before its LSTM changes state. If so, the context enters the LSTM,
+    and the word enters the readout."""
 
     def __init__(
         self,
@@ -83,7 +82,7 @@ class Decoder(nn.Module, ABC):
         super().__init__()
         hidden = config.hidden_size
         self.word_scale = word_scale
-        """Factor of the word in query and readout, which read states beside it."""
+        """Factor of the word in query and readout; it undoes the scale of the embedding."""
         self.layers = config.layers
         self.fast = config.recurrence == "fast"
         self.feed_size = embedding_size if config.input_feeding else 0
@@ -137,7 +136,7 @@ class Decoder(nn.Module, ABC):
         attend: Attend | None = None,
         cell: Cell = lstm_cell,
     ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
-        """Take one step after a word; return the readout for the next word, state and weights.
+        """Read one word; return the readout for the next word, the new state and the weights.
 
         The R = N x W rows are N sentences with W hypotheses each.
         """
@@ -148,7 +147,7 @@ class Decoder(nn.Module, ABC):
         return self.readout(state.hidden[-1], context, embedded), state, weights
 
     def prepare(self, embedded: Float[Tensor, "*N E"]) -> TargetInputs:
-        """Compute the words' shares of the gates and of the query."""
+        """Compute the words' terms in the gates and in the query."""
         to_query = self.attention.word_query
         query = None if to_query is None else to_query(embedded * self.word_scale)
         return TargetInputs(embedded, self.input_gates(embedded), query)
@@ -156,8 +155,8 @@ class Decoder(nn.Module, ABC):
     def init_state(self, source: Source) -> DecoderState:
         """Return the first state s_0 = tanh(W_s summary): hidden and cell state of every layer.
 
-        The paper (appendix A.2.2) starts from the backward reader's last state alone. Here both
-        directions enter, with and without attention: the baseline has nothing else.
+        The paper (appendix A.2.2) starts from the backward reader's last state alone. Here the
+        whole summary enters, because the baseline without attention sees nothing else.
         """
         start = torch.tanh(self.initial(source.summary))
         hidden, cell = start.view(len(start), 2, self.layers, -1).permute(1, 2, 0, 3)
@@ -170,7 +169,7 @@ class Decoder(nn.Module, ABC):
         """Take one step of the LSTM; return hidden and cell state of every layer.
 
         The lowest layer reads the word, its own state, and ``entering``: the context or, in Luong's
-        order, the fed readout of the step before.
+        order, the last readout (empty without input feeding).
         """
         product = self.state_gates(torch.cat([entering, state.hidden[0]], dim=1))
         layers = [cell(state.cell[0], product, word.gates)]
@@ -189,7 +188,7 @@ class Decoder(nn.Module, ABC):
     ) -> Float[Tensor, "*N E"]:
         """Input of the softmax layer: a linear layer of the arguments, or its tanh or maxout.
 
-        In Luong's order it does not read ``embedded``.
+        In Luong's order, ``embedded`` is not used.
         """
         word = [embedded * self.word_scale] if self.attends_first else []
         mixed = self.readout_layer(concatenate(hidden, context, *word))
@@ -208,8 +207,8 @@ class BahdanauDecoder(Decoder):
         s_i = LSTM(s_{i-1}, [E y_{i-1}; c_i]), \quad
         t_i = readout(s_i, c_i, E y_{i-1})
 
-    The query is the state before the step plus the word that the step reads, which is not in that
-    state yet. With ``model.decoder.query=state`` the query is the state alone, as in the paper. The
+    The state before the step does not contain the word that the step reads, so the query adds this
+    word. With ``model.decoder.query=state``, the query is the state alone, as in the paper. The
     context enters both the recurrence and the readout. With several layers, the context enters the
     lowest layer and the query comes from the top layer.
     """
@@ -237,7 +236,7 @@ class LuongDecoder(Decoder):
     The attentional state :math:`\tilde h_t` has the width of an embedding, so the softmax layer is
     the same as in Bahdanau's order and may share the target embedding. With input feeding (section
     3.3) the next step reads :math:`\tilde h_t`, after dropout; the first step reads zeros. Without
-    input feeding the states do not depend on the attention, so all are computed before it.
+    input feeding, the states do not depend on the attention and can all be computed first.
     With several layers, :math:`\tilde h_{t-1}` enters the lowest layer and the query comes from the
     top layer.
     """

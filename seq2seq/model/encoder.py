@@ -28,7 +28,7 @@ class Source(NamedTuple):
     mask: Bool[Tensor, "N S"]
     """True at real tokens."""
     summary: Float[Tensor, "N F"]
-    """Final state of each direction, of the top layer or of all: the sentence as one vector."""
+    """The sentence as one vector: final states of each direction in the top layer or all layers."""
     keys: Float[Tensor, "N S A"]
     """Vectors that queries are compared with; empty until :meth:`Attention.read
     <seq2seq.model.attention.Attention.read>` computes them."""
@@ -44,8 +44,9 @@ class Source(NamedTuple):
     def softmax_sum(
         self, scores: Float[Tensor, "N W S"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        r"""Context and weights: :math:`\alpha_{ij} = softmax_j(e_{ij}), c_i = \sum_j \alpha_{ij}
-        h_j`, the softmax over real positions.
+        r"""Context and weights; the softmax of ``scores`` is over real positions.
+
+        :math:`\alpha_{ij} = softmax_j(e_{ij}), c_i = \sum_j \alpha_{ij} h_j`
         """
         scores = scores.masked_fill(~self.mask[:, None], float("-inf"))
         return self.weighted_sum(scores.softmax(dim=2))
@@ -53,7 +54,7 @@ class Source(NamedTuple):
     def weighted_sum(
         self, weights: Float[Tensor, "N W S"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """Weighted sum of the annotations, and the weights, a row for each hypothesis."""
+        """Weighted sum of the annotations, and the weights themselves; one row per hypothesis."""
         context = exact_product(weights, self.annotations)
         return context.flatten(0, 1), weights.flatten(0, 1)
 
@@ -84,9 +85,9 @@ class Encoder(nn.Module):
     (Bahdanau et al. 2014, section 3.2, with LSTM units.) With one direction,
     h_j is the state of that direction.
 
-    Padding must not reach the backward direction. Packing the batch would prevent it, but runs
-    several times slower on a CPU. Instead each sentence is reversed in place and read by a second
-    forward LSTM: padding stays on the right, after every real token. The result is the same.
+    Padding must not reach the backward direction. Packing the batch would prevent this, but runs
+    several times slower on a CPU. Instead, each sentence is reversed in place, and a second LSTM
+    reads it forward. So padding stays on the right, after every real token. The result is the same.
     """
 
     def __init__(self, input_size: int, config: EncoderConfig, dropout: float) -> None:
@@ -136,7 +137,7 @@ class Encoder(nn.Module):
 
 
 def _read(lstm: nn.Module, embedded: Float[Tensor, "B S E"]) -> Float[Tensor, "B S H"]:
-    """Run one LSTM direction over the embeddings; return its hidden states in float32."""
+    """Run one layer of one direction over its inputs; return its hidden states in float32."""
     rounds = embedded.device.type == "cpu" and _cpu_lstm_rounds()
     with nullcontext() if rounds else torch.autocast(embedded.device.type, enabled=False):
         return to_float32(lstm(embedded)[0])
@@ -146,8 +147,8 @@ def _read(lstm: nn.Module, embedded: Float[Tensor, "B S E"]) -> Float[Tensor, "B
 def _cpu_lstm_rounds() -> bool:
     """Whether PyTorch's LSTM supports bfloat16 products under autocast on this CPU.
 
-    Without AVX-512 it fails. On CUDA, cuDNN's LSTM would use float16 even if autocast is set to
-    bfloat16, and small gradients would be lost.
+    Without AVX-512, such an LSTM fails. On CUDA, cuDNN's LSTM would use float16 even if autocast is
+    set to bfloat16, and small gradients would be lost.
     """
     mkldnn = torch.backends.mkldnn.is_available()
     return mkldnn and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

@@ -8,12 +8,12 @@ from seq2seq.model.decoder import Decoder
 from seq2seq.model.layers import spread
 
 READOUT_GAIN = 3.0
-"""Factor of the readout's initial weights. At the start, the numbers that it reads have a standard
-deviation of about 0.1; Xavier's bound is meant for 1."""
+"""Factor of the readout's initial weights. Xavier's bound is meant for inputs with a standard
+deviation of 1; at the start, the readout's inputs have about 0.1."""
 
 
 def _attention_last(model: nn.Module) -> tuple[list[nn.Module], list[nn.Module]]:
-    """Split the modules into two lists, those of the attention second.
+    """Split the modules into two lists: first all others, then those of the attention.
 
     The attention draws its random numbers last. So systems with the same seed that differ only in
     their attention have equal initial values everywhere else.
@@ -26,13 +26,13 @@ def _attention_last(model: nn.Module) -> tuple[list[nn.Module], list[nn.Module]]
 
 @torch.no_grad()
 def initialize_uniform(model: nn.Module) -> None:
-    """Draw uniform weights; docs/performance.md says what each choice gains.
+    """Draw the initial values of ``model.initialization=uniform``, the default.
 
-    LSTMs, and the word's share of the query, start from U(-1/sqrt(H), 1/sqrt(H)). Other matrices
-    start within Xavier's bound; the readout's weights are then multiplied by
-    :data:`READOUT_GAIN`. :meth:`Attention.initialize` draws the other parameters of an attention.
-    Embeddings are normal with deviation 1/sqrt(E). Biases are 0, but 1 for the decoder's forget
-    gates.
+    The weights of LSTMs, and the matrix that adds the word to the query, start from
+    U(-1/sqrt(H), 1/sqrt(H)). Other matrices start within Xavier's bound; the readout's weights
+    are then multiplied by :data:`READOUT_GAIN`. :meth:`Attention.initialize` draws the other
+    parameters of an attention. Embeddings are normal with standard deviation 1/sqrt(E). The biases
+    of the decoder's forget gates are 1, and all other biases are 0.
     """
     for modules in _attention_last(model):
         for module in modules:
@@ -66,8 +66,8 @@ def initialize_uniform(model: nn.Module) -> None:
 def initialize_paper(model: nn.Module) -> None:
     """Draw the initial values of Bahdanau et al. 2014, appendix B.1.
 
-    Recurrent matrices are orthogonal; W_a and U_a of the attention are drawn from N(0, 0.001^2);
-    v_a and all biases are zero; everything else is drawn from N(0, 0.01^2).
+    Recurrent matrices are orthogonal. The attention's matrices are drawn from N(0, 0.001^2), and
+    all others from N(0, 0.01^2). v_a and all biases are zero.
     """
     shared, attention = _attention_last(model)
     for modules, deviation in ((shared, 0.01), (attention, 0.001)):
@@ -84,7 +84,7 @@ def initialize_paper(model: nn.Module) -> None:
 
 
 def _recurrent_weights(module: nn.Module) -> list[Tensor]:
-    """Recurrent weights of an LSTM, a matrix for each layer, with the four gates stacked."""
+    """Recurrent weights of an LSTM or decoder: a matrix per layer, with the four gates stacked."""
     if isinstance(module, nn.LSTM):
         return [p for name, p in module.named_parameters() if name.startswith("weight_hh")]
     if isinstance(module, Decoder):

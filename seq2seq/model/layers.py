@@ -1,7 +1,7 @@
 """Parts of encoder and decoder: LSTM cell, dropout, embedding, and exact products.
 
-Under mixed precision (autocast) a matrix product is rounded to bfloat16. The functions and layers
-of this file say which products and results stay in float32, so the model's equations hold no casts.
+Under mixed precision (autocast), matrix products are rounded to bfloat16. The functions and layers
+of this file keep certain products and results in float32.
 """
 
 import torch
@@ -25,20 +25,20 @@ def to_float32(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
 
 def matmul_dtype(device: torch.device, default: torch.dtype) -> torch.dtype:
-    """Type of matrix products on ``device``: autocast's type if it is on, else ``default``."""
+    """Type of matrix products on ``device``: autocast's under autocast, otherwise ``default``."""
     enabled = torch.is_autocast_enabled(device.type)
     return torch.get_autocast_dtype(device.type) if enabled else default
 
 
 def exact_product(x: Float[Tensor, "*X"], y: Float[Tensor, "*Y"]) -> Float[Tensor, "*Z"]:
-    """Matrix product of two float32 arrays, in float32 also under mixed precision."""
+    """Matrix product of two float32 arrays, in float32 even under mixed precision."""
     with torch.autocast(x.device.type, enabled=False):
         return x @ y
 
 
 def concatenate(*parts: Float[Tensor, "*N _"]) -> Float[Tensor, "*N X"]:
     """Join the parts side by side, in the type of the matrix product that reads them next."""
-    # Cast before they are joined: half the bytes to write, and to keep for the backward pass.
+    # Cast before joining: this halves the bytes to write and to keep for the backward pass.
     dtype = matmul_dtype(parts[0].device, parts[0].dtype)
     return torch.cat([part.to(dtype) for part in parts], dim=-1)
 
@@ -46,7 +46,7 @@ def concatenate(*parts: Float[Tensor, "*N _"]) -> Float[Tensor, "*N X"]:
 def lstm_cell(
     before: Float[Tensor, "R H"], product: Float[Tensor, "R G"], word: Float[Tensor, "R G"] | None
 ) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
-    r"""Hidden state h and cell state c of an LSTM's step, in float32.
+    r"""Hidden state h and cell state c after one LSTM step, in float32.
 
     .. math::
         c = \sigma(f) c_{before} + \sigma(i) \tanh(g), \quad h = \sigma(o) \tanh(c)
@@ -71,9 +71,9 @@ class Projection(nn.Linear):
 class Dropout(nn.Module):
     """Zeroes a share of the numbers in training and scales up the rest (Srivastava et al. 2014).
 
-    On a CPU PyTorch draws one random number per element, serially, which takes longer than
-    attention does. Here a 64-bit draw serves four elements. The share is rounded to a multiple
-    of 2^-16, and the scale fits the rounded share.
+    On a CPU, PyTorch draws one random number per element, one after another. That takes longer
+    than attention. Here, one 64-bit draw serves four elements on a CPU. The share is then rounded
+    to a multiple of 2^-16, and the scale fits the rounded share.
     """
 
     def __init__(self, share: float) -> None:
@@ -98,13 +98,14 @@ class Dropout(nn.Module):
 class Embedding(nn.Embedding):
     """Word vectors, multiplied by ``scale`` as they are read.
 
-    With scale sqrt(E) (Vaswani et al. 2017, section 3.4) a row is read at deviation 1 and stored at
-    E^-1/2, the deviation that suits the softmax layer, which may be the same matrix. Adam's steps
-    have one size for all parameters, so the vectors that are read change sqrt(E) times as fast.
+    With scale sqrt(E) (Vaswani et al. 2017, section 3.4), stored rows start by default with a
+    standard deviation of E^-1/2, and the vectors that are read have 1. The smaller deviation suits
+    the softmax layer, whose weight may be the same matrix. Adam's steps have one size for all
+    parameters, so the vectors that are read change sqrt(E) times as fast as the stored rows.
     """
 
     def __init__(self, size: int, width: int, scale: float) -> None:
-        # A matrix of our own: else PyTorch draws values, which loads its compiler on "meta".
+        # Pass a matrix: otherwise PyTorch draws values, and on "meta" this loads its compiler.
         super().__init__(size, width, padding_idx=PAD, _weight=torch.empty(size, width))
         self.scale = scale
 

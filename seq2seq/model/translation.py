@@ -38,12 +38,12 @@ class TranslationModel(nn.Module):
 
     def __init__(self, config: ModelConfig, source_size: int, target_size: int) -> None:
         super().__init__()
-        # One number is drawn, whatever the attention: systems of one seed start alike (see
-        # initialization.py), and have equal dropout afterwards.
+        # Draw exactly one number for every kind of attention. Systems with the same seed then
+        # start alike (see initialization.py) and have equal dropout afterwards.
         seed = int(torch.randint(1 << 62, (), device="cpu"))
         with torch.random.fork_rng(devices=[]):
             self._build(config, source_size, target_size)
-            if not self.output.weight.is_meta:  # only shapes are needed there
+            if not self.output.weight.is_meta:  # on "meta", only shapes are needed
                 torch.default_generator.manual_seed(seed)
                 self._start(config)
         if config.decoder.tie_embedding:
@@ -86,7 +86,7 @@ class TranslationModel(nn.Module):
             nn.init.constant_(parameter, math.nan)
         (initialize_paper if config.initialization == "paper" else initialize_uniform)(self)
         if config.initialization == "uniform" and not config.decoder.tie_embedding:
-            # Like the target embedding: Xavier's bound is too small for a row per target piece.
+            # Like the target embedding. With a row per target piece, Xavier's bound is too small.
             nn.init.normal_(self.output.weight, std=config.embedding_dim**-0.5)
         for name, parameter in self.named_parameters():
             if bool(parameter.isnan().any()):
@@ -107,7 +107,7 @@ class TranslationModel(nn.Module):
         return self.decoder.init_state(source)
 
     def step(self, token: Int[Tensor, "R"], state: DecoderState, source: Source) -> Step:
-        """Score the token that follows ``token``, for R = N x W hypotheses of N sentences."""
+        """Score all tokens that may follow, for R = N x W hypotheses of N sentences."""
         word = self.dropout(self.target_embedding(token))
         result = fast.step(self.decoder, word, state, source)
         readout, state, weights = result or self.decoder.step(word, state, source)

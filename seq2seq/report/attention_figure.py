@@ -1,4 +1,4 @@
-"""Attention as pictures: maps word by word, and how sharp and how monotone it is by length."""
+"""Figures of attention: maps word by word; entropy and distance from the diagonal by length."""
 
 import textwrap
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from seq2seq.report.tables import heading
 MAPS = 4
 """Number of maps in a figure for which no lines are chosen."""
 LONGEST = 24
-"""Maximum number of source words and of target words of such a map; more would be too small."""
+"""Maximum number of words on each side of such a map; a larger map would be unreadable."""
 WORDS = 1.2
 """Space in inches left of and above a map, for the words."""
 
@@ -41,7 +41,7 @@ MEASURES: dict[str, tuple[str, str, Callable[[ReferenceScores], list[float | Non
 def choose_maps(evaluation: Evaluation) -> list[AttentionMap]:
     """Choose the attention maps of the lines that the setting ``maps`` names.
 
-    If it names no line that has a map, choose a few of readable size, from short to long.
+    If none of these lines has a map, choose a few maps of readable size, from small to large.
     """
     maps, asked = evaluation.texts.maps, evaluation.record.maps
     if chosen := [drawn for drawn in maps if drawn.line + 1 in asked]:
@@ -57,7 +57,7 @@ def _size(drawn: AttentionMap) -> int:
 
 
 def attention_figure(evaluation: Evaluation, colour: str) -> Figure:
-    """Draw attention maps of a few lines (Bahdanau et al. 2014, Figure 3), two side by side."""
+    """Draw attention maps of a few lines (Bahdanau et al. 2014, Figure 3), two in a row."""
     record, maps = evaluation.record, choose_maps(evaluation)
     title = f"{record.name} on {record.test_set}, {record.search}"
     room = WIDTH / 2 - WORDS
@@ -83,7 +83,7 @@ def mean_by_bucket(
     system: System,
     measure: Callable[[ReferenceScores], list[float | None] | None],
 ) -> list[float | None]:
-    """Mean of ``measure`` over a bucket's sentences, then over seeds; [] without attention."""
+    """Mean of ``measure`` in each bucket, over sentences, then seeds; [] without attention."""
     seeds = [values for s in system.reference_scores if (values := measure(s)) is not None]
     means: list[float | None] = []
     for chosen in comparison.members if seeds else []:
@@ -97,7 +97,7 @@ def mean_by_bucket(
 
 
 def focus_figure(comparison: Comparison) -> Figure | None:
-    """Draw entropy and distance from the diagonal by source length; None if no system attends."""
+    """Draw entropy and distance from the diagonal by source length; None without attention."""
     figure = new_figure(4.9, "Attention by source length", heading(comparison))
     rows = comparison.systems[0].buckets
     panels = figure.subplots(1, 2)

@@ -47,14 +47,20 @@ MANY_SYSTEMS = 4
 def compare(config: CompareConfig) -> Comparison:
     """Compare evaluation folders and write the report to ``config.output``.
 
-    Writes table.md, its first table as table.tex and table.csv, scores.json with the scores and
-    gaps, page.html, live.html with the systems that fit into it
-    (:mod:`seq2seq.report.live.page`), figure.pdf, and as .png and .svg: figure; heatmap for more
-    than four systems; curves of the trainings whose folders still exist; attention-<system> of the
-    first seed of each system with attention; focus, which is attention by source length;
-    loss-by-position. Files that an earlier comparison wrote there are removed. UserError if
-    ``evaluations`` is empty, a folder is missing or damaged, or a label is invalid; otherwise as
-    :func:`compare_systems`.
+    Writes table.md, table.tex (its first table), table.csv (BLEU without rounding), scores.json
+    (scores and gaps), page.html, and live.html with the systems that fit into it
+    (:mod:`seq2seq.report.live.page`). Draws these figures as .png and .svg:
+
+    - ``figure``: BLEU by source length, also as .pdf;
+    - ``heatmap``: BLEU by system and source length, for more than four systems;
+    - ``attention-<system>``: maps of the first seed of each system with attention;
+    - ``focus``: attention by source length;
+    - ``loss-by-position``: loss by position in the reference;
+    - ``curves``: learning curves of the trainings whose folders still exist.
+
+    Removes other files that an earlier comparison wrote there. UserError if ``evaluations`` is
+    empty, a folder is missing or damaged, or a label is invalid, and for the reasons that
+    :func:`compare_systems` names.
     """
     if not config.evaluations:
         raise UserError("evaluations is empty; set evaluations=[first/folder,second/folder].")

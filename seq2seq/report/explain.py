@@ -49,9 +49,10 @@ class WordStep(NamedTuple):
 
 @torch.no_grad()
 def greedy_steps(model: TranslationModel, ids: list[int]) -> list[WordStep]:
-    """Run greedy search on a source that ends with EOS; return its steps, up to EOS or the cap.
+    """Return the steps of greedy search on a source that ends with EOS.
 
-    The steps use the reference definition of the model: ``model.decoder.fast`` is set to False.
+    The search stops after EOS or at its length limit. It uses the reference definition of the
+    model: ``model.decoder.fast`` is set to False.
     """
     model.decoder.fast = False
     seen: list[tuple[Tensor, Tensor]] = []
@@ -64,7 +65,9 @@ def greedy_steps(model: TranslationModel, ids: list[int]) -> list[WordStep]:
     steps: list[WordStep] = []
     while token != EOS and len(steps) < length_caps(lengths, search):
         logits, state, weights = model.step(torch.tensor([token]), state, source)
-        scores = None if source.scores is None else source.scores[0, 0]
+        # Slots and linear attention pass scores of their pooled vectors.
+        watched = source.scores if model.attends else None
+        scores = None if watched is None else watched[0, 0]
         probabilities = logits.softmax(dim=1)[0]
         ban_pieces(allowed := logits.clone(), search)
         token = int(allowed.argmax())

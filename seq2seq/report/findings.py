@@ -1,4 +1,4 @@
-"""Findings of a comparison in plain words; each sentence can also say that there is no effect."""
+"""Findings of a comparison in plain words, also where there is no significant effect."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,9 @@ NOTABLE_CAP_SHARE = 0.01
 def headline(comparison: Comparison) -> str:
     """Result as a title: a few words, without a full stop.
 
-    For one gap: BLEU of both systems on the longest sentences, or the whole gap if the test set is
-    short or small. For more systems: the best one. For a single system: its score.
+    For one gap: BLEU of both systems on the longest sentences, or the gap over all sentences if
+    there are too few short or long ones. For several gaps: the best system. For a single system:
+    its score.
     """
     systems = comparison.systems
     if len(comparison.gaps) != 1:
@@ -83,7 +84,11 @@ def _overall(comparison: Comparison, gap: Gap) -> tuple[str, Interval | None]:
 
 
 def findings(comparison: Comparison) -> list[str]:
-    """List the findings, a sentence each: whether gaps grow, gaps, curves, then caveats."""
+    """List the findings, one sentence each.
+
+    Their order: growth of gaps with length; gaps over all sentences; BLEU by length; growth that
+    cannot be tested; recall; hypotheses that were cut.
+    """
     config, gaps = comparison.settings, comparison.gaps
     sentences = [growth_in_words(gap, config) for gap in gaps if gap.difference_in_differences]
     sentences += [gap_in_words(gap, comparison.sentences, config.confidence) for gap in gaps]
@@ -171,14 +176,14 @@ def curve_in_words(system: System, config: EvaluationConfig) -> str:
 
 
 def change_in_words(what: str, values: Mapping[str, Sequence[float | None]]) -> str:
-    """Describe the first and the last known value of each system that has one."""
+    """Describe the first and the last known value of each system that has values."""
     known = {name: [v for v in column if v is not None] for name, column in values.items()}
     ends = [f"{name} {v[0]:.2f} to {v[-1]:.2f}" for name, v in known.items() if v]
     return f"{what}: {'; '.join(ends)}."
 
 
 def _half(trend: Trend, config: EvaluationConfig) -> str:
-    """Describe the length at which half of BLEU is left; empty if there is none."""
+    """Describe the length at which half of BLEU is left; empty if BLEU never falls so far."""
     half = trend.half_length
     if math.isinf(half.value):
         return ""

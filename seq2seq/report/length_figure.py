@@ -15,14 +15,15 @@ from seq2seq.report.findings import headline
 from seq2seq.report.tables import heading, percent
 
 HEIGHT = 5.4
-"""Height in inches, which makes the figure 16 to 9, like a slide."""
+"""Height in inches; the figure is 16 to 9, like a slide."""
 
 
 def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = False) -> Figure:
     """Draw BLEU by source length: points at buckets, bands for intervals, n below each bucket.
 
-    An invisible area over each bucket (``ZONE``) lets a page show its details. ``narrow``, for a
-    phone, leaves out n. ``bare``, for a page that has the title above, leaves out the title.
+    An invisible area over each bucket (``ZONE``) lets a page show details of the bucket.
+    ``narrow``, for a phone, leaves out n. ``bare``, for a page with its own title, leaves out the
+    title.
     """
     settings, buckets = comparison.settings, comparison.systems[0].buckets
     notes = [f"Bands: {percent(settings.confidence)} bootstrap intervals."]
@@ -69,7 +70,7 @@ def _draw_system(axes: Axes, system: System, look: Look) -> None:
 
 
 def _draw_copying(axes: Axes, comparison: Comparison) -> float:
-    """Draw the BLEU of copied sources, as a floor; return its highest value."""
+    """Draw the BLEU of copied sources as a dotted line; return its highest value."""
     texts = comparison.systems[0].first.texts
     tokenize = comparison.settings.tokenize
     counts = bleu_counts(texts.sources, *texts.all_references, tokenize=tokenize)

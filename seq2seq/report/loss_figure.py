@@ -1,4 +1,4 @@
-"""Losses as pictures: of references by position and source length, and of the dev set by update."""
+"""Figures: loss of references by position and source length; dev loss and BLEU by updates."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -39,9 +39,9 @@ def position_losses(
 
 
 def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
-    """Draw the loss by position, a map for each system, in one colour scale; None without losses.
+    """Draw a map of the loss by position for each system, all in one colour scale.
 
-    ``caveat`` is printed below the maps.
+    Returns None without losses. ``caveat`` is printed below the maps.
     """
     losses = {
         s.name: position_losses(comparison, s) for s in comparison.systems if s.reference_scores
@@ -59,7 +59,7 @@ def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
     highest = max(float(np.nanmax(means)) for means, _ in losses.values()) or 1.0
     for place, (name, (means, count)) in enumerate(losses.items(), start=1):
         axes = figure.add_subplot(rows, 2, place)
-        # Darker means a higher loss, in grey, too; no shade is as dark as a dark ground.
+        # Darker means a higher loss, also in grey. Every shade is lighter than a dark background.
         texts = draw_cells(axes, means, "YlOrRd", highest, digits=2)
         for text, pieces in zip(texts, count[count > 0], strict=True):
             text.set(fontsize=9, fontstyle="italic" if pieces < FEW else "normal")
@@ -74,9 +74,9 @@ def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
 
 
 def learning_curves(runs: Sequence[TrainingRun], unit: str = "words") -> Figure | None:
-    """Draw dev loss and BLEU by updates, and each system's BLEU at a few lengths, if measured.
+    """Draw dev loss and BLEU by updates, and each system's BLEU at a few lengths if measured.
 
-    Returns None without a validation.
+    Returns None if no run has a validation.
     """
     runs = [run for run in runs if run.updates]
     if not runs:

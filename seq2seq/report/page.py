@@ -31,7 +31,7 @@ from seq2seq.report.tables import Table, heading, score_text, with_interval
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MOST_WEIGHTS = 500_000
-"""Maximum number of attention weights in a page, which adds less than 0.5 MB to it."""
+"""Maximum number of attention weights in a page; they add less than 0.5 MB."""
 
 
 def render_page(
@@ -45,10 +45,10 @@ def render_page(
 ) -> bytes:
     """Render the page; equal content makes equal bytes.
 
-    ``figures`` maps titles to an alternative text and SVG, and ``notes`` are Markdown. The page
-    draws BLEU by length, and the attention maps of the sentences that have one; the other figures
-    are folded, and so are the notes and all tables but the first. With ``live``, the page links to
-    live.html in the same folder.
+    ``figures`` maps each title to an alternative text and an SVG; ``notes`` are Markdown. The page
+    draws BLEU by length and the attention maps of the sentences. All ``figures``, the notes, the
+    findings and all tables but the first are folded. With ``live``, the page links to live.html in
+    the same folder.
     """
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
@@ -80,7 +80,7 @@ def render_page(
 
 
 def _lang(comparison: Comparison, side: str) -> Markup:
-    """Attribute ``lang="de"`` for text of a side; empty if no record names a language."""
+    """Attribute such as ``lang="de"`` for text of a side; empty if no record has its language."""
     for evaluation in comparison.evaluations:
         if language := (evaluation.record.config or {}).get("corpus", {}).get(side):
             return Markup(' lang="{}"').format(language)
@@ -95,7 +95,7 @@ def _chart(comparison: Comparison, narrow: bool) -> str:
 
 
 def _pair(comparison: Comparison) -> list[int]:
-    """Indices of the systems whose sentences are compared: the two of the first gap."""
+    """Indices of the systems whose sentences are compared: those of the first gap, or only 0."""
     names = [system.name for system in comparison.systems]
     first = comparison.gaps[:1]
     return [names.index(name) for gap in first for name in (gap.baseline, gap.system)] or [0]
@@ -104,8 +104,9 @@ def _pair(comparison: Comparison) -> list[int]:
 def _packed_maps(comparison: Comparison, lines: Sequence[int]) -> str:
     """Pack the attention maps of ``lines`` as deflated JSON in base64; "" if there are none.
 
-    Each line, from 1, has by system: words of the source, words of the translation, and weights in
-    hundredths, as the page shows two decimals. Maps beyond ``MOST_WEIGHTS`` are left out.
+    The JSON has, by line (from 1) and by index of the system: words of the source, words of the
+    translation, weights in hundredths (the page shows two decimals). When the maps reach
+    ``MOST_WEIGHTS`` weights, the remaining maps are left out.
     """
     by_line: dict[int, dict[int, list[Any]]] = {}
     known, weights = [_maps_of(system.first, {*lines}) for system in comparison.systems], 0
@@ -121,7 +122,7 @@ def _packed_maps(comparison: Comparison, lines: Sequence[int]) -> str:
 
 
 def _maps_of(evaluation: Evaluation, lines: set[int]) -> dict[int, AttentionMap]:
-    """Return the stored maps, and those of ``lines`` if the model still exists and attends."""
+    """Return the stored maps; also those of ``lines`` if the model attends and still exists."""
     texts = evaluation.texts
     maps = {drawn.line: drawn for drawn in texts.maps}
     with contextlib.suppress(UserError):
@@ -137,12 +138,13 @@ def _base64(content: bytes) -> str:
 
 
 def three_numbers(comparison: Comparison) -> list[tuple[str, str, int | None]]:
-    """Main numbers of a comparison: label, value with interval, index of the system or None.
+    """Main numbers of a comparison, each as label, value, and index of the system or None.
 
-    For two systems: BLEU of both on the longest bucket, and by how much the gap grows with length,
-    or the gap itself. For more systems: the best BLEU on all sources and on the longest bucket, and
-    the greatest gap. For a single system: BLEU on all sources, on the shortest bucket and on the
-    longest. A bucket of fewer than 100 sentences counts only if all have fewer.
+    For two systems: BLEU of both on the longest bucket, and the growth of the gap with length, or
+    the gap over all sentences if there are too few short or long ones. For more systems: the best
+    BLEU on all sources and on the longest bucket, and the greatest gap over all sentences. For a
+    single system: BLEU on all sources, on the shortest bucket and on the longest. A bucket of fewer
+    than 100 sentences counts only if all buckets have fewer.
     """
     systems, rows, unit = comparison.systems, comparison.systems[0].rows, comparison.settings.unit
     long = rows.index(longest_bucket(comparison))
@@ -156,7 +158,8 @@ def three_numbers(comparison: Comparison) -> list[tuple[str, str, int | None]]:
         return score(max(systems, key=lambda system: system.rows[place].bleu or 0.0), place)
 
     if not comparison.gaps:
-        short = next((place for place, row in enumerate(rows) if not row.few), long)
+        filled = [place for place, row in enumerate(rows[:-1]) if row.sentences]
+        short = next((place for place in filled if not rows[place].few), filled[0])
         return [score(systems[0], place) for place in dict.fromkeys((-1, short, long))]
     overall = [(paired.gap, gap) for gap in comparison.gaps if (paired := gap.rows[-1])]
     greatest, gap = max(overall, key=lambda one: one[0].value)

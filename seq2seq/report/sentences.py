@@ -1,4 +1,4 @@
-"""Sentences to look at: the systems' translations of the same source, and their errors."""
+"""Example sentences: translations of the same source by all systems, and their errors."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from seq2seq.evaluation.lengths import ScoreRow, lines_by_length
 from seq2seq.evaluation.scores import sentence_bleu, source_lengths
 
 EACH = 3
-"""Number of sentences of a bucket for each reason to show them."""
+"""Maximum number of sentences of a bucket that are shown for the same reason."""
 MOST_CHARACTERS = 800
 """Maximum number of characters of a text that is shown; a longer one is cut."""
 
@@ -37,10 +37,10 @@ class Example:
 def examples(comparison: Comparison) -> list[Example]:
     """Choose sentences of every bucket, short ones first.
 
-    A few are chosen by the sources alone. The others are chosen by sentence BLEU. Of the first
-    system that is compared with a baseline, they are the sentences where it gains most, those where
-    it loses most, and the median (the lower of two); ties are in the order of lines. Without a
-    baseline, they are the best, the worst and the median sentences of the first system.
+    A few are chosen by the sources alone, the others by sentence BLEU: the sentences on which the
+    first system with a baseline gains most over its baseline, those on which it loses most, and the
+    median. Without a baseline, these are the best, worst and median sentences of the first system.
+    Of two middle sentences, the median is the lower one. Ties are in the order of lines.
     """
     texts = comparison.systems[0].first.texts
     settings, unit = comparison.settings, comparison.settings.unit
@@ -104,10 +104,10 @@ def longest_bucket(comparison: Comparison) -> ScoreRow:
 def runs_of_words(
     references: Sequence[str], hypothesis: str, unit: str = "words"
 ) -> list[tuple[list[str], list[str]]]:
-    """Split the hypothesis into runs of words, each with the closest reference's in its place.
+    """Split the hypothesis into runs of words, each paired with a run of the closest reference.
 
-    Both lists are equal where the hypothesis is right; one is empty if words are missing or added.
-    ``unit`` may be characters.
+    The runs of a pair are equal where the hypothesis is right. One run is empty where words are
+    missing or added. With the ``unit`` characters, the runs consist of characters.
     """
     cut: Callable[[str], list[str]] = str.split if unit == "words" else list
     written = cut(hypothesis)
@@ -117,5 +117,5 @@ def runs_of_words(
 
 
 def shortened(text: str) -> str:
-    """Cut a long text, with a note that it is cut."""
+    """Cut a long text, and add a note that it is cut."""
     return text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS] + " … (cut here)"

@@ -1,4 +1,4 @@
-"""Format of numbers in reports, and tables of scores and gaps as Markdown, readable as text."""
+"""Tables of scores and gaps, and the format of numbers in reports."""
 
 import csv
 import io
@@ -16,9 +16,9 @@ from seq2seq.evaluation.recall import LETTERS, SHARE
 from seq2seq.evaluation.significance import TIE, Interval, PairedComparison
 
 DAGGER = "†"
-"""Mark of a result of fewer than 100 sentences."""
+"""Mark of a result on fewer than 100 sentences."""
 MOST_GAPS = 2
-"""Number of gaps that fit into the table of BLEU as columns; more gaps have a table each."""
+"""Maximum number of gaps in the table of BLEU; if there are more, each has its own table."""
 DETAILS = {
     "chrf": ("chrF", 1),
     "brevity_ratio": ("Brevity: hypothesis tokens per reference token", 2),
@@ -33,7 +33,7 @@ LATEX = str.maketrans(
     | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "\n": " "}
     | {DAGGER: r"\dag{}", "≤": r"$\le$", "∞": r"$\infty$", "–": "--"}
 )
-"""Character -> its form in LaTeX, for those that LaTeX reads as something else."""
+"""Character -> its form in LaTeX, for characters that LaTeX would not print unchanged."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,11 @@ def escaped(text: str) -> str:
 
 
 def heading(comparison: Comparison) -> str:
-    """Corpus, test set and search, if all evaluations share them: ``grammar · test · beam5``.
+    """Corpus, test set and search of a comparison, such as ``grammar · test · beam5``.
 
-    If the corpus is the user's own files, the experiment's name and the languages stand in its
-    place: ``my_text · en to de · test · beam5``. If all checkpoints are of one kept epoch, its name
-    follows: ``epoch-2``.
+    A part that differs between evaluations is left out. If the corpus is the user's own files, the
+    experiment's name and the languages replace it: ``my_text · en to de · test · beam5``. If all
+    checkpoints are from the same kept epoch, the epoch's name follows: ``epoch-2``.
     """
     parts = [comparison.corpus, comparison.test_set, comparison.search]
     if comparison.corpus == "files":
@@ -116,16 +116,17 @@ def evaluation_table(evaluation: Evaluation) -> Table:
 
 
 def unknown_words_table(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> Table:
-    """Table like Table 1 of Bahdanau, Cho & Bengio 2014: BLEU of all, and without unknown words.
+    """Table like Table 1 of Bahdanau, Cho & Bengio 2014: BLEU with and without unknown words.
 
-    A pair is an evaluation, and that of the same search with ``<unk>`` forbidden. BLEU of the
-    second is on the sentences without unknown words in source and reference.
+    A pair is an evaluation, and the evaluation of the same search with ``<unk>`` forbidden. The
+    table has BLEU of the first on all sentences, and BLEU of the second on the sentences that have
+    no unknown word in source or reference.
     """
     rows = []
     for search, without_unknown in pairs:
         row = [f"{search.record.test_set}, {search.record.search}"]
         scores = {score.words: score for score in search.rows_with_intervals()}
-        # The last row has the sentences of known words, or all if each word is known.
+        # The last row has the sentences without unknown words, or all if no word is unknown.
         for shown in (scores[ALL], without_unknown.rows_with_intervals()[-1]):
             row += [f"{shown.sentences:,}", score_text(shown)]
         rows.append(row)
@@ -185,7 +186,7 @@ def _rows(comparison: Comparison) -> list[tuple[int, ScoreRow]]:
 
 
 def gap_tables(comparison: Comparison) -> list[Table]:
-    """Tables of the gaps that :func:`bleu_table` leaves out, one for each."""
+    """Tables of the gaps that :func:`bleu_table` leaves out, one table per gap."""
     trials = comparison.settings.bootstrap
     return [
         Table(
@@ -221,7 +222,7 @@ def growth_table(comparison: Comparison) -> Table:
 
 
 def detail_tables(comparison: Comparison) -> list[Table]:
-    """Return a table by source length for each score in DETAILS that is not empty or all zero."""
+    """Return a table by source length for each score in DETAILS with a value other than 0."""
     tables = []
     for field, (caption, digits) in DETAILS.items():
         values = [[getattr(row, field) for row in s.rows] for s in comparison.systems]

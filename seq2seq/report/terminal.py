@@ -1,4 +1,4 @@
-"""Output for a terminal: the plan of an experiment, and its results (as Markdown in a pipe)."""
+"""Output for a terminal: plan and results of an experiment. In a pipe, results are Markdown."""
 
 import math
 import os
@@ -20,7 +20,7 @@ from seq2seq.training.run_folder import RunFolder
 WIDTH, HEIGHT = 80, 23
 """Numbers of columns and lines of a screen, with one line left for the prompt."""
 MOST_ARMS = 4
-"""Number of systems that fit next to each other; more systems are ranked."""
+"""Maximum number of systems in columns side by side; if there are more, they are ranked."""
 HUES = (33, 36, 35, 32)
 """ANSI colours: yellow, cyan, magenta, green."""
 
@@ -69,7 +69,10 @@ def markdown(folder: str, comparison: Comparison) -> str:
 
 
 def screen(compared: Mapping[str, Comparison], colour: bool) -> str:
-    """Format the first test set with the last search as a table, each other one as a headline."""
+    """Format one comparison as a table, and each other comparison as a headline.
+
+    The table shows the first test set with the last search in ``compared``.
+    """
     search = list(compared.values())[-1].search
     folder, main = next(one for one in compared.items() if one[1].search == search)
     rest = {Path(path).name: one for path, one in compared.items() if one is not main}
@@ -97,10 +100,10 @@ def _first(lines: list[str], most: int, where: str) -> list[str]:
 
 
 def _translate_command(comparison: Comparison) -> list[str]:
-    """Lines that show a command to translate with the best system that is one checkpoint; or [].
+    """Lines that show the command to translate with the best system; [] if no system can.
 
-    A baseline is tried after the others, unless each system that is compared with it is
-    significantly worse.
+    Only a system that is a single checkpoint, still in its run folder, is chosen. A baseline is
+    tried last, unless each system that is compared with it is significantly worse.
     """
     last = {gap.baseline for gap in comparison.gaps if (of := gap.rows[-1]) and of.gap.high >= 0}
     for system in sorted(_ranked(comparison.systems), key=lambda system: system.name in last):
@@ -116,7 +119,10 @@ def _ranked(systems: Sequence[System]) -> list[System]:
 
 
 def _table(comparison: Comparison, colour: bool) -> list[str]:
-    """Table of BLEU by source length, with the gap of two systems; a ranking of more than four."""
+    """Table of BLEU by source length, or a ranking if there are more than four systems.
+
+    For two systems, the table also has their gap.
+    """
     count = len(comparison.systems)
     if count <= MOST_ARMS:
         gaps = len(comparison.gaps) if count == 2 else 0

@@ -19,7 +19,7 @@ from seq2seq.training.metrics import JsonlLog
 READING = ("corpus.", "tokenization.")
 """Prefixes of the settings that decide which text is read, and how it is cut into pieces."""
 ABSOLUTE_PATH = re.compile(r"(?<=[=,\[:'\"\s])/(?!/)[^,\]}'\"]*/(?=[^,\]}'\"/]+/[^,\]}'\"/]+)")
-"""Pattern of an absolute path without its last two parts; the path is a value or in a list."""
+"""Pattern of all but the last two parts of an absolute path that is a value or in a list."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class TrainingRun:
 
 
 def read_training_run(folder: Path) -> TrainingRun:
-    """Read the run folder of a training, finished or not; UserError if ``folder`` is none."""
+    """Read the run folder of a training, finished or not; UserError if it cannot be read."""
     try:
         if record := read_record(folder, "restore it"):
             return _training_run(record, folder)
@@ -80,7 +80,7 @@ def training_runs(comparison: Comparison) -> list[TrainingRun]:
     for evaluation in comparison.evaluations:
         for training in evaluation.record.trainings:
             run = _live_run(evaluation, training) or _training_run(training, None)
-            # The name of the evaluation may be a label.
+            # In the evaluation, a label may have replaced the name of the system.
             name = training.system if evaluation.record.members else evaluation.record.system
             record = replace(run.record, system=name)
             run = replace(run, record=record, config=evaluation.record.config or {})
@@ -150,7 +150,7 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
 
 
 def losses_caveat(comparison: Comparison) -> str:
-    """Warning that losses do not compare, as texts or pieces differ; empty if they are equal."""
+    """Warning that losses are not comparable if texts or pieces differ; empty if none differ."""
     trainings = [e.record.training for e in comparison.evaluations if not e.external]
     texts = [training and training.data_sha256 for training in trainings]
     settings = [k for k in comparison.config_differences if k.startswith(READING)]
@@ -188,11 +188,11 @@ def describe_machine(record: Record, precision: str | None = None) -> str:
 
 
 def command(arguments: Sequence[str]) -> str:
-    """Format the command line of a record; the user's folders are left out, or are ``...``."""
+    """Format the command line of a record; leave out or shorten paths of the user's folders."""
     kept = []
     for argument in arguments:
         if not WHEREABOUTS.match(argument):
             kept.append(ABSOLUTE_PATH.sub(".../", argument))
         elif not re.match(r"\+*(data|output|peers_python|corpus\.mirror)=", argument):
-            kept.append(f"{argument.partition('=')[0]}=...")  # shows that own text was used
+            kept.append(f"{argument.partition('=')[0]}=...")  # shows that the user's text was used
     return shlex.join(["python", f"scripts/{kept[0]}", *kept[1:]]) if kept else "unknown"

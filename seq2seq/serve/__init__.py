@@ -1,1 +1,1 @@
-"""The live page for any checkpoint: a small server on this computer."""
+"""A small server on this computer that shows the live page for any checkpoint."""

@@ -1,4 +1,4 @@
-"""The server's routes: the page, and an interface in JSON that any program may ask."""
+"""The server's routes: the page, and a JSON interface for any program."""
 
 import asyncio
 import json
@@ -22,13 +22,13 @@ from seq2seq.serve.service import Question, Service
 
 DESCRIPTION = Path(__file__).with_name("openapi.json")
 MOST_WAITING = 8
-"""Maximum number of requests that translate or wait for it."""
+"""Maximum number of requests to translate, those that wait included."""
 MOST_BYTES = 65_536
 """Maximum size of a request's body."""
 
 
 def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
-    """Build the application, which answers only to the names in ``hosts``.
+    """Build the application, which answers only requests to the host names in ``hosts``.
 
     All models work in one thread, one request after the other.
     """
@@ -69,7 +69,7 @@ def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
         if name in hosts:
             response = await call_next(request)
         else:
-            sentence = f"This server is not called {name}; add the name to its setting names."
+            sentence = f"This server is not called {name}; add this name to the setting names."
             response = JSONResponse({"error": sentence}, 421)
         response.headers.update(headers)
         return response
@@ -89,7 +89,7 @@ def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
 
 async def _body(request: Request) -> dict[str, Any]:
     """Read a JSON object of at most ``MOST_BYTES``; HTTPException for anything else."""
-    # A page of another site cannot send this type without asking first, and is never allowed to.
+    # A browser lets other sites' pages send this type only if the server permits it; ours does not.
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise HTTPException(415, "The body must be JSON; set Content-Type: application/json.")

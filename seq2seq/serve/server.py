@@ -17,8 +17,8 @@ OWN_NAMES = ("127.0.0.1", "localhost", "::1")
 def serve(config: ServeConfig) -> None:
     """Serve the page and the interface of ``config`` until a Ctrl-C.
 
-    UserError if Starlette or uvicorn is not installed, the address cannot be used, or a checkpoint
-    is missing or does not fit.
+    UserError if Starlette or uvicorn is not installed, if the address cannot be used, or if a
+    checkpoint is missing or does not fit.
     """
     if missing := [name for name in ("starlette", "uvicorn") if find_spec(name) is None]:
         raise UserError(f"serve needs {' and '.join(missing)}; run pip install starlette uvicorn.")
@@ -46,7 +46,7 @@ def serve(config: ServeConfig) -> None:
 
 
 def _listening(config: ServeConfig) -> socket.socket:
-    """Socket that listens at the address of ``config``; UserError if it cannot be used."""
+    """Socket that listens at the address of ``config``; UserError if the address cannot be used."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     try:
         return socket.create_server((config.host, config.port), family=family)

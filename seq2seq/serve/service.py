@@ -1,4 +1,4 @@
-"""The translators that a server asks, and what they answer."""
+"""The translators of a server, and their answers."""
 
 import logging
 import math
@@ -25,7 +25,7 @@ CHOICES = 5
 
 
 def _at_most(most: int, unit: str) -> Any:
-    """Return the rule that a text or list has at most ``most`` characters or items."""
+    """Return a check that a text or list has at most ``most`` characters or items."""
 
     def rule(key: str, value: Sequence[Any]) -> None:
         if len(value) > most:
@@ -42,7 +42,7 @@ class Question(Settings):
     systems: list[str] | None = None
     """Names of the systems that answer; null for all."""
     beam: Annotated[int, between(1, 10)] | None = None
-    """Number of hypotheses kept; null for that of the server."""
+    """Number of hypotheses that the search keeps; null for the server's setting."""
     prefix: Annotated[list[str], _at_most(500, "pieces")] = field(default_factory=list)
     """Pieces with which the translation begins."""
 
@@ -92,10 +92,10 @@ class Service:
         languages = {(system["source"], system["target"]) for system in systems}
         if len(languages) > 1:
             raise UserError(
-                f"checkpoint has systems of different languages ({sorted(languages)}); serve those "
-                "of one pair."
+                f"checkpoint has systems of different languages ({sorted(languages)}); serve only "
+                "systems of one pair of languages."
             )
-        # Without ``sentences``, those of an evaluation in the first run, if there is one.
+        # Without ``sentences``, take them from the first run's first evaluation, if it has one.
         run, ready = firsts[0].directory.parent.parent, []
         found = [path.parent for path in sorted(run.glob(f"evaluations/*/{SCORES}"))]
         for folder in [Path(config.sentences)] if config.sentences else found[:1]:
@@ -105,7 +105,7 @@ class Service:
         return cls(config, translators, systems, page)
 
     def answer(self, question: Question) -> list[dict[str, Any]]:
-        """Translate by each system that is asked; UserError if there is none of that name."""
+        """Translate with each requested system; UserError if a name is unknown."""
         names = question.systems or list(self.translators)
         for name in names:
             require_choice("systems", name, self.translators)

@@ -1,6 +1,6 @@
-"""Write, prune and restore the checkpoints of a training; start from those of its parent.
+"""Write, prune and restore the checkpoints of a training; load the checkpoint of its parent.
 
-A parent is another training, whose checkpoint ``training.init_from`` names (fine-tuning).
+The parent is another training. Fine-tuning starts from its checkpoint, ``training.init_from``.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 CPU = torch.device("cpu")
 INHERITED = re.compile(r"model\.|corpus\.(source|target)$|tokenization\.(?!max_pieces|workers)")
-"""Pattern of the settings that the parent decides."""
+"""Pattern of the settings that must be those of the parent."""
 
 
 @dataclass
@@ -64,8 +64,8 @@ class CheckpointManager:
     def restore(self) -> TrainingState | None:
         """Restore the newest intact checkpoint and return its state; None without checkpoints.
 
-        Newer damaged checkpoints are renamed to ``<name>.damaged``. UserError about the newest one
-        if none is intact.
+        Newer damaged checkpoints are renamed to ``<name>.damaged``. If no checkpoint is intact, the
+        error of the newest one is raised.
         """
         errors: dict[Path, UserError | OSError] = {}
         for folder in self.folder.newest():
@@ -107,8 +107,10 @@ def _generator(rank: int, name: str) -> str:
 
 
 def load_parent(config: TrainConfig) -> Checkpoint:
-    """Load the checkpoint ``training.init_from``; UserError if it is missing or damaged, or if a
-    setting contradicts it."""
+    """Load the checkpoint ``training.init_from``.
+
+    UserError if it is missing or damaged, or if a setting contradicts it.
+    """
     where = str(config.training.init_from)
     try:
         parent = load_checkpoint(Path(where), CPU)
@@ -120,7 +122,7 @@ def load_parent(config: TrainConfig) -> Checkpoint:
         ours, theirs = shown(mine[key]), shown(its.get(key))
         raise UserError(
             f"{key}={ours} contradicts training.init_from={where}, which has {theirs}; set "
-            f"{remedy}, or another checkpoint, for example that of each system: "
+            f"{remedy}, or name another checkpoint, for example that of each system: "
             "'training.init_from=outputs/NAME/${system}/seed-${seed}'."
         )
     return parent

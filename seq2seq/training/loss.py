@@ -1,11 +1,11 @@
 """Label-smoothed cross entropy of a batch, and its gradients; on a GPU from recorded CUDA graphs.
 
 A GPU computes the small operations of a recurrent model faster than Python can start them. A CUDA
-graph is a recorded list of such operations. One call starts them all, on the same arrays, with the
-values that these have then. So each shape of batch needs a recording of its own, and batches are
-padded to few shapes. A shape is recorded when it occurs for the second time. The first time, the
-libraries compile and reserve what a recording must not contain; and to record a rare shape would
-cost more than it saves.
+graph is a recorded list of such operations. One call starts them all. They use the same arrays as
+during the recording, with the present values of these arrays. So each shape of batch needs its own
+recording, and batches are padded to few shapes. A shape is recorded when it occurs for the second
+time. The first time, the libraries compile code and reserve memory; a recording must not contain
+such work. Also, recording a shape that occurs only once would cost more time than it saves.
 """
 
 from typing import NamedTuple
@@ -28,10 +28,12 @@ def batch_loss(
 ) -> BatchLoss:
     r"""Cross entropy of the model's predictions in nats, summed over target positions.
 
+    The smoothed loss of a position is ``scale`` times
+
     .. math:: (1 - \epsilon) (-\log p(y)) + \epsilon / V \sum_v -\log p(v)
 
-    at each position, with label smoothing :math:`\epsilon` (Szegedy et al. 2016), times ``scale``.
-    To accumulate batches, set ``scale`` to 1 / (tokens or sentences of all batches): the loss then
+    where :math:`\epsilon` is the label smoothing (Szegedy et al. 2016). To accumulate batches, set
+    ``scale`` to 1 / (number of tokens or sentences of all batches). The sum of their losses then
     does not depend on how pairs are divided into batches.
     """
     outputs = batch.at_targets(model(batch.source, batch.source_lengths, batch.target_input))
@@ -40,7 +42,7 @@ def batch_loss(
 
 
 class Recording(NamedTuple):
-    """A CUDA graph, the arrays that it reads, and the one where it writes the likelihood."""
+    """A CUDA graph, the arrays that it reads, and the array that it writes the likelihood to."""
 
     graph: torch.cuda.CUDAGraph
     batch: Batch
@@ -86,7 +88,7 @@ class Gradients:
         return recording.likelihood.clone()
 
     def by_calls(self, batch: Batch, scale: float | Float[Tensor, ""]) -> Float[Tensor, ""]:
-        """Do what :meth:`add` does, each operation started from Python."""
+        """Do what :meth:`add` does, but start each operation from Python."""
         with mixed_precision(self.device, self.precision):
             loss = batch_loss(self.model, batch.to(self.device), self.smoothing, scale)
         loss.smoothed.backward()

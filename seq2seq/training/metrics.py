@@ -16,12 +16,15 @@ from seq2seq.checkpoint import MetricsState
 from seq2seq.files import parse_object, write_whole
 
 Tracker = tuple[Callable[[dict[str, float], int], object], Callable[[], object]]
-"""Function (values by name, update) that sends metrics, and a function that ends the tracking."""
+"""Two functions: one sends metrics (values by name, update), the other ends the tracking."""
 
 
 @dataclass
 class JsonlLog:
-    """File of one JSON object per line, each with an ``update``; ``tracker`` gets its numbers."""
+    """File of entries: one JSON object per line, with the key ``update``.
+
+    The numbers of each new entry also go to ``tracker``.
+    """
 
     path: Path
     writes: bool = True
@@ -41,7 +44,7 @@ class JsonlLog:
     def rewind(self, update: int, validated: int) -> None:
         """Keep validations up to ``validated`` and other entries up to ``update``; drop the rest.
 
-        The rest is later than the checkpoint that training resumes from, or damaged.
+        The rest is damaged, or was written after the checkpoint that training resumes from.
         """
         if self.writes and self.path.exists():
             kept = [
@@ -78,13 +81,13 @@ class Update(NamedTuple):
     gradient_norm: Float[Tensor, ""]
     """Norm before clipping."""
     taken: Bool[Tensor, ""]
-    """False if loss or gradient was not finite and the update was skipped."""
+    """False if the update was skipped because its loss or gradient was not finite."""
     tokens: int
     """Number of target tokens of all processes, ends of sentence included."""
 
 
 class IntervalMetrics:
-    """Metrics of the updates since the last log line; on the device until :meth:`fetch`."""
+    """Metrics of the updates since the last log line; :meth:`fetch` copies them to the CPU."""
 
     def __init__(self) -> None:
         self.started = time.monotonic()
@@ -96,7 +99,7 @@ class IntervalMetrics:
         self._pending: list[tuple[int, Update, ndarray]] = []  # number, update, its pairs
 
     def add(self, number: int, update: Update, pairs: Int[ndarray, "B"]) -> None:
-        """Add update ``number``, made from these training pairs."""
+        """Add the metrics of update ``number`` and the indices of its training pairs."""
         self.tokens += update.tokens
         self._pending.append((number, update, pairs))
 

@@ -13,7 +13,7 @@ from seq2seq.config import OptimizerConfig
 
 
 class _Adam(torch.optim.Adam):
-    """Adam without the decorators that import torch.compile, which costs two seconds and 150 MB."""
+    """Adam without the decorators that import torch.compile; the import takes 2 s and 150 MB."""
 
     add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)
     state_dict = inspect.unwrap(torch.optim.Adam.state_dict)
@@ -37,18 +37,19 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
 def clipped_step(
     optimizer: torch.optim.Optimizer, limit: float, loss: Float[Tensor, ""]
 ) -> tuple[Float[Tensor, ""], Bool[Tensor, ""]]:
-    """Make one step along the gradient of ``loss``, clipped to the norm ``limit`` (0: no limit).
+    """Make one step with the gradient clipped to the norm ``limit`` (0: no limit).
 
-    Returns the gradient norm before clipping (Pascanu et al. 2013), and whether the step was made:
-    if loss or gradient is not finite, parameters and moments do not change. The fused Adam divides
-    the gradient by ``grad_scale`` as it reads it, and does nothing if ``found_inf`` is set, so the
-    CPU does not wait for a GPU; other optimizers need a pass over all gradients, and wait.
+    Returns the gradient norm before clipping (Pascanu et al. 2013), and whether the step was made.
+    If ``loss`` or the gradient is not finite, no step is made: parameters and moments do not
+    change. The fused Adam divides each gradient by ``grad_scale`` while reading it, and does
+    nothing if ``found_inf`` is set. So the CPU does not wait for a GPU. With other optimizers the
+    CPU waits, and clipping is a separate pass over all gradients.
     """
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     norm = torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
     taken = norm.isfinite() & loss.isfinite()
     if isinstance(optimizer, _Adam):
-        # The optimizer reads these attributes, which torch.amp.GradScaler sets.
+        # The fused Adam reads these attributes; normally torch.amp.GradScaler sets them.
         fused: Any = optimizer
         fused.grad_scale = (norm / limit if limit else torch.ones_like(norm)).clamp(min=1).float()
         fused.found_inf = (~taken).float()
@@ -63,13 +64,18 @@ def clipped_step(
 
 @dataclass
 class LearningRate:
-    """Sets the learning rate: warm-up, then constant, linear, inverse_sqrt or plateau decay.
+    """Sets the learning rate: a warm-up, then the decay of the schedule.
 
-    With u the number of the update (from 1), w warmup_updates (at least 1) and n ``updates`` (the
-    number expected by the length of the first epoch): rate = learning_rate * min(1, u / w) * decay,
-    where decay is 1 (constant), min(1, (n + 1 - u) / (n + 1 - w)) (linear), min(1, sqrt(w / u))
-    (inverse_sqrt), or decay_factor to the power of the number of plateaus of the early-stopping
-    metric. With batches of tokens, later epochs may be longer: updates after n then keep the rate
+    The rate of update u (from 1) is learning_rate * min(1, u / w) * decay. Here w is warmup_updates
+    (at least 1). The decay of each schedule is:
+
+    - constant: 1
+    - linear: min(1, (n + 1 - u) / (n + 1 - w)), where n is ``updates``
+    - inverse_sqrt: min(1, sqrt(w / u))
+    - plateau: decay_factor ** number of plateaus of the early-stopping metric
+
+    ``updates`` is the expected number of updates, computed from the length of the first epoch. With
+    batches of tokens, later epochs may be longer. Under linear, updates after n then keep the rate
     of update n.
     """
 

@@ -35,11 +35,12 @@ NOT_PART_OF_A_RUN = (
     "training.max_nonfinite_updates",
     "training.save_minutes",
 )
-"""Settings that may change when a run resumes: paths (text is compared by its hashes), saving,
-logging, and the device."""
+"""Settings that may change when a run resumes: paths, saving, logging, and the device. Text is
+compared by its hashes, not by its path."""
 LIMITS = ("training.max_epochs", "training.max_updates", "training.patience")
-"""Settings that end a training. A run goes on when they grow, as if it had had them at first; under
-schedule=linear only patience may change, as the learning rate depends on the others."""
+"""Settings that end a training. If a limit grows, the run goes on as if it had started with the
+new value. Under schedule=linear only patience may change, because the learning rate depends on the
+other limits."""
 REMEDY = "choose another name=, seed= or output=, or move the run folder away"
 
 
@@ -78,21 +79,22 @@ class RunFolder:
         return self.path / "checkpoints" / "best"
 
     def set_best_aside(self) -> None:
-        """Rename the best checkpoint, which one from between two validations will replace."""
+        """Rename the best checkpoint, because the one saved at the end will replace it."""
         if self.best.exists():
             self.best.rename(self._aside)
 
     def restore_best(self) -> None:
-        """Put back the checkpoint that :meth:`set_best_aside` renamed, if any, as the best one.
+        """Make the checkpoint that :meth:`set_best_aside` renamed, if any, the best one again.
 
-        It replaces the later one: a longer training must not depend on where it ended before.
+        The best checkpoint of the earlier end is deleted, because a longer training must not depend
+        on where it ended before.
         """
         if self._aside.exists():
             remove_checkpoint(self.best)
             self._aside.rename(self.best)
 
     def checkpoint(self, update: int, interim: bool = False) -> Path:
-        """Folder of the checkpoint at ``update``; ``interim``: saved between two validations."""
+        """Folder of the checkpoint at ``update``; ``interim``: not saved at a validation."""
         return self.path / "checkpoints" / f"{'interim' if interim else 'update'}-{update}"
 
     def epoch(self, number: int) -> Path:
@@ -104,7 +106,7 @@ class RunFolder:
         return newest_checkpoints(self.path)
 
     def prune(self, keep: int) -> None:
-        """Delete update-* and interim-* checkpoints; keep the newest, and ``keep`` of update-*."""
+        """Delete update-* and interim-* folders but the newest and the last ``keep`` update-*."""
         whole = [folder for folder in self.newest() if has_manifest(folder)]
         needed = {*whole[:1], *[f for f in whole if f.name.startswith("update-")][:keep]}
         cut_off = (self.path / "checkpoints").glob("*-*.part")
@@ -126,7 +128,7 @@ class RunFolder:
     def claim(self) -> None:
         """Write the config into a new folder; refuse a folder with a run of another config.
 
-        Other :data:`LIMITS` make no other run.
+        Other :data:`LIMITS` are not refused; under schedule=linear, only patience may differ.
         """
         if not (self.path / "config.json").exists():
             self.path.mkdir(parents=True, exist_ok=True)
@@ -149,7 +151,7 @@ class RunFolder:
                 )
 
     def _refusal_to_go_on(self, key: str, was: int, now: int) -> str:
-        """Return a sentence that ends in the command of a run that starts from the best weights."""
+        """Return a message that ends with the command for a new run from the best weights."""
         name, output = self.config.name, self.config.output
         changes = {
             "name": f"{name}-longer",
@@ -165,7 +167,7 @@ class RunFolder:
         )
 
     def write_config(self) -> None:
-        """Write the config; leave an equal one alone."""
+        """Write the config, unless the folder already has an equal one."""
         path, mine = self.path / "config.json", json.loads(json.dumps(asdict(self.config)))
         if not path.exists() or read_object(path, REMEDY) != mine:
             write_json(path, mine)
@@ -184,7 +186,7 @@ class RunFolder:
 
     @property
     def finished(self) -> bool:
-        """Whether training has ended, by the present limits as well."""
+        """Whether training has ended and has also reached a limit of the present config."""
         record = self.record()
         ended = reason_to_end(self.config.training, record.progress)
         return record.status == "finished" and ended is not None

@@ -13,7 +13,7 @@ from seq2seq.training.metrics import Tracker
 def start_tracker(logger: str, folder: Path, config: dict[str, Any], update: int) -> Tracker:
     """Start to track the run in ``folder`` from ``update`` on; ``config`` has dotted keys.
 
-    An earlier tracking of the run is continued. UserError if the tracker does not start.
+    If the run was tracked before, its record is continued. UserError if the tracker does not start.
     """
     try:
         if logger == "tensorboard":
@@ -34,7 +34,7 @@ def start_tracker(logger: str, folder: Path, config: dict[str, Any], update: int
 def _tensorboard(folder: Path, update: int) -> Tracker:
     from torch.utils.tensorboard import SummaryWriter
 
-    # Hides earlier values of the updates that are made again.
+    # ``purge_step`` hides the old values of updates that are made again.
     writer = SummaryWriter(str(folder / "tensorboard"), purge_step=update + 1)
 
     def log(values: dict[str, float], update: int) -> None:
@@ -59,5 +59,5 @@ def _mlflow(name: str, known: str | None, config: dict[str, Any]) -> tuple[Track
     run = mlflow.start_run(run_id=known, run_name=name)
     if not known:
         mlflow.log_params(config)
-    # Without waiting for the server; if it fails, an error is logged and training continues.
+    # Training does not wait for the server. If the server fails, an error is logged.
     return (partial(mlflow.log_metrics, synchronous=False), mlflow.end_run), run.info.run_id

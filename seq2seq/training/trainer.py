@@ -45,7 +45,7 @@ ADVICE = (
 def train_run(config: TrainConfig) -> RunFolder:
     """Train one system into its run folder; an interrupted training goes on where it stopped.
 
-    UserError if the device is missing; otherwise errors as in :meth:`Trainer.run`.
+    UserError if the device is missing; other errors as in :func:`prepare` and :meth:`Trainer.run`.
     """
     choose_device(config.training.device)  # refuse a missing device before any work
     with process_group(config.training.device) as group:
@@ -181,7 +181,7 @@ class Trainer:
         if most and self.progress.best_update >= 0.9 * self.progress.update:
             reason, longer = f"{reason}, best near the end", f"training.{limit}={2 * int(most)}"
             advice = f"; to train longer, run the same command with {longer}"
-            if self.config.training.optimizer.schedule == "linear":  # from its first update on
+            if self.config.training.optimizer.schedule == "linear":  # the old run cannot go on
                 advice += f" {shlex.quote(f'name={self.config.name}-longer')}"
         self._write_record("finished", reason)
         self.metrics.close()
@@ -280,7 +280,7 @@ class Trainer:
         self.group.sum(likelihood)
         self.group.sum_gradients(self.model.parameters())
         norm, taken = clipped_step(self.optimizer, training.clip_norm, likelihood)
-        # On a GPU, recorded graphs add to the gradients where they lie.
+        # On a GPU, recorded graphs add to these gradient tensors, so the tensors must stay.
         self.optimizer.zero_grad(set_to_none=self.device.type == "cpu")
         self.progress.update += 1
         self.progress.position += 1
@@ -298,14 +298,15 @@ class Trainer:
     def _validate(self, before: TrainingState | None = None) -> None:
         """Validate and save a checkpoint; if the metric improved, also save it as the best one.
 
-        ``before``: the state at an end between two validations. The newest checkpoint gets it, and
-        the earlier best one is set aside: if limits grow, training goes on as if it had not ended.
+        If training ended between two validations, ``before`` is the state before this validation.
+        The newest checkpoint gets this state. If the metric improved, the earlier best checkpoint
+        is set aside. So if limits grow, training goes on as if it had not ended.
         """
         progress, metric = self.progress, self.config.training.early_stopping_metric
         validation = self.validator.run()
         if not math.isfinite(validation.loss):  # such weights must not become a checkpoint
             raise UserError(
-                f"The dev loss became {validation.loss} by update {progress.update}; {ADVICE}"
+                f"The dev loss is {validation.loss} after update {progress.update}; {ADVICE}"
             )
         progress.validated_update = progress.update
         value, best = getattr(validation, metric), progress.best_metric
@@ -356,7 +357,7 @@ class Trainer:
     # -- logs and records ------------------------------------------------------------------------
 
     def _fetch_metrics(self) -> None:
-        """Fetch the metrics; log the updates that were skipped; UserError if they are too many."""
+        """Fetch the metrics; log skipped updates; UserError if too many updates were skipped."""
         if not (skipped := self.interval.fetch()):
             return
         lines, limit = self.data.train.line_numbers, self.config.training.max_nonfinite_updates
@@ -364,18 +365,18 @@ class Trainer:
             self.nonfinite.add({"update": update, "lines": lines[pairs].tolist()})
         log.warning(
             f"Skipped {len(skipped)} update(s) because loss or gradient was not finite; "
-            f"{self.nonfinite.path} lists the lines of their training pairs."
+            f"{self.nonfinite.path} lists the line numbers of their training pairs."
         )
         self.progress.nonfinite += len(skipped)
         if self.progress.nonfinite > limit:
             raise UserError(
-                f"{self.progress.nonfinite} updates had no finite loss or gradient, more than "
-                f"training.max_nonfinite_updates={limit} ({self.nonfinite.path} lists the "
-                f"lines of their training pairs); {ADVICE}"
+                f"{self.progress.nonfinite} updates had a loss or gradient that is not finite, "
+                f"more than training.max_nonfinite_updates={limit} ({self.nonfinite.path} lists "
+                f"the line numbers of their training pairs); {ADVICE}"
             )
 
     def _log_updates(self, bar: tqdm) -> None:
-        if self.group.size == 1 and self.device.type == "cpu":  # several would count each other
+        if self.group.size == 1 and self.device.type == "cpu":  # several would warn of each other
             self.load.look()
         self._fetch_metrics()
         entry, self.interval = self.interval.entry(), IntervalMetrics()

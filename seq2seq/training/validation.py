@@ -70,14 +70,14 @@ class Validator:
         bleu_counts([""], [""], tokenize=self.scoring.tokenize)  # fails now, not after hours
         self.shown = [by_length[count * part // 10] for part in (1, 5, 9) if count]
         self.examples: list[str] = []
-        """Hypotheses of a short, a medium and a long source in the last run, as lines for the log;
-        after the first run, also the references."""
+        """Lines for the log: the hypotheses of a short, a medium and a long source in the last run.
+        Only the lines of the first run also hold the references."""
         settings = self.device, self.precision, data.max_pieces
         model = self.model, data.source, data.target
         self.translator = Translator(*model, *settings, as_written=True)
 
     def run(self) -> Validation:
-        """Validate the model, in evaluation mode; all processes return the same result."""
+        """Set evaluation mode and validate the model; all processes return the same result."""
         self.model.eval()
         likelihoods = self.group.map(self._likelihoods, self.plan.epoch(0))
         loss = sum(likelihoods) / int((self.data.valid.target_lengths + 1).sum())

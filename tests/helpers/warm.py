@@ -3,8 +3,8 @@
 Python needs seconds to import PyTorch, and the tests start hundreds of scripts. A copy (a fork) is
 a process of its own all the same: it has its own arguments, environment, folder and streams.
 
-``python warm.py SOCKET SCRIPT [ARGUMENT...]`` runs a script for a shell, in its streams. This file
-imports little, so that it starts at once.
+``python warm.py SOCKET SCRIPT [ARGUMENT...]`` runs a script for a shell, in its streams. It passes
+signals on; if it is killed, so is the copy. This file imports little, so that it starts at once.
 """
 
 import atexit
@@ -55,7 +55,11 @@ def call(server: str, words: list[str]) -> int:
         socket.send_fds(connection, [b"streams"], STREAMS)
         request = {"words": words, "folder": str(Path.cwd()), "environment": {**os.environ}}
         connection.sendall(json.dumps(request).encode() + b"\n")
-        return int(connection.makefile().readline())
+        answers = connection.makefile()
+        copy = int(answers.readline())
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda number, _: os.kill(copy, number))
+        return int(answers.readline())
 
 
 def serve(path: str) -> list[str]:
@@ -75,6 +79,10 @@ def serve(path: str) -> list[str]:
         _, streams, *_ = socket.recv_fds(connection, len(b"streams"), len(STREAMS))
         request = json.loads(connection.makefile().readline())
         if copy := os.fork():
+            connection.sendall(f"{copy}\n".encode())
+            if connection in select.select([connection, os.pidfd_open(copy)], [], [])[0]:
+                os.kill(copy, signal.SIGKILL)  # the caller is gone
+                os._exit(0)
             status = os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
             connection.sendall(f"{status if status >= 0 else 128 - status}\n".encode())
             os._exit(0)
@@ -109,6 +117,8 @@ def main() -> None:
     import_module("cli")
     package = import_module("seq2seq")
     import_module("seq2seq.drawing").render = sketch
+    # Hydra composes all settings once more to ask for its own mode, which no test sets.
+    import_module("hydra._internal.hydra").Hydra.get_mode = lambda *_, **__: None
     for module in pkgutil.walk_packages(package.__path__, "seq2seq."):
         if not module.name.endswith(("fast.gpu", "__main__")):
             import_module(module.name)

@@ -13,7 +13,8 @@ from seq2seq.errors import UserError
 from seq2seq.report.explain import explain, greedy_steps
 
 SCORED = ("additive", "coverage", "scaled_dot", "location")
-KINDS = (*SCORED, "local_p", "local_m", "uniform", "fixed")
+BLIND = ("fixed", "slots", "linear")  # their steps look at no word of the source
+KINDS = (*SCORED, "local_p", "local_m", "uniform", *BLIND)
 
 
 def steps_of(kind, text):
@@ -56,11 +57,11 @@ def test_words_probabilities_and_weights_are_those_of_the_translator(kind):
     assert translator.target.pieces(chosen) == found.pieces
     gained = sum(step.probabilities[step.chosen].log().item() for step in steps)
     assert gained == pytest.approx(found.log_probability, abs=1e-3)
-    if kind != "fixed":
+    if kind not in BLIND:
         weights = torch.stack([step.weights for step in steps])
         torch.testing.assert_close(weights[: len(found.pieces)], found.attention)
     for step in steps:
-        assert (step.weights is None) == (kind == "fixed")
+        assert (step.weights is None) == (kind in BLIND)
         assert (step.scores is not None) == (kind in SCORED)
         if step.scores is not None:
             torch.testing.assert_close(step.scores.softmax(dim=0), step.weights)

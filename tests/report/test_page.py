@@ -247,6 +247,16 @@ def test_one_system_has_a_page(evaluations, attending):
             assert end(scores.values(), default=0) in [scores[e.line] for e in found] or not scores
 
 
+@pytest.mark.parametrize("sentences", [60, 100])
+def test_numbers_of_one_system_are_of_all_the_shortest_and_the_longest(evaluations, sentences):
+    alone = compare_systems(evaluations[:1], None, EvaluationConfig())
+    (system,) = alone.systems
+    rows = [replace(row, sentences=sentences) for row in system.buckets]
+    shown = replace(alone, systems=[replace(system, rows=[*rows, system.overall])])
+    places = [label.partition(", ")[2] for label, _, _ in three_numbers(shown)]
+    assert places == ["all sentences", f"{rows[0].words} words", f"{rows[-1].words} words"]
+
+
 def common(one, other):
     """Words of a longest common subsequence."""
     best = np.zeros((len(one) + 1, len(other) + 1), int)

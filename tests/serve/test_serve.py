@@ -11,7 +11,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-from helpers.commands import ROOT, command
+from helpers.commands import ROOT, quick
 from helpers.tiny_translator import SENTENCES, save_tiny
 from helpers.word_models import save_words
 
@@ -248,7 +248,7 @@ def test_without_its_packages_one_sentence_says_how_to_install_them(monkeypatch)
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_the_command_answers_until_ctrl_c(runs):
     arguments = [f"checkpoint=[{runs['a']},[{runs['a']},{runs['b']}]]", "port=0", "precision=fp32"]
-    started = subprocess.Popen(command("serve", *arguments), cwd=ROOT, stderr=subprocess.PIPE)
+    started = subprocess.Popen(quick("serve", *arguments), cwd=ROOT, stderr=subprocess.PIPE)
     with started:
         try:
             line = started.stderr.readline().decode()
@@ -260,7 +260,7 @@ def test_the_command_answers_until_ctrl_c(runs):
                 assert len(json.load(answer)["systems"]) == 2
             port = address.rpartition(":")[2].strip("/")
             second = subprocess.run(
-                command("serve", arguments[0], f"port={port}"), capture_output=True, text=True
+                quick("serve", arguments[0], f"port={port}"), capture_output=True, text=True
             )
             assert (second.returncode, second.stderr.count("\n")) == (1, 1)
             assert f"port={port}" in second.stderr

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from helpers.chromium import MARKS, chromium, one, shown
-from helpers.commands import ROOT, command
+from helpers.commands import ROOT, quick
 from helpers.tiny_translator import SENTENCES, save_tiny
 
 from seq2seq.decoding.translator import Translator
@@ -33,7 +33,7 @@ def folders(tmp_path_factory):
 def server(folders):
     """The process and its address."""
     listed = f"checkpoint=[{folders[0]},{folders[1]}]"
-    arguments = command("serve", listed, "port=0", "precision=fp32")
+    arguments = quick("serve", listed, "port=0", "precision=fp32")
     with subprocess.Popen(arguments, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process, re.search(r"http://\S+/", process.stderr.readline())[0]

@@ -1,11 +1,11 @@
 """Base class of the kinds of attention.
 
-A kind stores nothing about a sentence. It reads the source from :class:`Source`. What it must
-remember of earlier steps is in a state (``init_state``, ``update_state``) that the decoder carries.
-``read`` runs once per sentence, ``forward`` once per target step.
+A kind stores nothing about a sentence. It reads the source from :class:`Source`. If a kind
+must remember earlier steps, the decoder carries a state for this purpose (``init_state``,
+``update_state``). ``read`` runs once per sentence, ``forward`` once per target step.
 
-In the equations of the kinds :math:`s_{i-1}` stands for the query, as in Bahdanau et al. 2014: the
-state before the step. By default the query is that state plus :math:`W_y E y_{i-1}`; where the
+In the equations of the kinds, :math:`s_{i-1}` stands for the query. In Bahdanau et al. 2014, the
+query is the state before the step; here the default adds :math:`W_y E y_{i-1}` to it. If the
 decoder attends after its step, the query is :math:`s_i` (:mod:`seq2seq.model.decoder`).
 """
 
@@ -28,7 +28,7 @@ class Attention(nn.Module, ABC):
     needs_query = True
     """Whether the context depends on the query."""
     reads_summary = False
-    """Whether the context is the encoder's summary, and so has its width."""
+    """Whether the context is the encoder's summary and so has the summary's width."""
     replaces_summary = False
     """Whether the kind replaces the encoder's summary by a vector as wide as an annotation."""
 
@@ -42,7 +42,7 @@ class Attention(nn.Module, ABC):
         return
 
     def read(self, source: Source) -> Source:
-        """Return the source as the decoder reads it: with keys; some kinds hide or pool parts."""
+        """Return the source for the decoder: with keys added; some kinds hide or pool parts."""
         return source._replace(keys=self.keys(source.annotations))
 
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
@@ -63,15 +63,18 @@ class Attention(nn.Module, ABC):
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R P"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """Context and weights of one step; weights are 0 at padding, and sum to 1 (not local_p)."""
+        """Context and weights of one step; the weights are 0 at padding.
+
+        They sum to 1; in local_p to at most 1, and in fixed, init_only and none to 0.
+        """
 
 
 def build_attention(
     config: AttentionConfig, query_size: int, annotation_size: int, word_size: int | None = None
 ) -> Attention:
-    """Build the attention module ``config.kind``.
+    """Build the kind of attention that ``config.kind`` names.
 
-    If ``word_size`` is set, the embedding of the input word is added to the query, if there is one.
+    If ``word_size`` is set, the input word is added to the query; kinds without a query ignore it.
     """
     module, name = ATTENTION_KINDS[config.kind].split(".")
     kind = getattr(import_module(f"{__name__}.{module}"), name)

@@ -19,8 +19,8 @@ class AdditiveAttention(Attention):
         \alpha_{ij} = softmax_j(e_{ij}), \quad
         c_i = \sum_j \alpha_{ij} h_j
 
-    Scores, softmax and sums stay in float32 under mixed precision: the gradient of W_a is a small
-    difference of large terms, which bfloat16 loses.
+    Scores, softmax and sums stay in float32 under mixed precision, because the gradient of W_a is a
+    small difference of large terms. bfloat16 would lose this difference.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
@@ -49,7 +49,8 @@ class AdditiveAttention(Attention):
 class ConcatAttention(Attention):
     r"""Luong et al. 2015, "concat": :math:`e_{ij} = v_a^\top \tanh(W_a [s_{i-1}; h_j])`.
 
-    With W_a cut in two this is the additive score; only the initial values are those of one matrix.
+    If W_a is cut in two, this is the additive score. Only the initial values differ: here they are
+    drawn for one matrix.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
@@ -82,8 +83,8 @@ class CoverageAttention(AdditiveAttention):
         e_{ij} = v_a^\top \tanh(W_a s_{i-1} + U_a h_j + V_a C_{i-1,j}), \quad
         C_{i,j} = C_{i-1,j} + \alpha_{ij}
 
-    Their "linguistic" coverage divides C by a word's fertility, the attention that the word
-    should need; here the fertility is 1.
+    The paper's "linguistic" coverage divides C by a word's fertility, the total attention that the
+    word is expected to need. Here the fertility is 1.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:

@@ -38,8 +38,8 @@ class ConstantContext(Attention):
 class FixedContext(ConstantContext):
     """No attention: the context is the encoder's summary at every step.
 
-    The RNN encoder-decoder of Cho et al. 2014, which feeds one fixed vector to each step: the
-    baseline of the comparison. All attention weights are 0.
+    This is the RNN encoder-decoder of Cho et al. 2014, the baseline of the comparison. All
+    attention weights are 0.
     """
 
     attends = False
@@ -53,8 +53,8 @@ class FixedContext(ConstantContext):
 class NoContext(ConstantContext):
     """No attention, and no context: the source enters through the first state alone.
 
-    The encoder-decoder of Sutskever et al. 2014. The context is zero, so the decoder's parameters
-    that multiply it have no effect.
+    This is the encoder-decoder of Sutskever et al. 2014. The context is zero, so the decoder's
+    parameters that multiply it have no effect.
     """
 
     attends = False
@@ -77,13 +77,13 @@ class NoSource(NoContext):
 
 
 class UniformAttention(ConstantContext):
-    r"""Access without selection: :math:`c = \frac{1}{S} \sum_j h_j` at every step.
+    r"""The mean of the annotations at every step: :math:`c = \frac{1}{S} \sum_j h_j`.
 
-    It reads all annotations, as attention does, but cannot choose among them.
+    This kind reads all annotations, as attention does, but cannot choose among them.
     """
 
     def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
-        """Mean of the annotations, and an equal weight for each position but padding."""
+        """Mean of the annotations, and equal weights for all real positions."""
         weights = source.mask.to(source.annotations.dtype)
         weights = weights / weights.sum(dim=1, keepdim=True)
         return source.weighted_sum(weights[:, None])

@@ -50,7 +50,7 @@ class ScaledDotAttention(DotAttention):
         self.key = Projection(annotation_size, size, bias=False)  # W_k
 
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
-        """W_k h_j, scaled once rather than in each step."""
+        """W_k h_j / sqrt(A), scaled once rather than in each step."""
         keys = self.key(annotations)
         return keys * keys.shape[2] ** -0.5
 

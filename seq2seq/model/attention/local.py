@@ -34,8 +34,8 @@ class LocationAttention(Attention):
 class LocalAttention(Attention):
     r"""A window of the source around a position :math:`p_i` (Luong et al. 2015, section 3.2).
 
-    Inside the window, of D positions to either side, the weights are the softmax of the general
-    score :math:`s_{i-1}^\top W_a h_j`.
+    The window reaches D positions to either side. Inside it, the weights are the softmax of the
+    general score :math:`s_{i-1}^\top W_a h_j`.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
@@ -91,8 +91,9 @@ class PredictiveLocalAttention(LocalAttention):
         p_i = S \cdot \sigma(v_p^\top \tanh(W_p s_{i-1})), \quad
         \alpha_{ij} = softmax_j(e_{ij}) \exp\left(-\frac{(j - p_i)^2}{2 (D/2)^2}\right)
 
-    Positions j count from 0, and S is the last position, the end of the sentence. In the paper they
-    count from 1, and S is the length. As in the paper, the weights do not sum to 1.
+    Here positions j count from 0, and S is the last position, the end of the sentence. In the
+    paper, positions count from 1, and S is the length. As in the paper, the weights do not sum
+    to 1.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:

@@ -1,7 +1,8 @@
 """Attention to a memory of fixed size: k vectors, whatever the length of the sentence.
 
-The vectors are pooled once per sentence. The decoder sees nothing else: their mean replaces the
-encoder's summary. So ``slots`` with one vector is ``fixed`` with another summary.
+The vectors are pooled once per sentence. The decoder sees nothing else of the source: the mean of
+the vectors replaces the encoder's summary. So ``slots`` with one vector is ``fixed`` with another
+summary.
 """
 
 import torch
@@ -30,7 +31,7 @@ def pool(source: Source, queries: Projection) -> Source:
 class SlotAttention(AdditiveAttention):
     r"""Additive attention to k pooled vectors, :math:`e_i = v^\top \tanh(W s + U m_i)`.
 
-    With k = 1 the context is one fixed vector. If the vectors were the annotations themselves, it
+    With k = 1, the context is one fixed vector. With the annotations themselves as vectors, this
     would be :class:`AdditiveAttention`.
     """
 
@@ -49,9 +50,9 @@ class SlotAttention(AdditiveAttention):
 class LinearAttention(DotAttention):
     r"""Linear attention of rank k: :math:`c = \sum_i softmax_i(W s)_i \, m_i`.
 
-    The softmax over the source of a quadratic attention becomes two: one over positions, in the
-    pooled :math:`m_i`, and one over the k features of the query ("efficient attention", Shen et al.
-    2021, with the annotations as values).
+    Quadratic attention has one softmax, over the source positions. Here there are two: one over
+    the positions, which pools the :math:`m_i`, and one over the k features of the query
+    ("efficient attention", Shen et al. 2021, with the annotations as values).
     """
 
     attends = False
@@ -63,7 +64,7 @@ class LinearAttention(DotAttention):
         self.pool = Projection(annotation_size, config.slots, bias=False)
 
     def read(self, source: Source) -> Source:
-        """Return a source whose annotations are the pooled vectors; feature k scores vector k."""
+        """Return a source with the pooled vectors in place of the annotations."""
         return super().read(pool(source, self.pool))
 
     def keys(self, annotations: Float[Tensor, "N K M"]) -> Float[Tensor, "N K K"]:

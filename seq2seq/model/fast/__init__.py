@@ -1,10 +1,10 @@
 """Faster equivalents of the model's operations. The reference definition is in seq2seq/model.
 
-:class:`seq2seq.model.translation.TranslationModel` tries :func:`decode` and :func:`step` before
-:meth:`Decoder.forward` and :meth:`Decoder.step`; they return None if they do not support the model.
-``loss`` and :func:`logits` serve training and search. ``scan`` is the recurrence as one operation;
-``operations`` has its parts, and those of search, in plain PyTorch; ``cpp`` and ``gpu`` have them
-compiled.
+:class:`seq2seq.model.translation.TranslationModel` tries :func:`decode` before
+:meth:`Decoder.forward`, and :func:`step` before :meth:`Decoder.step`. Both functions return None if
+they do not support the case. The softmax layer is in ``loss`` for training, and in :func:`logits`
+for search. ``scan`` is the recurrence as one operation. ``operations`` has the parts of the
+recurrence, of the loss and of search in plain PyTorch; ``cpp`` and ``gpu`` have compiled versions.
 """
 
 from functools import partial
@@ -31,8 +31,8 @@ Decoded = tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]
 """Readouts and attention weights of a whole target."""
 
 FEW = 16
-"""Largest number of rows for which own products are faster than those of a library."""
-# All other kinds, also subclasses of these, run their own code.
+"""Largest number of rows for which our own matrix products are faster than a library's."""
+# All other kinds, including subclasses of these, run their own code.
 ADDITIVE = (AdditiveAttention, ConcatAttention, SlotAttention)
 DOT = (DotAttention, GeneralAttention, ScaledDotAttention, LinearAttention)
 
@@ -40,7 +40,7 @@ DOT = (DotAttention, GeneralAttention, ScaledDotAttention, LinearAttention)
 def decode(decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source) -> Decoded | None:
     """Compute :meth:`Decoder.forward` with fast operations; None if they do not support the model.
 
-    The returned weights may be detached.
+    The returned weights may carry no gradient.
     """
     if not decoder.fast:
         return None
@@ -56,7 +56,7 @@ def decode(decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source) -
 def step(
     decoder: Decoder, embedded: Float[Tensor, "R E"], state: DecoderState, source: Source
 ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]] | None:
-    """Compute :meth:`Decoder.step` with fast operations; None if gradients are enabled."""
+    """Compute :meth:`Decoder.step` faster; None if gradients are on or ``decoder.fast`` is off."""
     if not decoder.fast or torch.is_grad_enabled():
         return None
     if len(embedded) <= FEW and (result := _step_of_few(decoder, embedded, state, source)):
@@ -67,7 +67,7 @@ def step(
 def logits(
     readouts: Float[Tensor, "R E"], weight: Float[Tensor, "V E"], bias: Float[Tensor, "V"]
 ) -> Float[Tensor, "R V"]:
-    """Compute the softmax layer in search; rows may lie apart in memory."""
+    """Logits of the softmax layer in search; their rows may have gaps between them in memory."""
     operations = choose_operations(readouts.device, weight.dtype, readouts.dtype)
     if not _exact(operations, readouts, weight, bias):
         return functional.linear(readouts, weight, bias)
@@ -84,12 +84,12 @@ def logits(
 def _attend_first(
     decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source
 ) -> Decoded | None:
-    """Decode in Bahdanau's order, with attention as a part of the scan or a constant context."""
+    """Decode in Bahdanau's order; None unless the context is constant or the scan can attend."""
     attention, state = decoder.attention, decoder.init_state(source)
     time_first = embedded.transpose(0, 1)
     if isinstance(attention, ConstantContext):
         context, weights = attention.constant(source)
-        # The context's share of the gates is the same at every step.
+        # The context's term in the gates is the same at every step.
         share = functional.linear(context, decoder.state_gates.weight[:, : context.shape[1]])
         hidden = _known_states(decoder, decoder.input_gates(time_first) + share, state)
         steps = len(time_first)
@@ -113,7 +113,7 @@ def _attend_first(
 def _attend_after(
     decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source
 ) -> Decoded | None:
-    """Decode in Luong's order without input feeding: all states come before the attention."""
+    """Decode in Luong's order, all states before the attention; None with input feeding."""
     if decoder.feed_size:
         return None
     gates = decoder.input_gates(embedded.transpose(0, 1))
@@ -127,7 +127,7 @@ def _known_states(
 ) -> Float[Tensor, "B T H"]:
     """States of the top layer at all steps, if all inputs of the lowest layer are known.
 
-    ``gates`` holds their share of that layer's gates; only the share of its own state is missing.
+    ``gates`` holds what these inputs add to that layer's gates; only the state's term is missing.
     """
     recurrent = decoder.state_gates.weight[:, -state.hidden.shape[2] :]
     hidden = lstm_scan(gates, state.hidden[0], state.cell[0], recurrent)
@@ -173,7 +173,7 @@ def _score(attention: Attention, source: Source) -> Score | None:
 
 
 def _exact(operations: Operations, *arrays: Tensor) -> bool:
-    """Whether these are arrays of float32 for the C++ operations, without rounding or gradient."""
+    """Whether the C++ operations can use these arrays: all float32, no autocast, no gradients."""
     exact = not (torch.is_autocast_enabled("cpu") or torch.is_grad_enabled())
     return operations.name == "native" and exact and {x.dtype for x in arrays} == {torch.float32}
 
@@ -181,9 +181,9 @@ def _exact(operations: Operations, *arrays: Tensor) -> bool:
 def _step_of_few(
     decoder: Decoder, embedded: Float[Tensor, "R E"], state: DecoderState, source: Source
 ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]] | None:
-    """Compute a step of few rows in one call; None if the decoder has other parts.
+    """Compute a step of few rows in one C++ call; None if the call does not support the decoder.
 
-    With few rows, to call the operations one by one takes longer than to compute them.
+    With few rows, calling the operations one by one takes longer than computing them.
     """
     operations: Any = choose_operations(embedded.device, embedded.dtype, embedded.dtype)
     attention, (rows, width) = decoder.attention, embedded.shape
@@ -220,7 +220,7 @@ def _step_of_few(
 
 
 def _attend(attention: Attention, source: Source) -> Attend:
-    """Return ``attention``, or for additive scores a function with compiled operations."""
+    """Return ``attention`` or, if its scores are additive, a faster equivalent."""
     score = _score(attention, source)
     return attention if score is None or score.vector is None else partial(_attend_additive, score)
 
@@ -228,7 +228,7 @@ def _attend(attention: Attention, source: Source) -> Attend:
 def _attend_additive(
     score: Score, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R P"]
 ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-    """Context, in the type of the projected query (autocast's if it is on), and weights."""
+    """Context, in the type of the projected query (autocast's type under autocast), and weights."""
     assert score.query_weight is not None
     projected = functional.linear(query, score.query_weight)
     wide, (_, positions, width) = to_float32(projected), source.annotations.shape
@@ -246,7 +246,7 @@ def _attend_additive(
 def _cell(
     before: Float[Tensor, "R H"], product: Float[Tensor, "R G"], word: Float[Tensor, "R G"] | None
 ) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
-    """Compute :func:`lstm_cell`; with a ``word`` it is faster, and h is of ``product``'s type."""
+    """Compute :func:`lstm_cell`; faster with a ``word``, and h then has the type of ``product``."""
     if word is None:
         return lstm_cell(before, product, word)
     gates = torch.empty_like(product, dtype=before.dtype)

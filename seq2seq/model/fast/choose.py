@@ -1,4 +1,4 @@
-"""Chooses the operations of a device: compiled ones where they run, else plain PyTorch."""
+"""Chooses the operations of a device: compiled ones where they work, otherwise plain PyTorch."""
 
 import functools
 import logging
@@ -46,7 +46,7 @@ def compiled_operations(device: str) -> Operations | None:
     except Exception as error:  # of many types: no compiler, no Triton, an old driver, a full disk
         reason = getattr(error, "stderr", None) or str(error) or type(error).__name__
         first, *_ = reason.strip().split("\n")
-        log.info("Compiled operations unavailable, using plain PyTorch: %s", first)
+        log.info("Compiled operations are unavailable, so plain PyTorch is used: %s", first)
         return None
     return compiled
 
@@ -85,7 +85,7 @@ def try_out(compiled: Operations, device: torch.device) -> None:
         results = []
         for operations in (compiled, _PLAIN):
             own = [x.clone() if isinstance(x, Tensor) else x for x in arguments]
-            with torch.autocast(device.type, enabled=False):  # PyTorch's would round to bfloat16
+            with torch.autocast(device.type, enabled=False):  # autocast would round to bfloat16
                 returned = getattr(operations, name)(*own)
             returned = returned if isinstance(returned, tuple) else (returned,)
             results.append([x for x in (*own, *returned) if isinstance(x, Tensor)])

@@ -18,8 +18,8 @@ from torch.nn import Parameter
 from seq2seq.model.fast.operations import LossSums, Operations, dense, row_stride
 
 SOURCE = Path(__file__).with_name("operations.cpp")
-# No -ffast-math: it would break infinities. The OpenMP runtime is PyTorch's own, already loaded:
-# linking a second one would set two thread pools against each other.
+# No -ffast-math: it would break infinities. The OpenMP runtime is PyTorch's, which is already
+# loaded: with a second one, two thread pools would compete for the cores.
 COMPILE = "-std=c++17 -O3 -fopenmp -fno-math-errno -fno-trapping-math -fPIC -c"
 TO_C: dict[type, Callable[[Any], Any]] = {
     **dict.fromkeys((Tensor, Parameter), lambda array: ctypes.c_void_p(array.data_ptr())),
@@ -35,7 +35,7 @@ class CppOperations(Operations):
     name = "native"
 
     def __init__(self) -> None:
-        """Load the library, built if missing; OSError or CalledProcessError if that fails."""
+        """Load the library and build it if missing; OSError or CalledProcessError on failure."""
         if platform.system() != "Linux":
             raise OSError("the C++ operations are built on Linux only")
         compiler = shlex.split(os.environ.get("CXX", "")) or ["c++"]
@@ -45,7 +45,7 @@ class CppOperations(Operations):
         self.library = ctypes.CDLL(str(library))
 
     def _call(self, name: str, *arguments: Any) -> None:
-        """Call a C function: arrays by address, integers as int64, others as float."""
+        """Call a C function; pass arrays by address, None as null, int as int64, float as float."""
         given = [TO_C[type(argument)](argument) for argument in arguments]
         getattr(self.library, f"seq2seq_{name}")(*given)
 
@@ -140,9 +140,9 @@ class CppOperations(Operations):
         return sums
 
     def topk(self, logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """See :meth:`Operations.topk`; of equal logits, the first comes first."""
+        """See :meth:`Operations.topk`; among equal logits, the lowest position comes first."""
         if not 1 <= count <= logits.shape[1]:
-            raise ValueError(f"there are no {count} largest of {logits.shape[1]}")
+            raise ValueError(f"topk cannot return the {count} largest of {logits.shape[1]} logits")
         values = logits.new_empty(len(logits), count, dtype=torch.float32)
         positions = logits.new_empty(len(logits), count, dtype=torch.int64)
         sizes, stride = (*logits.shape, count), row_stride(logits)
@@ -156,7 +156,7 @@ class CppOperations(Operations):
         return results
 
     def step(self, first: bool, hypotheses: int, sizes: Sequence[int], *arrays: Any) -> None:
-        """Take one step of a decoder, for few rows: all of it in one call.
+        """Take one whole decoder step for few rows in a single call.
 
         The arguments are those of ``seq2seq_step`` in operations.cpp; None is a null pointer.
         """
@@ -177,14 +177,14 @@ def _library_file(compiler: list[str]) -> Path:
 
 
 def _build(compiler: list[str], library: Path) -> None:
-    """Compile in a temporary folder, then move the library: other processes may build it, too."""
+    """Compile in a temporary folder, then move the library: other processes may also build it."""
     library.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         compiled, linked = Path(folder) / "native.o", Path(folder) / "native.so"
         compile_source = [*compiler, *COMPILE.split(), str(SOURCE), "-o", str(compiled)]
         try:
             _run([*compile_source, "-march=native"])
-        except subprocess.CalledProcessError:  # some do not know -march=native
+        except subprocess.CalledProcessError:  # some compilers do not know -march=native
             _run(compile_source)
         _run([*compiler, "-shared", str(compiled), "-o", str(linked)])
         linked.replace(library)
@@ -197,7 +197,7 @@ def _run(command: list[str]) -> str:
 
 
 def _is_bfloat16(narrow: Tensor, *others: Tensor) -> bool:
-    """Whether narrow arrays, which must be of one type, hold bfloat16 (else float32)."""
+    """Whether the narrow arrays hold bfloat16, not float32; TypeError if their types differ."""
     if {x.dtype for x in others} - {narrow.dtype}:
-        raise TypeError("narrow arrays are of two types")
+        raise TypeError("narrow arrays must all have the same type")
     return narrow.dtype == torch.bfloat16

@@ -1,15 +1,15 @@
 """The operations as Triton kernels for a GPU.
 
 Each program computes one block of columns or positions of one sentence (or row). Its two program
-ids are the numbers of the sentence and of the block. One program for each sentence would be too few
-to keep a GPU busy. Sums run inside one program and in one order, so equal inputs make equal bits.
-Numbers are widened to float32 when they are read, and rounded to an array's own type when they are
-written. No operation waits for the device.
+ids are the numbers of the sentence and of the block. One program per sentence would not keep a GPU
+busy; only the softmax kernels have one program per row. Each sum runs inside one program and in one
+order, so equal inputs give bit-identical results. Numbers are widened to float32 when they are
+read, and rounded to an array's own type when they are written. No operation waits for the device.
 
-``no_type_check`` excludes a kernel from type checks: Triton compiles its source. Arguments in
-``do_not_specialize`` change from batch to batch; specialized kernels would be compiled again each
-time. ``hypotheses`` is specialized: in training it is 1, which removes the division, and in search
-it is the beam.
+Triton compiles a kernel's source, so ``no_type_check`` excludes kernels from type checks. Arguments
+in ``do_not_specialize`` change from batch to batch; specialized kernels would be compiled again
+each time. ``hypotheses`` is specialized. In training it is 1, and the division then disappears; in
+search it is the beam size.
 """
 
 from typing import no_type_check
@@ -25,7 +25,7 @@ from seq2seq.model.fast.operations import Operations, dense, row_stride
 @triton.jit
 @no_type_check
 def tanh(x):
-    """Hyperbolic tangent, to 1e-6: a series near zero, where 1 - e^(-2|x|) loses digits."""
+    """Tanh, to 1e-6 of its size; by a series near 0, because 1 - e^(-2|x|) loses digits there."""
     square = x * x
     series = x + x * square * (
         -0.33333333 + square * (0.13333333 + square * (-0.053968254 + square * 0.021869488))
@@ -71,7 +71,7 @@ def cell(
 @triton.jit
 @no_type_check
 def cell_backward(gates, before, after, d_hidden, d_cell, d_gates, width, BLOCK: tl.constexpr):
-    """Write ``d_gates``, and into ``d_cell`` that of ``before``: a block of units of sentence b."""
+    """Write ``d_gates``, and to ``d_cell`` the gradient of ``before``, for a block of units."""
     b = tl.program_id(0)
     j = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     ok = j < width
@@ -94,7 +94,7 @@ def cell_backward(gates, before, after, d_hidden, d_cell, d_gates, width, BLOCK:
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["weights"])
 @no_type_check
 def softmax(weights, positions, BLOCK: tl.constexpr):
-    """Replace the scores of sentence b by their softmax, in place."""
+    """Replace the scores of one row by their softmax, in place."""
     row = weights + tl.program_id(0) * positions
     top, total = float("-inf"), 0.0
     for start in range(0, positions, BLOCK):
@@ -231,9 +231,9 @@ def additive_scores_backward(
     BLOCK_S: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Write d_query, and add to d_keys and d_vector: one sentence, one block of attention units.
+    """Write d_query and add to d_keys and d_vector, for a block of attention units of sentence b.
 
-    All source positions are summed; those whose d_scores are 0 are not read.
+    Sums run over all source positions; positions whose d_scores are 0 are not read.
     """
     b = tl.program_id(0).to(tl.int64)
     a = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
@@ -260,7 +260,7 @@ def additive_scores_backward(
 
 
 class TritonOperations(Operations):
-    """Operations in float32 on the current CUDA device; other operations are plain PyTorch."""
+    """Triton's operations in float32 on the current CUDA device; the rest are plain PyTorch."""
 
     name = "triton"
 
@@ -300,8 +300,8 @@ class TritonOperations(Operations):
     def attend(self, weights: Tensor, annotations: Tensor, context: Tensor, narrow: Tensor) -> None:
         """See :meth:`Operations.attend`.
 
-        The softmax is a launch of its own: a program that overwrote scores with weights would race
-        with those that still read the scores for other columns.
+        The softmax is a launch of its own. In a joint launch, a program that overwrites scores with
+        weights would race with programs that still read the scores for other columns.
         """
         arrays = dense(weights, annotations, context)
         rows, (sentences, positions, width) = len(weights), annotations.shape

@@ -11,22 +11,24 @@ from seq2seq.model.fast.choose import choose_operations
 from seq2seq.model.layers import matmul_dtype
 
 CHUNK_CELLS = 1 << 23
-"""Number of logits held at a time: 16 MB in bfloat16. More are not faster, fewer are slower."""
+"""Number of logits held at a time on a CPU: 16 MB in bfloat16. More are not faster, and fewer are
+slower."""
 GPU_CHUNK_CELLS = 1 << 27
 """Number of logits held at a time on a GPU, where each chunk costs kernel launches and a pass over
 the weight's gradient."""
 WORD_BLOCK = 1 << 12
-"""Number of words whose weight gradients are added at a time. For all words at once, the product
-and its float32 copy, each as large as the weight, would set the peak memory of an update."""
+"""Number of words whose weight gradients are added at a time. For all words together, the product
+and its float32 copy would each be as large as the weight. They would then determine the peak memory
+of an update."""
 
 
 class BatchLoss(NamedTuple):
-    """Losses, summed over the target pieces of a batch: with EOS, without padding."""
+    """Losses, summed over the target pieces of a batch, including EOS but not padding."""
 
     smoothed: Float[Tensor, ""]
     """Label-smoothed loss times ``scale``, in nats; training minimises it."""
     negative_log_likelihood: Float[Tensor, ""]
-    """Sum in nats, not scaled; exp of its mean per token is the perplexity. Has no gradient."""
+    """Unscaled sum in nats, without a gradient. The perplexity is exp of its mean per token."""
 
 
 def output_loss(
@@ -39,10 +41,10 @@ def output_loss(
 ) -> BatchLoss:
     """Loss of :func:`seq2seq.training.loss.batch_loss`, from rows of readouts.
 
-    Softmax layer and loss are one operation, a chunk of rows at a time. The N x V logits, in a
-    large vocabulary the largest array of all, never exist as a whole: each chunk's gradient is
-    computed right after its logits. Products use the autocast type; the softmax and all sums are
-    float32 (or float64).
+    Softmax layer and loss are one operation, a chunk of rows at a time. Each chunk's gradient is
+    computed right after its logits, so the N x V logits never exist as a whole. With a large
+    vocabulary, they would be the largest array of all. Products use the autocast type; the softmax
+    and all sums are float32 (or float64).
     """
     product = matmul_dtype(outputs.device, outputs.dtype)
     wanted = torch.is_grad_enabled()  # always False inside the operation
@@ -95,8 +97,8 @@ class _OutputLoss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, incoming: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         gradients = ctx.saved_tensors
-        # The incoming gradient is usually 1, because `scale` is applied already. Then a CPU saves a
-        # pass over arrays as large as the weight; a GPU would wait longer for the comparison.
+        # The incoming gradient is usually 1, because `scale` is applied already. A CPU then skips a
+        # pass over arrays as large as the weight. On a GPU, the comparison takes longer.
         if incoming.device.type != "cpu" or incoming != 1:
             gradients = tuple(incoming * kept for kept in gradients)
         return *gradients, None, None

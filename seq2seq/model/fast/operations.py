@@ -1,8 +1,8 @@
 """The operations that take most of the time, in plain PyTorch.
 
 :class:`Operations` runs everywhere; cpp.py and gpu.py compute the same numbers without
-intermediate arrays. Results are written into arrays of the caller: large new arrays cost page
-faults.
+intermediate arrays. Results are written into the caller's arrays, because large new arrays cost
+page faults.
 
 "Wide" arrays are float32 (float64 in a float64 model); "narrow" ones have the type of the matrix
 products that read them next, such as bfloat16. In search there are R = N x W rows, and row r
@@ -26,7 +26,7 @@ class LossSums(NamedTuple):
     likelihood: Float[Tensor, ""]
     """Sum of -log p(target)."""
     uniform: Float[Tensor, ""]
-    """Sum of the mean of -log p over the vocabulary."""
+    """Sum of each row's mean of -log p over the vocabulary."""
 
 
 def fast_tanh_(x: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
@@ -159,8 +159,8 @@ class Operations:
     ) -> None:
         """Write the gradient of the query; add to the gradients of keys and vector.
 
-        With a vector, the caller must multiply ``d_keys`` by v, once, after the last step, and sum
-        ``d_vector`` over sentences.
+        If ``vector`` is given, the caller must finish the sums after the last step: multiply
+        ``d_keys`` by v, and sum ``d_vector`` over sentences.
         """
         row = d_scores[:, None]
         if vector is None or d_vector is None:
@@ -185,7 +185,7 @@ class Operations:
     ) -> LossSums:
         """Label-smoothed cross entropy of ``logits + bias`` (Szegedy et al. 2016).
 
-        A row whose target is PAD counts nothing. With ``d_bias``, the gradient of the logits
+        A row whose target is PAD does not count. With ``d_bias``, the gradient of the logits
         (narrow) overwrites ``logits``, and the bias's gradient is added to ``d_bias``. Both are
         gradients of the sum over rows of
         scale * ((1 - smoothing) * likelihood + smoothing * uniform).
@@ -197,7 +197,7 @@ class Operations:
         uniform = (counted * (log_sum - wide.mean(dim=1, keepdim=True))).sum()
         if d_bias is not None:
             factor = scale * counted
-            # exp(x - log_sum) * factor, the factor taken into the exponent: one pass less
+            # exp(x - log_sum) * factor; with the factor inside the exponent, one pass is saved
             gradient = wide.sub_(log_sum - factor.log()).exp_()
             if smoothing:
                 gradient -= factor * (smoothing / len(bias))
@@ -213,14 +213,14 @@ class Operations:
     def topk(
         self, logits: Float[Tensor, "R V"], count: int
     ) -> tuple[Float[Tensor, "R K"], Int[Tensor, "R K"]]:
-        """Largest ``count`` logits of each row in wide precision, in falling order; positions."""
+        """Largest ``count`` logits of each row, wide and in falling order, and their positions."""
         values, positions = logits.topk(count, dim=1)
         return to_float32(values), positions
 
     def product(
         self, rows: Float[Tensor, "R X"], weight: Float[Tensor, "Y X"], bias: Float[Tensor, "Y"]
     ) -> Float[Tensor, "R Y"]:
-        """Linear layer of few rows, in float32."""
+        """Linear layer for few rows, in float32."""
         return functional.linear(rows, weight, bias)
 
 

@@ -2,13 +2,13 @@ r"""The decoder's recurrence over a whole target as one differentiable operation
 
 PyTorch's autograd would record a dozen small operations per target step, keep a (B, S, A) array of
 each step, and add up every weight gradient step by step. Here autograd records nothing inside the
-loop, and the steps keep only what the backward pass needs; (B, S, A) arrays are recomputed; and
-each weight's gradient is one large product after the loop. The numbers are those of
-:meth:`Decoder.forward <seq2seq.model.decoder.Decoder.forward>`
+loop. The steps keep only what the backward pass needs. The backward pass recomputes (B, S, A)
+arrays, and computes each weight's gradient as one large product after the loop. The numbers are
+those of :meth:`Decoder.forward <seq2seq.model.decoder.Decoder.forward>`
 (``model.decoder.recurrence=reference``), up to rounding.
 
 :math:`X_t = W_x E y_{t-1} + b` and :math:`Q_t = W_a W_y E y_{t-1}` depend on the known target
-alone and are computed before the loop. With W the cell's weight of :math:`z_t = [c_t; s_{t-1}]`, a
+alone and are computed before the loop. W is the cell's weight for :math:`z_t = [c_t; s_{t-1}]`. A
 step is
 
 .. math::
@@ -16,8 +16,8 @@ step is
     a_t = softmax(e_t), \quad c_t = \sum_j a_{tj} h_j, \quad g_t = X_t + W z_t, \quad
     s_t = cell(g_t)
 
-The backward pass, with :math:`P_{tj} = \tanh(k_j + q_t)` and :math:`\bar x` the gradient of x. (To
-:math:`\bar s` and :math:`\bar c`, what comes from the readout is added.)
+In the backward pass, :math:`P_{tj} = \tanh(k_j + q_t)`, and :math:`\bar x` is the gradient of x.
+The gradients from the readout are added to :math:`\bar s` and :math:`\bar c`.
 
 .. math::
     [\bar c_t; \bar s_{t-1}] = \bar g_t W + [0; \bar q_t W_a], \quad
@@ -66,8 +66,8 @@ def attention_scan(
 
     The weights carry no gradient.
 
-    ``gates`` are X_t, and ``queries`` Q_t, if any: what depends on the known target only.
-    ``hidden`` is s_0, ``cell`` the cell state before the first step, and ``weight`` W, over
+    ``gates`` holds X_t for all t, and ``queries`` Q_t; None if the query is the state alone.
+    ``hidden`` is s_0, and ``cell`` is the cell state before the first step. ``weight`` is W, with
     Z = M + H columns [context; state].
     """
     dtype = matmul_dtype(gates.device, hidden.dtype)
@@ -85,7 +85,7 @@ def lstm_scan(
 ) -> Float[Tensor, "T B H"]:
     """Hidden states s_1 ... s_T of an LSTM that starts from ``hidden`` and ``cell``.
 
-    ``gates`` holds the share of the inputs, W_x x + b; ``weight`` is that of the state.
+    ``gates`` holds W_x x + b, the term of the inputs; ``weight`` multiplies the state.
     """
     dtype = matmul_dtype(gates.device, hidden.dtype)
     operations = choose_operations(gates.device, hidden.dtype, dtype)
@@ -94,7 +94,7 @@ def lstm_scan(
 
 
 class _Tape:
-    """Arrays that an LSTM keeps for its backward pass; step t reads their rows t."""
+    """Arrays that an LSTM keeps for its backward pass; step t reads the states in row t."""
 
     def __init__(self, steps: int, hidden: Tensor, cell: Tensor, joined: Tensor) -> None:
         batch, width = hidden.shape
@@ -102,7 +102,7 @@ class _Tape:
         self.hidden = hidden.new_empty(steps + 1, batch, width)
         self.cell = hidden.new_empty(steps + 1, batch, width)
         self.joined = joined
-        """Operand of the product with the state's weights: [context; state], or the state."""
+        """Operand of the product with the state's weights: [context; state], or the state alone."""
         self.state = joined[:, :, joined.shape[2] - width :]
         self.hidden[0], self.cell[0], self.state[0] = hidden, cell, hidden
 
@@ -228,7 +228,7 @@ class _AttentionScan(torch.autograd.Function):
                 d_hidden.copy_(d_joined[:, width:])  # sums from here on are in float32
                 d_queries[t] = d_query
                 d_hidden += d_query if query_across is None else d_queries[t] @ query_across
-            del across  # memory is at its peak here
+            del across  # free it here, where memory is at its peak
             operands = joined[:-1].flatten(0, 1)
             d_weight = d_gates.flatten(0, 1).t() @ operands
             d_query_weight = None

@@ -1,1 +1,1 @@
-"""The live page: what is typed is translated by several systems, side by side."""
+"""The live page: several systems translate what the user types, side by side."""

@@ -1,7 +1,7 @@
-"""The live page as one HTML file, with small models inside or for a server.
+"""The live page as one HTML file, with small models in the file or models on a server.
 
-A model inside has weights of 8 bits, and the words of both sides. The page's own program computes
-what the default model computes, see ``live.html``.
+A model in the file has weights of 8 bits and the vocabularies of both sides. The page's own script
+runs the model, see ``live.html``; :func:`obstacle` names what the script cannot run.
 """
 
 import base64
@@ -31,14 +31,14 @@ log = logging.getLogger(__name__)
 
 TEMPLATE = Path(__file__).with_name("live.html")
 EACH = 3
-"""Number of sentences of each length."""
+"""Maximum number of ready sentences of each length."""
 KINDS = ("additive", "fixed")
 LARGEST = 3_000_000
-"""Maximum number of parameters of a model in a page, a byte each."""
+"""Maximum number of parameters of a model in a page; each takes about one byte."""
 
 
 def comparison_page(comparison: Comparison) -> bytes | None:
-    """Live page of the systems that fit into a page; None if none does. A log line has the rest."""
+    """Live page of the systems that fit into a page; None if none fits. The others are logged."""
     systems, languages, left_out = [], ("", ""), []
     for system, (colour, *_) in zip(comparison.systems, comparison.looks, strict=True):
         try:
@@ -53,14 +53,14 @@ def comparison_page(comparison: Comparison) -> bytes | None:
         model = {"model": packed(checkpoint)}
         systems.append(describe(system.name, kind, attends, colour) | model)
     if left_out:
-        log.info("Not in live.html, but serve shows any model: %s", " ".join(left_out))
+        log.info("Left out of live.html (serve can show any model): %s", " ".join(left_out))
     texts = comparison.systems[0].first.texts
     ready = ready_sentences(texts.sources, texts.references, comparison.settings)
     return render_live(systems, languages, ready, "page.html") if systems else None
 
 
 def evaluated_checkpoint(evaluation: Evaluation) -> Checkpoint:
-    """Load the one model that was evaluated; UserError if there is none any more."""
+    """Load the evaluated model; UserError unless it is a single, unchanged checkpoint."""
     match evaluation.record.identity.get("system"):
         case [{"path": str(path), "sha256": str(digest)}] if not evaluation.external:
             checkpoint = load_checkpoint(evaluation.directory.parent / path, torch.device("cpu"))
@@ -78,10 +78,11 @@ def describe(name: str, kind: str, attends: bool, colour: str) -> dict[str, Any]
 def ready_sentences(
     sources: Sequence[str], references: Sequence[str], config: EvaluationConfig
 ) -> list[dict[str, Any]]:
-    """Choose sentences near the end of each usual bucket, by their sources: the first of the text.
+    """Choose sentences whose source length is near the upper end of a default bucket.
 
-    There is a length between the first two ends, too: there one vector begins to be too small.
-    Returns groups of sentences with the length of their first: ``10 words``.
+    Another length lies between the first two ends; there a fixed context begins to be too small. Of
+    sentences that are equally near, the first in the text are chosen. Each group that is returned
+    has the length of its first sentence, such as ``10 words``.
     """
     lengths = source_lengths(sources, config.unit)
     groups: dict[int, dict[str, Any]] = {}
@@ -102,9 +103,10 @@ def render_live(
     ready: Sequence[dict[str, Any]],
     report: str | None = None,
 ) -> bytes:
-    """Render the page; systems without ``model`` are asked of the server that sends the page.
+    """Render the page; equal content makes equal bytes.
 
-    ``report`` is the page of the comparison, in the same folder. Equal content makes equal bytes.
+    The server that sends the page runs the systems without ``model``. ``report`` is the file name
+    of the comparison's page, in the same folder.
     """
     source, target = languages
     content = {"source": source, "target": target, "systems": systems, "ready": ready}
@@ -115,7 +117,7 @@ def render_live(
 
 
 def content_policy(page: bytes) -> str:
-    """Content security policy under which the page runs its own script, and no other."""
+    """Content security policy that lets the page run its own script and no other."""
     sources = {"script": "", "style": ""}
     for tag, text in re.findall(r"<(script|style)>(.*?)</\1>", page.decode(), re.DOTALL):
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
@@ -128,7 +130,7 @@ def content_policy(page: bytes) -> str:
 
 
 def obstacle(checkpoint: Checkpoint) -> str | None:
-    """Setting or size of a model that the page cannot compute; None if it can."""
+    """Setting or size that keeps a model out of the page; None if the page can run the model."""
     model, tokenizers = checkpoint.config.model, (checkpoint.source, checkpoint.target)
     size = checkpoint.model.parameter_counts()["total"]
     obstacles = {
@@ -146,11 +148,12 @@ def obstacle(checkpoint: Checkpoint) -> str | None:
 
 
 def packed(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Pack a model as JSON; :func:`obstacle` must be None for it.
+    """Pack a model as JSON; :func:`obstacle` must return None for the model.
 
     ``weights`` maps a name to rows, columns and bytes. A matrix has a float32 step for each row,
-    then an int8 number for each weight: number times step is the weight. A vector has 0 columns and
-    float32 numbers. URL-safe base64 has no "/", so that nothing in it looks like a path.
+    then an int8 number for each weight; the weight is this number times the step of its row. A
+    vector has 0 columns and float32 numbers. The bytes are in URL-safe base64, without "/", so that
+    they never look like a path.
     """
     weights: dict[str, tuple[int, int, str]] = {}
     for name, parameter in checkpoint.model.named_parameters():
@@ -172,6 +175,6 @@ def packed(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def rounded(weight: Float[Tensor, "R C"]) -> tuple[Int8[Tensor, "R C"], Float[Tensor, "R"]]:
-    """Round each row to 255 levels; return the numbers of steps, and each row's step."""
+    """Round each row to 255 levels; return each weight's number of steps, and each row's step."""
     step = (weight.abs().amax(dim=1) / 127).clamp(min=torch.finfo(torch.float32).tiny)
     return (weight / step[:, None]).round().to(torch.int8), step
