@@ -6,7 +6,7 @@ from seq2seq.config import EvaluateConfig
 
 
 def main(config: EvaluateConfig) -> None:
-    """Write one evaluation folder per test set and search; print its scores by length."""
+    """Write an evaluation folder for each search of each test set; print all scores by length."""
     from seq2seq.distributed import process_group
     from seq2seq.evaluation.evaluate import evaluate
     from seq2seq.report.tables import evaluation_table, unknown_words_table

@@ -195,7 +195,7 @@ def short(word: str) -> str:
 
 
 def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
-    """Draw the legend of the lines of ``axes``, the highest right end first, and then of ``more``.
+    """Draw a legend: the lines of ``axes``, the highest last value first, then the lines ``more``.
 
     The legend is next to the axes; in a narrow figure, it is above the axes.
     """

@@ -30,8 +30,8 @@ def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> TextFol
     """Folder of the cleaned and split corpus below ``home``, or ``raw`` if that holds split text.
 
     ``raw`` may also hold the raw texts or their archive. If ``raw`` is None, the archive will be
-    downloaded. UserError, now or when the folder is made, if the text is missing, damaged or too
-    short.
+    downloaded. UserError, here or from the returned function, if the text is missing, damaged or
+    too short.
     """
     if raw is not None and find_test_names(raw, (config.source, config.target)):
         return raw, None

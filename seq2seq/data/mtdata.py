@@ -33,7 +33,7 @@ BREAKS = str.maketrans("\n\0", "  ")
 def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> TextFolder:
     """Folder of the datasets below ``home``, or the user's folder ``own``.
 
-    UserError, now or when the folder is made, if ids are missing, repeated or wrong.
+    UserError, here or from the returned function, if dataset ids are missing, repeated or wrong.
     """
     if own is not None:
         return own, None

@@ -1,4 +1,4 @@
-"""Find the user's text, a folder or one file of tab-separated pairs, and split it if asked to."""
+"""Find the user's text (a folder, or one file of tab-separated pairs); split it if asked to."""
 
 import logging
 import shutil
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder:
     """Folder ``own``, or a folder below ``home`` if validation or test text must be split off.
 
-    UserError, now or when the folder is made, if the training text is missing or too short, if a
+    UserError, here or from the returned function, if the training text is missing or short, if a
     line is not a pair, or if a part (valid or test) has both files and its setting, or neither.
     """
     if own is None:

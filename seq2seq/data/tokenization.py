@@ -73,7 +73,7 @@ TAILS = ("d", "ll", "m", "re", "s", "t", "ve")
 
 
 class MosesWordTokenizer(Tokenizer):
-    """Cuts words and punctuation marks by the rules of the Moses toolkit for the language.
+    """Cuts text into words and punctuation marks by the Moses toolkit's rules for its language.
 
     Joining follows rules too, so unusual spacing (in German the space in "50 %") may change. To
     show how much, ``prepare`` prints the BLEU of the references after cutting and joining.

@@ -219,7 +219,7 @@ class _System:
 
 
 def _lines_to_draw(config: EvaluateConfig, name: str, sources: list[str]) -> set[int]:
-    """Lines, from 0, whose attention maps are kept: ``config.maps`` and some of each bucket."""
+    """Numbers (from 0) of lines whose maps are kept: ``config.maps`` and some of each bucket."""
     for line in config.maps:
         if line > len(sources):
             raise UserError(

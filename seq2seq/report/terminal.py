@@ -94,7 +94,7 @@ def _title(comparison: Comparison) -> str:
 
 
 def _first(lines: list[str], most: int, where: str) -> list[str]:
-    """Keep at most ``most`` lines; the last one then says how many more there are."""
+    """Keep at most ``most`` lines; if some are left out, the last line says how many."""
     more = f"and {len(lines) - most + 1} more: {where}"
     return lines if len(lines) <= most else [*lines[: most - 1], more]
 
@@ -138,7 +138,7 @@ def _table(comparison: Comparison, colour: bool) -> list[str]:
 
 
 def _with_bars(rows: list[list[str]], bars: range, colour: bool) -> list[str]:
-    """Format rows of cells as lines, the header first; the columns ``bars`` hold BLEU."""
+    """Format rows of cells as lines, the header first; draw bars for BLEU in columns ``bars``."""
     columns = [list(column) for column in zip(*rows, strict=True)]
     plain = [column for place, column in enumerate(columns) if place not in bars]
     room = (WIDTH + 2 - sum(max(map(len, column)) + 2 for column in plain)) // len(bars) - 2

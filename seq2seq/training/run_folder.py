@@ -106,7 +106,7 @@ class RunFolder:
         return newest_checkpoints(self.path)
 
     def prune(self, keep: int) -> None:
-        """Delete update-* and interim-* folders but the newest and the last ``keep`` update-*."""
+        """Delete all update-* and interim-* but the newest one and the newest ``keep`` update-*."""
         whole = [folder for folder in self.newest() if has_manifest(folder)]
         needed = {*whole[:1], *[f for f in whole if f.name.startswith("update-")][:keep]}
         cut_off = (self.path / "checkpoints").glob("*-*.part")

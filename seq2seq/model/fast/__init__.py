@@ -84,7 +84,7 @@ def logits(
 def _attend_first(
     decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source
 ) -> Decoded | None:
-    """Decode in Bahdanau's order; None unless the context is constant or the scan can attend."""
+    """Decode in Bahdanau's order; None if the scan does not support this kind of attention."""
     attention, state = decoder.attention, decoder.init_state(source)
     time_first = embedded.transpose(0, 1)
     if isinstance(attention, ConstantContext):
