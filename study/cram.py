@@ -7,8 +7,9 @@ what the decoder can read out of one vector, whether the encoder writes it or no
 
 All evaluations are cut to the first test sentences of each length: the test set ``<name>-cram``.
 Next to the first one stand those of crammed vectors: ``free-<start>`` for any numbers,
-``within-<start>`` for vectors as far from the mean as the encoder's (Mahalanobis length), each also
-``-rounded`` to 8 bits a number. A start whose vectors are crammed already is left out.
+``bounded-<start>`` for numbers from -1 to 1, as the states of an LSTM are, and ``within-<start>``
+for vectors as far from the mean as the encoder's (Mahalanobis length). Each is also ``-rounded`` to
+8 bits a number. A start whose vectors are crammed already is left out.
 """
 
 import sys
@@ -63,11 +64,13 @@ class Frame:
     root: Float[Tensor, "F F"]
     radius: float = float("inf")
     """Greatest length of the coordinates."""
+    largest: float = float("inf")
+    """Greatest absolute value of a coordinate."""
 
     @classmethod
-    def free(cls, width: int) -> "Frame":
-        """Frame of the numbers of the vectors, without a limit."""
-        return cls(torch.zeros(width), torch.eye(width))
+    def free(cls, width: int, largest: float = float("inf")) -> "Frame":
+        """Frame of the numbers of the vectors."""
+        return cls(torch.zeros(width), torch.eye(width), largest=largest)
 
     @classmethod
     def within(cls, vectors: Vectors) -> "Frame":
@@ -82,11 +85,12 @@ class Frame:
         return self.mean + coordinates @ self.root
 
     def coordinates(self, vectors: Vectors) -> Vectors:
-        """Coordinates of ``vectors``, shortened to the limit."""
+        """Coordinates of ``vectors``, moved into the limits."""
         moved = (vectors - self.mean).double()
         return self.limited(torch.linalg.solve(self.root.double(), moved, left=False).float())
 
     def limited(self, coordinates: Vectors) -> Vectors:
+        coordinates = coordinates.clamp(-self.largest, self.largest)
         lengths = coordinates.norm(dim=1, keepdim=True).clamp_min(1e-9)
         return coordinates * (self.radius / lengths).clamp(max=1)
 
@@ -239,6 +243,7 @@ def main(evaluation: str, *others: str) -> None:
     own = encoded(translator, base.texts.sources)
     frames = {
         "free": Frame.free(own.shape[1]),
+        "bounded": Frame.free(own.shape[1], 1.0),
         "within": Frame.within(encoded(translator, [source for source, _ in train])),
     }
 
@@ -278,7 +283,8 @@ def main(evaluation: str, *others: str) -> None:
             continue
         rate, frame = rate_of(which), frames[which]
         vectors = cram(translator, starts[start], base.texts.references, frame, rate)[0]
-        how = {"rate": rate, "steps": STEPS, "radius": str(frame.radius)}
+        limits = {"radius": str(frame.radius), "largest": str(frame.largest)}
+        how = {"rate": rate, "steps": STEPS, **limits}
         # The one that tells that both are there is written last.
         write(f"{name}-rounded", rounded(vectors), how)
         write(name, vectors, how)

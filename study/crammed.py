@@ -12,7 +12,7 @@ from seq2seq.looks import FAINT, LINES, looks
 from seq2seq.report.tables import markdown_table
 
 ENCODER, ATTENTION, BLIND, CRAMMED = "no-attention", "attention", "target-only", "free-encoder"
-SHOWN = (ENCODER, CRAMMED, "within-encoder", ATTENTION)
+SHOWN = (ENCODER, "within-encoder", "bounded-encoder", CRAMMED, ATTENTION)
 FULL, NOT_FULL = 1.25, 2.0
 """Limits, fixed in advance, of crammed bits divided by the encoder's."""
 
@@ -60,7 +60,7 @@ def crammed_page(files: Sequence[Packed]) -> dict[str, bytes]:
         return scored(score(pool, groups[name]))
 
     how = [
-        [name, str(given["rate"]), f"{float(given['radius']):.1f}"]
+        [name, str(given["rate"]), given["largest"], f"{float(given['radius']):.1f}"]
         for name in others
         if (given := groups[name][0].config.get("crammed")) and not name.endswith("rounded")
     ]
@@ -69,8 +69,9 @@ def crammed_page(files: Sequence[Packed]) -> dict[str, bytes]:
         Groups({name: groups[name] for name in (ENCODER, ATTENTION, BLIND)}),
         f"Vectors fitted to the references of {pool.sentences} test sentences of each length, with "
         f"the decoder of `{ENCODER}` as it is. They were made with the answer, so they are no "
-        "translations of the source. *free-*: any numbers; *within-*: no further from the mean of "
-        "the encoder's vectors than these are, in Mahalanobis length. Then where the vectors began "
+        "translations of the source. *free-*: any numbers; *bounded-*: numbers from -1 to 1, like "
+        "an LSTM's states; *within-*: no further from the mean of the encoder's vectors than "
+        "these are, in Mahalanobis length. Then where the vectors began "
         "(the encoder's, zero, another sentence's). *-rounded*: 8 bits a number.\n",
         f"Known bits of a reference; last, all there are: the loss of `{BLIND}`.\n",
         length_table(groups, [*SHOWN, BLIND], bits_of),
@@ -84,11 +85,12 @@ def crammed_page(files: Sequence[Packed]) -> dict[str, bytes]:
         markdown_table(["vector", "bits", "more", "times", "BLEU", "exact"], rows),
         f"Primary test, {CRAMMED} divided by the encoder's: {scored(ratio, 2)}. Above "
         f"{NOT_FULL:g} was to mean not full, below {FULL:g} full: **{verdict(ratio)}**.\n",
-        "Rate of each, chosen on validation sentences, and the limit of its length:\n",
-        markdown_table(["vector", "rate", "limit"], how),
+        "Rate of each, chosen on validation sentences, and the limits of its numbers and length:\n",
+        markdown_table(["vector", "rate", "numbers", "length"], how),
     )
     drawn = looks([groups[name][0].config for name in SHOWN])
-    labels = ("the encoder's vector", "crammed, free", "crammed, within", "attention")
+    kinds = ("crammed, within", "crammed, bounded", "crammed, free")
+    labels = ("the encoder's vector", *kinds, "attention")
     lines = [
         Line(label, look, [known(of, groups[name]) for of in groups.buckets.values()])
         for name, label, look in zip(SHOWN, labels, drawn, strict=True)
@@ -98,7 +100,7 @@ def crammed_page(files: Sequence[Packed]) -> dict[str, bytes]:
         ("What one vector can tell its decoder", "Grammar: vectors fitted to the reference"),
         ("", "known bits of a reference"),
         [Line("all there are", (FAINT, LINES[1], ""), there), *lines],
-        "Within: no further from the mean than the encoder's vectors.",
+        "Within: no further from the mean than the encoder's vectors. Bounded: from -1 to 1.",
         groups.buckets,
     )
     return {"md": markdown, "svg": figure}

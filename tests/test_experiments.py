@@ -169,7 +169,7 @@ def test_vectors_are_crammed_and_after_a_kill_only_those_that_are_missing(tmp_pa
         monkeypatch.setattr(cram, name, value)
     cram.main(encoder, attention, blind)
     made = sorted(Path(encoder).parent.glob("test-cram-greedy-*/scores.json"))
-    assert len(made) == 13  # two frames, three starts, rounded or not; and the encoder's, rounded
+    assert len(made) == 19  # three frames, three starts, rounded or not; and the encoder's, rounded
     before = {path: path.read_text() for path in made}
     lost = next(path for path in made if path.parent.name.endswith("within-zero"))
     lost.unlink()

@@ -35,7 +35,7 @@ def test_the_vectors_of_the_encoder_give_what_the_model_gives(fixed):
     assert cram.translate(translator, texts, vectors).hypotheses == said
 
 
-@pytest.mark.parametrize("which", ["free", "within"])
+@pytest.mark.parametrize("which", ["free", "bounded", "within"])
 def test_cramming_lowers_each_loss_and_does_not_depend_on_the_other_sentences(
     fixed, which, monkeypatch
 ):
@@ -44,13 +44,16 @@ def test_cramming_lowers_each_loss_and_does_not_depend_on_the_other_sentences(
     several = torch.cat(
         [cram.encoded(translator, [s[i:]]) for s in SENTENCES for i in (0, 4, 9, 13)]
     )
-    frame = cram.Frame.free(8) if which == "free" else cram.Frame.within(several)
+    frame = cram.Frame.within(several)
+    if which != "within":
+        frame = cram.Frame.free(8, 0.5 if which == "bounded" else float("inf"))
     weights = {name: tensor.clone() for name, tensor in translator.model.state_dict().items()}
     together, found = cram.cram(translator, vectors, SENTENCES, frame, 0.1)
     torch.testing.assert_close(losses_of(translator, together), found, rtol=1e-4, atol=1e-4)
     before = losses_of(translator, frame.vectors(frame.coordinates(vectors)))
     assert (found < before - 0.1).all()
     assert (frame.coordinates(together).norm(dim=1) <= frame.radius * (1 + 1e-5)).all()
+    assert (together.abs().amax() == 0.5) == (which == "bounded")
     alone, _ = cram.cram(translator, vectors[1:2], SENTENCES[1:2], frame, 0.1)
     torch.testing.assert_close(alone[0], together[1], rtol=1e-3, atol=1e-4)
     for name, tensor in translator.model.state_dict().items():
