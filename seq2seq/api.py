@@ -18,7 +18,7 @@ from seq2seq.training.trainer import train_run
 
 
 def train(*settings: str, **groups: Any) -> RunFolder:
-    """Train one system like ``scripts/train.py``; return its run folder.
+    """Train one system, as ``scripts/train.py`` does; return its run folder.
 
     The folder has the ``record`` of the training, its ``metrics``, and the ``translator`` of its
     best checkpoint. A finished training is not repeated.
@@ -27,7 +27,7 @@ def train(*settings: str, **groups: Any) -> RunFolder:
 
 
 def reproduce(*settings: str, **groups: Any) -> dict[str, Comparison]:
-    """Train, evaluate and compare all systems of an experiment like ``scripts/reproduce.py``.
+    """Train, evaluate and compare all systems of an experiment, as ``scripts/reproduce.py`` does.
 
     Return folder -> comparison. There is one comparison for each test set and search, and with
     ``training.keep_epochs`` also for each kept epoch. The folder holds page.html, table.md and
@@ -37,7 +37,7 @@ def reproduce(*settings: str, **groups: Any) -> dict[str, Comparison]:
 
 
 def evaluate(*settings: str, **groups: Any) -> list[Evaluation]:
-    """Translate and score test sets like ``scripts/evaluate.py``; return the evaluations.
+    """Translate and score test sets, as ``scripts/evaluate.py`` does; return the evaluations.
 
     An evaluation has a ``directory``, the ``texts``, the ``overall`` scores, and ``rows``: the
     scores by length.

@@ -82,7 +82,7 @@ class RateState(Stored):
 
     plateau_factor: Annotated[float, between(0)] = 1.0
     stale: Natural = 0
-    """Number of validations since the best one, or since the rate was lowered."""
+    """Number of validations since the metric last improved, or the rate was lowered."""
 
 
 @dataclass
@@ -195,7 +195,7 @@ def find_checkpoint(path: Path) -> Path:
 
 
 def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
-    """Load the checkpoint at ``path``, a checkpoint folder or a run folder, onto ``device``.
+    """Load a checkpoint onto ``device``; ``path`` is its folder, or a run folder.
 
     The random generators do not change; :func:`restore_rng` sets them. UserError if there is no
     checkpoint, a file is missing or altered, or the tensors do not fit the config.
@@ -242,9 +242,9 @@ def read_config(folder: Path) -> TrainConfig:
 
 
 def stored_settings(content: dict[str, Any]) -> dict[str, Any]:
-    """Return a training's settings in a config.json, also in one of version 0.2.
+    """Return the settings of a training from the ``content`` of its config.json.
 
-    Version 0.2 also wrote the settings of ``reproduce``, and left out those of normalisation.
+    For a file of version 0.2, drop the settings of ``reproduce``, and add those of normalisation.
     """
     ours = {one.name: content[one.name] for one in fields(TrainConfig) if one.name in content}
     ours = known_settings(ours)
@@ -257,10 +257,10 @@ def stored_settings(content: dict[str, Any]) -> dict[str, Any]:
 
 @torch.no_grad()
 def _read_words_as_stored(model: TranslationModel) -> None:
-    """Divide by ``word_scale`` the weights of query and readout for the word, in place.
+    """Divide the word's weights in query and readout by ``word_scale``, in place.
 
-    In format 3, query and readout read the embedding without this factor; now they read it with
-    the factor. The division keeps their results equal.
+    In format 3, query and readout read the word's embedding without this factor; since format 4,
+    they read it with the factor. The division keeps their results equal.
     """
     decoder = model.decoder
     if decoder.attends_first:

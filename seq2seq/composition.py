@@ -26,7 +26,7 @@ HERE = Path(__file__).resolve().parent
 CONFIGS = next(
     folder / "configs" for folder in (HERE, HERE.parent) if (folder / "configs").is_dir()
 )
-"""Folder of the YAML files: next to the package in the repository, inside an installed package."""
+"""Folder of the YAML files: in an installed package, or next to the package in the repository."""
 SCHEMAS: dict[str, type] = {
     **dict.fromkeys(("prepare", "train", "reproduce"), schema.ReproduceConfig),
     "translate": schema.TranslateConfig,
@@ -143,9 +143,9 @@ def build_config(name: str, composed: Any, overrides: list[str]) -> tuple[Any, .
 
 
 def _experiment(name: str, composed: Any, overrides: list[str]) -> tuple[Any, ...]:
-    """Build the config of the chosen system.
+    """Build the TrainConfig of the chosen system.
 
-    For ``reproduce``, build its ReproduceConfig and one TrainConfig per system and seed.
+    For ``reproduce``, build the ReproduceConfig, and a TrainConfig for each system and seed.
     """
     parsed = OverridesParser.create().parse_overrides(overrides)
     given = schema.flatten({str(one.key_or_group): one.value() for one in parsed})

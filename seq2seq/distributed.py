@@ -1,4 +1,4 @@
-"""Processes that divide the work: each batch in training, the text in translation."""
+"""Processes that divide each batch of a training, or the text of a translation."""
 
 import contextlib
 import functools
@@ -39,7 +39,7 @@ class ProcessGroup:
         self.is_first = rank == 0
         """Whether this process writes the files and the log."""
         self.share = slice(rank, None, size)
-        """Slice that selects this process's part of a list; the lengths differ by at most 1."""
+        """Slice that selects this process's part of a list; parts differ in length by at most 1."""
 
     def gather(self, value: Item) -> list[Item]:
         """Return the values of all processes, in the order of ranks."""
@@ -112,8 +112,8 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
     """Context in which all processes that torchrun has started work together.
 
     If there are GPUs and ``device`` is not cpu, each process of a machine uses its own GPU. All
-    processes but the first log only errors. UserError if the machine has fewer GPUs than processes,
-    or if another process has ended.
+    processes except the first log only errors. UserError if the machine has fewer GPUs than
+    processes, or if another process has ended.
     """
     if (size := process_count()) == 1:
         yield SINGLE
@@ -169,7 +169,7 @@ def claim_report() -> bool:
 
 @functools.cache
 def _store() -> dist.Store:
-    """Return the key-value store, run by torchrun or by the first process."""
+    """Return the key-value store that torchrun or the first process runs."""
     number("MASTER_PORT")
     if "MASTER_ADDR" not in os.environ:
         raise UserError(f"WORLD_SIZE is set, but MASTER_ADDR is not; {UNSET}.")

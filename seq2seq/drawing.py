@@ -64,13 +64,13 @@ WIDTH, NARROW = 9.6, 4.2
 DPI = 200
 logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs each glyph of a PDF
 ZONE = "length-"
-"""Start of the id, in an SVG, of the invisible area over a length bucket.
+"""Start of the id of the invisible area over a length bucket in an SVG.
 
-The bucket's number, from 0, follows."""
+The id ends with the number of the bucket, counted from 0."""
 
 
 def ink_on(image: ScalarMappable, value: float) -> str:
-    """Choose nearly white or black, whichever contrasts more, for text on the square of ``value``.
+    """Return the text colour, nearly white or black, that contrasts more with a value's square.
 
     The contrast is at least 4.5 to 1, as WCAG 2 demands.
     """
@@ -195,7 +195,7 @@ def short(word: str) -> str:
 
 
 def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
-    """Draw a legend: the lines of ``axes``, the highest last value first, then the lines ``more``.
+    """Draw a legend: the lines of ``axes``, sorted by falling final value, then the lines ``more``.
 
     The legend is next to the axes; in a narrow figure, it is above the axes.
     """

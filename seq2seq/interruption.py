@@ -13,11 +13,11 @@ UNSET = "unset RANK and WORLD_SIZE, or start the processes with torchrun"
 
 
 class Interrupted(BaseException):
-    """Raised when a signal stopped a training that is saved; ``status`` is the exit status."""
+    """Raised when a signal stopped a training and all is saved; ``status`` is the exit status."""
 
     def __init__(self, number: int, message: str) -> None:
         super().__init__(message)
-        # A service manager that stops a service by SIGTERM counts any status but 0 as a failure.
+        # A service manager that stops a service by SIGTERM counts any status except 0 as a failure.
         self.status = 0 if number == signal.SIGTERM else 128 + number
 
 

@@ -12,7 +12,8 @@ ATTENDS = {"#0072B2": "#56B4E9", "#009E73": "#35C79B", "#5F5BC0": "#A9A5F2", "#3
 DOES_NOT = {"#D55E00": "#F58A3C", "#B8558F": "#E39AC4", "#8A6A00": "#E6B800", "#A83232": "#F08080"}
 """Colours of systems with attention (cold) and without (warm): in a light scheme -> in a dark one.
 
-The first of each are from Okabe and Ito's palette, which colour-blind readers can tell apart."""
+The first colour of each group is from Okabe and Ito's palette, which colour-blind readers can
+tell apart."""
 DARK = {GROUND: "#14161A", INK: "#ECECEC", FAINT: "#A3A8AF", GRID: "#33373E", **ATTENDS, **DOES_NOT}
 """Colour of an SVG in a light scheme -> its colour in a dark scheme."""
 WITHOUT_ATTENTION = ("fixed", "init_only", "none", "uniform")
@@ -29,10 +30,10 @@ Look = tuple[str, LineStyle, str]
 def looks(configs: Sequence[Mapping[str, Any] | None]) -> list[Look]:
     """Choose colour, line and marker for the system of each config; markers differ for grey print.
 
-    The hue shows whether a system has attention. If a config is None, this is unknown; then the
-    second, fourth, ... system gets a hue of systems with attention. If systems differ in
-    ``corpus.train_max_words``, their dashes differ. Systems that differ only in that setting have
-    the same hue.
+    The hue shows whether a system has attention. If its config is None, its position decides
+    instead: the second, fourth, ... system gets a hue of systems with attention. If systems differ
+    in ``corpus.train_max_words``, their dashes differ. Systems that differ only in that setting
+    have the same hue.
     """
     settings = [flatten(dict(config or {})) for config in configs]
     limits_found = [one.get("corpus.train_max_words") for one in settings]

@@ -81,7 +81,7 @@ class Record(Stored):
     git_commit: str | None = None
     git_modified: bool | None = None
     earlier_commits: list[str] = field(default_factory=list)
-    """Commits that made updates before the training was resumed."""
+    """Commits of the code that ran before the training was resumed."""
     python: str = "unknown"
     versions: dict[str, str] = field(default_factory=dict)
     hardware: Hardware = field(default_factory=Hardware)

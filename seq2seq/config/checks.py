@@ -39,7 +39,7 @@ VALUES = {"bahdanau": "additive", "bpe": "sentencepiece", "gpu": "cuda", "luong"
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:
-    """List the choices, the closest to ``word`` first; of more than 16, list three, then "..."."""
+    """List the choices, closest to ``word`` first; if more than 16, only three and "..."."""
     names = list(dict.fromkeys(choices))
     word, few = VALUES.get(word, word), len(names) if len(names) <= 16 else 3
     closest = difflib.get_close_matches(word, names, max(few, 1), cutoff=0.0)

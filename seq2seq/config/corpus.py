@@ -11,7 +11,7 @@ from seq2seq.errors import UserError
 
 @dataclass(kw_only=True)
 class CorpusConfig(Settings):
-    """Source of the parallel text; one subclass per kind of corpus."""
+    """Settings of the parallel text; one subclass per kind of corpus."""
 
     kinds = dict[str, type["CorpusConfig"]]()  # noqa: RUF012 - filled below
     kind: str

@@ -47,7 +47,7 @@ class DecodingConfig(Settings):
     """Exponent of the length in a hypothesis's score, log-probability / length ** length_penalty:
     0 for no penalty, 1 for the mean log-probability per piece."""
     batch_size: Count = 128
-    """Number of sentences searched together; changes only speed and memory."""
+    """Number of sentences translated together; it changes only speed and memory."""
     max_ratio: Annotated[float, between(0, 1000)] = 2.0
     """Factor in the maximum length of a hypothesis: max_ratio x source pieces + max_extra pieces.
     """
@@ -101,8 +101,8 @@ class EvaluationConfig(Settings):
     """Confidence level of the intervals."""
     tokenize: Annotated[str, one_of(*TOKENIZERS)] | None = None
     """Tokenizer of sacreBLEU, also for dev BLEU: 13a (the usual one) | zh | ja-mecab | ko-mecab |
-    flores200 | spm | intl | char | none (splits at spaces, for tokenized text). null: the one for
-    the target language, zh, ja-mecab, ko-mecab, char (bo, km, lo, my, th) or 13a (all others); in
+    flores200 | spm | intl | char | none (splits at spaces, for tokenized text). null: by target
+    language (zh, ja-mecab, ko-mecab; char for bo, km, lo, my and th; 13a for all others); in
     ``compare``, the tokenizer of the evaluations."""
 
     @property
@@ -115,7 +115,7 @@ class EvaluationConfig(Settings):
 
     @property
     def ends(self) -> tuple[int, int]:
-        """Length up to which a source is short, and above which it is long; fixed in advance."""
+        """Lengths up to which a source is short and above which it is long; fixed in advance."""
         return 20 * UNITS[self.unit], 30 * UNITS[self.unit]
 
     def for_languages(self, source: str, target: str) -> "EvaluationConfig":

@@ -45,8 +45,8 @@ class EncoderConfig(Settings):
     directions: Annotated[str, one_of(*DIRECTIONS)] = "both"
     """both | forward (the paper's own baseline) | backward (Sutskever et al. 2014)."""
     summary: Annotated[str, one_of("top", "all")] = "top"
-    """top (the final states of the top layer) | all (of all layers; Sutskever et al. 2014). These
-    states start the decoder, and attention.kind=fixed reads them at every step."""
+    """Final states that start the decoder: top (those of the top layer) | all (those of all layers;
+    Sutskever et al. 2014). attention.kind=fixed reads them at every step."""
 
 
 @dataclass(kw_only=True)
@@ -90,8 +90,8 @@ class DecoderConfig(Settings):
     hidden_size: Size = 512
     """Number of units per layer."""
     layers: Layers = 1
-    """Number of stacked layers. The word enters the lowest layer, with order=bahdanau the context
-    too; the state of the top layer is the query or a part of it."""
+    """Number of stacked layers. The lowest layer reads the input word, and with order=bahdanau also
+    the context. The state of the top layer is the query or a part of it."""
     order: Annotated[str, one_of("bahdanau", "luong")] = "bahdanau"
     """bahdanau (attend before each step: the context enters the recurrence) | luong (attend after
     each step: the context enters only the readout; Luong et al. 2015)."""

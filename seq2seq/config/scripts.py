@@ -26,7 +26,7 @@ from seq2seq.config.training import TrainingConfig
 from seq2seq.errors import UserError
 
 SYSTEM_GROUPS = ("corpus", "tokenization", "model", "training", "seeds", "label")
-"""Keys in which the systems of an experiment may differ; they share search and scoring."""
+"""Keys in which the systems of an experiment may differ; all systems share search and scoring."""
 
 
 def folder_name(key: str, value: str) -> None:
@@ -64,8 +64,8 @@ class TrainConfig(Settings):
     """Name of the experiment and of its folder below ``output``."""
     system: FolderName
     """Name of the system to train, or an attention kind. With system=NAME on the command line,
-    ``reproduce`` trains only NAME, and ``baseline`` if that is set there too; otherwise it trains
-    all systems."""
+    ``reproduce`` trains only NAME; with system=NAME baseline=OTHER, it trains both. Otherwise it
+    trains all systems."""
     corpus: CorpusConfig
     tokenization: TokenizationConfig
     model: ModelConfig = field(default_factory=ModelConfig)
@@ -283,10 +283,11 @@ class CompareConfig(Settings):
     ``evaluations``."""
     baselines: dict[str, str] = field(default_factory=dict)
     """System -> the system to compare it with instead of ``baseline``. A system that is itself a
-    baseline is compared with another one only if it is listed here."""
+    baseline has a baseline only if it is listed here."""
     training_text: Place | None = None
-    """File of the target side of the training text. With it, ``compare`` also reports how many
-    content words of the references the translations contain, by their count in this text."""
+    """File of the target side of the training text. With it, ``compare`` also groups the content
+    words of the references by their count in this text, and reports what fraction of each group the
+    translations contain."""
     labels: dict[str, str] = field(default_factory=dict)
     """System -> its name in tables and figures."""
 

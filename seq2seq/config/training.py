@@ -103,8 +103,8 @@ class TrainingConfig(Settings):
     save_minutes: NonNegative = 10.0
     """Minutes between two saves of the state, in addition to the save at each validation."""
     keep_last: Count = 2
-    """Number of the newest validation checkpoints to keep, as a reserve or for averaging. The best
-    and the newest checkpoint are always kept."""
+    """How many of the newest validation checkpoints to keep, as a reserve or for averaging. The
+    best and the newest checkpoint are always kept."""
     keep_epochs: list[Count] = field(default_factory=list)
     """Epochs, such as [1,2,4], whose final state is kept as checkpoints/epoch-<n>."""
     log_every: Count = 50

@@ -33,8 +33,8 @@ class Batch(NamedTuple):
     target_output: Int[Tensor, "B T"]
     """Output that the decoder should predict: the target ids and EOS."""
     target_cells: Int[Tensor, "N"]
-    """Indices of all ids but padding in the flattened ``target_output``; after :meth:`padded`, of
-    all ids. Computed on the CPU, so that the CPU need not wait for a GPU."""
+    """Indices, in the flattened ``target_output``, of all ids except padding; after
+    :meth:`padded`, of all ids. Computed on the CPU, so that the CPU need not wait for a GPU."""
     indices: Int[np.ndarray, "B"]
     """Indices of the pairs in their :class:`EncodedPairs`."""
 
@@ -125,9 +125,9 @@ class BatchPlan:
         """Plan batches of at most ``batch_size`` pairs or target tokens, as ``batch_unit`` says.
 
         "sentences" counts pairs. "tokens" counts target tokens with padding: the number of pairs
-        times the length of the longest target, EOS included. One longer pair is a batch of its own.
-        The order depends on ``seed`` and epoch. Without ``shuffle``, as in evaluation, every epoch
-        has the same batches, sorted by length.
+        times the length of the longest target, EOS included. A pair with more target
+        tokens than ``batch_size`` is a batch of its own. The order depends on ``seed`` and epoch.
+        Without ``shuffle``, as in evaluation, every epoch has the same batches, sorted by length.
         """
         self.batch_size = batch_size
         self.batch_unit = batch_unit
@@ -169,8 +169,8 @@ class BatchPlan:
         """Sort a chunk by both lengths and cut it into batches.
 
         The pairs are divided into bands by source length, and each band is sorted by target length.
-        With as many bands as batches per band, both lengths would be divided equally finely.
-        ``fineness`` multiplies this number of bands.
+        If ``fineness`` is 1, there are as many bands as batches per band, so both lengths are
+        divided equally finely. A larger ``fineness`` makes more bands.
         """
         step = self._sentences
         by_source = chunk[np.argsort(self._source_lengths[chunk], kind="stable")]

@@ -177,9 +177,9 @@ class TokenIdWriter:
     """
 
     def __init__(self, path: Path, end: int | None) -> None:
-        """Set the files, ``<path>.npy`` and ``<path>.offsets.npy``, and the id ``end``, if any.
+        """Set the names of the two files: ``<path>.npy`` (ids) and ``<path>.offsets.npy``.
 
-        Sentence i is ``ids[offsets[i]:offsets[i + 1]]``; its last id is ``end``.
+        Sentence i is ``ids[offsets[i]:offsets[i + 1]]``; its last id is ``end``, if not None.
         """
         self.pieces: dict[str, int] = {}
         """Piece -> provisional id, in order of first occurrence."""

@@ -27,11 +27,11 @@ SAMPLES = Path(__file__).parent
 
 
 def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> TextFolder:
-    """Folder of the cleaned and split corpus below ``home``, or ``raw`` if that holds split text.
+    """Return the folder of the cleaned and split corpus, and the function to make it.
 
-    ``raw`` may also hold the raw texts or their archive. If ``raw`` is None, the archive will be
-    downloaded. UserError, here or from the returned function, if the text is missing, damaged or
-    too short.
+    If ``raw`` holds split text, return ``raw`` and None. ``raw`` may also hold the raw texts or
+    their archive; if it is None, the function downloads the archive. UserError, here or from the
+    function, if the text is missing, damaged or too short.
     """
     if raw is not None and find_test_names(raw, (config.source, config.target)):
         return raw, None

@@ -27,13 +27,13 @@ from seq2seq.errors import UserError
 log = logging.getLogger(__name__)
 
 BREAKS = str.maketrans("\n\0", "  ")
-"""Character that a line of a text file cannot hold, but some sentences do -> space."""
+"""Line break or zero byte in a sentence -> space; a line of a text file cannot hold them."""
 
 
 def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Folder of the datasets below ``home``, or the user's folder ``own``.
+    """Return the folder of the datasets and the function to make it, or ``own`` and None.
 
-    UserError, here or from the returned function, if dataset ids are missing, repeated or wrong.
+    UserError, here or from the function, if dataset ids are missing, repeated or wrong.
     """
     if own is not None:
         return own, None

@@ -23,7 +23,7 @@ DIGESTS = {name: found for found, name in map(str.split, _LINES)}
 
 
 def text_folder(config: Multi30kCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Return ``own`` and None, or, if ``own`` is None, ``home`` and the function to fill it."""
+    """Return ``home`` and the function to fill it; if ``own`` is set, ``own`` and None."""
     return (own, None) if own else (home, partial(_download, config, home))
 
 

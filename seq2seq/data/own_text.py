@@ -34,10 +34,11 @@ log = logging.getLogger(__name__)
 
 
 def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Folder ``own``, or a folder below ``home`` if validation or test text must be split off.
+    """Return the folder of the text, and the function to make it (None for ``own``).
 
-    UserError, here or from the returned function, if the training text is missing or short, if a
-    line is not a pair, or if a part (valid or test) has both files and its setting, or neither.
+    The folder is ``own``, or one below ``home`` if validation or test text must be split off.
+    UserError, here or from the function, if the training text is missing or short, if a line is
+    not a pair, or if a part (valid or test) has both files and its setting, or neither.
     """
     if own is None:
         raise UserError("corpus=files needs your text; set corpus.directory=FOLDER.")
@@ -79,7 +80,7 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
 
 
 def advised_split(text: Path, splits: Sequence[str]) -> str:
-    """Return settings that split off 500 pairs per split, or a tenth of a text below 5,000."""
+    """Return settings that split off 500 pairs per split; a tenth of a text below 5,000 pairs."""
     pairs = max(1, min(500, count_lines(text) // 10))
     return " ".join(f"corpus.{split}_pairs={pairs}" for split in splits)
 

@@ -135,7 +135,7 @@ def prepare(
 
 
 def advise(config: TrainConfig, data: PreparedData) -> None:
-    """Log which settings of dropout are low for a training text of few pairs."""
+    """Suggest more dropout, in the log, for subword training text of few pairs."""
     least = {"dropout": 0.4, "embedding_dropout": 0.3}
     low = [f"model.{k}={v}" for k, v in least.items() if getattr(config.model, k) < v]
     if low and len(data.train) < FEW_PAIRS and config.tokenization.kind == "sentencepiece":

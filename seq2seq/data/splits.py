@@ -97,7 +97,7 @@ def assign(
     taken = np.isin(sources, elsewhere)
     labels[taken] = HELD_OUT
     _, first = np.unique(pairs, return_index=True)
-    first = np.sort(first[~taken[first]])  # pairs without duplicates, in the order of the text
+    first = np.sort(first[~taken[first]])  # the first of equal pairs, in the order of the text
     distinct, leader, source = np.unique(sources[first], return_index=True, return_inverse=True)
     if len(distinct) <= valid + test:
         raise UserError(

@@ -34,7 +34,7 @@ COMPRESSIONS = tuple(_OPENERS)
 SIDES = ("source", "target")
 
 TextFolder = tuple[Path, Callable[[], object] | None]
-"""Folder of text, and the function that makes it if it is missing; None if it is the user's."""
+"""Folder of text, and the function to make it if missing (None for the user's own folder)."""
 
 LONGEST_LINE = 1 << 20
 """Maximum line length in bytes. It limits the memory for a file without line breaks, for example a
@@ -235,7 +235,7 @@ class ParallelText:
     source: Path
     target: Path
     alignments: Path | None = None
-    """File of word links in Pharaoh format: ``0-0 1-2``, source-target, counted from 0."""
+    """File of word links in Pharaoh format (source-target, words counted from 0): ``0-0 1-2``."""
     more_targets: tuple[Path, ...] = ()
     """Files of the other references of a test set."""
 

@@ -121,8 +121,8 @@ class MosesWordTokenizer(Tokenizer):
 class SentencePieceTokenizer(Tokenizer):
     """Cuts raw text into subwords (Kudo & Richardson 2018; byte pairs, Sennrich et al. 2016).
 
-    Before text is cut, its white space becomes single spaces, and the rule in the model normalises
-    it. The rule ``identity`` keeps every character. The rule ``nmt_nfkc`` converts text to NFKC and
+    Before text is cut, white space becomes single spaces, and the model's rule normalises the text.
+    The rule ``identity`` keeps every character. The rule ``nmt_nfkc`` converts text to NFKC and
     removes control characters (except U+0000 and most from U+0080 to U+009F). Joining returns the
     normalised text. Characters that training did not see become pieces that are not in the model; a
     vocabulary maps them to ``<unk>``.
@@ -186,7 +186,7 @@ class SentencePieceTokenizer(Tokenizer):
     def words(self, pieces: Sequence[str]) -> list[int]:
         """Return for each piece the index, from 0, of its word in the joined text.
 
-        A single ``▁`` belongs to the next word, or to the last word at the end of the text. If the
+        A single ``▁`` belongs to the next word or, at the end of the text, to the last word. If the
         text has no spaces and its language needs none between words, each piece is a word.
         """
         found: list[int] = []

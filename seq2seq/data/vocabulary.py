@@ -1,4 +1,4 @@
-"""Vocabulary of pieces on torchtext's ``Vocab``, stored as a readable text file."""
+"""Vocabulary of pieces, built on torchtext's ``Vocab`` and stored as a text file."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

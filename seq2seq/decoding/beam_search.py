@@ -55,8 +55,7 @@ def beam_search(
         prefix: ids with which every hypothesis begins.
 
     Returns:
-        Hypotheses of each sentence, best first. There is at least one, and there are fewer than
-        ``n_best`` if fewer finish.
+        Hypotheses of each sentence, best first: at least one, at most ``n_best``.
     """
     batch, device = len(source), source.device
     caps = length_caps(lengths, config, len(prefix))

@@ -39,7 +39,7 @@ class ForcedPair(NamedTuple):
     """A translation with the model's log-probability of each piece."""
 
     line: int
-    """Number of the pair, from 0."""
+    """Number of the pair, counted from 0."""
     target: list[int]
     """Ids of the translation, with the end of the sentence."""
     log_probabilities: Float[Tensor, "T"]
@@ -409,7 +409,7 @@ class Translator:
             if workers <= 1:
                 yield from map(run, tasks)
                 return
-            at_end.callback(torch.set_num_threads, threads)  # also for later threads
+            at_end.callback(torch.set_num_threads, threads)  # restored for later threads, too
             share = (threads // workers,)
             pool = ThreadPoolExecutor(workers, "batch", torch.set_num_threads, share)
             at_end.callback(pool.shutdown, cancel_futures=True)

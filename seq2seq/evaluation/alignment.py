@@ -65,7 +65,7 @@ class AlignmentRecord(Stored):
 def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
     """Read gold links, a line for each pair: ``2-1`` is a sure link, ``2p1`` a possible one.
 
-    If no link of the file has a 0, words are counted from 1, as in Och & Ney's Hansards. Otherwise
+    If no link has the number 0, words are counted from 1, as in Och & Ney's Hansards. Otherwise
     they are counted from 0, as in the Pharaoh format.
 
     The file is plain, .gz or .xz. ``pairs`` has the source and target of each line, with spaces
@@ -89,8 +89,8 @@ def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
         for source, target, _ in line:
             if source - first >= sizes[0] or target - first >= sizes[1]:
                 raise UserError(
-                    f"{path}, line {number}: a link is beyond a sentence, source word {source} of "
-                    f"{sizes[0]} and target word {target} of {sizes[1]}; use this text's links."
+                    f"{path}, line {number}: a link is beyond a sentence (source word {source} of "
+                    f"{sizes[0]}, target word {target} of {sizes[1]}); use the links of this text."
                 )
         possible = frozenset((source - first, target - first) for source, target, _ in line)
         sure = frozenset((s - first, t - first) for s, t, kind in line if kind == "-")

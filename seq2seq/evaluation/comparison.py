@@ -69,8 +69,8 @@ class System:
     trend: Trend | None
     """Change from short sources to long ones; None if too few buckets have enough sentences."""
     known_bits: KnownBits | None = None
-    """Known bits; None unless exactly one system has attention kind ``none``. Also None for that
-    system itself, and for systems that cut the references into other pieces."""
+    """Known bits, if exactly one system has attention kind ``none``. None for that system itself,
+    and for systems that cut the references into other pieces."""
 
     @property
     def buckets(self) -> list[ScoreRow]:
@@ -113,7 +113,7 @@ class Comparison:
     corpus: str | None
     test_set: str | None
     search: str | None
-    """Kind of corpus, test set and search in the records of all models; None where they differ."""
+    """Corpus kind, test set and search of all models; each is None if the models differ in it."""
     empty_sources: int
     systems: list[System]
     """Each baseline, followed by the systems measured against it, sorted by name."""
@@ -164,8 +164,8 @@ def compare_systems(
     """Compare evaluations of one test set, in any order.
 
     Each system is measured against its own baseline in ``baselines``, otherwise against
-    ``baseline``. If that is None, the first system is used. ``training`` is the target side of the
-    training text, for recall by count. UserError if test sets differ, and as in
+    ``baseline``. If ``baseline`` is None, it is the first system. ``training`` is the target side
+    of the training text, for recall by count. UserError if test sets differ, and as in
     :func:`group_by_system` and :func:`arrange`.
     """
     for other in evaluations[1:]:

@@ -122,9 +122,9 @@ class _System:
 
     @property
     def trained(self) -> TrainConfig:
-        """Config of the first run. If its folder has no config.json, that of the first checkpoint.
+        """Config of the first run, or of the first checkpoint if the run has no config.json.
 
-        If the run went on after the checkpoint was written, the limits of the run are larger.
+        A run that was continued may have larger limits than its checkpoint records.
         """
         run = self.runs[0]
         return read_config(run) if (run / "config.json").is_file() else self.checkpoints[0].config
@@ -189,7 +189,8 @@ class _System:
             if (finished := _finished(directory, identity)) is not None:
                 log.info("%s holds these translations already; scoring them again.", directory)
                 texts, counts = finished.texts, finished.counts
-                # Since then, the run may have been moved, or continued without a better checkpoint.
+                # After that evaluation, the run may have been moved, or continued without a better
+                # checkpoint.
                 training = record.training or finished.record.training
                 settings = asdict(self.trained.training)
                 config = {**(finished.record.config or {}), "training": settings}

@@ -64,8 +64,8 @@ class ScoreRow:
 def lines_by_length(sources: Sequence[str], config: EvaluationConfig, most: int) -> list[int]:
     """Choose at most ``most`` lines of each bucket, spread evenly over its lengths.
 
-    Returns line numbers from 0, in rising order, without blank lines. Only the sources
-    decide, so that all systems show the same lines.
+    Returns sorted line numbers, counted from 0, without blank lines. Only the sources decide, so
+    that all systems show the same lines.
     """
     lengths = source_lengths(sources, config.unit)
     chosen: list[int] = []

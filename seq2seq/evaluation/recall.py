@@ -33,7 +33,7 @@ class ContentWords:
     """The content words of a test set's references, in the order of the text."""
 
     line: Int[np.ndarray, "W"]
-    """Line of each word, from 0."""
+    """Number of each word's line, counted from 0."""
     place: Int[np.ndarray, "W"]
     """Part of the reference that holds the word: 0 for the first tenth, 9 for the last."""
     words: list[str]
@@ -53,13 +53,16 @@ class ContentWords:
         return cls(line, place, [word for _, _, word in found])
 
     def recalled(self, hypotheses: Sequence[str]) -> Bool[np.ndarray, "W"]:
-        """Whether the translation of its line contains each word."""
+        """Whether each word is in the translation of its line."""
         said = [{*_words(hypothesis)} for hypothesis in hypotheses]
         pairs = zip(self.line, self.words, strict=True)
         return np.array([word in said[line] for line, word in pairs], dtype=bool)
 
     def training_groups(self, training: Iterable[str]) -> tuple[Int[np.ndarray, "W"], list[str]]:
-        """Return each word's group by count in target text ``training``, and the groups' names."""
+        """Group the words by their counts in the target text ``training``.
+
+        Returns the group number of each word, and the names of the groups.
+        """
         counts = dict.fromkeys(self.words, 0)
         for sentence in training:
             for word in _words(sentence):
@@ -71,7 +74,7 @@ class ContentWords:
 
 @dataclass(frozen=True)
 class Recall:
-    """Recall of content words by group: the share of the words that the translations contain."""
+    """Recall by group: the fraction of its content words that the translations contain."""
 
     groups: list[str]
     words: list[int]

@@ -121,7 +121,7 @@ def chrf(sums: Num[np.ndarray, "18"]) -> float:
 
 
 def ceiling(data: PreparedData, tokenize: str | None) -> str:
-    """Text that reports the BLEU of the dev references after cutting into pieces and joining."""
+    """Text with the BLEU of the dev references that were cut into pieces and joined again."""
     meant = list(read_lines(data.corpus.valid.target))
     joined = [data.target.decode(data.target.encode(line)) for line in meant]
     score = bleu(bleu_counts(joined, meant, tokenize=tokenize).sum(axis=0))

@@ -38,14 +38,14 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
 
 
 def given_text(config: EvaluateConfig) -> ParallelText:
-    """Text of the settings ``source``, ``reference`` and ``gold``."""
+    """Text whose files are named by the settings ``source``, ``reference`` and ``gold``."""
     first, *more = (named_file("reference", path) for path in config.reference)
     gold = named_file("gold", config.gold) if config.gold else None
     return ParallelText(named_file("source", str(config.source)), first, gold, tuple(more))
 
 
 def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:
-    """Return the corpus with its files in ``directory``, or with only its test sets there."""
+    """Return the corpus with its files in ``directory``, or a corpus of the test files in it."""
     source, target = corpus.source, corpus.target
     split = find_test_names(Path(directory), [source, target])
     if split and not isinstance(corpus, Multi30kCorpus):  # its test sets are fixed

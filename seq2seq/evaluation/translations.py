@@ -37,7 +37,7 @@ class AttentionMap:
     """Attention between the words of a source and of its translation."""
 
     line: int
-    """Line of the test set, from 0."""
+    """Line number in the test set, counted from 0."""
     source: list[str]
     """Words of the source that the model read."""
     hypothesis: list[str]
@@ -64,7 +64,7 @@ class Translations:
     maps: list[AttentionMap] = field(default_factory=list)
     """Maps of a few lines, the same lines for every system; [] for a model without attention."""
     more_references: list[list[str]] = field(default_factory=list)
-    """Lines of each further reference, for BLEU, chrF and pages; models score ``references``."""
+    """Lines of each further reference, for BLEU, chrF and reports; models do not score them."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if the columns differ in length, or a map does not fit its line."""

@@ -1,4 +1,4 @@
-"""The LSTM that writes the target sentence, in the order of Bahdanau or of Luong.
+"""The LSTM that writes the target; it attends before each step (Bahdanau) or after it (Luong).
 
 :meth:`Decoder.step` reads one word and makes the readout for the next. :meth:`Decoder.forward`
 loops over the steps of a whole known target. These two methods define the model.

@@ -9,7 +9,7 @@ from seq2seq.model.layers import spread
 
 READOUT_GAIN = 3.0
 """Factor of the readout's initial weights. Xavier's bound is meant for inputs with a standard
-deviation of 1; at the start, the readout's inputs have about 0.1."""
+deviation of 1; at the start, that of the readout's inputs is about 0.1."""
 
 
 def _attention_last(model: nn.Module) -> tuple[list[nn.Module], list[nn.Module]]:

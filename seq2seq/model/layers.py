@@ -25,7 +25,7 @@ def to_float32(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
 
 def matmul_dtype(device: torch.device, default: torch.dtype) -> torch.dtype:
-    """Type of matrix products on ``device``: autocast's under autocast, otherwise ``default``."""
+    """Type of matrix products on ``device``: autocast's type if it is on, otherwise ``default``."""
     enabled = torch.is_autocast_enabled(device.type)
     return torch.get_autocast_dtype(device.type) if enabled else default
 
@@ -72,8 +72,8 @@ class Dropout(nn.Module):
     """Zeroes a share of the numbers in training and scales up the rest (Srivastava et al. 2014).
 
     On a CPU, PyTorch draws one random number per element, one after another. That takes longer
-    than attention. Here, one 64-bit draw serves four elements on a CPU. The share is then rounded
-    to a multiple of 2^-16, and the scale fits the rounded share.
+    than computing the attention. Here, one 64-bit draw serves four elements on a CPU. So the share
+    is rounded to a multiple of 2^-16; the scale fits the rounded share.
     """
 
     def __init__(self, share: float) -> None:
@@ -98,8 +98,8 @@ class Dropout(nn.Module):
 class Embedding(nn.Embedding):
     """Word vectors, multiplied by ``scale`` as they are read.
 
-    With scale sqrt(E) (Vaswani et al. 2017, section 3.4), stored rows start by default with a
-    standard deviation of E^-1/2, and the vectors that are read have 1. The smaller deviation suits
+    With scale sqrt(E) (Vaswani et al. 2017, section 3.4), the initial standard deviation is by
+    default E^-1/2 in stored rows and 1 in the vectors that are read. The smaller deviation suits
     the softmax layer, whose weight may be the same matrix. Adam's steps have one size for all
     parameters, so the vectors that are read change sqrt(E) times as fast as the stored rows.
     """

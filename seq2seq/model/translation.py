@@ -29,7 +29,7 @@ class Step(NamedTuple):
 
 
 class TranslationModel(nn.Module):
-    """RNNsearch or RNNencdec, as ``config.attention`` says (Bahdanau et al. 2014).
+    """Encoder and decoder with attention (RNNsearch, Bahdanau et al. 2014) or without (RNNencdec).
 
     Training calls the model (``forward``) on a whole target. Search calls :meth:`encode` and
     :meth:`init_state` once, then :meth:`step` word by word. The module stores nothing about a

@@ -17,7 +17,7 @@ from seq2seq.report.tables import heading
 MAPS = 4
 """Number of maps in a figure for which no lines are chosen."""
 LONGEST = 24
-"""Maximum number of words on each side of such a map; a larger map would be unreadable."""
+"""Maximum number of words on each side of a readable map."""
 WORDS = 1.2
 """Space in inches left of and above a map, for the words."""
 

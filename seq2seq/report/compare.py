@@ -47,7 +47,7 @@ MANY_SYSTEMS = 4
 def compare(config: CompareConfig) -> Comparison:
     """Compare evaluation folders and write the report to ``config.output``.
 
-    Writes table.md, table.tex (its first table), table.csv (BLEU without rounding), scores.json
+    Writes table.md, table.tex (the first table), table.csv (BLEU without rounding), scores.json
     (scores and gaps), page.html, and live.html with the systems that fit into it
     (:mod:`seq2seq.report.live.page`). Draws these figures as .png and .svg:
 
@@ -58,9 +58,9 @@ def compare(config: CompareConfig) -> Comparison:
     - ``loss-by-position``: loss by position in the reference;
     - ``curves``: learning curves of the trainings whose folders still exist.
 
-    Removes other files that an earlier comparison wrote there. UserError if ``evaluations`` is
-    empty, a folder is missing or damaged, or a label is invalid, and for the reasons that
-    :func:`compare_systems` names.
+    Removes other files that an earlier comparison wrote to ``config.output``. UserError if
+    ``evaluations`` is empty, a folder is missing or damaged, or a label is invalid, and for the
+    reasons that :func:`compare_systems` names.
     """
     if not config.evaluations:
         raise UserError("evaluations is empty; set evaluations=[first/folder,second/folder].")

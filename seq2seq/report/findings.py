@@ -71,7 +71,7 @@ def _shows_growth(gap: Gap) -> bool:
 
 
 def _overall(comparison: Comparison, gap: Gap) -> tuple[str, Interval | None]:
-    """Gap over all sentences in words, and its interval if there are enough sentences."""
+    """Describe the gap over all sentences; also return its interval, or None if they are few."""
     paired = gap.rows[-1]
     assert paired is not None  # a test set has sentences
     if comparison.sentences < FEW:
@@ -122,7 +122,7 @@ def recall_in_words(comparison: Comparison, gap: Gap) -> str:
 
 
 def growth_in_words(gap: Gap, config: EvaluationConfig) -> str:
-    """Describe whether the gap grows with source length, the claim under test."""
+    """Describe whether the gap grows with source length."""
     growth, (short, long) = gap.difference_in_differences, config.ends
     if growth is None:
         return (

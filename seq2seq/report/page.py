@@ -47,8 +47,8 @@ def render_page(
 
     ``figures`` maps each title to an alternative text and an SVG; ``notes`` are Markdown. The page
     draws BLEU by length and the attention maps of the sentences. All ``figures``, the notes, the
-    findings and all tables but the first are folded. With ``live``, the page links to live.html in
-    the same folder.
+    findings and all tables except the first are folded. With ``live``, the page links to live.html
+    in the same folder.
     """
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
@@ -80,7 +80,7 @@ def render_page(
 
 
 def _lang(comparison: Comparison, side: str) -> Markup:
-    """Attribute such as ``lang="de"`` for text of a side; empty if no record has its language."""
+    """Attribute such as ``lang="de"`` for text of a side; empty if no record names a language."""
     for evaluation in comparison.evaluations:
         if language := (evaluation.record.config or {}).get("corpus", {}).get(side):
             return Markup(' lang="{}"').format(language)
@@ -104,9 +104,9 @@ def _pair(comparison: Comparison) -> list[int]:
 def _packed_maps(comparison: Comparison, lines: Sequence[int]) -> str:
     """Pack the attention maps of ``lines`` as deflated JSON in base64; "" if there are none.
 
-    The JSON has, by line (from 1) and by index of the system: words of the source, words of the
-    translation, weights in hundredths (the page shows two decimals). When the maps reach
-    ``MOST_WEIGHTS`` weights, the remaining maps are left out.
+    For each line (from 1) and each index of a system, the JSON has the words of the source, the
+    words of the translation, and the weights in hundredths. When the maps reach ``MOST_WEIGHTS``
+    weights, the remaining maps are left out.
     """
     by_line: dict[int, dict[int, list[Any]]] = {}
     known, weights = [_maps_of(system.first, {*lines}) for system in comparison.systems], 0

@@ -118,9 +118,9 @@ def evaluation_table(evaluation: Evaluation) -> Table:
 def unknown_words_table(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> Table:
     """Table like Table 1 of Bahdanau, Cho & Bengio 2014: BLEU with and without unknown words.
 
-    A pair is an evaluation, and the evaluation of the same search with ``<unk>`` forbidden. The
-    table has BLEU of the first on all sentences, and BLEU of the second on the sentences that have
-    no unknown word in source or reference.
+    A pair has two evaluations of one search; the second forbids ``<unk>``. The table has BLEU of
+    the first on all sentences, and BLEU of the second on the sentences that have no unknown word in
+    source or reference.
     """
     rows = []
     for search, without_unknown in pairs:

@@ -138,7 +138,7 @@ def _table(comparison: Comparison, colour: bool) -> list[str]:
 
 
 def _with_bars(rows: list[list[str]], bars: range, colour: bool) -> list[str]:
-    """Format rows of cells as lines, the header first; draw bars for BLEU in columns ``bars``."""
+    """Format rows, the header first, as lines; draw a bar after each score in columns ``bars``."""
     columns = [list(column) for column in zip(*rows, strict=True)]
     plain = [column for place, column in enumerate(columns) if place not in bars]
     room = (WIDTH + 2 - sum(max(map(len, column)) + 2 for column in plain)) // len(bars) - 2

@@ -19,7 +19,7 @@ from seq2seq.training.metrics import JsonlLog
 READING = ("corpus.", "tokenization.")
 """Prefixes of the settings that decide which text is read, and how it is cut into pieces."""
 ABSOLUTE_PATH = re.compile(r"(?<=[=,\[:'\"\s])/(?!/)[^,\]}'\"]*/(?=[^,\]}'\"/]+/[^,\]}'\"/]+)")
-"""Pattern of all but the last two parts of an absolute path that is a value or in a list."""
+"""Pattern of an absolute path without its last two parts; the path is a value or in a list."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
 
 
 def losses_caveat(comparison: Comparison) -> str:
-    """Warning that losses are not comparable if texts or pieces differ; empty if none differ."""
+    """Warning that losses are not comparable; empty if all trainings read equal text and pieces."""
     trainings = [e.record.training for e in comparison.evaluations if not e.external]
     texts = [training and training.data_sha256 for training in trainings]
     settings = [k for k in comparison.config_differences if k.startswith(READING)]

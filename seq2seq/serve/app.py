@@ -69,7 +69,7 @@ def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
         if name in hosts:
             response = await call_next(request)
         else:
-            sentence = f"This server is not called {name}; add this name to the setting names."
+            sentence = f"This server is not called {name}; add this name to names=[...]."
             response = JSONResponse({"error": sentence}, 421)
         response.headers.update(headers)
         return response

@@ -79,7 +79,7 @@ class CheckpointManager:
                 continue
             own = {_generator(self.group.rank, name): name for name in capture_rng()}
             restore_rng({own[key]: value for key, value in checkpoint.rng.items() if key in own})
-            self.group.maximum(0)  # wait until all have read what is renamed now
+            self.group.maximum(0)  # wait until all ranks have read what is renamed next
             for damaged in errors if self.group.is_first else ():
                 aside = damaged.with_name(f"{damaged.name}.damaged")
                 remove_checkpoint(aside)

@@ -20,7 +20,7 @@ from seq2seq.model.fast.loss import BatchLoss, output_loss
 from seq2seq.model.translation import TranslationModel
 
 MOST_RECORDINGS = 128
-"""Greatest number of shapes to record; others are computed call by call."""
+"""Greatest number of shapes to record; for others, Python starts each operation."""
 
 
 def batch_loss(

@@ -16,7 +16,7 @@ from seq2seq.checkpoint import MetricsState
 from seq2seq.files import parse_object, write_whole
 
 Tracker = tuple[Callable[[dict[str, float], int], object], Callable[[], object]]
-"""Two functions: one sends metrics (values by name, update), the other ends the tracking."""
+"""Two functions: one sends metrics (values by name, update number), the other ends the tracking."""
 
 
 @dataclass

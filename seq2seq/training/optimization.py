@@ -75,8 +75,8 @@ class LearningRate:
     - plateau: decay_factor ** number of plateaus of the early-stopping metric
 
     ``updates`` is the expected number of updates, computed from the length of the first epoch. With
-    batches of tokens, later epochs may be longer. Under linear, updates after n then keep the rate
-    of update n.
+    batches of tokens, later epochs may be longer. Under linear, updates after n keep the rate of
+    update n.
     """
 
     optimizer: torch.optim.Optimizer
@@ -105,7 +105,7 @@ class LearningRate:
         return rate
 
     def after_validation(self, improved: bool) -> None:
-        """Lower the rate after more than decay_patience validations without improvement."""
+        """In plateau, lower the rate after decay_patience + 1 validations without improvement."""
         state = self.state
         if self.config.schedule == "plateau":
             state.stale = 0 if improved else state.stale + 1

@@ -35,7 +35,7 @@ NOT_PART_OF_A_RUN = (
     "training.max_nonfinite_updates",
     "training.save_minutes",
 )
-"""Settings that may change when a run resumes: paths, saving, logging, and the device. Text is
+"""Settings that may change when a run resumes, for example paths, logging and the device. Text is
 compared by its hashes, not by its path."""
 LIMITS = ("training.max_epochs", "training.max_updates", "training.patience")
 """Settings that end a training. If a limit grows, the run goes on as if it had started with the
@@ -84,7 +84,7 @@ class RunFolder:
             self.best.rename(self._aside)
 
     def restore_best(self) -> None:
-        """Make the checkpoint that :meth:`set_best_aside` renamed, if any, the best one again.
+        """Undo :meth:`set_best_aside`, if it renamed a checkpoint.
 
         The best checkpoint of the earlier end is deleted, because a longer training must not depend
         on where it ended before.
@@ -94,7 +94,7 @@ class RunFolder:
             self._aside.rename(self.best)
 
     def checkpoint(self, update: int, interim: bool = False) -> Path:
-        """Folder of the checkpoint at ``update``; ``interim``: not saved at a validation."""
+        """Folder of the checkpoint at ``update``; ``interim`` if saved between validations."""
         return self.path / "checkpoints" / f"{'interim' if interim else 'update'}-{update}"
 
     def epoch(self, number: int) -> Path:
@@ -106,7 +106,10 @@ class RunFolder:
         return newest_checkpoints(self.path)
 
     def prune(self, keep: int) -> None:
-        """Delete all update-* and interim-* but the newest one and the newest ``keep`` update-*."""
+        """Delete old update-* and interim-* checkpoints, and all incomplete ones.
+
+        The newest intact checkpoint and the newest ``keep`` intact update-* checkpoints stay.
+        """
         whole = [folder for folder in self.newest() if has_manifest(folder)]
         needed = {*whole[:1], *[f for f in whole if f.name.startswith("update-")][:keep]}
         cut_off = (self.path / "checkpoints").glob("*-*.part")
@@ -128,7 +131,7 @@ class RunFolder:
     def claim(self) -> None:
         """Write the config into a new folder; refuse a folder with a run of another config.
 
-        Other :data:`LIMITS` are not refused; under schedule=linear, only patience may differ.
+        The :data:`LIMITS` may differ; under schedule=linear, only patience may.
         """
         if not (self.path / "config.json").exists():
             self.path.mkdir(parents=True, exist_ok=True)

@@ -187,7 +187,7 @@ class Trainer:
         self.metrics.close()
         log.info(
             f"Training ended after {self.progress.update} updates ({reason}{advice}); best "
-            f"checkpoint of update {self.progress.best_update}: {self.folder.best}"
+            f"checkpoint (update {self.progress.best_update}): {self.folder.best}"
         )
         (number,) = self.group.maximum(self.interruption.received or 0)
         if number:  # too late to stop this training, but the next stage must not begin
@@ -350,7 +350,7 @@ class Trainer:
             self._save_interim()
         self._write_record("interrupted")
         self.metrics.close()
-        self.group.maximum(0)  # wait until the first has written: torchrun ends all when one ends
+        self.group.maximum(0)  # wait for rank 0 to write: torchrun ends all ranks when one ends
         done = f"Stopped after update {self.progress.update}"
         raise Interrupted(number, f"{done}, which is saved in {self.folder.path}.")
 

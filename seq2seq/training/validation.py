@@ -34,7 +34,7 @@ class Validation:
     perplexity: float | None
     """Perplexity; None if it is too large for a float."""
     bleu: float | None
-    """BLEU of greedy search on the first dev_bleu_sentences sentences; None if there are none."""
+    """BLEU of greedy search on the first dev_bleu_sentences sentences; None if that is 0."""
     bleu_by_length: dict[str, float]
     """Bucket of source length -> BLEU; empty buckets are left out."""
 
@@ -70,8 +70,8 @@ class Validator:
         bleu_counts([""], [""], tokenize=self.scoring.tokenize)  # fails now, not after hours
         self.shown = [by_length[count * part // 10] for part in (1, 5, 9) if count]
         self.examples: list[str] = []
-        """Lines for the log: the hypotheses of a short, a medium and a long source in the last run.
-        Only the lines of the first run also hold the references."""
+        """Lines for the log: the hypotheses of a short, a medium and a long source in the last
+        validation. Only the lines of the first validation also hold the references."""
         settings = self.device, self.precision, data.max_pieces
         model = self.model, data.source, data.target
         self.translator = Translator(*model, *settings, as_written=True)

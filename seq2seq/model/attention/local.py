@@ -62,7 +62,7 @@ class LocalAttention(Attention):
 class MonotonicLocalAttention(LocalAttention):
     """Luong et al. 2015, "local-m": the window moves by one position with each step, p_i = i.
 
-    Positions count tokens. The window stops at the last token, the end of the sentence.
+    A position is one token. The window stops at the last token, the end of the sentence.
     """
 
     def init_state(self, source: Source) -> Float[Tensor, "N 1"]:

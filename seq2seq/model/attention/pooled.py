@@ -1,8 +1,8 @@
 """Attention to a memory of fixed size: k vectors, whatever the length of the sentence.
 
 The vectors are pooled once per sentence. The decoder sees nothing else of the source: the mean of
-the vectors replaces the encoder's summary. So ``slots`` with one vector is ``fixed`` with another
-summary.
+the vectors replaces the encoder's summary. So with one vector, the kind ``slots`` is the kind
+``fixed`` with another summary.
 """
 
 import torch

@@ -32,7 +32,7 @@ Decoded = tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]
 
 FEW = 16
 """Largest number of rows for which our own matrix products are faster than a library's."""
-# All other kinds, including subclasses of these, run their own code.
+# Kinds of attention with fast operations. Other kinds, also subclasses, run their own code.
 ADDITIVE = (AdditiveAttention, ConcatAttention, SlotAttention)
 DOT = (DotAttention, GeneralAttention, ScaledDotAttention, LinearAttention)
 
@@ -40,7 +40,7 @@ DOT = (DotAttention, GeneralAttention, ScaledDotAttention, LinearAttention)
 def decode(decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source) -> Decoded | None:
     """Compute :meth:`Decoder.forward` with fast operations; None if they do not support the model.
 
-    The returned weights may carry no gradient.
+    The returned weights do not always carry a gradient.
     """
     if not decoder.fast:
         return None
@@ -113,7 +113,7 @@ def _attend_first(
 def _attend_after(
     decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source
 ) -> Decoded | None:
-    """Decode in Luong's order, all states before the attention; None with input feeding."""
+    """Decode in Luong's order: first all states, then all attention; None with input feeding."""
     if decoder.feed_size:
         return None
     gates = decoder.input_gates(embedded.transpose(0, 1))
@@ -228,7 +228,7 @@ def _attend(attention: Attention, source: Source) -> Attend:
 def _attend_additive(
     score: Score, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R P"]
 ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-    """Context, in the type of the projected query (autocast's type under autocast), and weights."""
+    """Context and weights; the context has the projected query's type (autocast's if it is on)."""
     assert score.query_weight is not None
     projected = functional.linear(query, score.query_weight)
     wide, (_, positions, width) = to_float32(projected), source.annotations.shape
@@ -246,7 +246,7 @@ def _attend_additive(
 def _cell(
     before: Float[Tensor, "R H"], product: Float[Tensor, "R G"], word: Float[Tensor, "R G"] | None
 ) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
-    """Compute :func:`lstm_cell`; faster with a ``word``, and h then has the type of ``product``."""
+    """Compute :func:`lstm_cell`; with a ``word``, faster and with h in ``product``'s type."""
     if word is None:
         return lstm_cell(before, product, word)
     gates = torch.empty_like(product, dtype=before.dtype)

@@ -8,7 +8,7 @@ read, and rounded to an array's own type when they are written. No operation wai
 
 Triton compiles a kernel's source, so ``no_type_check`` excludes kernels from type checks. Arguments
 in ``do_not_specialize`` change from batch to batch; specialized kernels would be compiled again
-each time. ``hypotheses`` is specialized. In training it is 1, and the division then disappears; in
+each time. ``hypotheses`` is specialized. In training it is 1, so the division by it disappears; in
 search it is the beam size.
 """
 
@@ -25,7 +25,7 @@ from seq2seq.model.fast.operations import Operations, dense, row_stride
 @triton.jit
 @no_type_check
 def tanh(x):
-    """Tanh, to 1e-6 of its size; by a series near 0, because 1 - e^(-2|x|) loses digits there."""
+    """Tanh with relative error 1e-6; near 0 by a series, as 1 - e^(-2|x|) loses digits there."""
     square = x * x
     series = x + x * square * (
         -0.33333333 + square * (0.13333333 + square * (-0.053968254 + square * 0.021869488))
@@ -71,7 +71,7 @@ def cell(
 @triton.jit
 @no_type_check
 def cell_backward(gates, before, after, d_hidden, d_cell, d_gates, width, BLOCK: tl.constexpr):
-    """Write ``d_gates``, and to ``d_cell`` the gradient of ``before``, for a block of units."""
+    """For a block of units, write ``d_gates``; replace ``d_cell`` by the gradient of ``before``."""
     b = tl.program_id(0)
     j = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     ok = j < width

@@ -17,9 +17,9 @@ GPU_CHUNK_CELLS = 1 << 27
 """Number of logits held at a time on a GPU, where each chunk costs kernel launches and a pass over
 the weight's gradient."""
 WORD_BLOCK = 1 << 12
-"""Number of words whose weight gradients are added at a time. For all words together, the product
-and its float32 copy would each be as large as the weight. They would then determine the peak memory
-of an update."""
+"""Number of words whose weight gradients are added at a time. For all words together, a chunk's
+gradient and its float32 copy would each be as large as the weight, and would determine the peak
+memory of an update."""
 
 
 class BatchLoss(NamedTuple):
@@ -41,10 +41,10 @@ def output_loss(
 ) -> BatchLoss:
     """Loss of :func:`seq2seq.training.loss.batch_loss`, from rows of readouts.
 
-    Softmax layer and loss are one operation, a chunk of rows at a time. Each chunk's gradient is
-    computed right after its logits, so the N x V logits never exist as a whole. With a large
-    vocabulary, they would be the largest array of all. Products use the autocast type; the softmax
-    and all sums are float32 (or float64).
+    Softmax layer and loss are computed together, for a chunk of rows at a time. Each chunk's
+    gradient is computed right after its logits, so the N x V logits never exist as a whole. With a
+    large vocabulary, they would be the largest array of all. Products use the autocast type; the
+    softmax and all sums are float32 (or float64).
     """
     product = matmul_dtype(outputs.device, outputs.dtype)
     wanted = torch.is_grad_enabled()  # always False inside the operation

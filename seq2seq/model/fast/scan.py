@@ -66,9 +66,9 @@ def attention_scan(
 
     The weights carry no gradient.
 
-    ``gates`` holds X_t for all t, and ``queries`` Q_t; None if the query is the state alone.
-    ``hidden`` is s_0, and ``cell`` is the cell state before the first step. ``weight`` is W, with
-    Z = M + H columns [context; state].
+    X_t, Q_t and W are explained at the top of this file. ``gates`` holds X_t for all t. ``queries``
+    holds Q_t, or is None if the query is the state alone. ``hidden`` is s_0, and ``cell`` is the
+    cell state before the first step. ``weight`` is W, with Z = M + H columns [context; state].
     """
     dtype = matmul_dtype(gates.device, hidden.dtype)
     operations = choose_operations(gates.device, hidden.dtype, dtype)

@@ -38,7 +38,7 @@ LARGEST = 3_000_000
 
 
 def comparison_page(comparison: Comparison) -> bytes | None:
-    """Live page of the systems that fit into a page; None if none fits. The others are logged."""
+    """Live page of the systems that fit into it; None if none fits. Logs the systems left out."""
     systems, languages, left_out = [], ("", ""), []
     for system, (colour, *_) in zip(comparison.systems, comparison.looks, strict=True):
         try:
@@ -80,9 +80,9 @@ def ready_sentences(
 ) -> list[dict[str, Any]]:
     """Choose sentences whose source length is near the upper end of a default bucket.
 
-    Another length lies between the first two ends; there a fixed context begins to be too small. Of
-    sentences that are equally near, the first in the text are chosen. Each group that is returned
-    has the length of its first sentence, such as ``10 words``.
+    Also choose some midway between the first two ends, where a fixed context begins to be too
+    small. Of sentences that are equally near, the first in the text are chosen. Each group that is
+    returned has the length of its first sentence, such as ``10 words``.
     """
     lengths = source_lengths(sources, config.unit)
     groups: dict[int, dict[str, Any]] = {}
