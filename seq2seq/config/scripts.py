@@ -132,7 +132,7 @@ class ReproduceConfig(TrainConfig):
 
 @dataclass(kw_only=True)
 class TranslatorSettings(Settings):
-    """Settings that translate and evaluate share: models, search, device and precision."""
+    """Settings of both ``translate`` and ``evaluate``: models, search, device and precision."""
 
     checkpoint: Place | None
     """Checkpoint folder, or run folder (for its best checkpoint)."""

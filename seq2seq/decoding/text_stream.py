@@ -146,8 +146,8 @@ def _check_attention(translator: Translator, config: TranslateConfig) -> None:
     for each in (translator.source.tokenizer, translator.target.tokenizer) if links else ():
         if each.kind == "moses" or (each.kind == "sentencepiece" and unspaced(each.language)):
             raise UserError(
-                "alignments counts words between spaces, but this model's tokenization="
-                f"{each.kind} of {each.language} counts other words; remove alignments."
+                "alignments numbers the words between spaces, but the words of this model's "
+                f"tokenization={each.kind} of {each.language} are others; remove alignments."
             )
 
 

@@ -147,7 +147,7 @@ class Decoder(nn.Module, ABC):
         return self.readout(state.hidden[-1], context, embedded), state, weights
 
     def prepare(self, embedded: Float[Tensor, "*N E"]) -> TargetInputs:
-        """Compute the words' terms in the gates and in the query."""
+        """Compute what the target words add to the gates and to the query."""
         to_query = self.attention.word_query
         query = None if to_query is None else to_query(embedded * self.word_scale)
         return TargetInputs(embedded, self.input_gates(embedded), query)

@@ -158,7 +158,7 @@ def _all_steps(
 
 
 def _score(attention: Attention, source: Source) -> Score | None:
-    """Score of the attention for the scan; None if the scan does not support this kind."""
+    """What the scan needs to score; None if it does not support this kind of attention."""
     kind = attention if type(attention) in (*ADDITIVE, *DOT) else None
     if isinstance(kind, DotAttention):
         return Score(None if kind.query is None else kind.query.weight, source.keys, None)
@@ -246,7 +246,7 @@ def _attend_additive(
 def _cell(
     before: Float[Tensor, "R H"], product: Float[Tensor, "R G"], word: Float[Tensor, "R G"] | None
 ) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
-    """Compute :func:`lstm_cell`; with a ``word``, faster and with h in ``product``'s type."""
+    """Compute :func:`lstm_cell`. With ``word``, it is faster and h has ``product``'s type."""
     if word is None:
         return lstm_cell(before, product, word)
     gates = torch.empty_like(product, dtype=before.dtype)

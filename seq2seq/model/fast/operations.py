@@ -104,7 +104,7 @@ class Operations:
         """Replace the scores in ``weights`` by their softmax; write the context.
 
         A score of minus infinity excludes its position. The context, the weighted sum of the
-        annotations, is written twice: wide and narrow. ``narrow`` may be ``context`` itself.
+        annotations, is written to ``context`` and to ``narrow``, which may be one array.
         """
         by_sentence = (len(annotations), -1)
         weights.copy_(weights.softmax(dim=1))

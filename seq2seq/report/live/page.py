@@ -175,6 +175,6 @@ def packed(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def rounded(weight: Float[Tensor, "R C"]) -> tuple[Int8[Tensor, "R C"], Float[Tensor, "R"]]:
-    """Round each row to 255 levels; return each weight's number of steps, and each row's step."""
+    """Round each row to 255 levels; return the levels, from -127 to 127, and each row's unit."""
     step = (weight.abs().amax(dim=1) / 127).clamp(min=torch.finfo(torch.float32).tiny)
     return (weight / step[:, None]).round().to(torch.int8), step
