@@ -7,9 +7,9 @@ what the decoder can read out of one vector, whether the encoder writes it or no
 
 All evaluations are cut to the first test sentences of each length: the test set ``<name>-cram``.
 Next to the first one stand those of crammed vectors: ``free-<start>`` for any numbers,
-``bounded-<start>`` for numbers from -1 to 1, as the states of an LSTM are, and ``within-<start>``
-for vectors as far from the mean as the encoder's (Mahalanobis length). Each is also ``-rounded`` to
-8 bits a number. A start whose vectors are crammed already is left out.
+``bounded-<start>`` for numbers from -1 to 1, like the hidden states of an LSTM, and
+``within-<start>`` for vectors as far from the mean as the encoder's (Mahalanobis length). Each is
+also ``-rounded`` to 8 bits a number. A start whose vectors are crammed already is left out.
 """
 
 import sys
@@ -172,6 +172,13 @@ def rounded(vectors: Vectors) -> Vectors:
     return (vectors / level).round() * level
 
 
+def sizes(vectors: Vectors) -> str:
+    """Text that says how large the numbers of ``vectors`` are."""
+    size = vectors.abs()
+    beyond = (size >= 1).float().mean()
+    return f"mean size {size.mean():.2f}, largest {size.max():.2f}, 1 or more {beyond:.2f}"
+
+
 @torch.no_grad()
 def encoded(translator: Translator, sources: Sequence[str]) -> Vectors:
     """Vectors that the encoder hands over."""
@@ -275,6 +282,7 @@ def main(evaluation: str, *others: str) -> None:
         texts = translate(translator, base.texts, vectors)
         print(write_evaluation(folder_of(name), texts, base.settings, record))
 
+    print("encoder", sizes(own[-EACH:]))
     starts = {"encoder": own, "zero": 0 * own, "other": own.roll(-1, 0)}
     for which, start in product(frames, starts):
         name = f"{which}-{start}"
@@ -283,6 +291,7 @@ def main(evaluation: str, *others: str) -> None:
             continue
         rate, frame = rate_of(which), frames[which]
         vectors = cram(translator, starts[start], base.texts.references, frame, rate)[0]
+        print(name, sizes(vectors[-EACH:]))
         limits = {"radius": str(frame.radius), "largest": str(frame.largest)}
         how = {"rate": rate, "steps": STEPS, **limits}
         # The one that tells that both are there is written last.

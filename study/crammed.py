@@ -71,9 +71,9 @@ def crammed_page(files: Sequence[Packed]) -> dict[str, bytes]:
         Groups({name: groups[name] for name in (ENCODER, ATTENTION, BLIND)}),
         f"Vectors fitted to the references of {pool.sentences} test sentences of each length, with "
         f"the decoder of `{ENCODER}` as it is. They were made with the answer, so they are no "
-        "translations of the source. *free-*: any numbers; *bounded-*: numbers from -1 to 1, like "
-        "an LSTM's states; *within-*: no further from the mean of the encoder's vectors than "
-        "these are, in Mahalanobis length. Then where the vectors began "
+        "translations of the source. *free-*: any numbers; *bounded-*: numbers from -1 to 1, "
+        "beyond which no LSTM's hidden state is; *within-*: no further from the mean of the "
+        "encoder's vectors than 99% of these, in Mahalanobis length. Then where the vectors began "
         "(the encoder's, zero, another sentence's). *-rounded*: 8 bits a number.\n",
         f"Known bits of a reference; last, all there are: the loss of `{BLIND}`.\n",
         length_table(groups, [*SHOWN, BLIND], bits_of),
@@ -86,8 +86,9 @@ def crammed_page(files: Sequence[Packed]) -> dict[str, bytes]:
         f"Sources of {longest} words. Known bits, also minus the encoder's and divided by them:\n",
         markdown_table(["vector", "bits", "more", "times", "BLEU", "exact"], rows),
         f"Primary tests, bits divided by the encoder's: {CRAMMED} {scored(free, 2)}, {BOUNDED} "
-        f"{scored(bounded, 2)}. Above {NOT_FULL:g} was to mean not full, below {FULL:g} full: "
-        f"**{verdict(free)}**, **{verdict(bounded)}**.\n",
+        f"{scored(bounded, 2)}. An interval above {NOT_FULL:g} was to mean not full, one below "
+        f"{FULL:g} full: **{verdict(free)}**, **{verdict(bounded)}**. The second test was added "
+        "when the first was known.\n",
         "Rate of each, chosen on validation sentences, and the limits of its numbers and length:\n",
         markdown_table(["vector", "rate", "numbers", "length"], how),
     )
@@ -103,7 +104,7 @@ def crammed_page(files: Sequence[Packed]) -> dict[str, bytes]:
         ("What one vector can tell its decoder", "Grammar: vectors fitted to the reference"),
         ("", "known bits of a reference"),
         [Line("all there are", (FAINT, LINES[1], ""), there), *lines],
-        "Within: no further from the mean than the encoder's vectors. Bounded: from -1 to 1.",
+        "Within: as near to the mean as 99% of the encoder's vectors. Bounded: from -1 to 1.",
         groups.buckets,
     )
     return {"md": markdown, "svg": figure}

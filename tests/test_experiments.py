@@ -170,6 +170,8 @@ def test_vectors_are_crammed_and_after_a_kill_only_those_that_are_missing(tmp_pa
     cram.main(encoder, attention, blind)
     made = sorted(Path(encoder).parent.glob("test-cram-greedy-*/scores.json"))
     assert len(made) == 19  # three frames, three starts, rounded or not; and the encoder's, rounded
+    bounded = next(path for path in made if path.parent.name.endswith("bounded-zero"))
+    assert read_evaluation(bounded.parent).record.config["crammed"]["largest"] == "1.0"
     before = {path: path.read_text() for path in made}
     lost = next(path for path in made if path.parent.name.endswith("within-zero"))
     lost.unlink()

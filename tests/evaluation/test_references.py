@@ -116,7 +116,7 @@ def test_each_word_is_linked_to_where_the_model_looked_most(translator):
 def test_links_need_words_between_spaces(translator, monkeypatch):
     tokenizer = type(translator.source.tokenizer)
     monkeypatch.setattr(tokenizer, "tokenize", lambda self, text: list(text))
-    with pytest.raises(UserError, match=r'line 1, "a b c", into 5 words, but links count the 3'):
+    with pytest.raises(UserError, match=r'line 1, "a b c", into 5 words.* 3 '):
         reference_links(translator, ["a b c"], ["A B C"], 1)
 
 
