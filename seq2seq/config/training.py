@@ -71,7 +71,7 @@ class TrainingConfig(Settings):
     gradients are larger)."""
     init_from: Place | None = None
     """Fine-tuning: run or checkpoint folder whose weights, tokenizers and vocabularies training
-    starts from; null for new ones. Optimizer, schedule and limits start anew."""
+    starts from; null for new ones. Optimizer, schedule and limits are new."""
     max_epochs: Count = 30
     """Maximum number of passes over the training data. A finished run continues if max_epochs,
     max_updates or patience is raised; with schedule=linear, only patience may be raised."""

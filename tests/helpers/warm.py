@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -57,8 +58,13 @@ def call(server: str, words: list[str]) -> int:
         connection.sendall(json.dumps(request).encode() + b"\n")
         answers = connection.makefile()
         copy = int(answers.readline())
+
+        def pass_on(number: int, _: object) -> None:
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(copy, number)
+
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda number, _: os.kill(copy, number))
+            signal.signal(number, pass_on)
         return int(answers.readline())
 
 
