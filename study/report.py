@@ -221,7 +221,8 @@ def bits_page(files: Sequence[Packed], blind: str, whole: str, title: str) -> di
     halves = [[name, scored(groups.half_length(name, per_piece, whole))] for name in others]
 
     def share(pool: Pool, name: str) -> str:
-        return scored(per_piece(pool, groups[name]) / per_piece(pool, groups[whole]), 2)
+        with np.errstate(invalid="ignore", divide="ignore"):  # models may know nothing yet
+            return scored(per_piece(pool, groups[name]) / per_piece(pool, groups[whole]), 2)
 
     markdown = page(
         f"Known bits: {title}",
