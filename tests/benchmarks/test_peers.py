@@ -46,10 +46,10 @@ TOLD = {
     **{"embedding": 6, "hidden": 14, "half_hidden": 7, "dropout": 0.37, "label_smoothing": 0.23},
     **{"batch_size": 3, "learning_rate": 0.0123, "clip_norm": 4.5, "min_frequency": 2, "seed": 77},
     **{"updates": 100, "validate_every": 44, "epochs": 34, "beam": 9, "max_length": 41},
-    **{"embedding_dropout": 0.11, "schedule": "linear", "order": "luong"},
-    "device": "cpu",
+    **{"embedding_dropout": 0.11, "schedule": "linear", "order": "luong", "warmup_updates": 5},
+    **{"device": "cpu", "beta2": 0.97},
 }
-TRAINING = (6, 14, 0.37, 0.23, 3, 0.0123, 4.5, 77, 100, 44)
+TRAINING = (6, 14, 0.37, 0.23, 3, 0.0123, 0.97, 4.5, 77, 100, 44)
 
 
 @pytest.fixture
@@ -94,6 +94,7 @@ def test_ours_is_told_the_same(text, tmp_path):
     model, training = config.model, config.training
     assert (model.embedding_dim, model.dropout, model.embedding_dropout) == (6, 0.37, 0.11)
     assert (model.encoder.hidden_size, model.decoder.hidden_size) == (7, 14)
+    assert (training.optimizer.betas, training.optimizer.warmup_updates) == ([0.9, 0.97], 5)
     assert (training.precision, training.max_updates, training.batch_size) == ("bf16", 100, 3)
     assert (config.tokenization.kind, config.corpus.directory) == ("whitespace", str(text.text))
 

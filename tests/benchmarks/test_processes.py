@@ -14,10 +14,10 @@ from seq2seq.errors import UserError
 def test_each_number_of_processes_has_a_row(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings = [f"settings={TOY}", f"output={tmp_path}", "updates=4"]
-    cases = ["processes=[1,2]", "threads_each=[1]", "rounds=1"]
+    cases = ["processes=[2]", "threads_each=[1]", "rounds=1"]
     table = benchmark_processes(compose_config("processes", [*settings, *cases]))
     runs = json.loads(table.with_suffix(".json").read_text())["runs"]
-    assert [(run["processes"], run["threads"]) for run in runs] == [(1, 1), (2, 1)]
+    assert [(run["processes"], run["threads"]) for run in runs] == [(2, 1)]
     for run in runs:
         (speed,) = run["tokens_per_second"]
         assert f" {speed:,.0f} |" in table.read_text()
