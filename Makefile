@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TORCH := $(VENV)/installed-torch
 STAMP := $(VENV)/installed
 DEV := $(VENV)/installed-dev
 DOCS := $(VENV)/installed-docs
@@ -69,16 +70,19 @@ clean: ## Remove the virtual environment and caches; keeps data/ and outputs/
 	rm -rf $(VENV) site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # Stamped with files, so that a second call does not reinstall.
-$(STAMP): pyproject.toml constraints.txt
+$(TORCH): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(if $(TORCH_INDEX),$(PIP) --no-deps --retries 1 --timeout 15 --index-url $(TORCH_INDEX) torch || echo 'Installing the PyTorch of PyPI instead.')
+	touch $(TORCH)
+
+$(STAMP): $(TORCH)
 	$(PIP) -e .
 	touch $(STAMP)
 
-$(DEV): $(STAMP)
+$(DEV): $(TORCH)
 	$(PIP) -e '.[dev]'
-	touch $(DEV)
+	touch $(STAMP) $(DEV)
 
-$(DOCS): $(STAMP)
+$(DOCS): $(TORCH)
 	$(PIP) -e '.[docs]'
-	touch $(DOCS)
+	touch $(STAMP) $(DOCS)
