@@ -19,7 +19,7 @@ from seq2seq.drawing import render
 from seq2seq.errors import UserError
 from seq2seq.evaluation.alignment import ALIGNMENT, AlignmentRecord
 from seq2seq.evaluation.comparison import Comparison, compare_systems
-from seq2seq.evaluation.folder import read_evaluation
+from seq2seq.evaluation.folder import COUNTS, read_evaluation
 from seq2seq.files import named_file, parse_object, write_json, write_whole
 from seq2seq.report import tables
 from seq2seq.report.attention_figure import attention_figure, focus_figure, mean_by_bucket
@@ -59,9 +59,15 @@ def compare(config: CompareConfig) -> Comparison:
     - ``curves``: learning curves of the trainings whose folders still exist.
 
     Removes other files that an earlier comparison wrote to ``config.output``. UserError if
-    ``evaluations`` is empty, a folder is missing or damaged, or a label is invalid, and for the
-    reasons that :func:`compare_systems` names.
+    ``evaluations`` is empty, ``output`` holds an evaluation, a folder is missing or damaged, or a
+    label is invalid, and for the reasons that :func:`compare_systems` names.
     """
+    output = Path(config.output)
+    if (output / COUNTS).exists():
+        raise UserError(
+            f"output={output} holds an evaluation, whose scores would be lost; set "
+            "output=ANOTHER_FOLDER."
+        )
     if not config.evaluations:
         raise UserError("evaluations is empty; set evaluations=[first/folder,second/folder].")
     folders = [
@@ -109,7 +115,6 @@ def compare(config: CompareConfig) -> Comparison:
     shown = comparison, conclusions, pictures, made, remarks, examples(comparison)
     page = render_page(*shown, live is not None)
 
-    output = Path(config.output)
     output.mkdir(parents=True, exist_ok=True)
     files = {
         f"{name}.{form}": f for name, (*_, forms) in figures.items() for form, f in forms.items()

@@ -141,3 +141,7 @@ def test_a_refusal_writes_nothing(tmp_path, folders):
         with pytest.raises(UserError, match=key):
             run(named, tmp_path / "report", baseline)
     assert not (tmp_path / "report").exists()
+    mine = shutil.copytree(folders[0], tmp_path / "mine")
+    with pytest.raises(UserError, match=f"output={mine}"):
+        run(folders, mine)
+    assert read_evaluation(mine).rows == read_evaluation(Path(folders[0])).rows
