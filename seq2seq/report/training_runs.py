@@ -59,7 +59,8 @@ def read_training_run(folder: Path) -> TrainingRun:
 
 
 def _training_run(record: TrainingRecord, folder: Path | None) -> TrainingRun:
-    entries = JsonlLog(folder / "metrics.jsonl").read() if folder else []
+    logged = JsonlLog(folder / "metrics.jsonl").read() if folder else []
+    entries = [entry for entry in logged if entry["update"] <= record.progress.update]
     validations = [entry for entry in entries if entry["kind"] == "validation"]
     return TrainingRun(
         record=record,
@@ -89,7 +90,10 @@ def training_runs(comparison: Comparison) -> list[TrainingRun]:
 
 
 def _live_run(evaluation: Evaluation, training: TrainingRecord) -> TrainingRun | None:
-    """Training run read from its folder, if the folder still exists and holds that training."""
+    """Training run read from its folder, if the folder still exists and holds that training.
+
+    If the run was continued since, with a better checkpoint, the run ends where it was evaluated.
+    """
     for folder in (Path(str(evaluation.record.checkpoint)), evaluation.directory):
         try:
             run = read_training_run(folder.parent.parent)
@@ -97,7 +101,8 @@ def _live_run(evaluation: Evaluation, training: TrainingRecord) -> TrainingRun |
             continue
         keys = ("experiment", "system", "seed", "data_sha256")
         if all(getattr(run.record, key) == getattr(training, key) for key in keys):
-            return run
+            same = run.record.progress.best_update == training.progress.best_update
+            return run if same else _training_run(training, folder.parent.parent)
     return None
 
 

@@ -100,6 +100,13 @@ def test_trainings_are_found_by_their_evaluations(tmp_path):
     assert "Abacus 3, 2 threads" in said
     assert "0123456789" in said
     assert "secret" not in said
+    # The run went on, and found a better checkpoint.
+    write_run(tmp_path / "longer", [2.0] * 12)
+    (tmp_path / "longer" / "metrics.jsonl").replace(run / "metrics.jsonl")
+    longer = RECORD | {"reason": "max_epochs=8", "progress": {"update": 12, "best_update": 12}}
+    (run / "run.json").write_text(json.dumps(longer))
+    tested = training_runs(comparison)[0]
+    assert (tested.record, tested.updates) == (live.record, [*range(1, 10)])
     # Another run is there now.
     (run / "run.json").write_text(json.dumps(RECORD | {"data_sha256": {"train.source": "0f"}}))
     assert training_runs(comparison)[0].losses == []
