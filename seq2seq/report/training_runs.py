@@ -156,8 +156,7 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
 
 def losses_caveat(comparison: Comparison) -> str:
     """Warning that losses are not comparable; empty if all trainings read equal text and pieces."""
-    trainings = [e.record.training for e in comparison.evaluations if not e.external]
-    texts = [training and training.data_sha256 for training in trainings]
+    texts = [one.data_sha256 for e in comparison.evaluations for one in e.record.trainings]
     settings = [k for k in comparison.config_differences if k.startswith(READING)]
     if not settings and all(text == texts[0] for text in texts):
         return ""

@@ -113,18 +113,23 @@ def test_trainings_are_found_by_their_evaluations(tmp_path):
 
 
 def test_losses_in_other_pieces_are_said_not_to_compare(tmp_path):
-    def caveat(*trained):
+    def caveat(*records):
         evaluations = [
-            evaluated(tmp_path / str(n), translated({5: 9}, lambda n: 0.8), f"s{n}", config=one)
-            for n, one in enumerate(trained)
+            evaluated(tmp_path / str(n), translated({5: 9}, lambda n: 0.8), f"s{n}", **record)
+            for n, record in enumerate(records)
         ]
         return losses_caveat(compare_systems(evaluations, "s0", EvaluationConfig(bootstrap=100)))
 
     fixed, additive = ({"model": {"attention": {"kind": kind}}} for kind in ("fixed", "additive"))
     short, long = ({"corpus": {"train_max_words": most, "mirror": "a"}} for most in (30, 50))
-    assert caveat(fixed, additive) == ""
-    assert caveat({**fixed, **short}, {**additive, **short}) == ""
-    assert "do not compare" in caveat({**fixed, **long}, {**additive, **short})
+    assert caveat({"config": fixed}, {"config": additive}) == ""
+    assert caveat({"config": {**fixed, **short}}, {"config": {**additive, **short}}) == ""
+    different = {"config": {**fixed, **long}}, {"config": {**additive, **short}}
+    assert "do not compare" in caveat(*different)
+    one, other = ({"training": {"data_sha256": {"train.source": of}}} for of in ("0f", "1f"))
+    assert caveat(one, {"members": [one, one]}, {"search": "given"}) == ""
+    assert "do not compare" in caveat(one, {"members": [one, other]})
+    assert "do not compare" in caveat(one, other)
 
 
 def test_what_training_writes_is_what_is_read(tmp_path):
