@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -56,9 +57,9 @@ def _size(drawn: AttentionMap) -> int:
     return max(len(drawn.source), len(drawn.hypothesis))
 
 
-def attention_figure(evaluation: Evaluation, colour: str) -> Figure:
+def attention_figure(system: System, colour: str) -> Figure:
     """Draw attention maps of a few lines (Bahdanau et al. 2014, Figure 3), two in a row."""
-    record, maps = evaluation.record, choose_maps(evaluation)
+    record, maps = replace(system.first.record, system=system.name), choose_maps(system.first)
     title = f"{record.name} on {record.test_set}, {record.search}"
     room = WIDTH / 2 - WORDS
     rows = [maps[start : start + 2] for start in range(0, len(maps), 2)]

@@ -4,7 +4,7 @@ import logging
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from glob import glob
 from operator import attrgetter
@@ -148,7 +148,7 @@ def _figures(
         if system.first.texts.maps:
             name = re.sub(r"[^\w.+-]", "_", system.name)
             said = change_in_words(what, {system.name: found[system.name]})
-            maps = partial(attention_figure, system.first, colour)
+            maps = partial(attention_figure, system, colour)
             drawn[f"attention-{name}"] = f"Attention maps: {system.name}", said, maps
     said, focus = change_in_words(what, found), partial(focus_figure, comparison)
     drawn["focus"] = "Attention by source length", said, focus
@@ -170,7 +170,7 @@ def _figures(
 def alignment_tables(comparison: Comparison) -> list[tables.Table]:
     """Table of alignment error rates, see ``score_alignment``; [] without them."""
     rows = []
-    for evaluation in comparison.evaluations:
+    for system, evaluation in ((s, e) for s in comparison.systems for e in s.evaluations):
         path = evaluation.directory / ALIGNMENT
         if not path.is_file():
             continue
@@ -178,7 +178,8 @@ def alignment_tables(comparison: Comparison) -> list[tables.Table]:
         before, found, after = (scores.shifts[by] for by in ("-1", "0", "1"))
         numbers = [found.aer, found.precision, found.recall]
         numbers += [moved.aer for moved in (before, after, scores.diagonal)]
-        rows.append([evaluation.record.name, *(f"{number:.3f}" for number in numbers)])
+        name = replace(evaluation.record, system=system.name).name
+        rows.append([name, *(f"{number:.3f}" for number in numbers)])
     header = ["system", "AER", "precision", "recall", "AER, links moved by -1", "by +1"]
     caption = "Alignment error rate of attention (Och & Ney 2003; 0 is best)"
     return [tables.Table(caption, [*header, "AER of a diagonal"], rows)] if rows else []

@@ -87,10 +87,11 @@ def heading(comparison: Comparison) -> str:
     """
     parts = [comparison.corpus, comparison.test_set, comparison.search]
     if comparison.corpus == "files":
-        record = next(one.record for one in comparison.evaluations if not one.external)
-        text = (record.config or {}).get("corpus", {})
-        languages = " to ".join(str(text[side]) for side in SIDES if side in text)
-        parts[:1] = [record.experiment, languages]
+        records = [one.record for one in comparison.evaluations if not one.external]
+        texts = [(record.config or {}).get("corpus", {}) for record in records]
+        languages = {" to ".join(str(text[s]) for s in SIDES if s in text) for text in texts}
+        found = {record.experiment for record in records}, languages
+        parts[:1] = [values.pop() for values in found if len(values) == 1]
     states = {Path(str(one.record.checkpoint)).name for one in comparison.evaluations}
     parts += [state for state in states if state.startswith("epoch-") and len(states) == 1]
     return " · ".join(part for part in parts if part) or "test set"

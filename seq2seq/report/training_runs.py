@@ -76,13 +76,19 @@ def _training_run(record: TrainingRecord, folder: Path | None) -> TrainingRun:
 
 
 def training_runs(comparison: Comparison) -> list[TrainingRun]:
-    """Trainings behind a comparison, with their validations if the run folder still exists."""
+    """Trainings behind a comparison, with their validations if the run folder still exists.
+
+    If experiments differ, they become a part of the system's name.
+    """
     runs: dict[str, TrainingRun] = {}
+    experiments = {one.experiment for e in comparison.evaluations for one in e.record.trainings}
     for evaluation in comparison.evaluations:
         for training in evaluation.record.trainings:
             run = _live_run(evaluation, training) or _training_run(training, None)
             # In the evaluation, a label may have replaced the name of the system.
             name = training.system if evaluation.record.members else evaluation.record.system
+            if len(experiments) > 1 and training.experiment:
+                name = f"{training.experiment}/{name}"
             record = replace(run.record, system=name)
             run = replace(run, record=record, config=evaluation.record.config or {})
             runs.setdefault(repr(training), run)
@@ -143,7 +149,7 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
         )
     if caveat := losses_caveat(comparison):
         lines.append(caveat)
-    if given := [e.record.system for e in comparison.evaluations if e.external]:
+    if given := [system.name for system in comparison.systems if system.first.external]:
         lines.append(f"Translations by other programs that were given: {', '.join(given)}.")
     trained = [run.record for run in runs if run.record.command]
     machines = {describe_machine(record) for record in trained}

@@ -38,7 +38,11 @@ def with_maps(folder: Path, drawn: list[AttentionMap], **record: object) -> Eval
 
 def test_each_square_shows_the_weights_between_the_words(tmp_path):
     maps = [square(3, 4, 6), square(7, 9, 2), square(8, 1, 1)]
-    figure = attention_figure(with_maps(tmp_path, maps, maps=[4, 8, 9]), "#009E73")
+    evaluations = [with_maps(tmp_path / "a", maps, maps=[4, 8, 9])]
+    evaluations.append(with_maps(tmp_path / "b", maps, experiment="other"))
+    system = compare_systems(evaluations, None, SETTINGS).systems[0]
+    figure = attention_figure(system, "#009E73")
+    assert any(text.get_text().startswith(system.name) for text in figure.texts)
     figure.draw_without_rendering()
     boxes = []
     for axes, one in zip(figure.axes, maps, strict=True):

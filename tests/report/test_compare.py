@@ -16,12 +16,14 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison, compare_systems
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.evaluation.translations import AttentionMap
-from seq2seq.report.compare import compare
+from seq2seq.report.compare import alignment_tables, compare
 from seq2seq.report.findings import conclusion, findings
 from seq2seq.report.tables import bleu_table
 
 FILES = ["figure.pdf", "figure.png", "figure.svg", "page.html", "scores.json"]
 FILES += ["table.csv", "table.md", "table.tex"]
+SCORE = {"links": 8, "sure": 4, "aer": 0.125, "precision": 0.5, "recall": 0.75}
+ALIGNMENT = {"shifts": dict.fromkeys(("-1", "0", "1"), SCORE), "diagonal": SCORE}
 
 
 @pytest.fixture(scope="module")
@@ -79,10 +81,9 @@ def test_what_models_said_is_drawn_and_files_of_an_earlier_comparison_go(tmp_pat
     maps = [AttentionMap(0, ["a", "b"], ["A"], [[0.25, 0.75]])]
     texts = dataclasses.replace(translated({5: 20, 40: 20}, lambda n: 0.8), maps=maps)
     evaluated(folder, texts, "with $5/..", 1)
-    score = {"links": 8, "sure": 4, "aer": 0.125, "precision": 0.5, "recall": 0.75}
-    alignment = {"shifts": dict.fromkeys(("-1", "0", "1"), score), "diagonal": score}
-    (folder / "alignment.json").write_text(json.dumps(alignment))
-    run([*folders, str(folder)], tmp_path / "report")
+    evaluated(tmp_path / "b", texts, "with $5_..", 1)
+    (folder / "alignment.json").write_text(json.dumps(ALIGNMENT))
+    run([*folders, str(folder), str(tmp_path / "b")], tmp_path / "report")
     assert "| with $5/.., seed 1 | 0.125 |" in (tmp_path / "report" / "table.md").read_text()
     drawn = sorted(path.name for path in (tmp_path / "report").glob("attention-*"))
     assert drawn == ["attention-with__5_...png", "attention-with__5_...svg"]
@@ -90,6 +91,15 @@ def test_what_models_said_is_drawn_and_files_of_an_earlier_comparison_go(tmp_pat
     run(folders, tmp_path / "report")
     left = sorted(path.name for path in (tmp_path / "report").iterdir())
     assert left == ["attention-mine.png", *FILES]
+
+
+def test_alignments_of_two_experiments_are_told_apart(tmp_path):
+    texts, evaluations = translated({5: 3}, lambda n: 0.8), []
+    for name in ("one", "two"):
+        evaluations.append(evaluated(tmp_path / name, texts, "attention", 1, experiment=name))
+        (tmp_path / name / "alignment.json").write_text(json.dumps(ALIGNMENT))
+    (table,) = alignment_tables(compare_systems(evaluations, None, SETTINGS))
+    assert [row[0] for row in table.rows] == ["one/attention, seed 1", "two/attention, seed 1"]
 
 
 @pytest.mark.slow

@@ -60,6 +60,12 @@ def test_own_text_has_the_name_of_its_experiment_and_its_languages(tmp_path):
     one = evaluated(tmp_path, translated({5: 3}, lambda length: 1), "attention", **origin)
     comparison = compare_systems([one], None, EvaluationConfig(bootstrap=100))
     assert heading(comparison) == "my_text · en to de · test · beam5"
+    origin["experiment"] = "other"
+    for language, shared in (("de", "en to de · test · beam5"), ("fr", "test · beam5")):
+        origin["config"] = {"corpus": {"source": "en", "target": language}}
+        other = evaluated(tmp_path / language, translated({5: 3}, lambda length: 1), "b", **origin)
+        both = compare_systems([one, other], None, EvaluationConfig(bootstrap=100))
+        assert heading(both) == shared
 
 
 def test_many_gaps_have_tables_of_their_own(widths, comparison):

@@ -14,6 +14,7 @@ from seq2seq.config import EvaluationConfig
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.evaluate import evaluate
+from seq2seq.report.loss_figure import learning_curves
 from seq2seq.report.training_runs import (
     losses_caveat,
     read_training_run,
@@ -110,6 +111,27 @@ def test_trainings_are_found_by_their_evaluations(tmp_path):
     # Another run is there now.
     (run / "run.json").write_text(json.dumps(RECORD | {"data_sha256": {"train.source": "0f"}}))
     assert training_runs(comparison)[0].losses == []
+
+
+def test_trainings_of_two_experiments_are_told_apart(tmp_path):
+    texts, evaluations = translated({5: 3}, lambda n: 0.8), []
+    for name in ("one", "two"):
+        run = write_run(tmp_path / name, [2.0, 1.0], experiment=name)
+        made = {"experiment": name, "checkpoint": str(run / "checkpoints" / "best")}
+        training = json.loads((run / "run.json").read_text())
+        member = {"training": training | {"seed": 4}}
+        made |= {"training": training, "seed": 3}
+        evaluations.append(evaluated(run / "e", texts, "attention", **made))
+        pair = {"experiment": name, "members": [member]}
+        evaluations.append(evaluated(run / "p", texts, "pair", None, **pair))
+    runs = training_runs(compare_systems(evaluations, None, EvaluationConfig(bootstrap=100)))
+    names = {f"{name}/attention, seed {seed}" for name in ("one", "two") for seed in (3, 4)}
+    assert {row[0] for row in training_table(runs).rows} == names
+    figure = learning_curves(runs)
+    named = {str(line.get_label()): line.get_color() for line in figure.axes[0].lines}
+    curves = {name: colour for name, colour in named.items() if not name.startswith("_")}
+    assert curves.keys() == {"one/attention", "two/attention"}
+    assert len({*curves.values()}) == 2
 
 
 def test_losses_in_other_pieces_are_said_not_to_compare(tmp_path):
