@@ -98,14 +98,14 @@ def mean_by_bucket(
 
 
 def focus_figure(comparison: Comparison) -> Figure | None:
-    """Draw entropy and distance from the diagonal by source length; None without attention."""
+    """Draw entropy and distance from the diagonal by source length; None without values."""
     figure = new_figure(4.9, "Attention by source length", heading(comparison))
     rows = comparison.systems[0].buckets
     panels = figure.subplots(1, 2)
     for axes, (label, (title, explanation, measure)) in zip(panels, MEASURES.items(), strict=True):
         for system, look in zip(comparison.systems, comparison.looks, strict=True):
             means = mean_by_bucket(comparison, system, measure)
-            if means:
+            if any(mean is not None for mean in means):
                 draw_line(axes, look, system.name, means, [row.few for row in rows])
         label_lengths(axes, rows, comparison.settings.unit)
         axes.tick_params(axis="x", labelsize=9)

@@ -44,7 +44,9 @@ def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
     Returns None without losses. ``caveat`` is printed below the maps.
     """
     losses = {
-        s.name: position_losses(comparison, s) for s in comparison.systems if s.reference_scores
+        system.name: found
+        for system in comparison.systems
+        if (found := position_losses(comparison, system))[1].any()
     }
     if not losses:
         return None

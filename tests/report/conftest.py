@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import pytest
 from helpers.page_material import SETTINGS, material
 from helpers.synthetic_translations import evaluated, translated, two_seeds
 
 from seq2seq.evaluation.comparison import Comparison, compare_systems
 from seq2seq.evaluation.folder import Evaluation
+from seq2seq.evaluation.translations import ReferenceScores
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +44,12 @@ def evaluations(tmp_path_factory) -> list[Evaluation]:
 def attending(evaluations) -> Comparison:
     """The comparison of ``evaluations``."""
     return compare_systems(evaluations, "fixed", SETTINGS)
+
+
+@pytest.fixture(scope="session")
+def unscored(tmp_path_factory) -> Comparison:
+    """A system that attends, on three pairs that it cannot score, as the references are blank."""
+    none, texts = [None] * 3, translated({5: 3}, lambda n: 0.9)
+    scores = ReferenceScores(none, [0] * 3, None, [[]] * 3, none, none)
+    texts = replace(texts, references=[""] * 3, reference_scores=scores)
+    return compare_systems([evaluated(tmp_path_factory.mktemp("u"), texts, "a")], None, SETTINGS)

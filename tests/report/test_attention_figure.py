@@ -96,7 +96,7 @@ def test_means_are_over_the_sentences_of_a_bucket_then_over_seeds(tmp_path):
         assert mean_by_bucket(comparison, comparison.systems[0], measure) == expected
 
 
-def test_a_line_for_each_system_that_attends_through_its_means(attending, comparison):
+def test_a_line_for_each_system_that_attends_through_its_means(attending, comparison, unscored):
     panels = focus_figure(attending).axes
     assert [axes.get_ylabel() for axes in panels] == list(MEASURES)
     for axes, (_, _, measure) in zip(panels, MEASURES.values(), strict=True):
@@ -107,3 +107,4 @@ def test_a_line_for_each_system_that_attends_through_its_means(attending, compar
             assert axes.get_ylim()[1] > max(means)
         assert attending.systems[0].name not in lines
     assert focus_figure(comparison) is None  # none attends
+    assert focus_figure(unscored) is None

@@ -27,7 +27,7 @@ def test_losses_by_position_are_means_over_pieces(attending):
         assert means[cell] == pytest.approx(expected, nan_ok=True)
 
 
-def test_each_system_has_a_map_of_its_losses_in_the_same_shades(attending, comparison):
+def test_each_system_has_a_map_of_its_losses_in_the_same_shades(attending, comparison, unscored):
     losses = {s.name: position_losses(attending, s) for s in attending.systems}
     figure = position_figure(attending, "a caveat")
     assert "a caveat" in [text.get_text() for text in figure.texts]
@@ -42,6 +42,7 @@ def test_each_system_has_a_map_of_its_losses_in_the_same_shades(attending, compa
                 assert written[cell].get_text() == f"{means[cell]:.2f}"
                 assert (written[cell].get_fontstyle() == "italic") == (number < 100)
     assert position_figure(comparison, "") is None  # no model was asked
+    assert position_figure(unscored, "") is None
 
 
 def run(system: str, losses: list[float], bleus: list[float | None], best: int) -> TrainingRun:
