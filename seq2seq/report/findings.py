@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.comparison import Comparison, Gap, System
 from seq2seq.evaluation.lengths import FEW
-from seq2seq.evaluation.significance import Interval, Trend
+from seq2seq.evaluation.significance import Interval, PairedComparison, Trend
 from seq2seq.report.sentences import longest_bucket
 from seq2seq.report.tables import interval_text, percent, signed, with_interval
 
@@ -76,11 +76,16 @@ def _overall(comparison: Comparison, gap: Gap) -> tuple[str, Interval | None]:
     assert paired is not None  # a test set has sentences
     if comparison.sentences < FEW:
         return f"{gap.system}: fewer than {FEW} sentences, too few to conclude", None
-    if paired.gap.low <= 0 <= paired.gap.high:
+    if not _significant(paired, comparison.settings.confidence):
         return f"{gap.system} and {gap.baseline}: no significant difference", paired.gap
     verb = "gains" if paired.gap.low > 0 else "loses"
     size = abs(paired.gap.value)
     return f"{gap.system} {verb} {size:.1f} BLEU over {gap.baseline}", paired.gap
+
+
+def _significant(paired: PairedComparison, confidence: float) -> bool:
+    """Whether the interval of a gap excludes 0 and the randomisation test agrees."""
+    return not paired.gap.low <= 0 <= paired.gap.high and paired.p_randomization <= 1 - confidence
 
 
 def findings(comparison: Comparison) -> list[str]:
@@ -153,7 +158,7 @@ def gap_in_words(gap: Gap, sentences: int, confidence: float) -> str:
     gain = f"Over all {sentences:,} sentences, {gap.system} minus {gap.baseline} is {size} BLEU"
     if sentences < FEW:
         return f"{gain}: fewer than {FEW} sentences, too few to conclude from."
-    if paired.gap.low <= 0 <= paired.gap.high or paired.p_randomization > 1 - confidence:
+    if not _significant(paired, confidence):
         return f"{gain}: no significant difference (p = {paired.p_randomization:.2g})."
     return f"{gain}."
 
