@@ -147,6 +147,8 @@ def _figures(
     for system, (colour, *_) in zip(systems, comparison.looks, strict=True):
         if system.first.texts.maps:
             name = re.sub(r"[^\w.+-]", "_", system.name)
+            while f"attention-{name}" in drawn:
+                name += "_"
             said = change_in_words(what, {system.name: found[system.name]})
             maps = partial(attention_figure, system, colour)
             drawn[f"attention-{name}"] = f"Attention maps: {system.name}", said, maps

@@ -85,8 +85,8 @@ def test_what_models_said_is_drawn_and_files_of_an_earlier_comparison_go(tmp_pat
     (folder / "alignment.json").write_text(json.dumps(ALIGNMENT))
     run([*folders, str(folder), str(tmp_path / "b")], tmp_path / "report")
     assert "| with $5/.., seed 1 | 0.125 |" in (tmp_path / "report" / "table.md").read_text()
-    drawn = sorted(path.name for path in (tmp_path / "report").glob("attention-*"))
-    assert drawn == ["attention-with__5_...png", "attention-with__5_...svg"]
+    drawn = sorted(path.name for path in (tmp_path / "report").glob("attention-*.png"))
+    assert drawn == ["attention-with__5_...png", "attention-with__5_.._.png"]
     (tmp_path / "report" / "attention-mine.png").write_text("the user's own")
     run(folders, tmp_path / "report")
     left = sorted(path.name for path in (tmp_path / "report").iterdir())
