@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from torchtext.vocab import Vocab
-
 from seq2seq.errors import UserError
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
@@ -26,6 +24,8 @@ class Vocabulary:
 
         ``counts``: occurrences of each piece in the training text, for people who read the file.
         """
+        from torchtext.vocab import Vocab  # imports torch
+
         # Vocab would rank pieces by count; passed as specials, they keep their order.
         self._vocab = Vocab(Counter(), specials=[*SPECIALS, *pieces])
         if len(self._vocab.stoi) != len(self._vocab.itos):
@@ -41,6 +41,8 @@ class Vocabulary:
         Pieces of equal count are sorted by code points. ``size`` is the maximum number of entries,
         specials included. Pieces with a count below ``min_frequency`` are left out.
         """
+        from torchtext.vocab import Vocab  # imports torch
+
         limit = None if size is None else max(size - len(SPECIALS), 0)
         known = Counter({piece: count for piece, count in counts.items() if len(piece) <= LONGEST})
         ranked = Vocab(known, limit, min_frequency, specials=list(SPECIALS))
