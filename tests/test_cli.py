@@ -400,7 +400,8 @@ def test_sigterm_cleans_up(tmp_path, processes, status):
 
 
 @pytest.mark.slow
-def test_sigterm_leaves_no_workers_behind(tmp_path):
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_no_workers_are_left_behind(tmp_path, number, status):
     """Those that tokenise wait for work, and would wait for it forever."""
     for split, lines in (("train", 400_000), ("valid", 10), ("test", 10)):
         for side in ("source", "target"):
@@ -414,7 +415,7 @@ def test_sigterm_leaves_no_workers_behind(tmp_path):
             assert script.poll() is None
             time.sleep(0.05)
         time.sleep(0.5)  # past the start of the workers: they are at work
-        script.terminate()
-        assert script.wait() == 143
+        script.send_signal(number)
+        assert script.wait() == status
     assert not psutil.wait_procs(workers, timeout=600)[1]
-    assert not list(data.rglob("*.part"))
+    assert bool(list(data.rglob("*.part"))) == (number == signal.SIGKILL)

@@ -8,9 +8,12 @@ time. This module does not import torch, so that a worker starts quickly.
 
 import multiprocessing
 import os
+import signal
+import threading
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +24,7 @@ from tqdm import tqdm
 
 from seq2seq.data.text import ParallelText, read_pairs, word_count
 from seq2seq.data.tokenization import Tokenizer
+from seq2seq.errors import UserError
 
 CHUNK = 1_000
 """Number of pairs that a worker tokenises at a time."""
@@ -135,7 +139,7 @@ def tokenize_pairs(
 
     ``total`` is the maximum number of pairs. If it is below :data:`WORTH_SHARING`, this process
     cuts the text itself. The progress bar shows ``name`` and ``total``. Memory holds only a few
-    chunks per worker at a time.
+    chunks per worker at a time. UserError if a worker is killed.
     """
     stream = iter(tqdm(pairs, f"encoding {name}", total, unit_scale=True, disable=None))
     chunks = iter(lambda: list(islice(stream, CHUNK)), [])
@@ -148,14 +152,20 @@ def tokenize_pairs(
         return
     # "spawn": a forked child could inherit the locks of torch's and tqdm's threads.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, _start_worker, given) as pool:
-        under_way: deque[Future[Chunk]] = deque()
-        for chunk in chunks:
-            under_way.append(pool.submit(_work, chunk))
-            if len(under_way) > 3 * workers:
+    try:
+        with ProcessPoolExecutor(workers, context, _start_worker, given) as pool:
+            under_way: deque[Future[Chunk]] = deque()
+            for chunk in chunks:
+                under_way.append(pool.submit(_work, chunk))
+                if len(under_way) > 3 * workers:
+                    yield under_way.popleft().result()
+            while under_way:
                 yield under_way.popleft().result()
-        while under_way:
-            yield under_way.popleft().result()
+    except BrokenProcessPool:
+        raise UserError(
+            f"A process that tokenised the {name} text was killed, often for lack of memory; free "
+            f"some, or set tokenization.workers lower than {workers}."
+        ) from None
 
 
 _given: tuple[Tokenizer, Tokenizer, int]  # set in worker processes only
@@ -164,6 +174,16 @@ _given: tuple[Tokenizer, Tokenizer, int]  # set in worker processes only
 def _start_worker(source: Tokenizer, target: Tokenizer, max_pieces: int) -> None:
     global _given
     _given = source, target, max_pieces
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the parent ends its workers
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this worker when its parent has ended; a killed parent cannot tell its workers."""
+    parent = multiprocessing.parent_process()
+    assert parent
+    parent.join()
+    os._exit(1)
 
 
 def _work(pairs: list[Pair]) -> Chunk:

@@ -1,9 +1,12 @@
 """The stream from text files to flat ids: what is chosen, in which order, at what count."""
 
 import json
+import multiprocessing
 import random
+import signal
 from collections import Counter
-from itertools import pairwise
+from concurrent.futures import ProcessPoolExecutor
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from hypothesis import strategies as st
 from seq2seq.data import encoding
 from seq2seq.data.encoding import Pair, TokenIdWriter, tokenize_chunk
 from seq2seq.data.tokenization import MosesWordTokenizer, WhitespaceTokenizer
+from seq2seq.errors import UserError
 
 ENGLISH, GERMAN = WhitespaceTokenizer("en"), WhitespaceTokenizer("de")
 
@@ -44,6 +48,26 @@ def test_worker_processes_change_nothing(monkeypatch):
         chunks = encoding.tokenize_pairs(pairs, french, ENGLISH, 6, workers, len(pairs), "test")
         results.append(json.dumps(list(chunks), default=np.ndarray.tolist))
     assert results[0] == results[1]
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_one_sentence(monkeypatch):
+    monkeypatch.setattr(encoding, "CHUNK", 100)
+    pairs = (Pair(i, "a", "b") for i in count(1))  # no end: the worker is always at work
+    total = encoding.WORTH_SHARING
+    chunks = encoding.tokenize_pairs(pairs, ENGLISH, GERMAN, 9, 2, total, "test")
+    next(chunks)
+    multiprocessing.active_children()[0].kill()
+    with pytest.raises(UserError, match=r"tokenization\.workers"):
+        for _ in chunks:
+            pass
+
+
+@pytest.mark.slow
+def test_ctrl_c_is_left_to_the_parent_of_the_workers():
+    context, given = multiprocessing.get_context("spawn"), (ENGLISH, GERMAN, 9)
+    with ProcessPoolExecutor(1, context, encoding._start_worker, given) as pool:
+        assert pool.submit(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN
 
 
 SENTENCE = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=5)
