@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -190,6 +191,21 @@ def _work(pairs: list[Pair]) -> Chunk:
     return tokenize_chunk(pairs, *_given)
 
 
+def save_array(
+    path: Path, length: int, blocks: Iterable[np.ndarray], kind: type[np.integer] = np.int64
+) -> None:
+    """Write ``blocks``, which have ``length`` numbers in all, to one file as ``np.save`` would.
+
+    On a full disk, ``np.save`` raises an OSError without a number, and a mapped file ends the
+    process. Here the OSError has its number.
+    """
+    header = {"descr": np.dtype(kind).str, "fortran_order": False, "shape": (length,)}
+    with path.open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+        for block in blocks:
+            stream.write(block.astype(kind, copy=False).data)
+
+
 class TokenIdWriter:
     """Writes one side of a text as ids; they are provisional until :meth:`finish` is called.
 
@@ -219,7 +235,7 @@ class TokenIdWriter:
         if self._end is not None:
             ids = np.insert(ids, np.cumsum(side.lengths), PROVISIONAL_END)
         with self._scratch.open("ab") as stream:
-            ids.tofile(stream)
+            stream.write(ids)
         self._lengths.append((side.lengths + (self._end is not None)).astype(np.int32))
 
     def finish(self, final_ids: Sequence[int]) -> None:
@@ -230,19 +246,12 @@ class TokenIdWriter:
         """
         renumber = np.array([*final_ids, 0 if self._end is None else self._end], np.int32)
         offsets = np.concatenate(self._lengths).cumsum(dtype=np.int64)
-        np.save(self._path.with_name(f"{self._path.name}.offsets.npy"), offsets)
-        flat = np.lib.format.open_memmap(
-            self._path.with_name(f"{self._path.name}.npy"),
-            mode="w+",
-            dtype=np.uint16 if renumber.max() <= np.iinfo(np.uint16).max else np.int32,
-            shape=(int(offsets[-1]),),
-        )
-        start = 0
+        save_array(self._path.with_name(f"{self._path.name}.offsets.npy"), len(offsets), [offsets])
+        kind = np.uint16 if renumber.max() <= np.iinfo(np.uint16).max else np.int32
         with self._scratch.open("rb") as stream:
-            while len(block := np.fromfile(stream, np.int32, BLOCK)):
-                flat[start : start + len(block)] = renumber[block]
-                start += len(block)
-        flat.flush()
+            blocks = iter(partial(stream.read, BLOCK * np.dtype(np.int32).itemsize), b"")
+            ids = (renumber[np.frombuffer(block, np.int32)] for block in blocks)
+            save_array(self._path.with_name(f"{self._path.name}.npy"), int(offsets[-1]), ids, kind)
         self._scratch.unlink()
 
 

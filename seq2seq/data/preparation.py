@@ -23,6 +23,7 @@ from seq2seq.data.encoding import (
     Pair,
     TokenIdWriter,
     choose_pairs,
+    save_array,
     subsample_pairs,
     tokenize_pairs,
 )
@@ -260,7 +261,7 @@ def _tokenize(
             f"All {split.name} pairs of {split.text.source} and {split.text.target} were filtered "
             f"out ({left_out}); correct the files or raise the limits."
         )
-    np.save(folder / f"{split.name}.lines.npy", numbers)
+    save_array(folder / f"{split.name}.lines.npy", len(numbers), [numbers])
     return sides, len(numbers), skipped
 
 

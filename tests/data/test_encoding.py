@@ -1,5 +1,6 @@
 """The stream from text files to flat ids: what is chosen, in which order, at what count."""
 
+import io
 import json
 import multiprocessing
 import random
@@ -96,6 +97,10 @@ def test_ids_are_renumbered_in_every_sentence(tmp_path_factory, chunks, end, abo
         file.finish([ord(piece) + above for piece in file.pieces])
     flat = np.load(folder / "train.source.npy")
     offsets = np.load(folder / "train.source.offsets.npy")
+    for name, array in (("train.source.npy", flat), ("train.source.offsets.npy", offsets)):
+        saved = io.BytesIO()
+        np.save(saved, array)
+        assert (folder / name).read_bytes() == saved.getvalue()
     assert (flat.dtype, offsets.dtype) == (np.int32 if above else np.uint16, np.int64)
     rows = [flat[a:b].tolist() for a, b in pairwise(offsets)]
     tail = [] if end is None else [end]

@@ -1,10 +1,12 @@
 """A corpus is encoded faithfully, once; whatever would alter the result makes a new folder."""
 
 import dataclasses
+import errno
 import gzip
 import itertools
 import json
 import logging
+import os
 import re
 import unicodedata
 
@@ -199,6 +201,20 @@ def test_nothing_left_to_train_on_says_why(tmp_path):
         prepare(config, dataclasses.replace(WORDS, max_pieces=1), tmp_path)
     with pytest.raises(UserError, match="no sentence"):
         prepare(dataclasses.replace(config, train_max_words=1), SUBWORDS, tmp_path)
+    assert folders(tmp_path) == []
+
+
+@pytest.mark.parametrize("size", [7_999, 8_100, 8_130])  # of the ids, the lines, the offsets
+def test_what_cannot_be_written_is_said_and_leaves_no_folder(tmp_path, size):
+    resource = pytest.importorskip("resource")
+    config = corpus(tmp_path / "text", (["a"] * 1_000, ["b"] * 1_000))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        with pytest.raises(OSError, match=os.strerror(errno.EFBIG)):
+            prepare(config, WORDS, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert folders(tmp_path) == []
 
 
