@@ -74,11 +74,15 @@ def register_schema(name: str) -> None:
     store.store(name=f"{name}_schema", node=node)
     for kind, corpus in schema.CORPORA.items():
         store.store(name=kind, node=corpus, group="corpus")
-    OmegaConf.register_new_resolver(
-        "own_name", lambda path: Path(path or "own_text").expanduser().resolve().stem, replace=True
-    )
+    OmegaConf.register_new_resolver("own_name", _own_name, replace=True)
     Plugins.instance()  # registers Hydra's own sources
     SourcesRegistry.instance().types["file"] = FileConfigSource
+
+
+def _own_name(directory: str | None) -> str:
+    """Name of the user's text: that of its folder, or of its file without the ending."""
+    path = Path(directory or "own_text").expanduser().resolve()
+    return path.stem if path.is_file() else path.name
 
 
 class FileConfigSource(file_config_source.FileConfigSource):

@@ -214,6 +214,18 @@ def test_texts_in_lists_and_groups_are_taken_as_they_are_written(monkeypatch):
     assert said.text == "'tis [late], he said"
 
 
+@pytest.mark.parametrize(
+    ("text", "name"), [("europarl.v7/train.en", "europarl.v7"), ("europarl.v7.tsv", "europarl.v7")]
+)
+def test_an_experiment_on_own_text_has_the_name_of_its_folder_or_file(tmp_path, text, name):
+    file = tmp_path / text
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("a\tb\n")
+    directory = tmp_path / Path(text).parts[0]
+    settings = ["corpus.source=en", "corpus.target=fr", f"corpus.directory={directory}"]
+    assert compose_config("train", ["experiment=own_text", *settings]).name == name
+
+
 YAML = """# @package _global_
 name: 2024_11_25
 systems: {a: {training: {optimizer: {learning_rate: 1e-3}}}, no: {}, 2014: {}}
