@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from seq2seq.config import CorpusConfig, FilesCorpus, Multi30kCorpus, in_words
-from seq2seq.data.text import Corpus, ParallelText, count_lines, find_test_names, find_text
+from seq2seq.data.text import Corpus, ParallelText, check_text, find_test_names, find_text
 from seq2seq.errors import UserError
 
 MODULES = {
@@ -56,7 +56,7 @@ def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, Par
             tests = find_test_names(folder, (config.source, config.target)) or ["test"]
             texts = _named_texts(config, folder, (*splits, *tests))
         for name, text in texts.items():
-            _check(name, text)
+            check_text(name, text)
     except OSError as error:
         raise UserError(
             f"{error.filename or data}: {error.strerror or error}; check the path, its "
@@ -111,16 +111,3 @@ def _named_texts(
             f"needs for {config.source} to {config.target}; {remedy}."
         )
     return texts
-
-
-def _check(name: str, text: ParallelText) -> None:
-    """Refuse text that is not UTF-8, is empty, or differs from its translation in line count."""
-    counts = [count_lines(path) for path in text.files]
-    for path, count in zip(text.files, counts, strict=True):
-        if not count:
-            raise UserError(f"{path} is empty; the {name} text needs at least one line.")
-        if count != counts[0]:
-            raise UserError(
-                f"The line counts of the {name} text differ: {text.source} has {counts[0]:,}, "
-                f"{path} has {count:,}; line i of one file must translate line i of the other."
-            )

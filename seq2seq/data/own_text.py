@@ -21,6 +21,7 @@ from seq2seq.data.text import (
     SIDES,
     ParallelText,
     TextFolder,
+    check_text,
     count_lines,
     find_test_names,
     find_text,
@@ -38,14 +39,15 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
 
     The folder is ``own``, or one below ``home`` if validation or test text must be split off.
     UserError, here or from the function, if the training text is missing or short, if a line is
-    not a pair, or if a part (valid or test) has both files and its setting, or neither.
+    not a pair, if a part (valid or test) has both files and its setting, or neither, or if its
+    files are not a pair.
     """
     if own is None:
         raise UserError("corpus=files needs your text; set corpus.directory=FOLDER.")
     sizes = {"valid": config.valid_pairs, "test": config.test_pairs}
     if own.is_dir() and not any(sizes.values()):
         return own, None
-    languages, kept = (config.source, config.target), list[ParallelText]()
+    languages, kept = (config.source, config.target), dict[str, ParallelText]()
     train = None if own.is_file() else find_text(own, "train", languages)[0]
     if not (train or own.is_file()):
         files = f"train.{config.source} and train.{config.target}"
@@ -60,21 +62,32 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
     lacking = list[str]()
     for split, size in sizes.items():
         names = [split] if split == "valid" else find_test_names(own, languages)
-        found = [text for name in names if (text := find_text(own, name, languages)[0])]
+        found = dict[str, ParallelText]()
+        for name in names:
+            text, missing = find_text(own, name, languages)
+            if text:
+                found[name] = text
+            elif len(missing) == 1:
+                raise UserError(
+                    f"{own} has a {name} file without its translation; add {missing[0]}, or move "
+                    "that file away."
+                )
         if found and size:
             raise UserError(f"{own} has {split} files; remove corpus.{split}_pairs.")
         lacking += [split] * (not found and not size)
-        kept += found
+        kept |= found
     if lacking:
         remedy = advised_split(texts[0], lacking)
         raise UserError(f"{own} has no {' or '.join(lacking)} files; set {remedy}.")
-    copied = [path for text in kept for path in text.files]
+    copied = [path for text in kept.values() for path in text.files]
     recipe = [sizes, *map(file_state, [*texts, *copied])]
 
     def fill(folder: Path) -> None:
+        for name, text in kept.items():
+            check_text(name, text)
         for path in copied:
             shutil.copy(path, folder)
-        _split(config, texts, [text.source for text in kept], folder)
+        _split(config, texts, [text.source for text in kept.values()], folder)
 
     return made_text(home, f"{config.source}-{config.target}-", recipe, fill)
 

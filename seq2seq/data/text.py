@@ -266,6 +266,19 @@ class Corpus:
         }
 
 
+def check_text(name: str, text: ParallelText) -> None:
+    """Refuse text that is not UTF-8, is empty, or differs from its translation in line count."""
+    counts = [count_lines(path) for path in text.files]
+    for path, count in zip(text.files, counts, strict=True):
+        if not count:
+            raise UserError(f"{path} is empty; the {name} text needs at least one line.")
+        if count != counts[0]:
+            raise UserError(
+                f"The line counts of the {name} text differ: {text.source} has {counts[0]:,}, "
+                f"{path} has {count:,}; line i of one file must translate line i of the other."
+            )
+
+
 def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     """Yield line i of one text with line i of the other.
 

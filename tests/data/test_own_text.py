@@ -72,6 +72,9 @@ def test_the_test_text_is_found_again_and_made_again_only_for_another_text(tmp_p
         ({"directory": "no.tsv"}, r"no\.tsv, line 1 .*corpus\.directory"),
         ({"directory": "no.tsv", "valid_pairs": None}, r"no\.tsv, line 1 .*corpus\.directory"),
         ({"directory": "stray.tsv"}, r"stray\.tsv, line 2"),
+        ({"directory": "half"}, r"half .*add test\.fr"),
+        ({"directory": "half", "test_pairs": None}, r"half .*add test\.fr"),
+        ({"directory": "uneven", "valid_pairs": None}, r" uneven/valid\.fr has 2"),
     ],
 )
 def test_what_cannot_be_split_is_refused(tmp_path, monkeypatch, changes, names):
@@ -79,12 +82,15 @@ def test_what_cannot_be_split_is_refused(tmp_path, monkeypatch, changes, names):
     config = written(tmp_path / "mine")
     put(tmp_path / "ready", SMALL)
     put(tmp_path / "no_text", {"notes": b""})
+    train = {name: text for name, text in SMALL.items() if name.startswith("train")}
+    put(tmp_path / "half", train | {"test.en": b"a\n"})
+    put(tmp_path / "uneven", train | {"valid.en": b"a\n", "valid.fr": b"b\nc\n"})
     (tmp_path / "no.tsv").write_text("one two")
     (tmp_path / "two.tsv").write_text("one\ttwo\n")
     (tmp_path / "stray.tsv").write_text("one\ttwo\nHallo\tHel\tlo\n")
     with pytest.raises(UserError, match=names):
         load_corpus(replace(config, **changes), tmp_path)
-    assert not list(tmp_path.rglob("*.part"))
+    assert not list(tmp_path.glob("corpora/files/*/*"))
 
 
 @pytest.mark.parametrize(("kept", "taken"), [("valid", "test"), ("test", "valid")])
