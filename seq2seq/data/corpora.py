@@ -72,7 +72,15 @@ def _folder(config: CorpusConfig, corpora: Path, make: bool) -> Path:
         remedy = "check the path" if make else "set directory=FOLDER to the folder of the test sets"
         raise UserError(f"corpus.directory={config.directory} is not a folder; {remedy}.")
     kind = import_module(f"seq2seq.data.{MODULES[config.kind]}")
-    folder, fill = kind.text_folder(config, own, corpora / config.kind)
+    try:
+        folder, fill = kind.text_folder(config, own, corpora / config.kind)
+    except UserError as error:
+        if make:
+            raise
+        raise UserError(
+            f"The test sets of this training are not found: {str(error).removesuffix('.')}, or set "
+            "directory=FOLDER to the folder of the test sets."
+        ) from error
     if make and fill:
         fill()
     if not folder.is_dir():

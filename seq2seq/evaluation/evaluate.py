@@ -29,7 +29,7 @@ from seq2seq.evaluation.scores import signatures
 from seq2seq.evaluation.test_sets import find_test_sets, given_text
 from seq2seq.evaluation.translations import Translations
 from seq2seq.files import named_file, parse_object
-from seq2seq.record import EvaluationRecord, Member, environment_record, read_record
+from seq2seq.record import EvaluationRecord, Member, TrainingRecord, environment_record, read_record
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,8 @@ def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evalu
 
 
 def _evaluate_system(config: EvaluateConfig, system: "_System") -> list[Evaluation]:
-    texts = find_test_sets(config, system.checkpoints[0].config.corpus)
+    corpus = system.checkpoints[0].config.corpus
+    texts = find_test_sets(config, corpus, system.trainings)
     sides = {name: read_references(text) for name, text in texts.items()}
     lines = {name: _lines_to_draw(config, name, sources) for name, (sources, _) in sides.items()}
     for name, text in texts.items():
@@ -121,6 +122,11 @@ class _System:
         return [f.parent.parent if f.parent.name == "checkpoints" else f for f in folders]
 
     @property
+    def trainings(self) -> list[TrainingRecord | None]:
+        """Record of each checkpoint's training; None if the run has none."""
+        return [read_record(run, "restore it, or delete it") for run in self.runs]
+
+    @property
     def trained(self) -> TrainConfig:
         """Config of the first run, or of the first checkpoint if the run has no config.json.
 
@@ -157,8 +163,7 @@ class _System:
         self, search: DecodingConfig, test_set: str, identity: dict[str, Any]
     ) -> EvaluationRecord:
         """Build the record of an evaluation: system, seed, trainings, search and environment."""
-        trained = self.trained
-        trainings = [read_record(run, "restore it, or delete it") for run in self.runs]
+        trained, trainings = self.trained, self.trainings
         members = [
             Member(c.config.system, c.config.seed, c.state.progress.update, training)
             for c, training in zip(self.checkpoints, trainings, strict=True)

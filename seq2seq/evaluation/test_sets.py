@@ -1,7 +1,7 @@
 """The texts that a checkpoint is evaluated on."""
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,15 +9,19 @@ from sacrebleu.utils import DATASETS, SACREBLEU_DIR, get_reference_files, get_so
 
 from seq2seq.config import CorpusConfig, EvaluateConfig, FilesCorpus, Multi30kCorpus, nearest
 from seq2seq.data.corpora import load_test_sets
-from seq2seq.data.text import ParallelText, find_test_names, find_text
+from seq2seq.data.text import ParallelText, content_digest, find_test_names, find_text
 from seq2seq.errors import UserError
 from seq2seq.files import named_file
+from seq2seq.record import TrainingRecord
 
 
-def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, ParallelText]:
+def find_test_sets(
+    config: EvaluateConfig, corpus: CorpusConfig, trainings: Sequence[TrainingRecord | None] = ()
+) -> dict[str, ParallelText]:
     """Return the test sets of ``config``, name -> text; ``corpus`` is the corpus of the training.
 
-    UserError if a test set or a file is missing.
+    UserError if a test set or a file is missing, or if the test sets were made with another
+    training text than that of ``trainings``.
     """
     if config.source is not None:
         text = given_text(config)
@@ -30,6 +34,7 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
         if config.directory is not None:
             corpus = _moved(corpus, config.directory)
         tests = load_test_sets(corpus, Path(config.data))
+        _require_unseen(tests, corpus, trainings)
     chosen = {
         name.replace("/", "_"): tests[name] if name in tests else _fetch(name, corpus, tests)
         for name in config.test_sets or tests
@@ -51,6 +56,29 @@ def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:
     if split and not isinstance(corpus, Multi30kCorpus):  # its test sets are fixed
         return FilesCorpus(source=source, target=target, directory=directory)
     return replace(corpus, directory=directory)
+
+
+def _require_unseen(
+    tests: Mapping[str, ParallelText],
+    corpus: CorpusConfig,
+    trainings: Sequence[TrainingRecord | None],
+) -> None:
+    """Refuse test sets that were made with another training text than that of ``trainings``.
+
+    Sentences of the one training text may be in the test sets of the other. A folder of the user's
+    own is not compared, because its test sets do not depend on its training text.
+    """
+    folder = next(iter(tests.values())).source.parent
+    train, _ = find_text(folder, "train", (corpus.source, corpus.target))
+    if train is None or folder == Path(corpus.directory or ""):
+        return
+    digest = content_digest(train.source)
+    if any(run and run.data_sha256.get("train.source", digest) != digest for run in trainings):
+        raise UserError(
+            f"The training text has changed since the training: {folder} has the test sets of "
+            "another text, and their sentences may have been trained on; restore the text, or set "
+            "directory=FOLDER to the folder that the training text was split into."
+        )
 
 
 def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelText:

@@ -56,6 +56,9 @@ def test_the_test_text_is_found_again_and_made_again_only_for_another_text(tmp_p
     assert tests == load_test_sets(config, tmp_path / "data")
     written(tmp_path / "mine", PAIRS[1:])
     assert load_corpus(config, tmp_path / "data").tests != tests
+    (tmp_path / "mine" / "train.en").unlink()
+    with pytest.raises(UserError, match=r"train\.en .* directory=FOLDER"):
+        load_test_sets(config, tmp_path / "data")
 
 
 @pytest.mark.parametrize(

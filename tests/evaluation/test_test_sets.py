@@ -1,11 +1,15 @@
-"""Test sets that sacreBLEU knows by name."""
+"""Test sets that sacreBLEU knows by name, or that were split off the training text."""
 
+import dataclasses
 import shutil
 
 import pytest
+from helpers.reversal import reversal_experiment, write_reversal_corpus
+from helpers.small_training import train
 from helpers.toy_evaluation import settings
 from helpers.wmt14 import stand_in
 
+from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
 from seq2seq.evaluation.evaluate import evaluate
 
@@ -52,3 +56,26 @@ def test_what_cannot_be_fetched_is_one_sentence(run, tmp_path, monkeypatch):
     shutil.rmtree(tmp_path / "cache" / "wmt14")  # as the sentence says
     shutil.copy(kept, archive)
     assert len(evaluate(settings(run, output=str(tmp_path / "out"), test_sets=["wmt14"]))) == 1
+
+
+def test_no_sentence_of_the_training_is_tested_after_its_text_has_changed(tmp_path):
+    """Another text is split otherwise: sentences of the old training part are then test text."""
+    folder, data = write_reversal_corpus(tmp_path / "corpus"), tmp_path / "data"
+    for path in folder.glob("test.*"):
+        path.unlink()
+    config = reversal_experiment(tmp_path, max_updates=1)
+    config = dataclasses.replace(config, corpus=dataclasses.replace(config.corpus, test_pairs=20))
+    run = train(config).path
+    subject = {"data": str(data), "output": str(tmp_path / "out")}
+    for moved in (None, str(folder)):  # as evaluate does, and reproduce
+        assert evaluate(settings(run, directory=moved, data=str(data)))[0].overall.sentences == 20
+    (split,) = (path for path in (data / "corpora" / "files").iterdir() if path.is_dir())
+    for path in folder.glob("train.*"):
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join(lines[100:]))
+    prepare(config.corpus, config.tokenization, data)
+    for moved in (None, str(folder)):
+        with pytest.raises(UserError, match=r"training text .* directory=FOLDER"):
+            evaluate(settings(run, directory=moved, **subject))
+    (kept,) = evaluate(settings(run, directory=str(split), **subject))
+    assert kept.overall.sentences == 20
