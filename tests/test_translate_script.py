@@ -68,7 +68,7 @@ def test_a_slow_pipe_is_answered_at_once_and_ctrl_c_keeps_the_files(checkpoint, 
         script.send_signal(signal.SIGINT)
         said = script.stderr.read().decode()
     assert script.returncode == 130
-    assert said == f"Interrupted after 3 lines; they are in {links}.part.\n"
+    assert said == f"Interrupted after 3 lines; those written are in {links}.part.\n"
     assert Path(f"{links}.part").read_text().count("\n") == 3
     assert not links.exists()
 

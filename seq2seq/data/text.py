@@ -135,13 +135,16 @@ class LineWriter:
     """Writes a text file completely or not at all; compresses it if its name ends in .gz or .xz.
 
     Use it in a ``with`` block. Lines go to the file ``part``. At the end of the block, ``part``
-    replaces ``path`` (or the file that the link ``path`` points to). If the block fails, ``part``
-    is removed. A named pipe, a device, or a file that this process has open for writing
+    replaces ``path`` (or the file that the link ``path`` points to). If that or the block fails,
+    ``part`` is removed. A named pipe, a device, or a file that this process has open for writing
     (/dev/stdout) is written directly. Errors of the disk become :class:`UserError`.
     """
 
     def __init__(self, path: Path, keep_unfinished: bool = False) -> None:
-        """Write to ``path``; with ``keep_unfinished``, keep ``part`` if the block fails."""
+        """Write to ``path``; with ``keep_unfinished``, a failure leaves the lines in ``part``.
+
+        The next writer with ``keep_unfinished`` does not replace them, but raises UserError.
+        """
         linked = path.is_symlink() and (path.is_file() or not path.exists())
         self.path = path.resolve() if linked else path
         self.part = self.path.with_name(self.path.name + ".part")
@@ -155,6 +158,8 @@ class LineWriter:
             stream = _open_stream(self.path)
             if stream is not None or (self.path.exists() and not self.path.is_file()):
                 self.part = self.path
+            elif self._keep_unfinished and self.part.is_file() and self.part.stat().st_size:
+                raise UserError(f"{self.part} holds lines of an earlier run; move or delete it.")
             self._raw = self.part.open("wb") if stream is None else os.fdopen(os.dup(stream), "wb")
         except OSError as error:
             raise self._refused(error) from error
@@ -171,7 +176,6 @@ class LineWriter:
         self.count += 1
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        unfinished = self._keep_unfinished and kind is not None and self.count > 0
         try:
             with self._raw, self._packed:
                 pass  # close both, even if one fails
@@ -181,7 +185,7 @@ class LineWriter:
             if kind is None:  # otherwise the error of the block is more useful
                 raise self._refused(error) from error
         finally:
-            if self.part != self.path and not unfinished:
+            if self.part != self.path and not (self._keep_unfinished and self.count):
                 self.part.unlink(missing_ok=True)
 
     def _refused(self, error: OSError) -> UserError:

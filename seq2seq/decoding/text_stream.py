@@ -25,15 +25,15 @@ log = logging.getLogger(__name__)
 def translate_text(translator: Translator, config: TranslateConfig) -> int:
     """Translate ``config.input`` in order, in constant memory, and return the number of lines.
 
-    An output file appears whole or not at all. After a Ctrl-C or an error in the text, the finished
-    lines stay in ``<file>.part``. Standard output receives the lines chunk by chunk. UserError if
-    the text cannot be read or is not UTF-8, or if an output cannot be written. UserError before the
-    first line if an output is the same file as the input or another output, if ``n_best`` is above
-    1 without ``n_best_list``, or if this model cannot write ``alignments`` or replace unknown
-    words.
+    An output file appears whole or not at all. After a Ctrl-C or an error, the finished lines stay
+    in ``<file>.part``. Standard output receives the lines chunk by chunk. UserError if the text
+    cannot be read or is not UTF-8, or if an output cannot be written. UserError before the first
+    line if an output or its ``.part`` is the same file as the input or another output, if a
+    ``.part`` holds lines already, if ``n_best`` is above 1 without ``n_best_list``, or if this
+    model cannot write ``alignments`` or replace unknown words.
     """
     _check_attention(translator, config)
-    _check_outputs(config)
+    parts = _check_outputs(config)
     lines, total = _open_input(config.input)
     files = config.outputs
     shown = "-" in files.values() and sys.stdout and sys.stdout.isatty()
@@ -47,9 +47,9 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
         total=total,
     )
     done = capped = unlinked = unknown = 0
-    with contextlib.ExitStack() as stack, logging_redirect_tqdm():
-        write = {key: stack.enter_context(_open_output(file)) for key, file in files.items()}
-        try:
+    try:
+        with contextlib.ExitStack() as stack, logging_redirect_tqdm():
+            write = {key: stack.enter_context(_open_output(file)) for key, file in files.items()}
             for hypothesis in found:
                 if "hypotheses" in write:
                     write["hypotheses"](hypothesis.text)
@@ -66,13 +66,13 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
                 unknown += bool(hypothesis.unknown)
                 if done % config.chunk == 0 and "-" in files.values():
                     sys.stdout.flush()
-        except (KeyboardInterrupt, SystemExit, UserError) as stop:
-            parts = [f"{file}.part" for file in files.values() if Path(f"{file}.part").is_file()]
-            where = f"; they are in {' and '.join(parts)}" if parts and done else ""
-            how = "Stopped" if isinstance(stop, UserError) else "Interrupted"
-            if done or how == "Interrupted":
-                log.warning("%s after %d lines%s.", how, done, where)
-            raise
+    except (KeyboardInterrupt, SystemExit, UserError) as stop:
+        kept = [str(part) for part in parts if part.is_file()]
+        where = f"; those written are in {' and '.join(kept)}" if kept and done else ""
+        how = "Stopped" if isinstance(stop, UserError) else "Interrupted"
+        if done or how == "Interrupted":
+            log.warning("%s after %d lines%s.", how, done, where)
+        raise
     if unlinked:
         log.warning(
             "Lines left empty in the alignments file, because the tokenizer counts other words "
@@ -151,22 +151,31 @@ def _check_attention(translator: Translator, config: TranslateConfig) -> None:
             )
 
 
-def _check_outputs(config: TranslateConfig) -> None:
+def _check_outputs(config: TranslateConfig) -> list[Path]:
+    """Return the unfinished file of each output; refuse outputs that would mix or be lost."""
     if config.decoding.n_best > 1 and config.n_best_list is None:
         raise UserError(
             f"decoding.n_best={config.decoding.n_best} writes several hypotheses per line; set "
             "n_best_list=FILE."
         )
     taken: dict[str | Path, str] = {}
+    parts: list[Path] = []
     files = config.outputs if config.input == "-" else {"input": config.input, **config.outputs}
     for key, file in files.items():
         place: str | Path = "standard output" if file == "-" else Path(file).resolve()
-        if place in taken:
-            raise UserError(
-                f"{taken[place]} and {key} share {place}; set a different file for each."
-            )
-        if isinstance(place, str) or place.is_file() or not place.exists():
-            taken[place] = key  # a pipe or a device, such as a terminal, may take several outputs
+        if isinstance(place, Path) and place.exists() and not place.is_file():
+            continue  # a pipe or a device, such as a terminal, may take several outputs
+        own = [place]
+        if isinstance(place, Path) and key != "input":
+            parts.append(LineWriter(place).part)
+            own.append(parts[-1])
+        for one in own:
+            if one in taken:
+                raise UserError(
+                    f"{taken[one]} and {key} share {one}; set a different file for each."
+                )
+            taken[one] = key
+    return parts
 
 
 def _open_input(source: str) -> tuple[Iterator[str], int | None]:

@@ -98,7 +98,8 @@ def test_missing_files_and_folders_are_refused(tmp_path, name):
 
 
 @pytest.mark.parametrize("keep", [True, False])
-def test_only_a_writer_that_is_told_to_keeps_what_a_failure_left(tmp_path, keep):
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, UserError])
+def test_only_a_writer_that_is_told_to_keeps_what_a_failure_left(tmp_path, keep, failure):
     path = tmp_path / "a.gz"
     text.write_lines(path, ["old"])
     writer = text.LineWriter(path, keep_unfinished=keep)
@@ -106,13 +107,28 @@ def test_only_a_writer_that_is_told_to_keeps_what_a_failure_left(tmp_path, keep)
     def fail_after_a_line():
         with writer:
             writer.write("new")
-            raise KeyboardInterrupt
+            if failure is KeyboardInterrupt:
+                raise KeyboardInterrupt
+            path.rename(tmp_path / "b.gz")
+            path.mkdir()  # the file cannot take this name
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(failure):
         fail_after_a_line()
-    assert list(text.read_lines(path)) == ["old"]
+    assert list(text.read_lines(path if path.is_file() else tmp_path / "b.gz")) == ["old"]
     assert writer.part.exists() == keep
     assert not keep or gzip.decompress(writer.part.read_bytes()) == b"new\n"
+
+
+def test_lines_that_a_failure_left_are_not_written_over(tmp_path):
+    part = tmp_path / "a.part"
+    part.write_text("old\n")
+    with pytest.raises(UserError, match=str(part)), text.LineWriter(tmp_path / "a", True):
+        pass
+    assert part.read_text() == "old\n"
+    part.write_text("")
+    with text.LineWriter(tmp_path / "a", True) as writer:
+        writer.write("new")
+    assert (tmp_path / "a").read_text() == "new\n"
 
 
 def test_a_link_stays_one_and_its_target_is_replaced(tmp_path):

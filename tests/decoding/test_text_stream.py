@@ -84,7 +84,32 @@ def test_bad_bytes_are_refused_and_leave_the_old_file(tmp_path, monkeypatch, cap
     part = tmp_path / "out.txt.part"
     assert part.exists() != from_file
     assert from_file or part.read_text() == "der\nhund\n"
-    assert from_file or caplog.messages == [f"Stopped after 2 lines; they are in {part}."]
+    assert from_file or caplog.messages == [f"Stopped after 2 lines; those written are in {part}."]
+    if not from_file:  # the same command again keeps them, too
+        give_standard_input(monkeypatch, data)
+        with pytest.raises(UserError, match=str(part)):
+            translate_text(translator, stage(source, str(out), chunk=2))
+        assert part.read_text() == "der\nhund\n"
+
+
+def test_lines_that_cannot_get_their_name_stay_in_a_file_that_is_named(tmp_path, caplog):
+    (tmp_path / "in").write_text("der\nhund\n")
+    paths = {key: tmp_path / key for key in THREE}
+    (tmp_path / "link").symlink_to(paths["hypotheses"])
+    outputs = {key: str(path) for key, path in paths.items()} | {"hypotheses": f"{tmp_path}/link"}
+    translator = echo()
+    encode = translator.model.encode
+
+    def encode_after_another_took_a_name(*batch):
+        paths["n_best_list"].mkdir(exist_ok=True)
+        return encode(*batch)
+
+    translator.model.encode = encode_after_another_took_a_name
+    with pytest.raises(UserError, match="n_best_list cannot be written"):
+        translate_text(translator, stage(tmp_path / "in", **outputs))
+    parts = [tmp_path / f"{key}.part" for key in ("hypotheses", "n_best_list")]
+    assert [part.read_text().count("\n") for part in parts] == [2, 2]
+    assert all(str(part) in caplog.text for part in parts)
 
 
 def test_absent_and_closed_streams_are_refused(tmp_path, monkeypatch, caplog):
@@ -129,17 +154,21 @@ def test_hypotheses_n_best_list_and_alignments_of_one_text(tmp_path):
         ({"alignments": "-"}, "hypotheses and alignments share standard output"),
         ({"source": "text", "hypotheses": "link"}, "input and hypotheses share"),
         ({"source": "text", "hypotheses": "a", "n_best_list": "./b/../a"}, "hypotheses and n_best"),
+        ({"source": "text", "hypotheses": "a", "n_best_list": "a.part"}, "hypotheses and n_best"),
+        ({"source": "text", "hypotheses": "a.part", "n_best_list": "a"}, "hypotheses and n_best"),
+        ({"source": "text.part", "hypotheses": "link"}, "input and hypotheses share"),
         ({"decoding": DecodingConfig(n_best=2)}, r"decoding\.n_best=2 .* n_best_list"),
     ],
 )
 def test_outputs_that_would_mix_or_be_lost_are_refused(tmp_path, monkeypatch, names, place):
     monkeypatch.chdir(tmp_path)
-    Path("text").write_text("der hund\n")
+    for name in ("text", "text.part"):
+        Path(name).write_text("der hund\n")
     Path("link").symlink_to("text")
     with pytest.raises(UserError, match=place):
         translate_text(echo(), stage(**names))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "text"]
-    assert Path("text").read_text() == "der hund\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "text", "text.part"]
+    assert Path("text").read_text() == Path("text.part").read_text() == "der hund\n"
 
 
 def test_a_device_may_take_several_outputs(tmp_path):
