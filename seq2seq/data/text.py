@@ -12,12 +12,15 @@ import io
 import logging
 import lzma
 import os
+import re
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO
+from unicodedata import category
 
 from seq2seq.config.evaluation import unspaced
 from seq2seq.errors import UserError
@@ -221,6 +224,14 @@ def word_count(text: str, language: str = "") -> int:
     """Number of words between white space; half the characters if ``language`` has no spaces."""
     words = text.split()
     return -(-len("".join(words)) // 2) if unspaced(language) else len(words)
+
+
+@cache
+def word_pattern() -> re.Pattern[str]:
+    """Pattern of a word: letters, digits and "_", with the accents and vowel signs after them."""
+    marks = "".join(c for c in map(chr, range(sys.maxunicode + 1)) if category(c)[0] == "M")
+    # No mark is ASCII. To look at that first makes the search several times faster.
+    return re.compile(rf"\w+(?:(?=[^\x00-\x7f])[{marks}]\w*)*")
 
 
 def _packing(raw: io.BufferedWriter, suffix: str) -> io.BufferedIOBase:

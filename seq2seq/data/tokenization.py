@@ -16,6 +16,7 @@ from typing import ClassVar
 import sentencepiece
 
 from seq2seq.config.evaluation import unspaced
+from seq2seq.data.text import word_pattern
 from seq2seq.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from seq2seq.errors import UserError, VocabularySizeError
 from seq2seq.files import parse_object
@@ -271,10 +272,6 @@ def _complaint(message: str, size: int, where: str) -> UserError:
     return UserError(f"SentencePiece cannot learn from {where} ({message}); correct the text.")
 
 
-BARE_WORD = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
-"""Pattern of a word between the punctuation at its ends."""
-
-
 class TextCodec:
     """Converts text to ids and ids to text, for the source or the target side."""
 
@@ -306,9 +303,11 @@ class TextCodec:
         forms = (word, word.lower(), word.capitalize())
         if known := [form for form in forms if form in self.vocabulary]:
             return known[:1]
-        match = BARE_WORD.fullmatch(word)
-        before, bare, after = match.groups() if match else ("", "", "")
-        parts = [*before, *self._known_forms(bare), *after] if before + after and bare else []
+        inside = [found.span() for found in word_pattern().finditer(word)] or [(0, 0)]
+        start, end = inside[0][0], inside[-1][1]
+        if not 0 < end - start < len(word):
+            return [word]
+        parts = [*word[:start], *self._known_forms(word[start:end]), *word[end:]]
         return parts if any(part in self.vocabulary for part in parts) else [word]
 
     def pieces(self, ids: Sequence[int]) -> list[str]:

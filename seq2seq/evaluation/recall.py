@@ -7,7 +7,6 @@ Three things can make a word hard: the length of its source, its place in the re
 count in the training text.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from seq2seq.data.text import word_pattern
 from seq2seq.evaluation.scores import bucket_labels
 from seq2seq.evaluation.significance import Interval, Pool, Samples
 
@@ -156,4 +156,4 @@ def _shares(sums: Float[np.ndarray, "R K C"]) -> Float[np.ndarray, "R K G"]:
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
+    return word_pattern().findall(text.lower())

@@ -207,12 +207,15 @@ TYPED = {
     "xyz zebra?! ...": "xyz zebra?! ...",  # cutting would help nothing
     "xyz. Man": "xyz . man",
     "Dr. dr.": "Dr. dr.",
+    "पानी Cafe\u0301.": "पानी cafe\u0301 .",  # vowel signs and accents are no punctuation
+    "पानी,": "पानी ,",
 }
 
 
 @pytest.mark.parametrize("kind", [WhitespaceTokenizer, MosesWordTokenizer])
 def test_words_that_are_typed_take_a_form_that_the_vocabulary_has(kind):
     words = ["the", "old", "man", "sees", "dog", "Paris", ".", ",", "Dr.", "dr."]
+    words += ["पान", "cafe\u0301"]
     codec = TextCodec(kind("en"), Vocabulary(words, [1] * len(words)))
     for text, read in TYPED.items():
         if kind is WhitespaceTokenizer:

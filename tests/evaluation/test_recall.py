@@ -29,6 +29,11 @@ def words_of(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
+def test_accents_and_vowel_signs_belong_to_their_word():
+    words = "विद्यार्थी e\u0301le\u0300ve שָׁלוֹם"
+    assert ContentWords.of([f"({words}) ?!\u0301"], share=1.0).words == words.split()
+
+
 def slow(hypotheses: list[str]) -> list[tuple[int, int, str, bool]]:
     """Line, tenth, word and whether it is found, of each content word."""
     lines = [words_of(reference) for reference in REFERENCES]

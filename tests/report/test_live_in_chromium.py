@@ -90,7 +90,7 @@ def enter(browser, text) -> dict[str, list[str]]:
 
 
 def test_the_page_translates_as_python_does_with_the_same_weights(page, translators):
-    for text in sentences(20):
+    for text in [*sentences(20), "Old man\u0301. 🐕\u0301"]:
         said = enter(page, text)
         for name, translator in translators.items():
             found = translator.translate(text, beam=1)
