@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import DecodingConfig, nearest
+from seq2seq.config.checks import Count, Natural, check
 from seq2seq.data.tokenization import WORD_START, TextCodec
 from seq2seq.data.vocabulary import EOS, PAD, SPECIALS, UNK
 from seq2seq.decoding.beam_search import beam_search
@@ -51,7 +52,8 @@ class ForcedPair(NamedTuple):
 class _Wanted(NamedTuple):
     """Options of :meth:`Translator.translate` that are not settings of the search."""
 
-    prefix: list[int]
+    prefix: list[str]
+    """Pieces of the forced beginning."""
     attention: bool
     choices: int
 
@@ -110,6 +112,8 @@ class Translator:
                 checkpoints do not fit together.
         """
         paths = [checkpoint] if isinstance(checkpoint, str | Path) else checkpoint
+        if not paths:
+            raise UserError("checkpoint is an empty list; pass the folder of at least one.")
         chosen = choose_device(device)
         return cls.of([load_checkpoint(Path(path), chosen) for path in paths], precision, average)
 
@@ -172,7 +176,8 @@ class Translator:
         Args:
             text: a string, or an iterable of strings.
             config: settings of the search; None for ``DecodingConfig()``, a beam of 5.
-            prefix: beginning of each translation, as text or as pieces.
+            prefix: beginning of each translation, as text or as pieces; a word that the
+                vocabulary lacks stands in the translation, and the model reads ``<unk>`` for it.
             attention: add the attention weights, computed by one more pass over the results.
             choices: number of likeliest pieces to list for each position, in the same pass.
             progress: text before the progress bar on a terminal; empty for no bar.
@@ -189,7 +194,7 @@ class Translator:
         search = _search(config, settings)
         sentences = _sentences(text, 'translate("a dog") or translate(["a dog", "a cat"])')
         with _bar(len(sentences), progress) as bar:
-            wanted = _Wanted(self._forced(prefix), attention, choices)
+            wanted = self._wanted(prefix, attention, choices)
             found = self._translate(sentences, search, wanted, first_line, bar)
         return found[0] if isinstance(text, str) else found
 
@@ -225,8 +230,8 @@ class Translator:
         usual = 'translate("a dog") or stream(["a dog", "a cat"])'
         if isinstance(lines, str):
             raise UserError(f"stream needs a list of strings, but lines is a string; call {usual}.")
-        reader, line = iter(lines), 1
-        wanted = _Wanted(self._forced(prefix), attention, choices)
+        reader, line, chunk = iter(lines), 1, check("chunk", chunk, Count)
+        wanted = self._wanted(prefix, attention, choices)
         with _bar(total, progress) as bar:
             while part := list(islice(reader, chunk)):
                 sentences = _sentences(part, usual, line - 1)
@@ -329,7 +334,8 @@ class Translator:
         lengths = torch.tensor([len(pieces) + 1 for pieces in read], device=self.device)
         ids = [[*self.source.vocabulary.encode(pieces), EOS] for pieces in read]
         source = self._padded(ids)
-        results = beam_search(self.model, source, lengths, config, wanted.prefix)
+        forced = self.target.vocabulary.encode(wanted.prefix)
+        results = beam_search(self.model, source, lengths, config, forced)
         unknown = any(UNK in result.ids for n_best in results for result in n_best)
         looks = self.model.attends and (wanted.attention or (config.replace_unknown and unknown))
         seen = None
@@ -344,8 +350,9 @@ class Translator:
             n_best = []
             for rank, result in enumerate(results[place]):
                 weights, choices = seen[place][rank] if seen else (None, [])
+                looked = weights if looks else None
                 found = make_hypothesis(
-                    result, self.target, ended, weights if looks else None, config.replace_unknown
+                    result, self.target, ended, looked, config.replace_unknown, wanted.prefix
                 )
                 found = replace(found, choices=choices, unknown=list(missing), source=texts[place])
                 n_best.append(replace(found, tokenizers=tokenizers) if looks else found)
@@ -381,10 +388,12 @@ class Translator:
             for place, (n_best, read) in enumerate(zip(results, lengths.tolist(), strict=True))
         ]
 
-    def _forced(self, prefix: str | Sequence[str]) -> list[int]:
-        """Ids of a forced beginning."""
-        pieces = self.target.known_pieces(_valid(prefix)) if isinstance(prefix, str) else prefix
-        return self.target.vocabulary.encode(pieces)
+    def _wanted(self, prefix: str | Sequence[str], attention: bool, choices: int) -> _Wanted:
+        if isinstance(prefix, str):
+            pieces = self.target.known_pieces(_valid(prefix))
+        else:
+            pieces = [_valid(piece) for piece in prefix]
+        return _Wanted(pieces, attention, check("choices", choices, Natural))
 
     def _share(self, work: str, tasks: list[tuple[Any, ...]]) -> Iterable[Any]:
         """Results of the method ``work`` for each of ``tasks``, in order."""
@@ -460,17 +469,20 @@ def make_hypothesis(
     source_pieces: list[str],
     weights: Float[Tensor, "T S"] | None,
     replace_unknown: bool,
+    prefix: Sequence[str] = (),
 ) -> Hypothesis:
     """Turn a search result into text.
 
-    ``source_pieces`` end with ``</s>``. With ``replace_unknown`` and ``weights``, each ``<unk>`` is
-    replaced by the source piece with the largest weight.
+    ``source_pieces`` end with ``</s>``. The text begins with ``prefix``, also with pieces of it
+    that the model reads as ``<unk>``. With ``replace_unknown`` and ``weights``, each other
+    ``<unk>`` is replaced by the source piece with the largest weight.
     """
     pieces = target.pieces(result.ids)
+    pieces[: len(prefix)] = prefix[: len(pieces)]
     if weights is not None and replace_unknown:
         strongest = weights[:, :-1].argmax(dim=1).tolist()  # the end of the sentence is no word
-        for position, piece in enumerate(result.ids):
-            if piece == UNK:
+        for position, piece in enumerate(pieces):
+            if piece == SPECIALS[UNK]:
                 pieces[position] = source_pieces[strongest[position]]
     # A vocabulary may hold pieces with line ends in them; a hypothesis is always one line.
     text = " ".join(target.tokenizer.detokenize(pieces).splitlines())

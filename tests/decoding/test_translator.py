@@ -58,9 +58,14 @@ def test_settings_of_the_search_are_keywords():
         ({"atention": True}, "nearest valid: attention"),
         ({"config": config, "beam": 3}, "beam"),
         ({"beam": 0}, "beam"),
+        ({"choices": -1}, "choices"),
     ):
         with pytest.raises(UserError, match=key):
             translator.translate(sentence, **wrong)
+    with pytest.raises(UserError, match="chunk"):
+        list(translator.stream([sentence], chunk=0))
+    with pytest.raises(UserError, match="checkpoint"):
+        Translator.load([])
 
 
 def test_given_translations_are_scored_as_the_search_scores_its_own():
@@ -159,6 +164,8 @@ def test_an_unknown_word_is_replaced_by_the_source_word_it_looked_at():
     found = echo().translate(sentences, search)
     assert [hypothesis.text for hypothesis in found] == sentences
     assert found[0].pieces == ["der", "xyz", "läuft"]
+    begun = echo().translate("der xyz abc läuft", search, prefix="der Zebra")
+    assert begun.pieces == ["der", "Zebra", "abc", "läuft"]  # a word that the user gave stays
     blind = echo()
     blind.model.attends = False
     assert blind.translate("der xyz läuft", search).text == "der <unk> läuft"
@@ -182,6 +189,8 @@ def test_the_end_of_the_sentence_is_no_word_to_replace_one_by():
 
 def test_half_a_surrogate_pair_is_no_text():
     assert echo().translate("der \ud83d", GREEDY).text == "der <unk>"
+    for prefix in ("\ud83d", ["\ud83d"]):
+        assert echo().translate("der hund", GREEDY, prefix=prefix).text == "? hund"
 
 
 def test_the_model_is_in_evaluation_mode_only_meanwhile():
@@ -225,10 +234,12 @@ def test_a_text_of_several_lines_is_not_taken_for_one_sentence():
     assert len(translator.translate(lines)) == 2
 
 
-@pytest.mark.parametrize("options", [{}, {"beam": 1}, {"n_best": 2}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"beam": 1}, {"n_best": 2}, {"forbid_unknown": True}], ids=str
+)
 def test_a_translation_goes_on_from_a_forced_beginning(options):
     translator = chance()
-    for prefix in ("hund", ["hund", "heim"], "Hund heim"):
+    for prefix in ("hund", ["hund", "heim"], "Hund heim", "xyz heim", ["</s>", "xyz"]):
         pieces = prefix.lower().split() if isinstance(prefix, str) else prefix
         found = translator.translate(["der hund", "heim", ""], prefix=prefix, **options)
         assert found == list(translator.stream(["der hund", "heim", ""], prefix=prefix, **options))

@@ -80,9 +80,11 @@ def test_answers_are_those_of_the_translator(client, service, runs):
     assert len(set(names)) == 3
     paths = [runs["a"]], [runs["c"]], [runs["a"], runs["b"]]
     for text in SENTENCES:
-        for options in ({}, {"beam": 1}, {"prefix": ["▁the"], "beam": 2}):
+        for options in ({}, {"beam": 1}, {"prefix": ["▁the", "🎉"], "beam": 2}):
             answers = ask(client, text=text, **options).json()["systems"]
             assert [answer["name"] for answer in answers] == names
+            begun = "".join(options.get("prefix", [])).strip("▁")
+            assert all(answer["text"].startswith(begun) for answer in answers)
             for answer, folders in zip(answers, paths, strict=True):
                 translator = Translator.load(folders, precision="fp32")
                 found = translator.translate(text, attention=True, choices=5, **options)
