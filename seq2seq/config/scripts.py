@@ -240,6 +240,10 @@ class EvaluateConfig(TranslatorSettings):
         for key in () if self.hypotheses is None else ("source", "reference", "system", "output"):
             if not getattr(self, key):
                 raise UserError(f"hypotheses=FILE needs {key}; set {key}=... as well.")
+        searched = ("beams", "no_unk", "more_checkpoints", "gold", "maps")
+        for key in () if self.hypotheses is None else searched:
+            if getattr(self, key):
+                raise UserError(f"{key} needs a checkpoint, not hypotheses=FILE; remove {key}.")
         if (self.source is None) != (self.reference is None):
             raise UserError("Only one of source and reference is set; set both, or neither.")
         if self.gold is not None and self.source is None:

@@ -138,11 +138,10 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
 
 def _check_attention(translator: Translator, config: TranslateConfig) -> None:
     links = config.alignments is not None
-    if not translator.model.attends and (links or config.decoding.replace_unknown):
-        key = "alignments" if links else "decoding.replace_unknown"
-        raise UserError(
-            f"{key} needs a model with attention, and this model has none; remove {key}."
-        )
+    if links:
+        translator.require_attention("alignments")
+    if config.decoding.replace_unknown:
+        translator.require_attention("decoding.replace_unknown")
     for each in (translator.source.tokenizer, translator.target.tokenizer) if links else ():
         if each.kind == "moses" or (each.kind == "sentencepiece" and unspaced(each.language)):
             raise UserError(

@@ -322,6 +322,13 @@ class Translator:
             )
         return pieces[: self.max_pieces]
 
+    def require_attention(self, key: str) -> None:
+        """Raise UserError, with the name of the setting that needs attention, if there is none."""
+        if not self.model.attends:
+            raise UserError(
+                f"{key} needs a model with attention, and this model has none; remove {key}."
+            )
+
     def _pieces(self, sentence: str) -> list[str]:
         cut = self.source.tokenizer.tokenize if self.as_written else self.source.known_pieces
         return cut(_valid(sentence))

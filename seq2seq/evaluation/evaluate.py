@@ -47,8 +47,9 @@ def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evalu
     processes of ``group`` divide the sentences. The first process writes; the others return [].
 
     UserError if a checkpoint, test set or text does not exist, if checkpoints do not fit together,
-    if texts do not align, if ``no_unk`` is set for a model of subwords, or if a folder holds the
-    evaluation of another system, text or search.
+    if texts do not align, if ``no_unk`` is set for a model of subwords, if ``gold`` or
+    ``replace_unknown`` is set for a model without attention, or if a folder holds the evaluation of
+    another system, text or search.
     """
     if config.hypotheses is not None:
         return [_evaluate_given(config)] if group.is_first else []
@@ -108,6 +109,10 @@ class _System:
                 f"no_unk=true needs a vocabulary of words, but {checkpoints[0].directory} has one "
                 "of subwords; remove no_unk."
             )
+        if config.gold is not None:
+            translator.require_attention("gold")
+        if config.decoding.replace_unknown:
+            translator.require_attention("decoding.replace_unknown")
         kind = "average" if config.average else "ensemble"
         suffix = [f"{kind}{len(paths)}"] if len(paths) > 1 else []
         system = cls(config, translator, checkpoints, suffix)

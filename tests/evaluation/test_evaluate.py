@@ -13,6 +13,7 @@ import pytest
 import torch
 from helpers.reversal import write_reversal_corpus
 from helpers.synthetic_translations import translated
+from helpers.tiny_translator import save_tiny
 from helpers.toy_evaluation import SETTINGS, settings
 
 from seq2seq.checkpoint import load_checkpoint, newest_checkpoints
@@ -332,13 +333,28 @@ def test_sacrebleus_command_scores_the_stored_texts_alike(tmp_path, language):
 
 
 @pytest.mark.parametrize("key", ["source", "reference", "hypotheses", "gold"])
-def test_a_file_that_is_not_there_is_named_with_its_setting(tmp_path, key):
+def test_a_file_that_is_not_there_is_named_with_its_setting(run, tmp_path, key):
     (tmp_path / "text.en").write_text("a\n")
-    files = dict.fromkeys(("source", "reference", "hypotheses", "gold"), str(tmp_path / "text.en"))
-    files[key] = str(tmp_path / "nofile.en")
-    config = EvaluateConfig(**files, system="other", output=str(tmp_path / "out"))
+    files = dict.fromkeys(("source", "reference", "hypotheses"), str(tmp_path / "text.en"))
+    given = {**files, "checkpoint": None, "system": "other", key: str(tmp_path / "nofile.en")}
+    if key == "gold":
+        given |= {"hypotheses": None, "checkpoint": str(run), "system": None}
+    config = settings(run, **given, output=str(tmp_path / "out"))
     with pytest.raises(UserError, match=rf"^{key}=.*nofile\.en"):
         evaluate(config)
+
+
+@pytest.mark.parametrize("key", ["gold", "decoding.replace_unknown"])
+def test_what_needs_attention_is_refused_for_a_model_without(tmp_path, key):
+    checkpoint, text = save_tiny(tmp_path / "blind", "fixed"), own_text(tmp_path)
+    asked = {
+        "gold": {"gold": text["source"]},
+        "decoding.replace_unknown": {"decoding": DecodingConfig(replace_unknown=True)},
+    }
+    config = settings(checkpoint, **text, **asked[key], output=str(tmp_path / "out"))
+    with pytest.raises(UserError, match=f"^{key} needs"):
+        evaluate(config)
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_name_of_what_wrote_a_file_needs_the_file_and_no_slash():
