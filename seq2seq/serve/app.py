@@ -28,11 +28,12 @@ MOST_BYTES = 65_536
 
 
 def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
-    """Build the application, which answers only requests to the host names in ``hosts``.
+    """Build the application; it answers only requests to the host names ``hosts``, in any case.
 
     All models work in one thread, one request after the other.
     """
     worker, waiting = ThreadPoolExecutor(1), 0
+    hosts = frozenset(name.lower() for name in hosts)
     headers = {
         "Content-Security-Policy": content_policy(service.page),
         "X-Content-Type-Options": "nosniff",

@@ -74,9 +74,10 @@ class Service:
         systems: list[dict[str, Any]] = []
         for checkpoints, (colour, *_) in zip(loaded, drawn, strict=True):
             first, count = checkpoints[0], len(checkpoints)
-            name = first.config.system + (f"-ensemble{count}" if count > 1 else "")
-            same = sum(system["name"].partition(" ")[0] == name for system in systems)
-            name += f" {same + 1}" if same else ""
+            name = system = first.config.system + (f"-ensemble{count}" if count > 1 else "")
+            number = 2
+            while name in translators:
+                name, number = f"{system} {number}", number + 1
             translators[name] = Translator.of(checkpoints, config.precision)
             model = translators[name].model
             kind = first.config.model.attention.kind

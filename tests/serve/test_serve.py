@@ -143,7 +143,7 @@ def test_bad_questions_are_refused_in_one_sentence(client, body):
     assert "Traceback" not in sentence
 
 
-def test_other_requests_are_refused_too(client):
+def test_other_requests_are_refused_too(client, service):
     long = client.post(
         "/api/translate", content=b" " * 70_000, headers={"Content-Type": "application/json"}
     )
@@ -166,6 +166,8 @@ def test_other_requests_are_refused_too(client):
         assert refused.json()["error"].endswith(".")
     for host in ("localhost", "LOCALHOST:8000", "[::1]:8000", "127.0.0.1"):
         assert client.get("/healthz", headers={"Host": host}).status_code == 200
+    named = Client(application.build_app(service, frozenset({"My-Computer.local"})))
+    assert named.get("/healthz", headers={"Host": "My-Computer.local:8000"}).status_code == 200
 
 
 def test_every_answer_allows_the_page_its_own_script_and_nothing_else(client):
@@ -238,6 +240,21 @@ def test_systems_of_different_languages_do_not_share_a_page(runs, tmp_path):
     words = save_words(tmp_path / "words", "fixed")
     with pytest.raises(UserError, match="languages"):
         Service.load(ServeConfig(checkpoint=[str(runs["a"]), str(words)]))
+
+
+def test_models_of_one_name_each_answer_for_themselves(tmp_path):
+    names = ["my model", "my model", "a", "a", "a 2"]
+    folders = [
+        str(save_words(tmp_path / str(seed), "fixed", seed, name))
+        for seed, name in enumerate(names)
+    ]
+    service = Service.load(ServeConfig(checkpoint=folders, precision="fp32"))
+    answers = service.answer(application.Question(text="the old man sees a dog ."))
+    assert [answer["name"] for answer in answers] == [one["name"] for one in service.systems]
+    assert len({answer["name"] for answer in answers}) == len(names)
+    for answer, folder in zip(answers, folders, strict=True):
+        found = Translator.load(folder, precision="fp32").translate("the old man sees a dog .")
+        assert answer["score"] == pytest.approx(found.score)
 
 
 def test_without_its_packages_one_sentence_says_how_to_install_them(monkeypatch):
