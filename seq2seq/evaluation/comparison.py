@@ -292,7 +292,9 @@ def _known_bits(
         if len(known) == len(group) and np.isfinite(known).all():
             losses[name] = np.stack(known)
             settings = [flatten(e.record.config or {}) for e in group]
-            if all(one.get("model.attention.kind") == "none" for one in settings):
+            # The config of an ensemble is that of its first model alone.
+            mixed = any(len({one.system for one in e.record.members}) > 1 for e in group)
+            if not mixed and all(one.get("model.attention.kind") == "none" for one in settings):
                 blind.append(name)
     if len(blind) != 1 or len(means) < 2 or not all(pools[end].sentences for end in ENDS):
         return {}

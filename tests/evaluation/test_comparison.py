@@ -198,14 +198,16 @@ def test_known_bits_are_what_a_system_that_sees_no_source_loses(tmp_path):
     texts = translated({5: 110, 15: 110, 35: 110}, lambda n: 0.9)
     words = [len(source.split()) for source in texts.sources]
 
-    def run(kind, known):
+    def run(kind, known, members=()):
         losses = [(6 - known(n)) * math.log(2) for n in words]
         whole = [-loss * n for loss, n in zip(losses, words, strict=True)]
         pieces = [[loss] * n for loss, n in zip(losses, words, strict=True)]
         scores = ReferenceScores(whole, words, None, pieces, None, None)
         config = {"model": {"attention": {"kind": kind}}}
         said = replace(texts, reference_scores=scores)
-        return evaluated(tmp_path / kind, said, kind, config=config)
+        name = f"ensemble{len(members)}" if members else kind
+        models = [{"system": system} for system in members]
+        return evaluated(tmp_path / name, said, name, config=config, members=models)
 
     blind, fixed = run("none", lambda n: 0), run("fixed", lambda n: 4 if n < 20 else 1)
     none, system = compare_systems([blind, fixed], "none", SETTINGS).systems
@@ -219,3 +221,11 @@ def test_known_bits_are_what_a_system_that_sees_no_source_loses(tmp_path):
     assert table.rows[1][3:] == ["35.0 [35.0, 35.0]", "28.3 [28.3, 28.3]"]
     (alone,) = compare_systems([fixed], None, SETTINGS).systems
     assert alone.known_bits is None
+    average = run("none", lambda n: 0, ["none", "none", "none"])
+    assert compare_systems([average, fixed], None, SETTINGS).systems[1].known_bits
+    # An ensemble whose first model alone sees no source does see it.
+    mixed = run("none", lambda n: 2, ["none", "fixed"])
+    assert compare_systems([mixed, fixed], None, SETTINGS).systems[1].known_bits is None
+    three = compare_systems([blind, fixed, mixed], None, SETTINGS).systems
+    bits = {one.name: one.known_bits and one.known_bits.long.value for one in three}
+    assert bits == {"none": None, "fixed": pytest.approx(35), "ensemble2": pytest.approx(70)}
