@@ -9,11 +9,9 @@ from seq2seq.config import CompareConfig, EvaluateConfig, ReproduceConfig, Train
 from seq2seq.data.preparation import prepare
 from seq2seq.data.text import read_aligned
 from seq2seq.device import choose_device
-from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.test_sets import find_test_sets, find_test_texts
-from seq2seq.model.attention import attention_class
 from seq2seq.report.terminal import plan
 from seq2seq.training.checkpoint_manager import codec_folder
 from seq2seq.training.run_folder import RunFolder
@@ -80,13 +78,8 @@ def _kept(run: TrainConfig, best: EvaluateConfig) -> Iterator[tuple[str, Evaluat
 
 
 def _evaluate_config(config: ReproduceConfig, run: TrainConfig) -> EvaluateConfig:
-    """Build the config that evaluates ``run``; refuse what its evaluation would refuse."""
+    """Build the config that evaluates ``run``; refuse a missing device or test text."""
     choose_device(run.training.device)
-    if config.decoding.replace_unknown and not attention_class(run.model.attention.kind).attends:
-        raise UserError(
-            f"decoding.replace_unknown needs attention, and system={run.system} has none; remove "
-            "decoding.replace_unknown."
-        )
     for text in find_test_texts(config.test_texts, run.corpus).values():
         read_aligned(text.source, text.target)  # only to check the files
     return EvaluateConfig(

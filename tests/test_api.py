@@ -44,10 +44,3 @@ def test_train_reproduce_and_evaluate_return_what_they_wrote(tmp_path, monkeypat
     assert max(len(repr(each)) for each in (run, comparison, evaluation)) < 500
     with pytest.raises(seq2seq.UserError, match=r"max_epochs"):
         seq2seq.train(training={"max_epochz": 2})
-
-
-def test_what_an_evaluation_would_refuse_is_refused_before_the_trainings(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(seq2seq.UserError, match=r"decoding\.replace_unknown .*no-attention"):
-        seq2seq.reproduce(*TOY, "decoding.replace_unknown=true")
-    assert not list(tmp_path.iterdir())

@@ -47,9 +47,8 @@ def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evalu
     processes of ``group`` divide the sentences. The first process writes; the others return [].
 
     UserError if a checkpoint, test set or text does not exist, if checkpoints do not fit together,
-    if texts do not align, if ``no_unk`` is set for a model of subwords, if ``gold`` or
-    ``replace_unknown`` is set for a model without attention, or if a folder holds the evaluation of
-    another system, text or search.
+    if texts do not align, if ``no_unk`` is set for a model of subwords, if ``gold`` is set for a
+    model without attention, or if a folder holds the evaluation of another system, text or search.
     """
     if config.hypotheses is not None:
         return [_evaluate_given(config)] if group.is_first else []
@@ -111,8 +110,6 @@ class _System:
             )
         if config.gold is not None:
             translator.require_attention("gold")
-        if config.decoding.replace_unknown:
-            translator.require_attention("decoding.replace_unknown")
         kind = "average" if config.average else "ensemble"
         suffix = [f"{kind}{len(paths)}"] if len(paths) > 1 else []
         system = cls(config, translator, checkpoints, suffix)

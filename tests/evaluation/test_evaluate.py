@@ -344,15 +344,10 @@ def test_a_file_that_is_not_there_is_named_with_its_setting(run, tmp_path, key):
         evaluate(config)
 
 
-@pytest.mark.parametrize("key", ["gold", "decoding.replace_unknown"])
-def test_what_needs_attention_is_refused_for_a_model_without(tmp_path, key):
+def test_gold_links_are_refused_for_a_model_without_attention(tmp_path):
     checkpoint, text = save_tiny(tmp_path / "blind", "fixed"), own_text(tmp_path)
-    asked = {
-        "gold": {"gold": text["source"]},
-        "decoding.replace_unknown": {"decoding": DecodingConfig(replace_unknown=True)},
-    }
-    config = settings(checkpoint, **text, **asked[key], output=str(tmp_path / "out"))
-    with pytest.raises(UserError, match=f"^{key} needs"):
+    config = settings(checkpoint, **text, gold=text["source"], output=str(tmp_path / "out"))
+    with pytest.raises(UserError, match=r"^gold needs"):
         evaluate(config)
     assert not (tmp_path / "out").exists()
 

@@ -69,13 +69,6 @@ class Attention(nn.Module, ABC):
         """
 
 
-def attention_class(kind: str) -> type[Attention]:
-    """Class of a kind of attention."""
-    module, name = ATTENTION_KINDS[kind].split(".")
-    found: type[Attention] = getattr(import_module(f"{__name__}.{module}"), name)
-    return found
-
-
 def build_attention(
     config: AttentionConfig, query_size: int, annotation_size: int, word_size: int | None = None
 ) -> Attention:
@@ -83,7 +76,9 @@ def build_attention(
 
     If ``word_size`` is set, the input word is added to the query; kinds without a query ignore it.
     """
-    attention = attention_class(config.kind)(query_size, annotation_size, config)
+    module, name = ATTENTION_KINDS[config.kind].split(".")
+    kind = getattr(import_module(f"{__name__}.{module}"), name)
+    attention: Attention = kind(query_size, annotation_size, config)
     if word_size is not None and attention.needs_query:
         attention.word_query = nn.Linear(word_size, query_size, bias=False)
     return attention
