@@ -65,7 +65,7 @@ class CheckpointManager:
         """Restore the newest intact checkpoint and return its state; None without checkpoints.
 
         Newer damaged checkpoints are renamed to ``<name>.damaged``. If no checkpoint is intact, the
-        error of the newest one is raised.
+        error of the newest one is raised. UserError if only the best checkpoint is left.
         """
         errors: dict[Path, UserError | OSError] = {}
         for folder in self.folder.newest():
@@ -87,6 +87,14 @@ class CheckpointManager:
             return checkpoint.state
         for refusal in errors.values():
             raise refusal
+        record = self.folder.record()
+        # The first validation may have been cut off between the best checkpoint and the newest one.
+        cut_off = record.status == "running" and not record.progress.update
+        if self.folder.best.exists() and not cut_off:
+            raise UserError(
+                f"{self.folder.path} has no checkpoint to resume from (update-<n>), and a new "
+                f"training would replace {self.folder.best}; copy one back, or {REMEDY}."
+            )
         return None
 
     def load_weights(self, checkpoint: Checkpoint) -> None:

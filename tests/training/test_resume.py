@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import sys
 from functools import partial
@@ -205,6 +206,37 @@ def test_a_run_without_an_intact_checkpoint_is_not_begun_again_over_it(folder):
         train(config)
     assert metrics(run) == before
     assert [path.name for path in run.newest()] == ["update-10", "update-5"]
+
+
+@pytest.mark.parametrize("record", [True, False])
+def test_a_best_checkpoint_alone_is_not_trained_over(folder, record):
+    run = train(reversal_experiment(folder))
+    for checkpoint in run.newest():
+        shutil.rmtree(checkpoint)
+    if not record:
+        (run.path / "run.json").unlink()
+    before = {p: p.read_bytes() for p in run.path.rglob("*") if p.is_file()}
+    with pytest.raises(UserError, match=r"update-.*best"):
+        train(reversal_experiment(folder, max_epochs=3))
+    assert {p: p.read_bytes() for p in run.path.rglob("*") if p.is_file()} == before
+
+
+def test_a_first_validation_cut_off_after_its_best_checkpoint_is_repeated(folder, monkeypatch):
+    config = reversal_experiment(folder)
+    whole, save = train(config), CheckpointManager.save
+
+    def cut_off(self, directory, state):
+        if directory.name == "update-10":
+            raise KeyboardInterrupt
+        save(self, directory, state)
+
+    monkeypatch.setattr(CheckpointManager, "save", cut_off)
+    with pytest.raises(KeyboardInterrupt):
+        train(elsewhere(config))
+    monkeypatch.undo()
+    (best,) = (RunFolder(elsewhere(config)).path / "checkpoints").iterdir()
+    assert best.name == "best"
+    assert outcome(train(elsewhere(config))) == outcome(whole)
 
 
 def test_odd_states_are_resumed(folder):
