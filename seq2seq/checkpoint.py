@@ -194,13 +194,33 @@ def find_checkpoint(path: Path) -> Path:
     )
 
 
-def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
+def load_checkpoint(path: Path, device: torch.device, tries: int = 5) -> Checkpoint:
     """Load a checkpoint onto ``device``; ``path`` is its folder, or a run folder.
 
-    The random generators do not change; :func:`restore_rng` sets them. UserError if there is no
-    checkpoint, a file is missing or altered, or the tensors do not fit the config.
+    The random generators do not change; :func:`restore_rng` sets them. A checkpoint that a training
+    replaces meanwhile is loaded again, up to ``tries`` times. UserError if there is no checkpoint,
+    a file is missing or altered, or the tensors do not fit the config.
     """
     folder = find_checkpoint(path)
+    sha256 = _seal(folder)
+    try:
+        return _load(folder, device, sha256)
+    except (UserError, OSError):
+        if tries == 1 or (sha256 and sha256 == _seal(folder)):
+            raise
+    return load_checkpoint(path, device, tries - 1)
+
+
+def _seal(folder: Path) -> str:
+    """SHA-256 of a checkpoint's manifest; "" if it is gone."""
+    try:
+        return file_digest(folder / MANIFEST)
+    except FileNotFoundError:
+        return ""
+
+
+def _load(folder: Path, device: torch.device, sha256: str) -> Checkpoint:
+    """Load the checkpoint whose manifest has this SHA-256; UserError if another one replaced it."""
     names = _verify(folder, REQUIRED | OPTIONAL)
     if missing := REQUIRED - names:
         raise UserError(f"{min(missing)} is missing in {folder}; {REMEDY}.")
@@ -223,7 +243,7 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
         tensor.copy_(tensors[name])
     if read_object(folder / MANIFEST, REMEDY)["format"] < FORMAT:
         _read_words_as_stored(model)
-    return Checkpoint(
+    checkpoint = Checkpoint(
         config,
         model.to(device),
         source,
@@ -231,8 +251,11 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
         state=read_json(folder / "state.json", TrainingState, REMEDY),
         rng=_read_tensors(folder / RNG) if RNG in names else {},
         directory=folder,
-        sha256=file_digest(folder / MANIFEST),
+        sha256=sha256,
     )
+    if _seal(folder) != sha256:
+        raise UserError(f"{folder} was replaced while it was loaded; run the same command again.")
+    return checkpoint
 
 
 def read_config(folder: Path) -> TrainConfig:

@@ -43,6 +43,7 @@ from seq2seq.checkpoint import (
 from seq2seq.config import DecodingConfig
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
+from seq2seq.files import file_digest
 from seq2seq.record import Progress
 
 
@@ -275,6 +276,34 @@ def test_a_run_folder_means_its_best_checkpoint_else_its_newest(tmp_path):
     (run / "checkpoints" / "best" / "manifest.json").unlink()
     with pytest.raises(UserError, match="best"):  # no other is taken for it
         load_checkpoint(run, CPU)
+
+
+@pytest.mark.parametrize("times", [1, 3, 9])
+def test_a_checkpoint_that_is_replaced_meanwhile_is_loaded_whole(tmp_path, monkeypatch, times):
+    """Weights are read, and then there is another checkpoint; the last time, there is none yet."""
+    read, made = checkpoint_module.load_file, []
+    save(best := tmp_path / "best", state=training_state(0))
+
+    def replaced(path):
+        tensors = read(path)
+        if len(made) < times:
+            made.append(training_state(len(made) + 1))
+            model = new_model(experiment())
+            model.output.bias.data.fill_(len(made))
+            save(best, model, state=made[-1])
+        elif len(made) == times:
+            made.append(None)
+            best.rename(tmp_path / "best.old")
+        return tensors
+
+    monkeypatch.setattr(checkpoint_module, "load_file", replaced)
+    if times == 9:
+        with pytest.raises(UserError, match="best was replaced"):
+            load_checkpoint(best, CPU)
+        return
+    found = load_checkpoint(best, CPU)
+    assert found.sha256 == file_digest(tmp_path / "best.old" / "manifest.json")
+    assert found.state.progress.update == found.model.output.bias[0] == times
 
 
 # -- writing ---------------------------------------------------------------------------------------
