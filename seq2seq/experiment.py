@@ -32,8 +32,11 @@ def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str
         prepare(run.corpus, run.tokenization, Path(run.data), codec_folder(run)) for run in runs
     ]
     tests = [*find_test_sets(evaluate_configs[0], runs[0].corpus)]
-    for run in runs:
-        RunFolder(run).claim()
+    # An unfinished run is refused first, and before any new folder is made.
+    folders = [RunFolder(run) for run in runs]
+    folders.sort(key=lambda one: (not one.path.exists(), one.record().status == "finished"))
+    for folder in folders:
+        folder.claim()
     searches = [search.name for search in evaluate_configs[0].searches()]
     for run, data in zip(runs, prepared, strict=True):
         if run is runs[0] or not RunFolder(run).finished:

@@ -154,7 +154,13 @@ class RunFolder:
                 )
 
     def _refusal_to_go_on(self, key: str, was: int, now: int) -> str:
-        """Return a message that ends with the command for a new run from the best weights."""
+        """Return a message; for a finished run, it ends with a command that trains it further."""
+        why = (
+            f"{self.path} cannot go on to {key}={now}: with training.optimizer.schedule=linear its "
+            f"learning rate falls to zero at {was}"
+        )
+        if self.record().status != "finished":
+            return f"{why}; run the same command with {key}={was} to finish it first, or {REMEDY}."
         name, output = self.config.name, self.config.output
         changes = {
             "name": f"{name}-longer",
@@ -163,11 +169,7 @@ class RunFolder:
         }
         kept = [word for word in sys.orig_argv if word.partition("=")[0] not in changes]
         command = shlex.join([*kept, *(f"{key}={value}" for key, value in changes.items())])
-        return (
-            f"{self.path} cannot go on to {key}={now}: with training.optimizer.schedule=linear its "
-            f"learning rate falls to zero at {was}; to train its best checkpoint further, under "
-            f"another name=, run: {command}"
-        )
+        return f"{why}; to train its best checkpoint further, under another name=, run: {command}"
 
     def write_config(self) -> None:
         """Write the config, unless the folder already has an equal one."""

@@ -6,12 +6,15 @@ import shlex
 import sys
 
 import pytest
-from helpers.composing import compose_config, compose_runs
+from helpers.commands import TOY
+from helpers.composing import compose, compose_config, compose_runs
 from helpers.reversal import reversal_experiment, with_optimizer
 from helpers.small_training import CPU, outcome, train
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.errors import UserError
+from seq2seq.experiment import reproduce_runs
+from seq2seq.record import TrainingRecord
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.validation import Validator
 
@@ -99,6 +102,10 @@ def test_a_rate_that_depends_on_the_limits_is_refused_with_a_command(folder, mon
     config, *_ = composed(typed)
     run = RunFolder(limited(config, max_epochs=3))
     run.claim()
+    with pytest.raises(UserError, match=r"max_epochs=5.*training\.max_epochs=3") as refused:
+        RunFolder(config).claim()
+    assert "training.init_from" not in str(refused.value)
+    run.write_record(TrainingRecord(status="finished"))
     monkeypatch.setattr(sys, "orig_argv", ["python", f"scripts/{script}.py", *typed])
     with pytest.raises(UserError, match=r"training\.max_epochs=5") as refused:
         RunFolder(config).claim()
@@ -112,6 +119,20 @@ def test_a_rate_that_depends_on_the_limits_is_refused_with_a_command(folder, mon
     with pytest.raises(UserError, match=r"training\.max_epochs was 3"):
         RunFolder(limited(config, max_epochs=2)).claim()
     RunFolder(limited(config, max_epochs=3, patience=99)).claim()
+
+
+def test_of_several_systems_the_unfinished_one_is_refused_first(folder):
+    words = ["experiment=smoke", *TOY, f"output={folder}/outputs", f"data={folder}/data"]
+    longer = compose("reproduce", [*words, "training.max_epochs=5"])
+    finished, unfinished = map(RunFolder, compose_runs([*words, "training.max_epochs=3"]))
+    unfinished.claim()
+    for begun in (False, True):
+        if begun:
+            finished.claim()
+            finished.write_record(TrainingRecord(status="finished"))
+        with pytest.raises(UserError, match=f"^{unfinished.path}.*max_epochs=3"):
+            reproduce_runs(*longer)
+        assert finished.path.exists() == begun  # no folder is left by a refused command
 
 
 @pytest.mark.parametrize("schedule", ["plateau", "linear"])
