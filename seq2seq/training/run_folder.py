@@ -13,6 +13,7 @@ from filelock import Timeout
 
 from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoint, stored_settings
 from seq2seq.config import TrainConfig, TrainingConfig, flatten
+from seq2seq.config.evaluation import bleu_tokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.files import locked, read_object, write_json
@@ -45,9 +46,16 @@ REMEDY = "choose another name=, seed= or output=, or move the run folder away"
 
 
 def identity(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a config (JSON) that must not change on resuming, by dotted key."""
-    free = set(NOT_PART_OF_A_RUN)
-    return {k: v for k, v in flatten(config).items() if not {k, k.partition(".")[0]} & free}
+    """Return the settings of a config (JSON) that must not change on resuming, by dotted key.
+
+    If dev BLEU selects the best checkpoint, its tokenizer is one of them, and comes last.
+    """
+    free, flat = set(NOT_PART_OF_A_RUN), flatten(config)
+    kept = {k: v for k, v in flat.items() if not {k, k.partition(".")[0]} & free}
+    if flat.get("training.early_stopping_metric") == "bleu":
+        tokenize, target = flat.get("evaluation.tokenize"), str(flat.get("corpus.target"))
+        kept["evaluation.tokenize"] = tokenize or bleu_tokenizer(target)
+    return kept
 
 
 def reason_to_end(training: TrainingConfig, progress: Progress) -> str | None:
@@ -143,7 +151,8 @@ class RunFolder:
         new = identity(mine)
         linear = self.config.training.optimizer.schedule == "linear"
         free = {"training.patience"} if linear else {*LIMITS}
-        for key in sorted((old.keys() | new.keys()) - free, key=lambda key: (key in LIMITS, key)):
+        keys = [key for key in old | new if key not in free]
+        for key in sorted(keys, key=LIMITS.__contains__):
             was, now = old.get(key), new.get(key)
             if key in LIMITS and isinstance(was, int) and isinstance(now, int) and was < now:
                 raise UserError(self._refusal_to_go_on(key, was, now))

@@ -26,8 +26,9 @@ MAY_CHANGE = (
 """Settings, or groups of them, that make no other run."""
 
 
-def test_every_setting_makes_another_run_but_those_that_may_change(tmp_path):
-    folder = RunFolder(reversal_experiment(tmp_path))
+@pytest.mark.parametrize("metric", ["loss", "bleu"])
+def test_every_setting_makes_another_run_but_those_that_may_change(tmp_path, metric):
+    folder = RunFolder(reversal_experiment(tmp_path, early_stopping_metric=metric))
     assert folder.path == tmp_path / "outputs" / "reversal" / "attention" / "seed-1"
     folder.claim()
     path = folder.path / "config.json"
@@ -38,10 +39,21 @@ def test_every_setting_makes_another_run_but_those_that_may_change(tmp_path):
         functools.reduce(operator.getitem, groups, config)[name] = "another"
         path.write_text(changed := json.dumps(config))
         free = any(key == one or key.startswith(f"{one}.") for one in MAY_CHANGE)
+        free &= metric == "loss" or key != "evaluation.tokenize"  # it decides dev BLEU
         refused = pytest.raises(UserError, match=rf"{re.escape(key)} was another and")
         with contextlib.nullcontext() if free else refused:
             folder.claim()
         assert path.read_text() == changed
+
+
+def test_the_tokenizer_of_dev_bleu_may_be_named_as_it_was_chosen(tmp_path):
+    config = reversal_experiment(tmp_path, early_stopping_metric="bleu")
+    for target, tokenize in (("de", "13a"), ("ja", "ja-mecab")):
+        corpus = dataclasses.replace(config.corpus, target=target)
+        run = dataclasses.replace(config, name=target, corpus=corpus)
+        evaluation = dataclasses.replace(config.evaluation, tokenize=tokenize)
+        for same in (run, dataclasses.replace(run, evaluation=evaluation), run):
+            RunFolder(same).claim()
 
 
 def test_settings_that_version_0_2_wrote_besides_make_no_other_run(tmp_path):
