@@ -143,7 +143,7 @@ class RunFolder:
         """
         if not (self.path / "config.json").exists():
             self.path.mkdir(parents=True, exist_ok=True)
-            self.write_config()
+            self.write_config(Progress())
             return
         mine = json.loads(json.dumps(asdict(self.config)))
         stored = read_object(self.path / "config.json", "move its folder away")
@@ -180,11 +180,25 @@ class RunFolder:
         command = shlex.join([*kept, *(f"{key}={value}" for key, value in changes.items())])
         return f"{why}; to train its best checkpoint further, under another name=, run: {command}"
 
-    def write_config(self) -> None:
-        """Write the config, unless the folder already has an equal one."""
+    def write_config(self, done: Progress) -> None:
+        """Write the config, unless the folder already has an equal one.
+
+        A limit that is below what the training has ``done`` keeps its stored value.
+        """
         path, mine = self.path / "config.json", json.loads(json.dumps(asdict(self.config)))
-        if not path.exists() or read_object(path, REMEDY) != mine:
-            write_json(path, mine)
+        if path.exists():
+            stored, limits = read_object(path, REMEDY), mine["training"]
+            least = {
+                "max_epochs": done.epoch + (done.position > 0),
+                "max_updates": done.update,
+                "patience": max(done.stale, done.most_stale + 1),
+            }
+            for key, number in least.items():
+                if (limits[key] or number) < number:
+                    limits[key] = stored["training"].get(key)
+            if stored == mine:
+                return
+        write_json(path, mine)
 
     def require_text(self, hashes: dict[str, str]) -> None:
         """Refuse to resume if a text has changed since the run started.

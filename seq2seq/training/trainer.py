@@ -131,9 +131,8 @@ class Trainer:
         (finished,) = self.group.maximum(self.group.is_first and self.folder.finished)
         if finished:
             done, training = self.folder.record().progress, self.config.training
-            most = training.max_updates or done.update
-            if self.group.is_first and done.epoch <= training.max_epochs and done.update <= most:
-                self.folder.write_config()  # a run with these limits would have ended here, too
+            if self.group.is_first:
+                self.folder.write_config(done)
             what, why = f"{done.epoch} epochs, {done.update} updates", reason_to_end(training, done)
             log.info("%s is already trained: %s (%s).", self.folder.path, what, why)
             return self.folder
@@ -147,7 +146,7 @@ class Trainer:
         keep_freed_memory()
         self._resume()
         if self.group.is_first:
-            self.folder.write_config()
+            self.folder.write_config(self.progress)
             self.folder.restore_best()
         self._write_record("running")
         left_out = sum(n for key, n in self.data.skipped.items() if key.startswith("train."))
@@ -285,6 +284,7 @@ class Trainer:
         self.progress.update += 1
         self.progress.position += 1
         self.progress.target_tokens += tokens
+        self.progress.most_stale = max(self.progress.most_stale, self.progress.stale)
         self.interval.add(self.progress.update, Update(likelihood, norm, taken, tokens), pairs)
 
     def _updates(self, epoch: int) -> list[list[np.ndarray]]:

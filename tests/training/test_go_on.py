@@ -3,17 +3,20 @@
 import dataclasses
 import json
 import shlex
+import signal
 import sys
+from functools import partial
 
 import pytest
 from helpers.commands import TOY
 from helpers.composing import compose, compose_config, compose_runs
 from helpers.reversal import reversal_experiment, with_optimizer
-from helpers.small_training import CPU, outcome, train
+from helpers.small_training import CPU, outcome, train, train_until
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.errors import UserError
 from seq2seq.experiment import reproduce_runs
+from seq2seq.interruption import Interrupted
 from seq2seq.record import TrainingRecord
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.validation import Validator
@@ -90,6 +93,33 @@ def test_what_is_trained_beyond_smaller_limits_is_finished(folder, caplog):
     # A limit that would have changed nothing is as good as the one before.
     train(limited(config, max_updates=20))
     assert stored_config(run)["training"]["max_updates"] == 20
+
+
+def test_a_patience_that_would_have_ended_the_training_before_is_not_stored(folder, monkeypatch):
+    """It went on after two validations without improvement, and ends after two others."""
+    validate, losses = Validator.run, iter([2.0, 3.0, 3.0, 1.0, 3.0, 3.0, 3.0])
+    monkeypatch.setattr(
+        Validator, "run", lambda self: dataclasses.replace(validate(self), loss=next(losses))
+    )
+    config = reversal_experiment(folder, max_epochs=6)
+    for limits, stored in (
+        ({"patience": 5}, {"max_epochs": 6, "patience": 5}),
+        ({"patience": 2}, {"max_epochs": 6, "patience": 5}),
+        ({"max_epochs": 9, "patience": 3}, {"max_epochs": 9, "patience": 3}),
+        ({"max_epochs": 6, "patience": 1}, {"max_epochs": 9, "patience": 3}),
+    ):
+        run = train(limited(config, **limits))
+        assert {key: stored_config(run)["training"][key] for key in stored} == stored
+    assert run.record().progress.epoch == 7
+
+
+def test_an_unfinished_run_that_smaller_limits_end_keeps_the_larger_ones(folder):
+    config = reversal_experiment(folder)
+    run, _ = train_until(config, 14, partial(signal.raise_signal, signal.SIGINT), Interrupted)
+    before = stored_config(run)
+    assert train(limited(config, max_epochs=1)).record().progress.update == 14
+    assert stored_config(run) == before
+    assert outcome(train(config)) == outcome(train(elsewhere(config)))
 
 
 @pytest.mark.parametrize("script", ["train", "reproduce"])

@@ -81,6 +81,25 @@ def test_a_run_of_version_0_2_goes_on_with_the_only_normalisation_it_knew(tmp_pa
     RunFolder(dataclasses.replace(config, tokenization=same)).claim()
 
 
+@pytest.mark.parametrize(
+    ("limits", "kept"),
+    [
+        ({"max_epochs": 4, "max_updates": 45}, {"max_epochs": 9}),
+        ({"max_epochs": 5, "max_updates": 44}, {"max_updates": None}),
+        ({"max_epochs": 5, "patience": 2}, {"patience": 7}),
+        ({"max_epochs": 10, "max_updates": 45, "patience": 3}, {}),
+    ],
+)
+def test_a_limit_below_what_is_trained_keeps_its_stored_value(tmp_path, limits, kept):
+    config = reversal_experiment(tmp_path, max_epochs=9, patience=7)
+    RunFolder(config).claim()
+    training = dataclasses.replace(config.training, **limits)
+    folder = RunFolder(dataclasses.replace(config, training=training))
+    folder.write_config(Progress(update=45, epoch=4, position=5, stale=1, most_stale=2))
+    stored = json.loads((folder.path / "config.json").read_text())["training"]
+    assert stored == {**dataclasses.asdict(training), **kept}
+
+
 def test_two_trainings_of_one_folder_are_refused(tmp_path):
     folder = RunFolder(reversal_experiment(tmp_path))
     folder.claim()
