@@ -74,7 +74,7 @@ def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str
 def _kept(run: TrainConfig, best: EvaluateConfig) -> Iterator[tuple[str, EvaluateConfig]]:
     """Yield (name prefix, evaluation config) for each checkpoint of ``training.keep_epochs``."""
     folder = RunFolder(run)
-    for epoch in run.training.keep_epochs:
+    for epoch in dict.fromkeys(run.training.keep_epochs):
         if (kept := folder.epoch(epoch)).is_dir():
             output = str(folder.path / kept.name)
             yield (f"{kept.name}-", replace(best, checkpoint=str(kept), output=output))

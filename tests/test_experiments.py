@@ -70,7 +70,7 @@ def test_the_study_resumes_after_a_kill_and_ends_with_the_same_report(europarl, 
     systems = runs("experiment=opponent")
     toy = [*(one for one in TOY if one != size), *(f"++systems.{name}.{size}" for name in systems)]
     toy += ["experiment=opponent", *europarl, "beams=[2]", "test_sets=[test]", "seeds=[1]"]
-    toy += ["training.keep_epochs=[1]"]
+    toy += ["training.keep_epochs=[1,1]"]
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     whole.mkdir()
     cut.mkdir()

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 import shlex
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ from seq2seq.errors import UserError
 from seq2seq.files import locked, read_object, write_json
 from seq2seq.record import Progress, TrainingRecord, read_record
 from seq2seq.training.metrics import JsonlLog
+
+log = logging.getLogger(__name__)
 
 NOT_PART_OF_A_RUN = (
     "data",
@@ -183,8 +186,15 @@ class RunFolder:
     def write_config(self, done: Progress) -> None:
         """Write the config, unless the folder already has an equal one.
 
-        A limit that is below what the training has ``done`` keeps its stored value.
+        A limit that is below what the training has ``done`` keeps its stored value. A warning names
+        the epochs of training.keep_epochs that have passed and were not kept.
         """
+        epochs = sorted({*self.config.training.keep_epochs})
+        if passed := [n for n in epochs if n <= done.epoch and not has_manifest(self.epoch(n))]:
+            log.warning(
+                f"training.keep_epochs={passed}: {self.path} is past these epochs and did not keep "
+                "them; to keep them, choose another name=."
+            )
         path, mine = self.path / "config.json", json.loads(json.dumps(asdict(self.config)))
         if path.exists():
             stored, limits = read_object(path, REMEDY), mine["training"]

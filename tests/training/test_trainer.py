@@ -9,7 +9,7 @@ import pytest
 import torch
 import train as script
 from helpers.reversal import reversal_experiment, with_optimizer, without_dropout
-from helpers.small_training import metrics, train, weights
+from helpers.small_training import metrics, train, train_until, weights
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.batching import collate
@@ -194,6 +194,16 @@ def test_the_states_after_the_epochs_asked_for_are_kept(folder):
     progress = [load_checkpoint(path, CPU).state.progress for path in sorted(kept)]
     assert [(at.epoch, at.update) for at in progress] == [(1, 10), (3, 30)]
     assert run.epoch(3) in kept
+
+
+def test_an_epoch_that_has_passed_is_not_kept_and_one_warning_names_it(folder, caplog):
+    run, _ = train_until(reversal_experiment(folder), 14, lambda: 1 / 0, ZeroDivisionError)
+    for keep, named in (([2, 1, 1], "[1]"), ([1, 2], "[1]"), ([2], None)):
+        caplog.clear()
+        train(reversal_experiment(folder, keep_epochs=keep))
+        warnings = [one for one in caplog.messages if "keep_epochs" in one]
+        assert [f"keep_epochs={named}:" in one for one in warnings] == [True] * bool(named)
+    assert [path.name for path in run.path.glob("checkpoints/epoch-*")] == ["epoch-2"]
 
 
 def test_the_record_names_the_commit_that_began_the_run(folder):
