@@ -100,12 +100,13 @@ def help_page(name: str, composed: DictConfig) -> str:
     lines += ["", "Settings are written as key=value:"]
     loader: Any = GlobalHydra.instance().config_loader()
     groups = ["experiment"] * (composition.SCHEMAS[name] is schema.ReproduceConfig)
-    for group in [*groups, *(field.name for field in fields(READ[name]))]:
+    unread = composition.SEVERAL if name == "reproduce" else ()
+    read = [field.name for field in fields(READ[name]) if field.name not in unread]
+    for group in [*groups, *read]:
         if options := loader.repository.get_group_options(group):  # the loader's own is slow
             lines += folded(f"  {group}={' | '.join(options)}", 6)
     values: Any = OmegaConf.to_container(composed, resolve=True)
-    several = composition.SEVERAL
-    lines += settings_help(READ[name], values, several if name == "reproduce" else ())
+    lines += settings_help(READ[name], values, unread)
     return "\n".join(lines)
 
 

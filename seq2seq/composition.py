@@ -44,8 +44,8 @@ OF_REPRODUCE = set(vars(schema.ReproduceConfig)["__annotations__"]) - {"systems"
 """Keys that only ``reproduce`` reads."""
 READ = SCHEMAS | dict.fromkeys(("prepare", "train"), schema.TrainConfig)
 """Script name -> dataclass of the settings that the script reads."""
-SEVERAL = {"seed": "seeds", "decoding.beam": "beams"}
-"""Key of a single value in other scripts -> key of the list of values in ``reproduce``."""
+SEVERAL = {"seed": "seeds", "decoding": "beams", "decoding.beam": "beams"}
+"""Key or group of a single value in other scripts -> key of the list of values in ``reproduce``."""
 
 
 def compose(name: str, settings: list[str]) -> tuple[Any, ...]:
@@ -155,7 +155,8 @@ def _experiment(name: str, composed: Any, overrides: list[str]) -> tuple[Any, ..
     given = schema.flatten({str(one.key_or_group): one.value() for one in parsed})
     for key in given:
         if name == "reproduce" and key in SEVERAL:
-            raise UserError(f"{name} does not read {key}; set {SEVERAL[key]}=[...] instead.")
+            read = f"{SEVERAL[key]}=[...]"
+            raise UserError(f"{name} does not read {key}={given[key]}; set {read} instead.")
         if name != "reproduce" and key.partition(".")[0] in OF_REPRODUCE:
             raise UserError(f"{key} is a setting of reproduce, not of {name}; remove it.")
     chosen, systems = composed.system, composed.systems

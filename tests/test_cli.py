@@ -44,6 +44,7 @@ REFUSED = [
     ("train", "seeds=[1,2]", "seeds"),
     ("prepare", "decoding.beam=3", "decoding.beam"),
     ("reproduce", "seed=2", "seeds="),
+    ("reproduce", "decoding=greedy", "beams="),
     ("train", "model.attention={kind: fixed}", "model.attention.kind=fixed .* system=attention"),
     # a system that is no folder, or that could not be compared
     ("train", "+systems.attention.decoding={beam: 3}", "systems.attention sets decoding"),
@@ -81,6 +82,8 @@ def test_help_shows_examples_that_compose_and_what_the_script_reads(monkeypatch,
     read = {field.name for field in dataclasses.fields(composition.READ[script])}
     for group in ("corpus", "model", "decoding", "evaluation"):
         assert any(line.startswith(f"  {group}") for line in lines) == (group in read)
+    choices = any(line.startswith("  decoding=") for line in lines)
+    assert choices == ("decoding" in read and script != "reproduce")
 
 
 MEANT = [

@@ -34,7 +34,8 @@ def test_each_script_has_its_config(script):
 def test_each_choice_of_each_group_composes(choice):
     group, _, name = choice.partition("=")
     if group not in ("experiment", "hydra"):
-        config = compose_config("reproduce", [choice])
+        script = "evaluate" if group == "decoding" else "reproduce"
+        config = compose_config(script, [choice, *GIVEN.get(script, [])])
         if group in ("corpus", "tokenization"):
             assert getattr(config, group).kind == name
 
