@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import threading
 from types import FrameType
 
 from seq2seq.errors import UserError
@@ -24,14 +25,16 @@ class Interrupted(BaseException):
 class Interruption:
     """Context that records Ctrl-C (SIGINT) and SIGTERM in :attr:`received`.
 
-    Ctrl-C after either signal raises KeyboardInterrupt immediately.
+    Ctrl-C after either signal raises KeyboardInterrupt immediately. Outside the main thread, which
+    alone gets signals, the context changes nothing.
     """
 
     def __init__(self) -> None:
         self.received: int | None = None
 
     def __enter__(self) -> "Interruption":
-        signals = signal.SIGINT, signal.SIGTERM
+        main = threading.current_thread() is threading.main_thread()
+        signals = (signal.SIGINT, signal.SIGTERM) if main else ()
         self._previous = {number: signal.signal(number, self._receive) for number in signals}
         return self
 

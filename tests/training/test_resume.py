@@ -9,6 +9,7 @@ import random
 import shutil
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -115,6 +116,11 @@ def test_a_second_ctrl_c_stops_at_once_and_one_in_the_last_update_what_would_fol
     train_until(config, 5, press, Interrupted)  # of the resumed training
     assert run.newest()[0].name == "update-10"
     assert train(config).finished
+
+
+def test_a_thread_that_gets_no_signals_trains(folder):
+    with ThreadPoolExecutor() as threads:
+        assert threads.submit(train, reversal_experiment(folder, max_updates=1)).result().finished
 
 
 # -- cut off: what is saved, and when --------------------------------------------------------------
