@@ -52,6 +52,7 @@ REFUSED = [
     ("train", "+systems.attention.label=no-attention", "called 'no-attention'.* label"),
     ("train", "+systems.attention.label=' '", "attention .*called ' '.* label"),
     ("train", "name=../elsewhere", "name="),
+    ("train", "output=out-\udce9", "output="),  # a byte that is not UTF-8
     # a value that is missing, and a line that Hydra cannot parse
     ("translate", "input=x", "checkpoint"),
     ("train", "+=[1]", "config"),

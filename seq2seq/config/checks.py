@@ -181,9 +181,15 @@ def check(key: str, value: Any, hint: Any) -> Any:
 
 
 def _require_printable(key: str, value: Any) -> None:
-    """Refuse control characters, which a terminal would obey, in all text of ``value``."""
-    if isinstance(value, str) and re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", value):
-        raise UserError(f"{key}={shortened(value)} holds control characters; remove them.")
+    """Refuse control characters and surrogates in all text of ``value``.
+
+    A terminal would obey the former. The latter stand for bytes that are not UTF-8.
+    """
+    if isinstance(value, str) and re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", value):
+        raise UserError(
+            f"{key}={shortened(value)} holds control characters, or bytes that are not UTF-8; "
+            "remove them."
+        )
     for name, part in value.items() if isinstance(value, dict) else ():
         _require_printable(key or "a key", name)
         _require_printable(f"{key}.{name}" if key else name, part)
