@@ -7,8 +7,9 @@ from pathlib import Path
 
 from seq2seq.config import CompareConfig, EvaluateConfig, ReproduceConfig, TrainConfig
 from seq2seq.data.preparation import prepare
-from seq2seq.data.text import read_aligned
+from seq2seq.data.text import read_aligned, read_references
 from seq2seq.device import choose_device
+from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.test_sets import find_test_sets, find_test_texts
@@ -31,7 +32,7 @@ def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str
     prepared = [
         prepare(run.corpus, run.tokenization, Path(run.data), codec_folder(run)) for run in runs
     ]
-    tests = [*find_test_sets(evaluate_configs[0], runs[0].corpus)]
+    tests = _test_sets(evaluate_configs, runs)
     # An unfinished run is refused first, and before any new folder is made.
     folders = [RunFolder(run) for run in runs]
     folders.sort(key=lambda one: (not one.path.exists(), one.record().status == "finished"))
@@ -78,6 +79,20 @@ def _kept(run: TrainConfig, best: EvaluateConfig) -> Iterator[tuple[str, Evaluat
         if (kept := folder.epoch(epoch)).is_dir():
             output = str(folder.path / kept.name)
             yield (f"{kept.name}-", replace(best, checkpoint=str(kept), output=output))
+
+
+def _test_sets(configs: list[EvaluateConfig], runs: list[TrainConfig]) -> list[str]:
+    """List the names of the test sets; UserError if one has other lines in another run."""
+    texts = [find_test_sets(config, run.corpus) for config, run in zip(configs, runs, strict=True)]
+    for name in set(texts[0]).intersection(*texts):
+        first, *others = (of[name] for of in texts)
+        for run, text in zip(runs[1:], others, strict=True):
+            if text != first and read_references(text) != read_references(first):
+                raise UserError(
+                    f"The test set {name} of {run.system} differs from that of {runs[0].system}, "
+                    "so their scores cannot be compared; give all systems and seeds the same text."
+                )
+    return [*texts[0]]
 
 
 def _evaluate_config(config: ReproduceConfig, run: TrainConfig) -> EvaluateConfig:

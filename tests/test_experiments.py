@@ -20,6 +20,7 @@ from helpers.composing import runs
 from middle import read_traced
 from packed import main as pack
 
+from seq2seq.api import reproduce
 from seq2seq.config import ATTENTION_KINDS
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import read_evaluation
@@ -151,6 +152,14 @@ def test_memories_are_compared_and_published(tmp_path):
 def test_every_kind_of_attention_is_in_an_experiment():
     systems = [*runs("experiment=attention_kinds").values(), *runs("experiment=width").values()]
     assert {system.model.attention.kind for system in systems} == set(ATTENTION_KINDS)
+
+
+def test_other_test_texts_are_refused_before_any_training(tmp_path):
+    words = ["corpus.train=60", "corpus.valid=5", "corpus.test_per_bucket=1", "corpus.max_words=10"]
+    words += [f"data={tmp_path}/data", f"output={tmp_path}/outputs", "experiment=smoke"]
+    with pytest.raises(UserError, match=r"test .*no-attention"):
+        reproduce(*words, "+systems.no-attention.corpus.seed=2")
+    assert not (tmp_path / "outputs").exists()
 
 
 def small(monkeypatch, folder: Path, experiment: str, *systems: str) -> list[str]:
