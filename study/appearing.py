@@ -44,18 +44,20 @@ class Moment:
     def __init__(self, states: Mapping[str, list[States]]) -> None:
         self.states = states
         self.updates = states[ATTENTION][0].updates
-        blind = np.mean([one.losses[..., 0] for one in states[BLIND]], axis=0)
         self._bits = {
-            system: np.stack([(blind - one.losses[..., 0]) / np.log(2) for one in states[system]])
-            for system in (ATTENTION, BASELINE)
+            system: np.stack([one.losses[..., 0] for one in of]) / np.log(2)
+            for system, of in states.items()
         }
-        self._lead = self._bits[ATTENTION] - self._bits[BASELINE]
+        self._lead = self._bits[BASELINE] - self._bits[ATTENTION]
         self._links = np.stack([one.links for one in states[ATTENTION]])
         self._entropies = np.stack([one.entropies for one in states[ATTENTION]])
 
     def bits(self, pool: Pool, system: str, state: int) -> Samples:
         """Known bits of a sentence."""
-        return pool.estimate(_counted(self._bits[system][:, state]), _mean)
+        blind, own = (
+            pool.estimate(_counted(self._bits[name][:, state]), _mean) for name in (BLIND, system)
+        )
+        return blind - own
 
     def lead(self, pool: Pool, state: int) -> Samples:
         """Known bits of attention minus those of the baseline."""

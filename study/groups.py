@@ -11,7 +11,15 @@ from packed import Packed
 
 from seq2seq.config import EvaluationConfig, flatten
 from seq2seq.errors import UserError
-from seq2seq.evaluation.lengths import ALL, ENDS, LONG, SHORT, known_bits, length_pools
+from seq2seq.evaluation.lengths import (
+    ALL,
+    ENDS,
+    LONG,
+    SHORT,
+    bits_per_piece,
+    known_bits,
+    length_pools,
+)
 from seq2seq.evaluation.recall import COUNTS, PLACES, recall_samples
 from seq2seq.evaluation.scores import bleu, brevity_ratio, chrf, unpenalised_bleu
 from seq2seq.evaluation.significance import Interval, Pool, Samples, half_length, t_interval
@@ -177,8 +185,7 @@ def lost_bits(places: range) -> Score:
     """Loss in bits per reference piece at ``places`` of the references, from 0."""
 
     def score(pool: Pool, group: Group) -> Samples:
-        losses = np.stack([one.losses(places) for one in group]) / [np.log(2), 1]
-        return pool.estimate(losses, lambda sums: sums[..., 0] / np.maximum(sums[..., 1], 1))
+        return bits_per_piece(pool, np.stack([one.losses(places) for one in group]))
 
     return score
 

@@ -184,6 +184,10 @@ def known_bits(
     Both arguments have the values of :func:`reference_losses` for each seed. A pool without pieces
     has 0 bits.
     """
-    saved = (without[..., 0].mean(axis=0) - losses[..., 0]) / np.log(2)
-    columns = np.stack([saved, losses[..., 1]], axis=-1)
+    return bits_per_piece(pool, without) - bits_per_piece(pool, losses)
+
+
+def bits_per_piece(pool: Pool, losses: Float[np.ndarray, "K N 2"]) -> Samples:
+    """Loss in bits per reference piece; ``losses`` are those of :func:`reference_losses`."""
+    columns = losses / [np.log(2), 1]
     return pool.estimate(columns, lambda sums: sums[..., 0] / np.maximum(sums[..., 1], 1))
