@@ -12,16 +12,6 @@ from seq2seq.config import CorpusConfig, FilesCorpus, Multi30kCorpus, in_words
 from seq2seq.data.text import Corpus, ParallelText, check_text, find_test_names, find_text
 from seq2seq.errors import UserError
 
-MODULES = {
-    "grammar": "grammar",
-    "multi30k": "multi30k",
-    "europarl": "europarl",
-    "mtdata": "mtdata",
-    "files": "own_text",
-}
-"""Corpus kind -> module of ``seq2seq.data`` whose ``text_folder`` finds the text."""
-
-
 def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
     """Find, fetch or generate the text files of a corpus below ``data``, and check them.
 
@@ -71,8 +61,10 @@ def _folder(config: CorpusConfig, corpora: Path, make: bool) -> Path:
     if own and not (own.is_dir() or (own.is_file() and isinstance(config, FilesCorpus))):
         remedy = "check the path" if make else "set directory=FOLDER to the folder of the test sets"
         raise UserError(f"corpus.directory={config.directory} is not a folder; {remedy}.")
-    kind = import_module(f"seq2seq.data.{MODULES[config.kind]}")
+    # Every other kind has a module of its own name, whose ``text_folder`` finds or makes the text.
+    module = "own_text" if config.kind == "files" else config.kind
     try:
+        kind = import_module(f"seq2seq.data.{module}")
         folder, fill = kind.text_folder(config, own, corpora / config.kind)
     except UserError as error:
         if make:
