@@ -12,6 +12,7 @@ from seq2seq.config import CorpusConfig, FilesCorpus, Multi30kCorpus, in_words
 from seq2seq.data.text import Corpus, ParallelText, check_text, find_test_names, find_text
 from seq2seq.errors import UserError
 
+
 def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
     """Find, fetch or generate the text files of a corpus below ``data``, and check them.
 
