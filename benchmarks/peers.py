@@ -65,6 +65,13 @@ def benchmark_peers(config: DictConfig) -> Path:
     for key in ("updates", "train_updates"):
         if config[key] < REPORT_EVERY or config[key] % REPORT_EVERY:
             raise UserError(f"{key}={config[key]} must be a multiple of {REPORT_EVERY} above 0.")
+    for name in (OURS, *config.peers) if config.measure == "quality" else ():
+        own = quality_settings(config, name)
+        if own["validate_every"] > own["updates"]:
+            raise UserError(
+                f"validate_every={own['validate_every']} is more than the {own['updates']} updates "
+                f"of {name}, which would not be validated; lower it."
+            )
     require_choice("device", config.device, tuple(BF16))
     for name in config.precisions:
         require_choice("precisions", name, ("fp32", "bf16"))
@@ -226,10 +233,9 @@ def time_quality(comparison: Comparison) -> Measured:
     """Train with each program at each learning rate; record dev perplexities and their times."""
     runs: list[Record] = []
     config, precision = comparison.config, comparison.precisions[-1]
-    updates, every = config.train_updates, config.validate_every
     best: Any = OmegaConf.to_container(config.best)
     for rate, (name, toolkit) in product(config.rates, comparison.toolkits.items()):
-        own = {"updates": updates, "validate_every": every, **best.get(name, {})}
+        own = quality_settings(config, name)
         variables = comparison.variables(precision, learning_rate=rate, **own)
         start = time.monotonic()
         folder, lines = comparison.run("train", name, f"{precision}-{rate:g}", variables)
@@ -256,8 +262,9 @@ def time_quality(comparison: Comparison) -> Measured:
     ]
     note = (
         "Minutes from the start of the program to the first validation at this dev perplexity or "
-        f"below (empty: none); a validation every {every} updates, of at most {updates:,}. Best: "
-        "the lowest dev perplexity. Each program trains once with each learning rate "
+        f"below (empty: none); a validation every {config.validate_every} updates, of at most "
+        f"{config.train_updates:,}. Best: the lowest dev perplexity. Each program trains once with "
+        "each learning rate "
         f"{', '.join(f'{rate:g}' for rate in config.rates)}; the rate that was best for an entry "
         "is in brackets. Settings of a single program: "
         + "; ".join(
@@ -268,6 +275,12 @@ def time_quality(comparison: Comparison) -> Measured:
         + "."
     )
     return runs, rows, note
+
+
+def quality_settings(config: DictConfig, name: str) -> Record:
+    """Updates of a program, those between its validations, and its own settings."""
+    usual = {"updates": config.train_updates, "validate_every": config.validate_every}
+    return {**usual, **config.best.get(name, {})}
 
 
 def points(runs: list[Record], name: str) -> list[tuple[float, float, float]]:

@@ -189,6 +189,7 @@ def test_the_programs_take_turns_and_who_is_left_out_is_named(tmp_path, monkeypa
     given = [f"measure={measure}", "peers=[opennmt,eole]", "updates=20", "train_updates=40"]
     given += ["rounds=2", "beams=[1]", "setting.batch_size=0.2", f"output={tmp_path}"]
     given += [f"peers_python={sys.executable}", "perplexities=[14,13]", "rates=[0.001,0.002]"]
+    given += ["validate_every=20"]
     for _ in range(2):
         table = benchmark_peers(compose_config("peers", given))
     started = (tmp_path / f"peers-{measure}" / "started").read_text().splitlines()
@@ -208,11 +209,18 @@ def test_the_programs_take_turns_and_who_is_left_out_is_named(tmp_path, monkeypa
     assert number in rows[1]
 
 
-@pytest.mark.parametrize("given", ["peers=[openmt]", "updates=30", "measure=speed", "device=gpu"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        *(["peers=[openmt]"], ["updates=30"], ["measure=speed"], ["device=gpu"]),
+        ["validate_every=1020", "measure=quality"],
+        ["validate_every=200", "measure=quality", "best.seq2seq.updates=100"],
+    ],
+)
 def test_a_comparison_that_cannot_be_made_is_refused_before_a_download(monkeypatch, given):
     monkeypatch.setattr(peers, "load_corpus", lambda *_: pytest.fail("obtained"))
-    with pytest.raises(UserError, match=given.split("=")[0]):
-        benchmark_peers(compose_config("peers", [given]))
+    with pytest.raises(UserError, match=given[0].split("=")[0]):
+        benchmark_peers(compose_config("peers", given))
 
 
 @pytest.mark.parametrize(
