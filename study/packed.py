@@ -213,10 +213,11 @@ def with_content(
     """
 
     def read() -> list[str]:
+        text = training()
         corpora = [one.config["corpus"] for one in systems if one.config]
         longest = max(corpora, key=lambda corpus: corpus["train_max_words"] or sys.maxsize)
         limits = longest["train_pairs"], longest["train_max_words"]
-        return [target for _, target in training_pairs(training(), *limits)]
+        return [target for _, target in training_pairs(text, *limits)]
 
     content, found = count_content(references, [one.hypotheses for one in systems], read)
     return [replace(one, content=content, found=of) for one, of in zip(systems, found, strict=True)]
@@ -235,7 +236,12 @@ def main(folders: Sequence[str], results: Path = RESULTS) -> None:
         systems = {one.name: one for one in (*read_all(pool), *map(Packed.of, new))}
 
         def training(new: Sequence[Evaluation] = new) -> ParallelText:
-            model = next(one for one in new if one.record.config)
+            model = next((one for one in new if one.record.config), None)
+            if model is None:
+                raise UserError(
+                    f"{new[0].directory} names no training text in which to count words; pack it "
+                    "together with a trained system of its test set."
+                )
             config = read_config(Path(str(model.record.checkpoint)))
             return load_corpus(config.corpus, Path(config.data)).train
 

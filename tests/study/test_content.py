@@ -10,10 +10,12 @@ import packed
 import pytest
 import read_again
 from groups import Groups, recall_of
+from helpers.synthetic_translations import evaluated as translations
 from recall import CONTRASTS
 from synthetic_results import packed as evaluated
 
 from seq2seq.config import FilesCorpus
+from seq2seq.errors import UserError
 from seq2seq.evaluation.translations import Translations
 from seq2seq.files import digest
 
@@ -104,6 +106,20 @@ def test_packed_counts_are_those_of_a_slow_loop(text, monkeypatch):
             "last minus middle": last - np.mean(middle),
         }
     )
+
+
+def test_floors_alone_have_no_training_text_to_count_words_in(text):
+    made, results = systems(text), text / "results"
+    texts = Translations(REFERENCES, REFERENCES, REFERENCES, capped=[])
+    identity = {"source": "s", "reference": "r"}
+    floor = {"experiment": "figure2-cpu", "identity": identity}
+    translations(text / "copying", texts, "copying", None, **floor)
+    for pool in ([], [one for one, _ in made]):
+        if pool:
+            packed.write_all(results / "figure2-cpu" / "test", pool)
+        with pytest.raises(UserError, match="together with a trained system"):
+            packed.main([str(text / "copying")], results)
+        assert len(packed.read_all(results / "figure2-cpu" / "test")) == len(pool)
 
 
 def test_what_is_packed_already_is_counted_the_same(text, monkeypatch):
