@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from seq2seq.config import EvaluationConfig, flatten, nearest
-from seq2seq.config.evaluation import UNSPACED
+from seq2seq.config.evaluation import UNSPACED, unspaced
 from seq2seq.errors import UserError
 from seq2seq.evaluation import lengths
 from seq2seq.evaluation.folder import Evaluation
@@ -142,6 +142,13 @@ class Comparison:
         return [evaluation for system in self.systems for evaluation in system.evaluations]
 
     @property
+    def unspaced(self) -> bool:
+        """Whether the translations are written without spaces, by tokenizer or target language."""
+        configs = [evaluation.record.config or {} for evaluation in self.evaluations]
+        languages = [config.get("corpus", {}).get("target", "") for config in configs]
+        return self.settings.tokenize in UNSPACED or any(map(unspaced, languages))
+
+    @property
     def looks(self) -> list[Look]:
         """Colour, line and marker of each system in figures and pages."""
         return looks([system.first.record.config for system in self.systems])
@@ -202,7 +209,7 @@ def compare_systems(
         values = {getattr(evaluation.record, key) for evaluation in by_models}
         return values.pop() if len(values) == 1 else None
 
-    return Comparison(
+    comparison = Comparison(
         corpus=shared("corpus"),
         test_set=shared("test_set"),
         search=shared("search"),
@@ -212,8 +219,11 @@ def compare_systems(
         config_differences=_config_differences(groups),
         signatures=signatures(config.tokenize, len(evaluations[0].texts.all_references)),
         settings=config,
-        recall=_recall(groups, against, pools, config, training),
+        recall={},
     )
+    if comparison.unspaced:
+        return comparison
+    return replace(comparison, recall=_recall(groups, against, pools, config, training))
 
 
 def _recall(
@@ -225,7 +235,7 @@ def _recall(
 ) -> dict[str, Recall]:
     texts = next(iter(groups.values()))[0].texts
     words = ContentWords.of(texts.references)
-    if len({*words.line.tolist()}) < FEW or config.tokenize in UNSPACED:
+    if len({*words.line.tolist()}) < FEW:
         return {}
     recalled = {
         name: np.stack([words.recalled(e.texts.hypotheses) for e in group])

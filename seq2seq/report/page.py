@@ -14,7 +14,6 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 import seq2seq
-from seq2seq.config.evaluation import UNSPACED
 from seq2seq.decoding.translator import Translator
 from seq2seq.drawing import render
 from seq2seq.errors import UserError
@@ -71,7 +70,7 @@ def render_page(
         pair=_pair(comparison),
         sentences=sentences,
         tables=tables,
-        target_unit="characters" if comparison.settings.tokenize in UNSPACED else "words",
+        target_unit="characters" if comparison.unspaced else "words",
         unit=comparison.settings.unit,
         version=seq2seq.__version__,
     )

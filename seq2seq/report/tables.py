@@ -338,8 +338,10 @@ def notes(comparison: Comparison) -> list[str]:
             "sees nothing of the source minus loss of this system, in bits per reference."
         )
     if comparison.recall:
+        several = len(comparison.systems[0].first.texts.all_references) > 1
         remarks.append(
-            f"Content words: words of more than {LETTERS} letters that their reference has once "
+            f"Content words: words of more than {LETTERS} letters that their "
+            f"{'first ' * several}reference has once "
             f"and at most {percent(SHARE)} of the references have. Found: the share that the "
             "translations contain. Middle minus ends: tenths 4 to 7 minus the first and the last."
         )

@@ -13,7 +13,7 @@ from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.recall import ContentWords
 from seq2seq.evaluation.translations import Translations
 from seq2seq.report.findings import findings
-from seq2seq.report.tables import recall_tables
+from seq2seq.report.tables import notes, recall_tables
 
 TEXT = random.Random(1)
 VOCABULARY = [f"word{number}" for number in range(3_000)]
@@ -65,11 +65,17 @@ def losing(chance) -> list[str]:
 
 @pytest.fixture
 def compared(tmp_path):
-    def compare(chance, **settings):
+    def compare(chance, language="fr", more=(), **settings):
         sources, config = REFERENCES, EvaluationConfig(bootstrap=100, **settings)
-        texts = [Translations(sources, sources, losing(one), []) for one in (chance, never)]
-        systems = zip(texts, ("lossy", "whole"), strict=True)
-        evaluations = [evaluated(tmp_path / name, text, name) for text, name in systems]
+        texts = [
+            Translations(sources, sources, losing(one), [], more_references=[*more])
+            for one in (chance, never)
+        ]
+        systems, target = zip(texts, ("lossy", "whole"), strict=True), {"target": language}
+        evaluations = [
+            evaluated(tmp_path / name, text, name, config={"corpus": target})
+            for text, name in systems
+        ]
         return compare_systems(evaluations, "lossy", config, training=TRAINING)
 
     return compare
@@ -129,8 +135,16 @@ def test_recall_of_groups_is_that_of_a_slow_loop(compared):
     assert recall.spread["whole"].value == pytest.approx(spread)
 
 
-def test_text_without_spaces_has_no_content_words(compared):
-    assert compared(middle, tokenize="zh").recall == {}
+@pytest.mark.parametrize(("tokenize", "language"), [("zh", "fr"), ("13a", "zh"), ("intl", "th")])
+def test_text_without_spaces_has_no_content_words(compared, tokenize, language):
+    assert compared(middle, language, tokenize=tokenize).recall == {}
+
+
+@pytest.mark.parametrize("more", [[], [["another"] * len(REFERENCES)]])
+def test_of_several_references_the_first_is_named_as_the_one_that_counts(compared, more):
+    comparison = compared(middle, more=more)
+    assert {one.value for one in comparison.recall["place"].systems["whole"]} == {1}
+    assert ("first reference" in " ".join(notes(comparison))) == bool(more)
 
 
 @pytest.mark.parametrize(

@@ -281,13 +281,15 @@ def test_unmarked_words_are_those_that_the_reference_has_in_this_order(seed):
         assert written == meant or not {*written} & {*meant}  # no word is marked without need
 
 
-def test_a_page_shows_every_reference_and_compares_with_the_closest(tmp_path):
+@pytest.mark.parametrize(("tokenize", "language"), [("zh", "en"), ("13a", "zh")])
+def test_a_page_shows_every_reference_and_compares_with_the_closest(tmp_path, tokenize, language):
     texts = Translations(["s"], ["九 八"], ["你们好"], [], more_references=[["你好"]])
-    settings = EvaluationConfig(bootstrap=100, tokenize="zh")
-    scored = evaluated(tmp_path / "one", texts, "one", settings=settings)
+    settings = EvaluationConfig(bootstrap=100, tokenize=tokenize)
+    config = {"corpus": {"target": language}}
+    scored = evaluated(tmp_path / "one", texts, "one", settings=settings, config=config)
     page = page_of(compare_systems([scored], None, EvaluationConfig(bootstrap=100))).decode()
     for reference in ("九 八", "你好"):
-        assert f'<dd dir="auto">{reference}</dd>' in page
+        assert f'<dd dir="auto" lang="{language}">{reference}</dd>' in page
     assert '<mark class="wrong first" title="">们</mark>' in page
     assert "first error after 1 of 2 characters" in page
 
