@@ -16,9 +16,9 @@ NOTABLE_CAP_SHARE = 0.01
 def headline(comparison: Comparison) -> str:
     """Result as a title: a few words, without a full stop.
 
-    For one gap: BLEU of both systems on the longest sentences, or the gap over all sentences if
-    there are too few short or long ones. For several gaps: the best system. For a single system:
-    its score.
+    For one gap: BLEU of both systems on the longest bucket, or the gap over all sentences if there
+    are too few short or long ones, or too few in each bucket. For several gaps: the best system.
+    For a single system: its score.
     """
     systems = comparison.systems
     if len(comparison.gaps) != 1:
@@ -26,11 +26,12 @@ def headline(comparison: Comparison) -> str:
         rank = f", best of {len(systems)} systems" if len(systems) > 1 else ""
         return f"{best.name}: {best.overall.bleu:.1f} BLEU{rank}"
     (gap,) = comparison.gaps
-    if not _shows_growth(gap):
+    longest = longest_bucket(comparison)
+    if longest.few or not _shows_growth(gap):
         return _overall(comparison, gap)[0]
-    place = systems[0].rows.index(longest_bucket(comparison))
+    place = systems[0].rows.index(longest)
     scores = {system.name: system.rows[place].bleu for system in systems}
-    label = systems[0].rows[place].words
+    label = longest.words
     length = f"Above {int(label[:-1]) - 1}" if label.endswith("+") else label
     return (
         f"{length} {comparison.settings.unit}: {gap.system} {scores[gap.system]:.1f} BLEU, "

@@ -26,7 +26,7 @@ from seq2seq.report.findings import conclusion, headline
 from seq2seq.report.length_figure import length_figure
 from seq2seq.report.live.page import evaluated_checkpoint
 from seq2seq.report.sentences import Example, longest_bucket, runs_of_words
-from seq2seq.report.tables import Table, heading, score_text, with_interval
+from seq2seq.report.tables import DAGGER, Table, heading, score_text, with_interval
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MOST_WEIGHTS = 500_000
@@ -143,7 +143,7 @@ def three_numbers(comparison: Comparison) -> list[tuple[str, str, int | None]]:
     the gap over all sentences if there are too few short or long ones. For more systems: the best
     BLEU on all sources and on the longest bucket, and the greatest gap over all sentences. For a
     single system: BLEU on all sources, on the shortest bucket and on the longest. A bucket of fewer
-    than 100 sentences counts only if all buckets have fewer.
+    than 100 sentences counts only if all buckets have fewer. A number of so few has a mark.
     """
     systems, rows, unit = comparison.systems, comparison.systems[0].rows, comparison.settings.unit
     long = rows.index(longest_bucket(comparison))
@@ -151,7 +151,8 @@ def three_numbers(comparison: Comparison) -> list[tuple[str, str, int | None]]:
     def score(system: System, place: int) -> tuple[str, str, int]:
         row = system.rows[place]
         length = "all sentences" if row is system.overall else f"{row.words} {unit}"
-        return f"{system.name}, {length}", score_text(row), systems.index(system)
+        value = score_text(row) + f" {DAGGER}" * row.few
+        return f"{system.name}, {length}", value, systems.index(system)
 
     def best(place: int) -> tuple[str, str, int]:
         return score(max(systems, key=lambda system: system.rows[place].bleu or 0.0), place)
@@ -163,6 +164,7 @@ def three_numbers(comparison: Comparison) -> list[tuple[str, str, int | None]]:
     overall = [(paired.gap, gap) for gap in comparison.gaps if (paired := gap.rows[-1])]
     greatest, gap = max(overall, key=lambda one: one[0].value)
     label, value = f"{gap.system} minus {gap.baseline}, all sentences", with_interval(greatest)
+    value += f" {DAGGER}" * systems[0].overall.few
     if len(systems) > 2:
         return [best(-1), best(long), (label, value, None)]
     growth = gap.difference_in_differences

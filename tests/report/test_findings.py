@@ -142,8 +142,9 @@ def test_headline_and_conclusion_take_the_side_of_the_numbers(compared):
     assert "no significant" in conclusion(compared(lambda n: 0.9, lambda n: 0.9))
 
 
-def test_the_headline_without_long_sentences_is_the_gap(compared):
-    better = compared(lambda n: 0.5, lambda n: 0.95, {5: 110})
+@pytest.mark.parametrize("lengths", [{5: 110}, {5: 60, 15: 60, 35: 60, 45: 60, 61: 1}])
+def test_the_headline_without_a_long_bucket_of_enough_sentences_is_the_gap(compared, lengths):
+    better = compared(lambda n: 0.5, lambda n: 0.95, lengths)
     gap = better.gaps[0].rows[-1].gap
     assert f"gains {gap.value:.1f} BLEU over fixed" in headline(better)
     assert "too few" in headline(compared(lambda n: 0.5, lambda n: 0.95, {5: 50}))

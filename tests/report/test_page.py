@@ -253,6 +253,7 @@ def test_numbers_of_one_system_are_of_all_the_shortest_and_the_longest(evaluatio
     (system,) = alone.systems
     rows = [replace(row, sentences=sentences) for row in system.buckets]
     shown = replace(alone, systems=[replace(system, rows=[*rows, system.overall])])
+    assert ["†" in value for _, value, _ in three_numbers(shown)] == [False, *2 * [sentences < 100]]
     places = [label.partition(", ")[2] for label, _, _ in three_numbers(shown)]
     assert places == ["all sentences", f"{rows[0].words} words", f"{rows[-1].words} words"]
 
@@ -304,3 +305,10 @@ def test_numbers_of_a_result(attending, comparison):
     growth = comparison.gaps[0].difference_in_differences.difference
     expected = [*(score_text(s.rows[3]) for s in comparison.systems), with_interval(growth)]
     assert [value for _, value, _ in three_numbers(comparison)] == expected
+    systems = [
+        replace(system, rows=[replace(row, sentences=9) for row in system.rows])
+        for system in comparison.systems
+    ]
+    gaps = [replace(comparison.gaps[0], difference_in_differences=None)]
+    few = three_numbers(replace(comparison, systems=systems, gaps=gaps))
+    assert all("†" in value for _, value, _ in few)
