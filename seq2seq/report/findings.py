@@ -135,12 +135,13 @@ def growth_in_words(gap: Gap, config: EvaluationConfig) -> str:
             "Whether a gap grows with source length cannot be tested: it takes sources of up to "
             f"{short} {config.unit} and of more than {long}."
         )
+    ahead = min(growth.short.value, growth.long.value) >= 0
     if growth.few:
         verdict = f"Fewer than {FEW} short or long sentences, too few to conclude"
     elif growth.difference.low > 0:
-        verdict = f"{gap.system} helps more on long sentences"
+        verdict = f"{gap.system} {'helps more' if ahead else 'compares better'} on long sentences"
     elif growth.difference.high < 0:
-        verdict = f"{gap.system} helps less on long sentences"
+        verdict = f"{gap.system} {'helps less' if ahead else 'compares worse'} on long sentences"
     else:
         verdict = "No significant change of the gap with length"
     return (

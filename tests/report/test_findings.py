@@ -95,8 +95,22 @@ def test_an_advantage_on_long_sentences_is_named_with_its_direction(compared):
     paired = comparison.gaps[0].rows[-1]
     assert f"is {with_interval(paired.gap)} BLEU." in gap(comparison)
     assert "no significant" not in gap(comparison)
-    worse = compared(lambda n: 0.95, lambda n: 1 - n / 60)
-    assert "less on long sentences" in growth_in_words(worse.gaps[0], SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("short", "long", "helps"),
+    [(1, 5, "more"), (5, 1, "less"), (-5, -1, None), (-1, 5, None), (-1, -5, None), (5, -1, None)],
+)
+def test_a_system_helps_only_where_it_gains_on_short_and_long_sentences(
+    compared, short, long, helps
+):
+    (found,) = compared(lambda n: 0.9, lambda n: 0.9).gaps
+    ends = (Interval(value, value - 0.5, value + 0.5) for value in (short, long, long - short))
+    named = dict(zip(("short", "long", "difference"), ends, strict=True))
+    growth = replace(found.difference_in_differences, **named)
+    said = growth_in_words(replace(found, difference_in_differences=growth), SETTINGS)
+    assert ("helps" in said) == (helps is not None)
+    assert f"{helps or ('better' if long > short else 'worse')} on long sentences" in said
 
 
 def test_equal_systems_do_not_differ(compared):
