@@ -58,7 +58,7 @@ def conclusion(comparison: Comparison) -> str:
             text += ": no significant change with length"
         else:
             side = "more" if interval.value > 0 else "less"
-            text += f": {abs(interval.value):.1f} {side} on long sentences"
+            text += f": {signed(abs(interval.value))[1:]} {side} on long sentences"
     if interval is None:
         return f"{text}."
     share = percent(comparison.settings.confidence)
@@ -80,8 +80,8 @@ def _overall(comparison: Comparison, gap: Gap) -> tuple[str, Interval | None]:
     if not _significant(paired, comparison.settings.confidence):
         return f"{gap.system} and {gap.baseline}: no significant difference", paired.gap
     verb = "gains" if paired.gap.low > 0 else "loses"
-    size = abs(paired.gap.value)
-    return f"{gap.system} {verb} {size:.1f} BLEU over {gap.baseline}", paired.gap
+    size = signed(abs(paired.gap.value))[1:]
+    return f"{gap.system} {verb} {size} BLEU over {gap.baseline}", paired.gap
 
 
 def _significant(paired: PairedComparison, confidence: float) -> bool:
@@ -153,7 +153,7 @@ def growth_in_words(gap: Gap, config: EvaluationConfig) -> str:
 
 
 def gap_in_words(gap: Gap, sentences: int, confidence: float) -> str:
-    """Describe the gap over the whole test set."""
+    """Describe the gap over the whole test set, with its p-value unless that contradicts it."""
     paired = gap.rows[-1]
     assert paired is not None  # a test set has sentences
     size = with_interval(paired.gap)
@@ -161,7 +161,9 @@ def gap_in_words(gap: Gap, sentences: int, confidence: float) -> str:
     if sentences < FEW:
         return f"{gain}: fewer than {FEW} sentences, too few to conclude from."
     if not _significant(paired, confidence):
-        return f"{gain}: no significant difference (p = {paired.p_randomization:.2g})."
+        p = paired.p_randomization
+        test = f" (p = {p:.2g})" if p > 1 - confidence else ""
+        return f"{gain}: no significant difference{test}."
     return f"{gain}."
 
 

@@ -131,6 +131,26 @@ def test_where_the_two_tests_disagree_no_side_is_taken(compared):
             assert ("no significant" in said) != significant
 
 
+@pytest.mark.parametrize(("p", "shown"), [(0.002, False), (0.56, True)])
+def test_a_p_value_that_contradicts_the_verdict_is_left_out(compared, p, shown):
+    (found,) = compared(lambda n: 0.9, lambda n: 0.9).gaps
+    paired = replace(found.rows[-1], gap=Interval(8.0, -3.9, 21.1), p_randomization=p)
+    said = gap_in_words(replace(found, rows=[*found.rows[:-1], paired]), 220, 0.95)
+    assert "no significant difference" in said
+    assert (f"p = {p}" in said) == shown
+
+
+def test_a_small_significant_difference_does_not_read_as_none(compared):
+    comparison = compared(lambda n: 0.9, lambda n: 0.9)
+    (found,), small = comparison.gaps, Interval(0.02, 0.01, 0.04)
+    growth = replace(found.difference_in_differences, difference=small)
+    paired = replace(found.rows[-1], gap=small, p_randomization=0.001)
+    changed = replace(found, rows=[*found.rows[:-1], paired], difference_in_differences=growth)
+    assert ": 0.02 more" in conclusion(replace(comparison, gaps=[changed]))
+    changed = replace(changed, difference_in_differences=None)
+    assert "gains 0.02 BLEU" in headline(replace(comparison, gaps=[changed]))
+
+
 def test_more_than_one_hypothesis_cut_in_a_hundred_is_pointed_out(comparison):
     baseline, system = comparison.systems
 
