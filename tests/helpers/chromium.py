@@ -1,8 +1,10 @@
 """Chromium, to meet pages as a reader does."""
 
+import base64
 import contextlib
 import re
 import shutil
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,6 +67,21 @@ def shown(browser, selector):
 def resize(browser, width, height):
     metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+def require_printed(browser, selector):
+    """The elements' backgrounds are in print, where a browser leaves out most backgrounds."""
+    names = ("accent", "page", "raised", "first")
+    rules = "".join(f"--{name}: rgb(51, 102, 153) !important;" for name in names)
+    add = "document.head.append(document.createElement('style')); "
+    add += "document.head.lastElementChild.textContent = arguments[0]"
+    browser.execute_script(add, f"{selector} {{ {rules} }}")
+    printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {})["data"])
+    fills = b""
+    for stream in re.findall(rb"stream\r?\n(.*?)endstream", printed, re.DOTALL):
+        with contextlib.suppress(zlib.error):
+            fills += zlib.decompress(stream)
+    assert b".2 .4 .6 rg" in fills, selector
 
 
 def require_contrast(browser) -> set[str]:

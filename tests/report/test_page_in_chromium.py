@@ -1,7 +1,7 @@
 """The page as a reader meets it. Skipped where there is no Chromium to look at it with."""
 
 import pytest
-from helpers.chromium import MARKS, chromium, one, require_contrast, resize, shown
+from helpers.chromium import MARKS, chromium, one, require_contrast, require_printed, resize, shown
 from helpers.page_material import page_of
 
 from seq2seq.report.sentences import examples, longest_bucket
@@ -121,6 +121,13 @@ def test_the_map_follows_the_sentence_and_the_systems(page, attending):
             assert shown_map(page) == (words and (name, *words))
             seen.add(words is None)
         assert seen == {True, False}
+
+
+@pytest.mark.parametrize("selector", [".map tbody td", ".first"])
+def test_shades_that_mean_something_are_printed(page, attending, selector):
+    drawn = attending.systems[1].first.texts.maps[0]
+    page.get(f"{page.current_url}#line-{drawn.line + 1}")
+    require_printed(page, selector)
 
 
 def test_a_weight_of_attention_names_its_words(page, attending):
