@@ -287,7 +287,7 @@ class Translator:
         Pairs whose source or target is blank are left out. A source is cut at ``max_pieces``, as in
         translation, but a target is never cut. ``batch_size`` changes only speed and memory.
         """
-        source_ids = [self.source.vocabulary.encode(self._pieces(source)) for source in sources]
+        source_ids = [self.source.vocabulary.encode(self.cut(source)) for source in sources]
         target_ids = [self.target.encode(_valid(target)) for target in targets]
         lengths = [(len(t), len(s)) for t, s in zip(target_ids, source_ids, strict=True)]
         batches = _batches(lengths, batch_size)
@@ -314,7 +314,7 @@ class Translator:
 
     def read(self, sentence: str, line: int = 1) -> list[str]:
         """Cut a sentence into pieces, at most ``max_pieces``; warn if it has more."""
-        pieces = self._pieces(sentence)
+        pieces = self.cut(sentence)
         if len(pieces) > self.max_pieces:
             log.warning(
                 f"Line {line} has {len(pieces)} pieces; only the first {self.max_pieces} are "
@@ -329,9 +329,10 @@ class Translator:
                 f"{key} needs a model with attention, and this model has none; remove {key}."
             )
 
-    def _pieces(self, sentence: str) -> list[str]:
-        cut = self.source.tokenizer.tokenize if self.as_written else self.source.known_pieces
-        return cut(_valid(sentence))
+    def cut(self, sentence: str) -> list[str]:
+        """Cut a sentence into all its pieces."""
+        tokenize = self.source.tokenizer.tokenize if self.as_written else self.source.known_pieces
+        return tokenize(_valid(sentence))
 
     def _translate_batch(
         self, lines: list[tuple[str, list[str]]], config: DecodingConfig, wanted: _Wanted

@@ -117,15 +117,19 @@ class Service:
 
     def _answer(self, name: str, question: Question, search: Any) -> dict[str, Any]:
         started = time.perf_counter()
-        found = self.translators[name].translate(
+        translator = self.translators[name]
+        found = translator.translate(
             question.text, search, prefix=question.prefix, attention=True, choices=CHOICES
         )
+        length = len(translator.cut(question.text))
         rows = None if found.attention is None else found.attention.tolist()
         return {
             "name": name,
             "text": found.text,
             "pieces": found.pieces,
             "source_pieces": found.source_pieces,
+            "source_length": length,
+            "source_read": min(length, translator.max_pieces),
             "attention": rows and [[round(weight, 4) for weight in row] for row in rows],
             "choices": [[(piece, round(p, 4)) for piece, p in row] for row in found.choices],
             "score": found.score if math.isfinite(found.score) else None,

@@ -79,7 +79,7 @@ def test_answers_are_those_of_the_translator(client, service, runs):
     names = [system["name"] for system in listed]
     assert len(set(names)) == 3
     paths = [runs["a"]], [runs["c"]], [runs["a"], runs["b"]]
-    for text in SENTENCES:
+    for text in [*SENTENCES, " ".join(SENTENCES)]:
         for options in ({}, {"beam": 1}, {"prefix": ["▁the", "🎉"], "beam": 2}):
             answers = ask(client, text=text, **options).json()["systems"]
             assert [answer["name"] for answer in answers] == names
@@ -90,6 +90,9 @@ def test_answers_are_those_of_the_translator(client, service, runs):
                 found = translator.translate(text, attention=True, choices=5, **options)
                 for key in ("text", "pieces", "source_pieces", "unknown", "capped"):
                     assert answer[key] == getattr(found, key)
+                pieces = translator.source.tokenizer.tokenize(text)
+                assert answer["source_length"] == len(pieces)
+                assert answer["source_read"] == min(len(pieces), 20)
                 assert answer["score"] == pytest.approx(found.score)
                 assert answer["milliseconds"] >= 0
                 listed = [[tuple(one) for one in row] for row in answer["choices"]]
