@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from helpers.chromium import MARKS, chromium, one, require_contrast, resize, shown
+from helpers.chromium import MARKS, chromium, one, require_contrast, require_printed, resize, shown
 from helpers.word_models import rounded_translator, sentences, word_checkpoint
 
 from seq2seq.report.live.page import describe, packed, render_live
@@ -22,7 +22,7 @@ SYSTEMS = {
 READY = [
     {
         "length": "4 words",
-        "pairs": [{"source": "the old man .", "reference": "der alte alte Mann ."}],
+        "pairs": [{"source": "the old  man\u00a0.", "reference": "der alte alte Mann ."}],
     }
 ]
 ANSWERS = """
@@ -71,9 +71,10 @@ def page(browser, html, tmp_path):
 def wait(browser, text=None):
     """Wait until the text (by default the one in the box) is translated."""
     done = """
-    const box = document.getElementById("text"), link = document.getElementById("link");
+    const link = document.getElementById("link");
+    const text = arguments[0] ?? document.getElementById("text").value;
     return document.getElementById("cards").getAttribute("aria-busy") === "false"
-      && decodeURIComponent(link.hash) === "#text=" + (arguments[0] ?? box.value).trim();
+      && decodeURIComponent(link.hash) === "#text=" + text.trim().replace(/\\s+/g, " ");
     """
     WebDriverWait(browser, 300, 0.02).until(lambda _: browser.execute_script(done, text))
 
@@ -186,7 +187,28 @@ def test_a_link_leads_to_its_sentence(page, tmp_path):
     assert one(page, "#text").get_attribute("value") == text
     page.execute_script("location.hash = '#text=a%20dog'")
     wait(page, "a dog")
+    half = "const box = document.getElementById('text'); box.value = 'a dog \\ud83d';"
+    page.execute_script(half + "box.dispatchEvent(new Event('input'))")
+    wait(page, "a dog \ufffd")
     assert enter(page, "") == {}
+
+
+def test_a_text_that_is_cut_is_said_to_be(page, translators):
+    text = " ".join(["the old man sees a dog ."] * 4)
+    said = enter(page, text)
+    assert "28 words" in one(page, "#count").text
+    for name, translator in translators.items():
+        assert said[name] == translator.translate(text, beam=1).pieces
+        assert "20 of 28 words" in one(page, f'.card[data-name="{name}"] .unknown').text
+    enter(page, "the old man .")
+    assert shown(page, ".unknown") == []
+
+
+@pytest.mark.parametrize("selector", [".map tbody td", ".read span"])
+def test_shades_that_mean_something_are_printed(page, selector):
+    one(page, "#ready button").click()
+    wait(page)
+    require_printed(page, selector)
 
 
 def test_everything_fits_a_phone_and_stands_out_in_both_themes(page):

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import DecodingConfig, EvaluationConfig
+from seq2seq.config.evaluation import unspaced
 from seq2seq.data.tokenization import WhitespaceTokenizer
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
@@ -109,8 +110,9 @@ def render_live(
     of the comparison's page, in the same folder.
     """
     source, target = languages
-    content = {"source": source, "target": target, "systems": systems, "ready": ready}
-    text = json.dumps(content | {"report": report}, ensure_ascii=False, separators=(",", ":"))
+    content = {"source": source, "target": target, "characters": unspaced(target)}
+    content |= {"systems": systems, "ready": ready, "report": report}
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     html = TEMPLATE.read_text(encoding="utf-8")
     # No text may end the script that holds it; a lone surrogate must not stop the page.
     return html.replace("{{ content }}", text.replace("<", "\\u003c")).encode("utf-8", "replace")
