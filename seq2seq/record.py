@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import torch
 
-from seq2seq.config import Natural, Stored, between, known_settings, read_json
+from seq2seq.config import Natural, Stored, between, flatten, known_settings, read_json
 from seq2seq.errors import UserError
 
 PACKAGES = ("seq2seq", "torch", "torchtext", "sacrebleu", "sentencepiece", "sacremoses",
@@ -155,6 +155,13 @@ class EvaluationRecord(Record):
         """Training record of each model that has one."""
         found = [member.training for member in self.members] or [self.training]
         return [training for training in found if training is not None]
+
+    @property
+    def languages(self) -> dict[str, str]:
+        """Language of the "source" and the "target" of the training text, where they are known."""
+        known = flatten(self.config or {})
+        sides = {side: known.get(f"corpus.{side}") for side in ("source", "target")}
+        return {side: str(language) for side, language in sides.items() if language}
 
 
 def read_record(run: Path, remedy: str) -> TrainingRecord | None:

@@ -144,9 +144,8 @@ class Comparison:
     @property
     def unspaced(self) -> bool:
         """Whether the translations are written without spaces, by tokenizer or target language."""
-        configs = [evaluation.record.config or {} for evaluation in self.evaluations]
-        languages = [config.get("corpus", {}).get("target", "") for config in configs]
-        return self.settings.tokenize in UNSPACED or any(map(unspaced, languages))
+        targets = [evaluation.record.languages.get("target", "") for evaluation in self.evaluations]
+        return self.settings.tokenize in UNSPACED or any(map(unspaced, targets))
 
     @property
     def looks(self) -> list[Look]:

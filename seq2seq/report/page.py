@@ -81,7 +81,7 @@ def render_page(
 def _lang(comparison: Comparison, side: str) -> Markup:
     """Attribute such as ``lang="de"`` for text of a side; empty if no record names a language."""
     for evaluation in comparison.evaluations:
-        if language := (evaluation.record.config or {}).get("corpus", {}).get(side):
+        if language := evaluation.record.languages.get(side):
             return Markup(' lang="{}"').format(language)
     return Markup("")
 

@@ -88,8 +88,7 @@ def heading(comparison: Comparison) -> str:
     parts = [comparison.corpus, comparison.test_set, comparison.search]
     if comparison.corpus == "files":
         records = [one.record for one in comparison.evaluations if not one.external]
-        texts = [(record.config or {}).get("corpus", {}) for record in records]
-        languages = {" to ".join(str(text[s]) for s in SIDES if s in text) for text in texts}
+        languages = {" to ".join(record.languages.values()) for record in records}
         found = {record.experiment for record in records}, languages
         parts[:1] = [values.pop() for values in found if len(values) == 1]
     states = {Path(str(one.record.checkpoint)).name for one in comparison.evaluations}
