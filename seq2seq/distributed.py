@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.utils import parameters_to_vector, vector_to_parameters
+from torch.nn.utils import parameters_to_vector
 
 from seq2seq.device import choose_device
 from seq2seq.errors import UserError
@@ -85,7 +85,9 @@ class ProcessGroup:
                 gradients.append(parameter.grad)
             together = parameters_to_vector(gradients)
             dist.all_reduce(together)
-            vector_to_parameters(together, gradients)
+            parts = together.split([gradient.numel() for gradient in gradients])
+            for gradient, part in zip(gradients, parts, strict=True):
+                gradient.copy_(part.view_as(gradient))  # recorded CUDA graphs write to this memory
 
     def require_equal(self, facts: Mapping[str, object]) -> None:
         """Raise UserError if one of these facts differs between processes."""

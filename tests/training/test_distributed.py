@@ -161,6 +161,18 @@ def test_shares_are_equal_but_for_one_item_and_come_back_in_order():
         assert group.map(lambda part: [-item for item in part], items) == [-i for i in items]
 
 
+def test_gradients_are_summed_where_they_are(monkeypatch):
+    """A recorded CUDA graph writes to the memory that a gradient had when it was recorded."""
+    monkeypatch.setattr(distributed.dist, "all_reduce", lambda summed: summed.mul_(2))
+    used, unused = (torch.nn.Parameter(torch.ones(2, 3)) for _ in range(2))
+    (3 * used).sum().backward()
+    place = used.grad.data_ptr()
+    ProcessGroup(0, 2).sum_gradients([used, unused])
+    assert used.grad.data_ptr() == place
+    assert used.grad.unique().tolist() == [6]
+    assert unused.grad.unique().tolist() == [0]
+
+
 def test_processes_that_differ_are_refused():
     group = ProcessGroup(0, 2)
     group.gather = lambda value: [value, {**value, "seed": 2}]
