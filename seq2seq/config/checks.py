@@ -188,7 +188,7 @@ def _require_printable(key: str, value: Any) -> None:
     if isinstance(value, str) and re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", value):
         raise UserError(
             f"{key}={shortened(value)} holds control characters, or bytes that are not UTF-8; "
-            "remove them."
+            "remove them, or rename the file."
         )
     for name, part in value.items() if isinstance(value, dict) else ():
         _require_printable(key or "a key", name)

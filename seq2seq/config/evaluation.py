@@ -16,8 +16,12 @@ SEARCH_NAMES = {
 }
 """Setting -> label that DecodingConfig.name appends when the setting differs from its default."""
 TOKENIZERS = ("13a", "zh", "ja-mecab", "ko-mecab", "flores200", "spm", "intl", "char", "none")
-BLEU_TOKENIZERS = {"zh": "zh", "zho": "zh", "cmn": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
-BLEU_TOKENIZERS |= dict.fromkeys(("bo", "km", "lo", "my", "th"), "char")
+BLEU_TOKENIZERS = {
+    **dict.fromkeys(("zh", "zho", "cmn", "yue"), "zh"),
+    **dict.fromkeys(("ja", "jpn"), "ja-mecab"),
+    **dict.fromkeys(("ko", "kor"), "ko-mecab"),
+    **dict.fromkeys(("bo", "km", "lo", "my", "th", "bod", "khm", "lao", "mya", "tha"), "char"),
+}
 """Language -> tokenizer of sacreBLEU, where it is not 13a."""
 UNSPACED = ("zh", "ja-mecab", "char")
 """Tokenizers of languages that are written without spaces between words."""

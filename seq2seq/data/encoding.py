@@ -162,11 +162,11 @@ def tokenize_pairs(
                     yield under_way.popleft().result()
             while under_way:
                 yield under_way.popleft().result()
-    except BrokenProcessPool:
+    except BrokenProcessPool as error:
         raise UserError(
             f"A process that tokenised the {name} text was killed, often for lack of memory; free "
             f"some, or set tokenization.workers lower than {workers}."
-        ) from None
+        ) from error
 
 
 _given: tuple[Tokenizer, Tokenizer, int]  # set in worker processes only

@@ -143,15 +143,19 @@ def advise(config: TrainConfig, data: PreparedData) -> None:
         log.info("Only %d pairs; %s may reduce overfitting.", len(data.train), " ".join(low))
 
 
+def left_out(data: PreparedData, name: str) -> str:
+    """Number of pairs left out of "train" or "valid" for each reason; "none" without such pairs."""
+    skipped = {words: data.skipped[f"{name}.{reason}"] for reason, words in REASONS.items()}
+    return ", ".join(f"{n:,} {words}" for words, n in skipped.items() if n) or "none"
+
+
 def summary(data: PreparedData) -> str:
     """Return lines of text: number of pairs, their lengths, percentage of unknown pieces."""
     subwords = isinstance(data.source.tokenizer, SentencePieceTokenizer)
     unit, lines = "subwords" if subwords else "words", []
     for name, pairs in (("train", data.train), ("valid", data.valid)):
-        skipped = {words: data.skipped[f"{name}.{reason}"] for reason, words in REASONS.items()}
-        left_out = ", ".join(f"{count:,} {words}" for words, count in skipped.items() if count)
-        read = len(pairs) + sum(skipped.values())
-        lines.append(f"{name}: {len(pairs):,} of {read:,} pairs; left out: {left_out or 'none'}")
+        read = len(pairs) + sum(data.skipped[f"{name}.{reason}"] for reason in REASONS)
+        lines.append(f"{name}: {len(pairs):,} of {read:,} pairs; left out: {left_out(data, name)}")
         for side, codec, ids, lengths in (
             ("source", data.source, pairs.source_ids, pairs.source_lengths - 1),  # without EOS
             ("target", data.target, pairs.target_ids, pairs.target_lengths),

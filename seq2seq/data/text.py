@@ -87,7 +87,8 @@ def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
 
     One "\\n" is removed, and one "\\r" before it; a byte order mark at the start of the first line
     is dropped. UserError if a line is not UTF-8, holds a zero byte (as UTF-16 does) or has more
-    than :data:`LONGEST_LINE` bytes; the message begins with ``where`` and the line's number.
+    than :data:`LONGEST_LINE` bytes; the message begins with ``where`` and the line's number. A
+    file whose only line ends are "\\r" is refused, too.
     """
     for number, raw in enumerate(raw_lines, start=1):
         if len(raw) > LONGEST_LINE:
@@ -106,6 +107,11 @@ def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
             )
         if number == 1:
             line = line.removeprefix("\ufeff")
+            if "\r" in line.strip("\r") and "\n" not in line:
+                raise UserError(
+                    f"{where} has the line ends of old Macs, CR without LF; convert it with "
+                    r"tr '\r' '\n' < OLD > NEW."
+                )
         if line.endswith("\n"):
             line = line[:-1].removesuffix("\r")
         yield line

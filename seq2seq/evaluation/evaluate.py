@@ -59,7 +59,7 @@ def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evalu
 
 def _evaluate_system(config: EvaluateConfig, system: "_System") -> list[Evaluation]:
     corpus = system.checkpoints[0].config.corpus
-    texts = find_test_sets(config, corpus, system.trainings)
+    texts = find_test_sets(config, corpus, system.trainings[0])
     sides = {name: read_references(text) for name, text in texts.items()}
     lines = {name: _lines_to_draw(config, name, sources) for name, (sources, _) in sides.items()}
     for name, text in texts.items():

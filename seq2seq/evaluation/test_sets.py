@@ -1,7 +1,7 @@
 """The texts that a checkpoint is evaluated on."""
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,12 +16,12 @@ from seq2seq.record import TrainingRecord
 
 
 def find_test_sets(
-    config: EvaluateConfig, corpus: CorpusConfig, trainings: Sequence[TrainingRecord | None] = ()
+    config: EvaluateConfig, corpus: CorpusConfig, training: TrainingRecord | None = None
 ) -> dict[str, ParallelText]:
     """Return the test sets of ``config``, name -> text; ``corpus`` is the corpus of the training.
 
-    UserError if a test set or a file is missing, or if the test sets were made with another
-    training text than that of ``trainings``.
+    UserError if a test set or a file is missing, or if the test sets were split off another
+    training text than that of ``training``.
     """
     if config.source is not None:
         text = given_text(config)
@@ -34,7 +34,8 @@ def find_test_sets(
         if config.directory is not None:
             corpus = _moved(corpus, config.directory)
         tests = load_test_sets(corpus, Path(config.data))
-        _require_unseen(tests, corpus, trainings)
+        if training:
+            _require_unseen(tests, corpus, training)
     chosen = {
         name.replace("/", "_"): tests[name] if name in tests else _fetch(name, corpus, tests)
         for name in config.test_sets or tests
@@ -59,21 +60,21 @@ def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:
 
 
 def _require_unseen(
-    tests: Mapping[str, ParallelText],
-    corpus: CorpusConfig,
-    trainings: Sequence[TrainingRecord | None],
+    tests: Mapping[str, ParallelText], corpus: CorpusConfig, training: TrainingRecord
 ) -> None:
-    """Refuse test sets that were made with another training text than that of ``trainings``.
+    """Refuse test sets that were split off another training text than that of ``training``.
 
-    Sentences of the one training text may be in the test sets of the other. A folder of the user's
-    own is not compared, because its test sets do not depend on its training text.
+    Sentences of the one training text may be in the test sets of the other. Test files of the
+    user's own do not depend on the training text.
     """
+    if isinstance(corpus, FilesCorpus) and not corpus.test_pairs:
+        return
     folder = next(iter(tests.values())).source.parent
     train, _ = find_text(folder, "train", (corpus.source, corpus.target))
     if train is None or folder == Path(corpus.directory or ""):
         return
     digest = content_digest(train.source)
-    if any(run and run.data_sha256.get("train.source", digest) != digest for run in trainings):
+    if training.data_sha256.get("train.source", digest) != digest:
         raise UserError(
             f"The training text has changed since the training: {folder} has the test sets of "
             "another text, and their sentences may have been trained on; restore the text, or set "

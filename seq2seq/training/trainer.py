@@ -19,7 +19,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from seq2seq.checkpoint import TrainingState
 from seq2seq.config import TrainConfig
 from seq2seq.data.batching import BatchPlan, collate
-from seq2seq.data.preparation import PreparedData, advise, prepare
+from seq2seq.data.preparation import PreparedData, advise, left_out, prepare
 from seq2seq.device import Load, choose_device, choose_precision, deterministic, keep_freed_memory
 from seq2seq.distributed import SINGLE, ProcessGroup, process_group
 from seq2seq.errors import UserError
@@ -149,12 +149,17 @@ class Trainer:
             self.folder.write_config(self.progress)
             self.folder.restore_best()
         self._write_record("running")
-        left_out = sum(n for key, n in self.data.skipped.items() if key.startswith("train."))
+        pairs = ", ".join(
+            f"{len(of):,} {kind} pairs (left out: {left_out(self.data, name)})"
+            for kind, name, of in (
+                ("training", "train", self.data.train),
+                ("validation", "valid", self.data.valid),
+            )
+        )
         log.info(
             f"{self.config.system}: {self.record.parameters['total']:,} parameters, "
-            f"{len(self.data.train):,} training pairs ({left_out:,} left out), "
-            f"{self._epoch_length} updates an epoch, {self.record.precision} on {self.device}, "
-            f"into {self.folder.path}"
+            f"{pairs}, {self._epoch_length} updates an epoch, "
+            f"{self.record.precision} on {self.device}, into {self.folder.path}"
         )
         advise(self.config, self.data)
         self._started = time.monotonic() - self.progress.seconds  # with the time before a resume

@@ -46,6 +46,7 @@ def test_a_value_that_its_type_does_not_allow(schema, data, match):
         (("zh-TW", "pt_BR"), "13a", "characters"),
         (("ko", "zho_Hans"), "zh", "words"),
         (("th", "ja"), "ja-mecab", "characters"),
+        (("tha_Thai", "jpn"), "ja-mecab", "characters"),
         (("ZH", "ko_KR"), "ko-mecab", "characters"),
         (("en", "km"), "char", "words"),
         (("", ""), "13a", "words"),

@@ -36,6 +36,12 @@ def test_only_newline_ends_a_line_and_marks_of_windows_are_dropped(tmp_path):
     assert list(text.read_lines(path)) == [line, "\ufefftwo\r", "", "last\r"]
 
 
+def test_line_ends_of_old_macs_are_refused(tmp_path):
+    (tmp_path / "mac").write_bytes(b"one\rtwo\rthree\r")
+    with pytest.raises(UserError, match=r"mac .* CR"):
+        list(text.read_lines(tmp_path / "mac"))
+
+
 READERS = [lambda path: list(text.read_lines(path)), text.count_lines]
 
 

@@ -79,3 +79,16 @@ def test_no_sentence_of_the_training_is_tested_after_its_text_has_changed(tmp_pa
             evaluate(settings(run, directory=moved, **subject))
     (kept,) = evaluate(settings(run, directory=str(split), **subject))
     assert kept.overall.sentences == 20
+
+
+def test_test_files_of_ones_own_stay_when_only_the_training_text_has_changed(tmp_path):
+    folder, data = write_reversal_corpus(tmp_path / "corpus"), tmp_path / "data"
+    for path in folder.glob("valid.*"):
+        path.unlink()
+    config = reversal_experiment(tmp_path, max_updates=1)
+    config = dataclasses.replace(config, corpus=dataclasses.replace(config.corpus, valid_pairs=20))
+    run = train(config).path
+    for path in folder.glob("train.*"):
+        path.write_text(path.read_text() * 2)
+    prepare(config.corpus, config.tokenization, data)
+    assert evaluate(settings(run, data=str(data)))[0].overall.sentences
