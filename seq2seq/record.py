@@ -144,6 +144,9 @@ class EvaluationRecord(Record):
     """Facts that the translations depend on, such as the checkpoint and the source text."""
     maps: list[int] = field(default_factory=list)
     """Line numbers of the setting ``maps``, from 1."""
+    cut_sources: Natural = 0
+    """Number of sources with more than ``tokenization.max_pieces`` pieces, so read in part; 0 in
+    records of earlier versions."""
     seconds: float | None = None
     sentences_per_second: float | None = None
 

@@ -207,6 +207,8 @@ class _System:
                 work = f"{record.name}: translating {name}, {search.name}"
                 said = self.translator.translate(sources, search, progress=work)
                 seconds = time.monotonic() - started
+                pieces = [len(self.translator.cut(source)) for source in sources]
+                record.cut_sources = sum(n > self.translator.max_pieces for n in pieces)
                 record.seconds = round(seconds, 2)
                 record.sentences_per_second = round(len(said) / max(seconds, 1e-9), 1)
                 scores = scores or score_references(self.translator, sources, first, batch_size)

@@ -93,7 +93,7 @@ def findings(comparison: Comparison) -> list[str]:
     """List the findings, one sentence each.
 
     Their order: growth of gaps with length; gaps over all sentences; BLEU by length; growth that
-    cannot be tested; recall; hypotheses that were cut.
+    cannot be tested; recall; hypotheses and sources that were cut.
     """
     config, gaps = comparison.settings, comparison.gaps
     sentences = [growth_in_words(gap, config) for gap in gaps if gap.difference_in_differences]
@@ -107,6 +107,11 @@ def findings(comparison: Comparison) -> list[str]:
                 f"{system.name}: the search cut {system.overall.capped:,.0f} of "
                 f"{comparison.sentences:,} hypotheses at its length limit (decoding.max_ratio)."
             )
+    if cut := max(evaluation.record.cut_sources for evaluation in comparison.evaluations):
+        sentences.append(
+            f"{cut:,} of {comparison.sentences:,} sources have more pieces than "
+            "tokenization.max_pieces allows: only their beginning was translated."
+        )
     return list(dict.fromkeys(sentences))
 
 

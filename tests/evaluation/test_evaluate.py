@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.evaluation.references import reference_links
+from seq2seq.report.findings import findings
 
 
 @pytest.fixture
@@ -134,6 +136,15 @@ def own_text(folder: Path, name: str = "own", source: str = "a b\n\nc d e\n") ->
     (folder / name).write_text(source, encoding="utf-8")
     (folder / f"{name}.ref").write_text("B A\n\nE D C\n", encoding="utf-8")
     return {"source": str(folder / name), "reference": str(folder / f"{name}.ref")}
+
+
+def test_sources_that_are_translated_in_part_are_counted_and_said(run, tmp_path):
+    longest = Translator.load(run).max_pieces
+    text = own_text(tmp_path, source="a " * longest + "\n\n" + "b " * (longest + 1) + "\n")
+    (evaluation,) = evaluate(settings(run, **text, output=str(tmp_path / "out")))
+    assert read_evaluation(evaluation.directory).record.cut_sources == 1
+    found = findings(compare_systems([evaluation], None, SETTINGS))
+    assert any(re.match(r"1 of \d .*max_pieces", sentence) for sentence in found)
 
 
 def test_a_result_is_never_replaced_by_one_of_something_else(run, other_checkpoint, tmp_path):
