@@ -90,7 +90,7 @@ def _test_sets(configs: list[EvaluateConfig], runs: list[TrainConfig]) -> list[s
             if text != first and read_references(text) != read_references(first):
                 raise UserError(
                     f"The test set {name} of {run.system} differs from that of {runs[0].system}, "
-                    "so their scores cannot be compared; give all systems and seeds the same text."
+                    "so their scores cannot be compared; use one test text for all of them."
                 )
     return [*texts[0]]
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import shutil
+from pathlib import Path
 
 import pytest
 from helpers.reversal import reversal_experiment, write_reversal_corpus
@@ -9,6 +10,7 @@ from helpers.small_training import train
 from helpers.toy_evaluation import settings
 from helpers.wmt14 import stand_in
 
+from seq2seq.config import TrainConfig
 from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
 from seq2seq.evaluation.evaluate import evaluate
@@ -58,13 +60,18 @@ def test_what_cannot_be_fetched_is_one_sentence(run, tmp_path, monkeypatch):
     assert len(evaluate(settings(run, output=str(tmp_path / "out"), test_sets=["wmt14"]))) == 1
 
 
-def test_no_sentence_of_the_training_is_tested_after_its_text_has_changed(tmp_path):
-    """Another text is split otherwise: sentences of the old training part are then test text."""
-    folder, data = write_reversal_corpus(tmp_path / "corpus"), tmp_path / "data"
-    for path in folder.glob("test.*"):
+def without(part: str, tmp_path: Path) -> tuple[TrainConfig, Path]:
+    """A training whose ``part``, valid or test, is split off; its text is in ``corpus``."""
+    for path in write_reversal_corpus(tmp_path / "corpus").glob(f"{part}.*"):
         path.unlink()
     config = reversal_experiment(tmp_path, max_updates=1)
-    config = dataclasses.replace(config, corpus=dataclasses.replace(config.corpus, test_pairs=20))
+    corpus = dataclasses.replace(config.corpus, **{f"{part}_pairs": 20})
+    return dataclasses.replace(config, corpus=corpus), tmp_path / "corpus"
+
+
+def test_no_sentence_of_the_training_is_tested_after_its_text_has_changed(tmp_path):
+    """Another text is split otherwise: sentences of the old training part are then test text."""
+    (config, folder), data = without("test", tmp_path), tmp_path / "data"
     run = train(config).path
     subject = {"data": str(data), "output": str(tmp_path / "out")}
     for moved in (None, str(folder)):  # as evaluate does, and reproduce
@@ -82,11 +89,7 @@ def test_no_sentence_of_the_training_is_tested_after_its_text_has_changed(tmp_pa
 
 
 def test_test_files_of_ones_own_stay_when_only_the_training_text_has_changed(tmp_path):
-    folder, data = write_reversal_corpus(tmp_path / "corpus"), tmp_path / "data"
-    for path in folder.glob("valid.*"):
-        path.unlink()
-    config = reversal_experiment(tmp_path, max_updates=1)
-    config = dataclasses.replace(config, corpus=dataclasses.replace(config.corpus, valid_pairs=20))
+    (config, folder), data = without("valid", tmp_path), tmp_path / "data"
     run = train(config).path
     for path in folder.glob("train.*"):
         path.write_text(path.read_text() * 2)

@@ -9,6 +9,7 @@ import random
 import shutil
 import signal
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from helpers.reversal import reversal_experiment, with_optimizer
 from helpers.small_checkpoint import reseal
 from helpers.small_training import metrics, outcome, train, train_until
 
-from seq2seq.checkpoint import load_checkpoint
+from seq2seq.checkpoint import TrainingState, load_checkpoint
 from seq2seq.config import TrainConfig
 from seq2seq.data.preparation import prepare
 from seq2seq.data.tokenization import TextCodec
@@ -137,21 +138,26 @@ def test_a_rate_that_fell_on_a_plateau_is_as_low_after_a_cut(folder, monkeypatch
     assert metrics(train(elsewhere(config))) == whole
 
 
+def cut_off(config: TrainConfig, monkeypatch, last: Callable[[Path, TrainingState], bool]) -> None:
+    """Train until the checkpoint for which ``last`` is true would be saved."""
+    save = CheckpointManager.save
+
+    def save_or_stop(self, directory, state):
+        if last(directory, state):
+            raise KeyboardInterrupt
+        save(self, directory, state)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(CheckpointManager, "save", save_or_stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(config)
+
+
 def test_a_last_validation_that_is_cut_off_is_not_counted_twice(folder, monkeypatch):
     """The updates are saved by then; the dev loss is in the metrics, but in no checkpoint."""
     config = reversal_experiment(folder, validate_every=4, max_updates=6, save_minutes=0.0)
     whole = train(config)
-    save = CheckpointManager.save
-
-    def cut_off(self, directory, state):
-        if state.progress.validated_update == 6:
-            raise KeyboardInterrupt
-        save(self, directory, state)
-
-    monkeypatch.setattr(CheckpointManager, "save", cut_off)
-    with pytest.raises(KeyboardInterrupt):
-        train(elsewhere(config))
-    monkeypatch.undo()
+    cut_off(elsewhere(config), monkeypatch, lambda _, state: state.progress.validated_update == 6)
     assert metrics(train(elsewhere(config))) == metrics(whole)
 
 
@@ -229,17 +235,8 @@ def test_a_best_checkpoint_alone_is_not_trained_over(folder, record):
 
 def test_a_first_validation_cut_off_after_its_best_checkpoint_is_repeated(folder, monkeypatch):
     config = reversal_experiment(folder)
-    whole, save = train(config), CheckpointManager.save
-
-    def cut_off(self, directory, state):
-        if directory.name == "update-10":
-            raise KeyboardInterrupt
-        save(self, directory, state)
-
-    monkeypatch.setattr(CheckpointManager, "save", cut_off)
-    with pytest.raises(KeyboardInterrupt):
-        train(elsewhere(config))
-    monkeypatch.undo()
+    whole = train(config)
+    cut_off(elsewhere(config), monkeypatch, lambda directory, _: directory.name == "update-10")
     (best,) = (RunFolder(elsewhere(config)).path / "checkpoints").iterdir()
     assert best.name == "best"
     assert outcome(train(elsewhere(config))) == outcome(whole)
