@@ -134,6 +134,7 @@ class Comparison(NamedTuple):
         epochs = math.ceil(updates * setting["batch_size"] / self.text.pairs)
         run = {"precision": precision, "updates": updates, "epochs": epochs, **more}
         fixed = {"half_hidden": setting["hidden"] // 2, "seed": self.config.seed}
+        fixed |= {"half_updates": updates // 2, "tenth_updates": updates // 10}
         fixed["device"] = self.config.device
         return {**setting, **self.text._asdict(), **fixed, **run}
 

@@ -47,7 +47,7 @@ TOLD = {
     **{"batch_size": 3, "learning_rate": 0.0123, "clip_norm": 4.5, "min_frequency": 2, "seed": 77},
     **{"updates": 100, "validate_every": 44, "epochs": 34, "beam": 9, "max_length": 41},
     **{"embedding_dropout": 0.11, "schedule": "linear", "order": "luong", "warmup_updates": 5},
-    **{"device": "cpu", "beta2": 0.97},
+    **{"device": "cpu", "beta2": 0.97, "half_updates": 50, "tenth_updates": 10},
 }
 TRAINING = (6, 14, 0.37, 0.23, 3, 0.0123, 0.97, 4.5, 77, 100, 44)
 
@@ -84,6 +84,18 @@ def test_a_peer_is_told_every_setting_and_no_file_that_lacks(name, text, tmp_pat
         words += (tmp_path / "config.yaml").read_text(encoding="utf-8")
     for value in ("9", "41", str(model), str(text.text / "test"), str(tmp_path / "output")):
         assert value in words
+
+
+@pytest.mark.parametrize("schedule", ["constant", "linear"])
+def test_the_rate_of_a_peer_falls_if_ours_does(schedule, text, tmp_path):
+    told = {}
+    for name in ("opennmt", "eole"):
+        variables = {**TOLD, **text._asdict(), "precision": "fp32", "schedule": schedule}
+        Toolkit(name, Path("python")).command("train", tmp_path, {**variables, "model": tmp_path})
+        told[name] = json.loads((tmp_path / "config.yaml").read_text(encoding="utf-8"))
+    falls = schedule == "linear"
+    assert (told["opennmt"]["start_decay_steps"] == 50) == falls
+    assert (told["eole"]["training"]["decay_method"] == "cosine") == falls
 
 
 def test_ours_is_told_the_same(text, tmp_path):

@@ -21,5 +21,6 @@ def test_each_number_of_processes_has_a_row(tmp_path, monkeypatch):
     for run in runs:
         (speed,) = run["tokens_per_second"]
         assert f" {speed:,.0f} |" in table.read_text()
+    wrong = ["settings=['corpus.trian=1']", "processes=[1]", *cases[1:]]
     with pytest.raises(UserError, match="trian"):
-        benchmark_processes(compose_config("processes", ["settings=['corpus.trian=1']", *cases]))
+        benchmark_processes(compose_config("processes", wrong))
