@@ -1,7 +1,6 @@
 """The server's routes: the page, and a JSON interface for any program."""
 
 import asyncio
-import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,20 +16,21 @@ from starlette.routing import Route
 
 from seq2seq.config import from_json
 from seq2seq.errors import UserError
+from seq2seq.files import parse_object
 from seq2seq.report.live.page import content_policy
 from seq2seq.serve.service import Question, Service
 
 DESCRIPTION = Path(__file__).with_name("openapi.json")
 MOST_WAITING = 8
-"""Maximum number of requests to translate, those that wait included."""
+"""Maximum number of translation requests at one time, those that wait included."""
 MOST_BYTES = 65_536
 """Maximum size of a request's body."""
 
 
 def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
-    """Build the application; it answers only requests to the host names ``hosts``, in any case.
+    """Build the application; it answers only requests that call this server by a name in ``hosts``.
 
-    All models work in one thread, one request after the other.
+    Upper and lower case are equal. Requests are answered one after the other.
     """
     worker, waiting = ThreadPoolExecutor(1), 0
     hosts = frozenset(name.lower() for name in hosts)
@@ -100,12 +100,10 @@ async def _body(request: Request) -> dict[str, Any]:
         if len(content) > MOST_BYTES:
             raise HTTPException(413, f"The body has more than {MOST_BYTES:,} bytes; shorten it.")
     try:
-        data = json.loads(content.decode())
-    except (ValueError, RecursionError):
-        data = None
-    if not isinstance(data, dict):
-        raise HTTPException(400, 'The body is not a JSON object; send {"text": "a sentence"}.')
-    return data
+        return parse_object(content)
+    except ValueError:
+        sentence = 'The body is not a JSON object; send {"text": "a sentence"}.'
+        raise HTTPException(400, sentence) from None
 
 
 def _host(request: Request) -> str:

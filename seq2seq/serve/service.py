@@ -4,12 +4,15 @@ import logging
 import math
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
+
 from seq2seq.checkpoint import load_checkpoint
-from seq2seq.config import ServeConfig, between, require_choice
+from seq2seq.config import DecodingConfig, ServeConfig, between, require_choice
 from seq2seq.config.checks import Settings
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
@@ -61,6 +64,8 @@ class Service:
     systems: list[dict[str, Any]]
     """Description of each system, for the page and the interface."""
     page: bytes
+    pool: ThreadPoolExecutor
+    """Threads in which the systems answer side by side: one thread of PyTorch's for each."""
 
     @classmethod
     def load(cls, config: ServeConfig) -> "Service":
@@ -79,7 +84,7 @@ class Service:
             while name in translators:
                 name, number = f"{system} {number}", number + 1
             translators[name] = Translator.of(checkpoints, config.precision)
-            model = translators[name].model
+            model = translators[name].model.eval()
             kind = first.config.model.attention.kind
             systems.append(
                 describe(name, kind, model.attends, colour)
@@ -103,19 +108,23 @@ class Service:
             one = read_evaluation(folder)
             ready = ready_sentences(one.texts.sources, one.texts.references, one.settings)
         page = render_live(systems, languages.pop(), ready)
-        return cls(config, translators, systems, page)
+        threads = torch.get_num_threads()
+        workers = min(len(translators), threads)
+        share = (threads // workers,)
+        pool = ThreadPoolExecutor(workers, "system", torch.set_num_threads, share)
+        return cls(config, translators, systems, page, pool)
 
     def answer(self, question: Question) -> list[dict[str, Any]]:
-        """Translate with each requested system; UserError if a name is unknown."""
+        """Return the answer of each requested system, as JSON; UserError if a name is unknown."""
         names = question.systems or list(self.translators)
         for name in names:
             require_choice("systems", name, self.translators)
         search = self.config.decoding
         if question.beam:
             search = replace(search, beam=question.beam, n_best=1)
-        return [self._answer(name, question, search) for name in names]
+        return list(self.pool.map(lambda name: self._answer(name, question, search), names))
 
-    def _answer(self, name: str, question: Question, search: Any) -> dict[str, Any]:
+    def _answer(self, name: str, question: Question, search: DecodingConfig) -> dict[str, Any]:
         started = time.perf_counter()
         translator = self.translators[name]
         found = translator.translate(

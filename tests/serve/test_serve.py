@@ -1,6 +1,7 @@
 """The server: its answers are the translator's, and what is wrong is refused in a sentence."""
 
 import asyncio
+import itertools
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import urllib.error
 import urllib.request
 
 import pytest
+import torch
 from helpers.commands import ROOT, quick
 from helpers.tiny_translator import SENTENCES, save_tiny
 from helpers.word_models import save_words
@@ -19,7 +21,7 @@ from seq2seq.config import ServeConfig
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.serve import server
-from seq2seq.serve.service import Service
+from seq2seq.serve.service import Question, Service
 
 pytest.importorskip("starlette")
 httpx = pytest.importorskip("httpx")
@@ -105,6 +107,22 @@ def test_answers_are_those_of_the_translator(client, service, runs):
                         assert row == pytest.approx(weights.tolist(), abs=1e-4)
     only = ask(client, text="a dog", systems=[names[1]]).json()["systems"]
     assert [answer["name"] for answer in only] == [names[1]]
+
+
+def test_systems_answer_side_by_side_as_one_by_one(runs):
+    threads = torch.get_num_threads()
+    torch.set_num_threads(4)
+    try:
+        service = Service.load(ServeConfig(checkpoint=[str(runs[name]) for name in "abc"]))
+    finally:
+        torch.set_num_threads(threads)
+    names = list(service.translators)
+    asked = [[name] for name in names] + [names * 4]
+    found = [service.answer(Question(text=SENTENCES[0], systems=systems)) for systems in asked]
+    for answer in itertools.chain.from_iterable(found):
+        del answer["milliseconds"]
+    *alone, together = found
+    assert together == [one for (one,) in alone] * 4
 
 
 def test_answers_and_questions_are_as_the_description_says(client):
@@ -195,7 +213,7 @@ class SlowService(Service):
 
 
 def test_eight_at_once_are_answered_and_more_are_asked_to_come_again(service):
-    slow = SlowService(service.config, service.translators, service.systems, service.page)
+    slow = SlowService(**vars(service))
     app = application.build_app(slow, HOSTS)
     texts = [f"{sentence} dog" for sentence in SENTENCES] * 3  # nine
 
