@@ -12,7 +12,6 @@ from statistics import median
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-import numpy as np
 import torch
 from harness import main, write_results
 from jaxtyping import Int
@@ -117,7 +116,6 @@ class Workload(NamedTuple):
             target_input=torch.cat([torch.full((size.batch, 1), BOS), target], dim=1),
             target_output=torch.cat([target, torch.full((size.batch, 1), EOS)], dim=1),
             target_cells=torch.arange(size.batch * size.target),
-            indices=np.arange(size.batch),
         )
 
 
@@ -194,10 +192,10 @@ def benchmark_training(config: DictConfig) -> Path:
 
 def _measure(workloads: list[Workload], config: DictConfig) -> list[dict[str, Any]]:
     """Measure each kind and path. Memory comes first, while this process holds little."""
-    rows = {(load.attention, path): (path, load) for load in workloads for path in config.paths}
+    given = {(load.attention, path): (path, load) for load in workloads for path in config.paths}
     device = workloads[0].device
-    peaks = {case: peak_memory(partial(train, *row), device) for case, row in rows.items()}
-    trainings = {case: start(*row) for case, row in rows.items()}
+    peaks = {case: peak_memory(partial(train, *of), device) for case, of in given.items()}
+    trainings = {case: start(*of) for case, of in given.items()}
     cases = {case: training.update for case, training in trainings.items()}
     timed = time_in_turns(cases, config.updates, config.rounds, device)
     return [

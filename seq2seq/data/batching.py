@@ -6,7 +6,7 @@ into batches of similar source *and* target length, and the batches of all chunk
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -33,40 +33,36 @@ class Batch(NamedTuple):
     target_output: Int[Tensor, "B T"]
     """Output that the decoder should predict: the target ids and EOS."""
     target_cells: Int[Tensor, "N"]
-    """Indices, in the flattened ``target_output``, of all ids except padding; after
-    :meth:`padded`, of all ids. Computed on the CPU, so that the CPU need not wait for a GPU."""
-    indices: Int[np.ndarray, "B"]
-    """Indices of the pairs in their :class:`EncodedPairs`."""
+    """Indices of the ids that are not padding in the flattened ``target_output``. After
+    :meth:`padded`, indices of all its ids. They are computed on the CPU, which then need not wait
+    for a GPU."""
 
     def to(self, device: torch.device | str) -> "Batch":
-        """Copy the tensors to ``device``; ``indices`` stay on the CPU."""
-        copies: dict[str, Any] = {}
-        for name in self._fields[:-1]:
-            tensor = getattr(self, name)
-            if torch.device(device).type == "cuda" and not tensor.is_cuda:
-                tensor = tensor.pin_memory()  # so that the CPU does not wait
-            copies[name] = tensor.to(device, non_blocking=True)
-        return self._replace(**copies)
+        """Copy the batch to ``device``."""
+        pin = torch.device(device).type == "cuda" and not self.source.is_cuda
+        held = (tensor.pin_memory() if pin else tensor for tensor in self)  # the CPU need not wait
+        return Batch(*(tensor.to(device, non_blocking=True) for tensor in held))
 
     def padded(self) -> "Batch":
-        """Pad rows, sources and targets, each by 7 % on average, so that few shapes occur.
+        """Return this batch with more rows and more padding, so that few shapes occur.
 
-        Training on a GPU is faster when shapes repeat (see training/loss.py). Each added row has
-        one PAD as its source. ``target_cells`` includes padding, which adds nothing to the loss.
+        The number of rows and both widths grow by 7 % each on average. Training on a GPU is faster
+        when shapes repeat (see training/loss.py). Each added row has one PAD as its source.
+        ``target_cells`` includes padding, which adds nothing to the loss.
         """
         (rows, positions), steps = self.source.shape, self.target_input.shape[1]
-        below, right, longer = _rounded(rows) - rows, _rounded(positions), _rounded(steps)
+        added = _rounded(rows) - rows
+        source_width, target_width = _rounded(positions), _rounded(steps)
 
         def pad(ids: Int[Tensor, "B L"], width: int) -> Int[Tensor, "C W"]:
-            return functional.pad(ids, (0, width - ids.shape[1], 0, below), value=PAD)
+            return functional.pad(ids, (0, width - ids.shape[1], 0, added), value=PAD)
 
         return Batch(
-            source=pad(self.source, right),
-            source_lengths=functional.pad(self.source_lengths, (0, below), value=1),
-            target_input=pad(self.target_input, longer),
-            target_output=pad(self.target_output, longer),
-            target_cells=torch.arange((rows + below) * longer),
-            indices=self.indices,
+            source=pad(self.source, source_width),
+            source_lengths=functional.pad(self.source_lengths, (0, added), value=1),
+            target_input=pad(self.target_input, target_width),
+            target_output=pad(self.target_output, target_width),
+            target_cells=torch.arange((rows + added) * target_width),
         )
 
     def at_targets(self, cells: Shaped[Tensor, "B T *rest"]) -> Shaped[Tensor, "N *rest"]:
@@ -99,7 +95,6 @@ def collate(pairs: EncodedPairs, indices: Int[np.ndarray, "B"] | Sequence[int]) 
         target_input=torch.from_numpy(target_input),
         target_output=torch.from_numpy(target_output),
         target_cells=torch.from_numpy(np.flatnonzero(real)),
-        indices=chosen,
     )
 
 
@@ -135,7 +130,7 @@ class BatchPlan:
         self.shuffle = shuffle
         self._source_lengths = pairs.source_lengths
         self._target_lengths = pairs.target_lengths
-        # Number of pairs in a batch; for batch_unit=tokens, if all pairs had the average length.
+        # Number of pairs in a batch. For batch_unit=tokens, it holds for pairs of average length.
         self._sentences = batch_size
         if batch_unit == "tokens":
             tokens = int(self._target_lengths.sum(dtype=np.int64)) + len(self._target_lengths)
@@ -169,8 +164,8 @@ class BatchPlan:
         """Sort a chunk by both lengths and cut it into batches.
 
         The pairs are divided into bands by source length, and each band is sorted by target length.
-        If ``fineness`` is 1, there are as many bands as batches per band, so both lengths are
-        divided equally finely. A larger ``fineness`` makes more bands.
+        If ``fineness`` is 1, the number of bands equals the number of batches in each band. So both
+        lengths are divided equally finely. A larger ``fineness`` makes more bands.
         """
         step = self._sentences
         by_source = chunk[np.argsort(self._source_lengths[chunk], kind="stable")]

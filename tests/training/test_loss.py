@@ -33,7 +33,6 @@ def make_batch(rows: list[int]) -> Batch:
         torch.cat([start, output[:, :-1]], dim=1),
         output,
         torch.tensor([i for i, token in enumerate(output.flatten()) if token != PAD]),
-        torch.tensor(rows).numpy(),
     )
 
 

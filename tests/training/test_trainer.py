@@ -246,19 +246,22 @@ def test_a_diverged_dev_loss_reaches_no_checkpoint(folder, monkeypatch):
 
 
 def test_updates_that_are_not_finite_are_skipped_and_too_many_end_training(folder, monkeypatch):
+    config = reversal_experiment(folder)
+    data = prepare(config.corpus, config.tokenization, Path(config.data))
+    marked = collate(data.train, [17]).source[0]
+
     def spoiled(model, batch, smoothing, scale=1.0):
         loss = batch_loss(model, batch, smoothing, scale)
-        worse = math.nan if 17 in batch.indices else 1.0
+        rows = zip(batch.source, batch.source_lengths, strict=True)
+        worse = math.nan if any(torch.equal(row[:n], marked) for row, n in rows) else 1.0
         return loss._replace(
             smoothed=loss.smoothed * worse,
             negative_log_likelihood=loss.negative_log_likelihood * worse,
         )
 
     monkeypatch.setattr("seq2seq.training.loss.batch_loss", spoiled)
-    config = reversal_experiment(folder)
     run = train(config)
     assert run.record().progress.nonfinite == 2  # once an epoch
-    data = prepare(config.corpus, config.tokenization, Path(config.data))
     for line in (run.path / "nonfinite.jsonl").read_text().splitlines():
         assert data.train.line_numbers[17] in json.loads(line)["lines"]
         assert len(json.loads(line)["lines"]) == 20
