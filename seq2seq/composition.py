@@ -1,5 +1,6 @@
 """Compose configs from YAML files and settings with Hydra, for the scripts and for Python."""
 
+import inspect
 import re
 import typing
 from dataclasses import fields
@@ -40,12 +41,12 @@ SCHEMAS: dict[str, type] = {
 For ``prepare`` and ``train``, it is the dataclass of ``reproduce``, because all three use the same
 experiment files. ``prepare`` and ``train`` read only the settings of
 :class:`~seq2seq.config.TrainConfig`."""
-OF_REPRODUCE = set(vars(schema.ReproduceConfig)["__annotations__"]) - {"systems"}
+OF_REPRODUCE = set(inspect.get_annotations(schema.ReproduceConfig)) - {"systems"}
 """Keys that only ``reproduce`` reads."""
 READ = SCHEMAS | dict.fromkeys(("prepare", "train"), schema.TrainConfig)
 """Script name -> dataclass of the settings that the script reads."""
 SEVERAL = {"seed": "seeds", "decoding": "beams", "decoding.beam": "beams"}
-"""Key or group of a single value in other scripts -> key of the list of values in ``reproduce``."""
+"""Setting that holds one value in other scripts -> setting of ``reproduce`` that holds a list."""
 
 
 def compose(name: str, settings: list[str]) -> tuple[Any, ...]:
@@ -80,7 +81,7 @@ def register_schema(name: str) -> None:
 
 
 def _own_name(directory: str | None) -> str:
-    """Name of the user's text: that of its folder, or of its file without the ending."""
+    """Name of the user's text: the name of its folder, or of its file without the ending."""
     path = Path(directory or "own_text").expanduser().resolve()
     return path.stem if path.is_file() else path.name
 
@@ -95,7 +96,7 @@ class FileConfigSource(file_config_source.FileConfigSource):
     def load_config(self, config_path: str) -> ConfigResult:
         path = Path(self.path, self._normalize_file_name(config_path))
         text = path.read_text(encoding="utf-8-sig")
-        own = config_path.startswith("hydra/")  # Hydra's schemas do not say all types
+        own = config_path.startswith("hydra/")  # Hydra's own schemas leave some types open
         config = yaml.load(text, Loader=get_yaml_loader() if own else _AsWritten)
         where, header = f"file://{self.path}", self._get_header_dict(text)
         return ConfigResult(self.provider, where, OmegaConf.create(config or {}), header)
@@ -129,9 +130,9 @@ def quoted(arguments: list[str]) -> list[str]:
 
 def _in_quotes(values: list[str]) -> str:
     """Join values with commas; quote each one that is neither quoted nor null."""
-    left = r"null|'([^'\\]|\\.)*'|\"([^\"\\]|\\.)*\""
+    kept = r"null|'([^'\\]|\\.)*'|\"([^\"\\]|\\.)*\""
     return ",".join(
-        text if re.fullmatch(left, text) else QuotedString(text.strip(), Quote.single).with_quotes()
+        text if re.fullmatch(kept, text) else QuotedString(text.strip(), Quote.single).with_quotes()
         for text in values
     )
 
