@@ -60,7 +60,7 @@ def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> TextFol
 
 
 def _raw_files(folder: Path) -> list[Path]:
-    texts = [path for name in MEMBERS.values() if (path := find_file(folder, [name]))]
+    texts = [path for name in MEMBERS.values() if (path := find_file(folder, name))]
     if len(texts) == len(MEMBERS):
         return texts
     if (folder / ARCHIVE).is_file():
@@ -94,12 +94,11 @@ def _unpack(archive: Path, folder: Path) -> dict[str, Path]:
 
 def pick_sample(
     config: EuroparlCorpus, texts: dict[str, Path], folder: Path, **origin: Any
-) -> dict[str, int]:
+) -> None:
     """Write the splits of the sample ``config.sample``, instead of those of clean_and_split.
 
     Pairs are found by their :func:`pair_digest` and written in the sample's order. Pairs that are
     not in ``texts`` are left out; UserError if no pair of a split was found.
-    Returns the number of pairs found per split.
     """
     with np.load(SAMPLES / f"europarl_{config.sample}.npz") as stored:
         splits = {name: stored[name].tolist() for name in ("train", "valid", "test")}
@@ -124,7 +123,6 @@ def pick_sample(
     sizes = {name: len(codes) for name, codes in splits.items()}
     report = {"sample": config.sample, **origin, "pairs": counts, "pairs_of_the_sample": sizes}
     write_json(folder / "cleaning.json", report)
-    return counts
 
 
 def pair_digest(english: str, french: str) -> int:

@@ -118,7 +118,7 @@ def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
 
 
 def _remedy(line: bytes) -> str:
-    """Advice for a line that is not UTF-8; in UTF-16, many bytes are zeros."""
+    """Say how to repair a line that is not UTF-8 or holds zero bytes, as UTF-16 does."""
     marked = line[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     zero, whole = line.find(b"\0"), line.decode("utf-8", "ignore").encode() == line
     if not marked and zero >= 0 and whole and line.count(b"\0") < len(line) / 4:
@@ -144,9 +144,10 @@ class LineWriter:
     """Writes a text file completely or not at all; compresses it if its name ends in .gz or .xz.
 
     Use it in a ``with`` block. Lines go to the file ``part``. At the end of the block, ``part``
-    replaces ``path`` (or the file that the link ``path`` points to). If that or the block fails,
-    ``part`` is removed. A named pipe, a device, or a file that this process has open for writing
-    (/dev/stdout) is written directly. Errors of the disk become :class:`UserError`.
+    replaces ``path`` (or the file that the link ``path`` points to). If the block or the
+    replacement fails, ``part`` is removed. A named pipe, a device, or a file that this process
+    has open for writing (/dev/stdout) is written directly. Errors of the disk become
+    :class:`UserError`.
     """
 
     def __init__(self, path: Path, keep_unfinished: bool = False) -> None:
@@ -236,7 +237,7 @@ def word_count(text: str, language: str = "") -> int:
 def word_pattern() -> re.Pattern[str]:
     """Pattern of a word: letters, digits and "_", with the accents and vowel signs after them."""
     marks = "".join(c for c in map(chr, range(sys.maxunicode + 1)) if category(c)[0] == "M")
-    # No mark is ASCII. To look at that first makes the search several times faster.
+    # No mark is ASCII. The search is several times faster if it tests this first.
     return re.compile(rf"\w+(?:(?=[^\x00-\x7f])[{marks}]\w*)*")
 
 
@@ -336,9 +337,9 @@ def read_references(text: ParallelText) -> tuple[list[str], list[list[str]]]:
     return columns[0][0], references
 
 
-def find_file(folder: Path, names: Sequence[str]) -> Path | None:
-    """Return the first of ``names`` that is in ``folder``, plain, .gz or .xz; None if none is."""
-    paths = (folder / (name + ending) for name in names for ending in ("", *COMPRESSIONS))
+def find_file(folder: Path, name: str) -> Path | None:
+    """Return the file ``name`` in ``folder``, plain, .gz or .xz; None if there is none."""
+    paths = (folder / (name + ending) for ending in ("", *COMPRESSIONS))
     return next((path for path in paths if path.is_file()), None)
 
 
@@ -353,13 +354,13 @@ def find_text(
     """
     stems = ("valid", "val") if name == "valid" else (name,)
     names = [[f"{stem}.{end}" for end in ends] for ends in (languages, SIDES) for stem in stems]
-    found = [{name: find_file(folder, [name]) for name in pair} for pair in names]
+    found = [{name: find_file(folder, name) for name in pair} for pair in names]
     pair = max(found, key=lambda pair: sum(path is not None for path in pair.values()))
     source, target = pair.values()
     if source is None or target is None:
         return None, [name for name, path in pair.items() if path is None]
     stem = next(iter(pair)).rpartition(".")[0]
-    return ParallelText(source, target, find_file(folder, [f"{stem}.align"])), []
+    return ParallelText(source, target, find_file(folder, f"{stem}.align")), []
 
 
 def find_test_names(folder: Path, languages: Sequence[str]) -> list[str]:
@@ -375,6 +376,6 @@ def find_test_names(folder: Path, languages: Sequence[str]) -> list[str]:
         if ending in (*languages, *SIDES) and path.is_file():
             found.setdefault(stem, {})[ending] = path
     names = [n for n, of in found.items() if {*languages} <= of.keys() or {*SIDES} <= of.keys()]
-    for name in found.keys() - names if names else ():
+    for name in sorted(found.keys() - names) if names else ():
         warn_once(f"{next(iter(found[name].values()))} is left out: its translation is missing.")
     return names or [*found]

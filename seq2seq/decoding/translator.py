@@ -176,8 +176,8 @@ class Translator:
         Args:
             text: a string, or an iterable of strings.
             config: settings of the search; None for ``DecodingConfig()``, a beam of 5.
-            prefix: beginning of each translation, as text or as pieces; a word that the
-                vocabulary lacks stands in the translation, and the model reads ``<unk>`` for it.
+            prefix: beginning of each translation, as text or as pieces. A word that is not in
+                the vocabulary stays in the translation, but the model reads ``<unk>`` in its place.
             attention: add the attention weights, computed by one more pass over the results.
             choices: number of likeliest pieces to list for each position, in the same pass.
             progress: text before the progress bar on a terminal; empty for no bar.
@@ -301,8 +301,8 @@ class Translator:
     def _force_batch(self, pairs: list[tuple[int, list[int], list[int]]]) -> list[ForcedPair]:
         """Score pairs by forced decoding; each is (line, source ids, target ids)."""
         lines, source, target = zip(*pairs, strict=True)
-        read = torch.tensor([len(ids) for ids in source], device=self.device)
-        forced = forced_decode(self.model, self._padded(source), read, self._padded(target))
+        lengths = torch.tensor([len(ids) for ids in source], device=self.device)
+        forced = forced_decode(self.model, self._padded(source), lengths, self._padded(target))
         gained, weights = forced.log_probabilities.cpu(), to_float32(forced.weights).cpu()
         return [
             # Copies: a view would keep the whole batch in memory, and send it to other processes.
@@ -345,9 +345,9 @@ class Translator:
         forced = self.target.vocabulary.encode(wanted.prefix)
         results = beam_search(self.model, source, lengths, config, forced)
         unknown = any(UNK in result.ids for n_best in results for result in n_best)
-        looks = self.model.attends and (wanted.attention or (config.replace_unknown and unknown))
+        attend = self.model.attends and (wanted.attention or (config.replace_unknown and unknown))
         seen = None
-        if looks or wanted.choices:
+        if attend or wanted.choices:
             seen = self._look(source, lengths, results, wanted.choices)
         hypotheses, tokenizers = [], (self.source.tokenizer, self.target.tokenizer)
         for place, pieces in enumerate(read):
@@ -358,12 +358,12 @@ class Translator:
             n_best = []
             for rank, result in enumerate(results[place]):
                 weights, choices = seen[place][rank] if seen else (None, [])
-                looked = weights if looks else None
+                attention = weights if attend else None
                 found = make_hypothesis(
-                    result, self.target, ended, looked, config.replace_unknown, wanted.prefix
+                    result, self.target, ended, attention, config.replace_unknown, wanted.prefix
                 )
                 found = replace(found, choices=choices, unknown=list(missing), source=texts[place])
-                n_best.append(replace(found, tokenizers=tokenizers) if looks else found)
+                n_best.append(replace(found, tokenizers=tokenizers) if attend else found)
             hypotheses.append(replace(n_best[0], alternatives=n_best[1:]))
         return hypotheses
 
@@ -481,16 +481,16 @@ def make_hypothesis(
 ) -> Hypothesis:
     """Turn a search result into text.
 
-    ``source_pieces`` end with ``</s>``. The text begins with ``prefix``, also with pieces of it
-    that the model reads as ``<unk>``. With ``replace_unknown`` and ``weights``, each other
-    ``<unk>`` is replaced by the source piece with the largest weight.
+    ``source_pieces`` end with ``</s>``. The text begins with ``prefix``, unchanged even where the
+    model reads ``<unk>``. With ``replace_unknown`` and ``weights``, each ``<unk>`` after it is
+    replaced by the source piece with the largest weight.
     """
     pieces = target.pieces(result.ids)
     pieces[: len(prefix)] = prefix[: len(pieces)]
     if weights is not None and replace_unknown:
         strongest = weights[:, :-1].argmax(dim=1).tolist()  # the end of the sentence is no word
-        for position, piece in enumerate(pieces):
-            if piece == SPECIALS[UNK]:
+        for position in range(len(prefix), len(pieces)):
+            if pieces[position] == SPECIALS[UNK]:
                 pieces[position] = source_pieces[strongest[position]]
     # A vocabulary may hold pieces with line ends in them; a hypothesis is always one line.
     text = " ".join(target.tokenizer.detokenize(pieces).splitlines())
@@ -528,7 +528,7 @@ def _bar(total: int | None, progress: str) -> tqdm:
 
 def _search(config: DecodingConfig | None, settings: dict[str, Any]) -> DecodingConfig:
     names = [one.name for one in fields(DecodingConfig)]
-    for key in settings.keys() - names:
+    for key in sorted(settings.keys() - names):
         near = ", ".join(nearest(key, [*names, "attention", "choices", "prefix"]).split(", ")[:3])
         raise UserError(f"{key} is not a setting of the search; nearest valid: {near}.")
     if config and settings:
@@ -542,7 +542,11 @@ def _valid(text: str) -> str:
 
 
 def _sentences(text: Any, usual: str, first: int = 0) -> list[str]:
-    """Return the text as a list of sentences; if it is not text, UserError with the usual call."""
+    """Return ``text`` as a list of sentences, each of one line.
+
+    UserError if it is anything else. ``usual`` is a correct call, for the message. Sentences are
+    numbered from ``first``.
+    """
     if isinstance(text, bytes) or not isinstance(text, Iterable):
         raise UserError(f"{shortened(text)} is of type {type(text).__name__}; call {usual}.")
     sentences = [text] if isinstance(text, str) else list(text)

@@ -73,7 +73,7 @@ def _evaluate_system(config: EvaluateConfig, system: "_System") -> list[Evaluati
         ids = [i for codec, side in coded for sentence in side for i in codec.encode(sentence)]
         if ids and (share := ids.count(UNK) / len(ids)) > 0.01:
             log.info("%s: the model's vocabularies lack %.0f%% of the words.", name, 100 * share)
-        for evaluation in system.evaluate(name, text, lines[name]):
+        for evaluation in system.evaluate(name, text, sides[name], lines[name]):
             log.info("%s: BLEU %.2f", evaluation.directory, evaluation.overall.bleu or 0.0)
             gold = text.alignments if system.translator.model.attends else None
             batch_size, required = config.decoding.batch_size, config.gold is not None
@@ -132,7 +132,7 @@ class _System:
     def trained(self) -> TrainConfig:
         """Config of the first run, or of the first checkpoint if the run has no config.json.
 
-        A run that was continued may have larger limits than its checkpoint records.
+        The config of a continued run may have a larger ``max_updates`` than that of its checkpoint.
         """
         run = self.runs[0]
         return read_config(run) if (run / "config.json").is_file() else self.checkpoints[0].config
@@ -186,18 +186,27 @@ class _System:
             **environment_record(self.translator.device),
         )
 
-    def evaluate(self, name: str, text: ParallelText, lines: set[int]) -> Iterator[Evaluation]:
-        """Evaluate each search of one test set; keep the attention maps of ``lines``."""
+    def evaluate(
+        self,
+        name: str,
+        text: ParallelText,
+        sides: tuple[list[str], list[list[str]]],
+        lines: set[int],
+    ) -> Iterator[Evaluation]:
+        """Evaluate each search of one test set; keep the attention maps of ``lines``.
+
+        ``sides`` has the sources of ``text``, and its references.
+        """
         batch_size, scores = self.config.decoding.batch_size, None
-        sources, (first, *more) = read_references(text)
+        sources, (first, *more) = sides
         for search in self.config.searches():
             directory, identity = self.folder(name, search), self.identity(search, text)
             record, counts = self.record(search, name, identity), None
             if (finished := _finished(directory, identity)) is not None:
                 log.info("%s holds these translations already; scoring them again.", directory)
                 texts, counts = finished.texts, finished.counts
-                # After that evaluation, the run may have been moved, or continued without a better
-                # checkpoint.
+                # Since that evaluation, run.json may have been lost, or the run may have been
+                # continued without a better checkpoint.
                 training = record.training or finished.record.training
                 settings = asdict(self.trained.training)
                 config = {**(finished.record.config or {}), "training": settings}

@@ -18,7 +18,7 @@ from seq2seq.decoding.translator import ForcedPair, Translator
 from seq2seq.errors import UserError
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
 
-SCORING = "scoring references"
+READING = "reading known translations"
 """Text before the progress bar on a terminal."""
 
 
@@ -32,7 +32,7 @@ def score_references(
     losses: list[list[float]] = [[] for _ in sources]
     entropies: list[float | None] = [None] * count
     distances: list[float | None] = [None] * count
-    for forced in translator.force(sources, references, batch_size, SCORING):
+    for forced in translator.force(sources, references, batch_size, READING):
         value = float(forced.log_probabilities.double().sum())
         pieces[forced.line] = len(forced.target)
         log_probabilities[forced.line] = value if math.isfinite(value) else None
@@ -57,14 +57,9 @@ def attention_entropy(weights: Float[Tensor, "T S"]) -> float:
 
 
 def off_diagonal(weights: Float[Tensor, "T S"]) -> float:
-    """Distance of attention from the diagonal, see :class:`ReferenceScores`.
-
-    If a sentence has only one piece, the position of this piece is 0.
-    """
-    positions = [
-        torch.linspace(0, 1, size) if size > 1 else torch.zeros(1) for size in weights.shape
-    ]
-    distance = (positions[0][:, None] - positions[1][None, :]).abs()
+    """Distance of attention from the diagonal, see :class:`ReferenceScores`."""
+    target, source = (torch.linspace(0, 1, size) for size in weights.shape)
+    distance = (target[:, None] - source).abs()
     return float((_shares(weights) * distance).sum(dim=1).mean())
 
 
@@ -78,10 +73,11 @@ def reference_links(
 ) -> list[list[Link]]:
     """Link each reference word to the source word with its largest attention weight.
 
-    Words are those between spaces. UserError if the model counts other words.
+    Words are those between spaces. UserError if the model cuts a line into another
+    number of words.
     """
     links: list[list[Link]] = [[] for _ in sources]
-    for forced in translator.force(sources, references, batch_size, SCORING):
+    for forced in translator.force(sources, references, batch_size, READING):
         texts = sources[forced.line], references[forced.line]
         by_word = _by_word(translator, forced, *texts)
         for words, text in zip((by_word.source, by_word.target), texts, strict=True):
@@ -109,7 +105,7 @@ def draw_maps(
         [side[line] for line in numbers] for side in (texts.sources, texts.hypotheses)
     )
     maps = []
-    for forced in translator.force(sources, hypotheses, batch_size, SCORING):
+    for forced in translator.force(sources, hypotheses, batch_size, READING):
         by_word = _by_word(translator, forced, sources[forced.line], hypotheses[forced.line])
         weights = [[round(weight, 4) for weight in row] for row in by_word.weights.tolist()]
         source = by_word.source[: by_word.weights.shape[1]]

@@ -19,7 +19,7 @@ from seq2seq.drawing import render
 from seq2seq.errors import UserError
 from seq2seq.evaluation.alignment import ALIGNMENT, AlignmentRecord
 from seq2seq.evaluation.comparison import Comparison, compare_systems
-from seq2seq.evaluation.folder import COUNTS, read_evaluation
+from seq2seq.evaluation.folder import COUNTS, SCORES, read_evaluation
 from seq2seq.files import named_file, parse_object, write_json, write_whole
 from seq2seq.report import tables
 from seq2seq.report.attention_figure import attention_figure, focus_figure, mean_by_bucket
@@ -39,7 +39,6 @@ from seq2seq.report.training_runs import (
 
 log = logging.getLogger(__name__)
 
-SCORES = "scores.json"
 MANY_SYSTEMS = 4
 """Number of systems above which a heatmap is added, because lines cover each other."""
 
@@ -149,22 +148,22 @@ def _figures(
             name = re.sub(r"[^\w.+-]", "_", system.name)
             while f"attention-{name}" in drawn:
                 name += "_"
-            said = change_in_words(what, {system.name: found[system.name]})
+            finding = change_in_words(what, {system.name: found[system.name]})
             maps = partial(attention_figure, system, colour)
-            drawn[f"attention-{name}"] = f"Attention maps: {system.name}", said, maps
-    said, focus = change_in_words(what, found), partial(focus_figure, comparison)
-    drawn["focus"] = "Attention by source length", said, focus
+            drawn[f"attention-{name}"] = f"Attention maps: {system.name}", finding, maps
+    finding, focus = change_in_words(what, found), partial(focus_figure, comparison)
+    drawn["focus"] = "Attention by source length", finding, focus
     found = {system.name: [row.loss for row in system.buckets] for system in systems}
-    said = change_in_words("Loss in nats per piece, shortest to longest sources", found)
+    finding = change_in_words("Loss in nats per piece, shortest to longest sources", found)
     positions = partial(position_figure, comparison, losses_caveat(comparison))
-    drawn["loss-by-position"] = "Loss by position in the reference", said, positions
+    drawn["loss-by-position"] = "Loss by position in the reference", finding, positions
     found = {run.record.name: [*run.losses[:1], *sorted(run.losses)[:1]] for run in runs}
-    said = change_in_words("Dev loss in nats per piece, first to best validation", found)
+    finding = change_in_words("Dev loss in nats per piece, first to best validation", found)
     curves = partial(learning_curves, runs, comparison.settings.unit)
-    drawn["curves"] = "Learning curves", said, curves
+    drawn["curves"] = "Learning curves", finding, curves
     return {
-        name: (title, said, forms)
-        for name, (title, said, lay_out) in drawn.items()
+        name: (title, finding, forms)
+        for name, (title, finding, lay_out) in drawn.items()
         if (forms := render(lay_out, forms=("png", "svg", *["pdf"] * (name == "figure"))))
     }
 

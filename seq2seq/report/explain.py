@@ -65,7 +65,7 @@ def greedy_steps(model: TranslationModel, ids: list[int]) -> list[WordStep]:
     steps: list[WordStep] = []
     while token != EOS and len(steps) < length_caps(lengths, search):
         logits, state, weights = model.step(torch.tensor([token]), state, source)
-        # Slots and linear attention pass scores of their pooled vectors.
+        # Slots and linear attention have scores of their pooled vectors, not of source positions.
         watched = source.scores if model.attends else None
         scores = None if watched is None else watched[0, 0]
         probabilities = logits.softmax(dim=1)[0]

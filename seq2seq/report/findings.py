@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.comparison import Comparison, Gap, System
 from seq2seq.evaluation.lengths import FEW
-from seq2seq.evaluation.significance import Interval, PairedComparison, Trend
+from seq2seq.evaluation.significance import (
+    DifferenceInDifferences,
+    Interval,
+    PairedComparison,
+    Trend,
+)
 from seq2seq.report.sentences import longest_bucket
 from seq2seq.report.tables import interval_text, percent, signed, with_interval
 
@@ -27,7 +32,7 @@ def headline(comparison: Comparison) -> str:
         return f"{best.name}: {best.overall.bleu:.1f} BLEU{rank}"
     (gap,) = comparison.gaps
     longest = longest_bucket(comparison)
-    if longest.few or not _shows_growth(gap):
+    if longest.few or not _visible_growth(gap):
         return _overall(comparison, gap)[0]
     place = systems[0].rows.index(longest)
     scores = {system.name: system.rows[place].bleu for system in systems}
@@ -45,9 +50,7 @@ def conclusion(comparison: Comparison) -> str:
         return f"{headline(comparison)}."
     (gap,) = comparison.gaps
     text, interval = _overall(comparison, gap)
-    if _shows_growth(gap):
-        growth = gap.difference_in_differences
-        assert growth is not None
+    if growth := _visible_growth(gap):
         short, long = comparison.settings.ends
         interval = growth.difference
         text = (
@@ -65,10 +68,10 @@ def conclusion(comparison: Comparison) -> str:
     return f"{text} ({share} interval {signed(interval.low)} to {signed(interval.high)})."
 
 
-def _shows_growth(gap: Gap) -> bool:
-    """Whether there are enough short and long sentences to see the gap grow with length."""
+def _visible_growth(gap: Gap) -> DifferenceInDifferences | None:
+    """Growth of the gap with length; None if there are too few short or long sentences."""
     growth = gap.difference_in_differences
-    return growth is not None and not growth.few
+    return None if growth is None or growth.few else growth
 
 
 def _overall(comparison: Comparison, gap: Gap) -> tuple[str, Interval | None]:
@@ -158,7 +161,10 @@ def growth_in_words(gap: Gap, config: EvaluationConfig) -> str:
 
 
 def gap_in_words(gap: Gap, sentences: int, confidence: float) -> str:
-    """Describe the gap over the whole test set, with its p-value unless that contradicts it."""
+    """Describe the gap over the whole test set.
+
+    If the gap is not significant, add its p-value, but not one that would call it significant.
+    """
     paired = gap.rows[-1]
     assert paired is not None  # a test set has sentences
     size = with_interval(paired.gap)
@@ -197,7 +203,7 @@ def change_in_words(what: str, values: Mapping[str, Sequence[float | None]]) -> 
 
 
 def _half(trend: Trend, config: EvaluationConfig) -> str:
-    """Describe the length at which half of BLEU is left; empty if BLEU never falls so far."""
+    """Describe the length at which half of BLEU is left; empty if BLEU never falls to half."""
     half = trend.half_length
     if math.isinf(half.value):
         return ""

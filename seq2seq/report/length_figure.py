@@ -1,4 +1,4 @@
-"""BLEU by source length: the figure of Bahdanau, Cho & Bengio 2014, with intervals; a heatmap."""
+"""BLEU by source length: as curves, like Bahdanau, Cho & Bengio 2014, and as a heatmap."""
 
 from collections.abc import Sequence
 

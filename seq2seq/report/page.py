@@ -121,7 +121,10 @@ def _packed_maps(comparison: Comparison, lines: Sequence[int]) -> str:
 
 
 def _maps_of(evaluation: Evaluation, lines: set[int]) -> dict[int, AttentionMap]:
-    """Return the stored maps; also those of ``lines`` if the model attends and still exists."""
+    """Return line -> attention map: the stored maps, and new ones of ``lines``.
+
+    New maps are made only if the model has attention and its checkpoint is unchanged.
+    """
     texts = evaluation.texts
     maps = {drawn.line: drawn for drawn in texts.maps}
     with contextlib.suppress(UserError):
@@ -142,8 +145,9 @@ def three_numbers(comparison: Comparison) -> list[tuple[str, str, int | None]]:
     For two systems: BLEU of both on the longest bucket, and the growth of the gap with length, or
     the gap over all sentences if there are too few short or long ones. For more systems: the best
     BLEU on all sources and on the longest bucket, and the greatest gap over all sentences. For a
-    single system: BLEU on all sources, on the shortest bucket and on the longest. A bucket of fewer
-    than 100 sentences counts only if all buckets have fewer. A number of so few has a mark.
+    single system: BLEU on all sources, on the shortest bucket and on the longest. Buckets of
+    fewer than 100 sentences are passed over as shortest and longest, unless all are so small.
+    Scores of so few sentences are marked.
     """
     systems, rows, unit = comparison.systems, comparison.systems[0].rows, comparison.settings.unit
     long = rows.index(longest_bucket(comparison))

@@ -130,7 +130,7 @@ def unknown_words_table(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> Table
         for shown in (scores[ALL], without_unknown.rows_with_intervals()[-1]):
             row += [f"{shown.sentences:,}", score_text(shown)]
         rows.append(row)
-    caption = "BLEU of all sentences; and, searched without <unk>, of those without unknown words"
+    caption = "BLEU of all sentences, and, with <unk> forbidden, of those without unknown words"
     return Table(caption, ["test set, search", "n", "All", "n known", "No UNK"], rows)
 
 

@@ -102,8 +102,8 @@ def _first(lines: list[str], most: int, where: str) -> list[str]:
 def _translate_command(comparison: Comparison) -> list[str]:
     """Lines that show the command to translate with the best system; [] if no system can.
 
-    Only a system that is a single checkpoint, still in its run folder, is chosen. The best BLEU
-    comes first, but a baseline last, if a system compared with it is not significantly worse.
+    Systems are tried in the order of BLEU, but a baseline comes last if a system compared with it
+    is not significantly worse. The first single checkpoint that is still in its run folder is used.
     """
     last = {gap.baseline for gap in comparison.gaps if (of := gap.rows[-1]) and of.gap.high >= 0}
     for system in sorted(_ranked(comparison.systems), key=lambda system: system.name in last):

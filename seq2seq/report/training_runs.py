@@ -19,7 +19,7 @@ from seq2seq.training.metrics import JsonlLog
 READING = ("corpus.", "tokenization.")
 """Prefixes of the settings that decide which text is read, and how it is cut into pieces."""
 ABSOLUTE_PATH = re.compile(r"(?<=[=,\[:'\"\s])/(?!/)[^,\]}'\"]*/(?=[^,\]}'\"/]+/[^,\]}'\"/]+)")
-"""Pattern of an absolute path without its last two parts; the path is a value or in a list."""
+"""Pattern of all but the last two parts of an absolute path, in a value or a list."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def training_runs(comparison: Comparison) -> list[TrainingRun]:
 def _live_run(evaluation: Evaluation, training: TrainingRecord) -> TrainingRun | None:
     """Training run read from its folder, if the folder still exists and holds that training.
 
-    If the run was continued since, with a better checkpoint, the run ends where it was evaluated.
+    If the run has found a better checkpoint since, what came after the evaluation is left out.
     """
     for folder in (Path(str(evaluation.record.checkpoint)), evaluation.directory):
         try:
@@ -150,7 +150,7 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
     if caveat := losses_caveat(comparison):
         lines.append(caveat)
     if given := [system.name for system in comparison.systems if system.first.external]:
-        lines.append(f"Translations by other programs that were given: {', '.join(given)}.")
+        lines.append(f"Translations made by other programs: {', '.join(given)}.")
     trained = [run.record for run in runs if run.record.command]
     machines = {describe_machine(record) for record in trained}
     known = [e.record for e in comparison.evaluations if e.record.command]

@@ -88,7 +88,7 @@ class CheckpointManager:
         for refusal in errors.values():
             raise refusal
         record = self.folder.record()
-        # The first validation may have been cut off between the best checkpoint and the newest one.
+        # The first validation may have been cut off when it had saved only the best checkpoint.
         cut_off = record.status == "running" and not record.progress.update
         if self.folder.best.exists() and not cut_off:
             raise UserError(
@@ -137,9 +137,10 @@ def load_parent(config: TrainConfig) -> Checkpoint:
 
 
 def codec_folder(config: TrainConfig) -> Path | None:
-    """Return the checkpoint with the tokenizers and vocabularies of a run; None if they are new.
+    """Return the checkpoint from which a run takes its tokenizers and vocabularies.
 
-    A run that has saved a checkpoint no longer needs its parent. Errors as in :func:`load_parent`.
+    None without ``training.init_from``: the run then makes its own. A run that has saved a
+    checkpoint no longer needs its parent. Errors as in :func:`load_parent`.
     """
     if config.training.init_from is None:
         return None

@@ -97,12 +97,10 @@ class LearningRate:
             return rate * (top / update) ** 0.5
         return rate
 
-    def apply(self, update: int) -> float:
-        """Set the optimizer's rate for ``update`` and return it."""
-        rate = self.at(update)
+    def apply(self, update: int) -> None:
+        """Set the optimizer's rate for ``update``."""
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        return rate
+            group["lr"] = self.at(update)
 
     def after_validation(self, improved: bool) -> None:
         """In plateau, lower the rate after decay_patience + 1 validations without improvement."""

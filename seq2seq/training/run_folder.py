@@ -51,7 +51,7 @@ REMEDY = "choose another name=, seed= or output=, or move the run folder away"
 def identity(config: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of a config (JSON) that must not change on resuming, by dotted key.
 
-    If dev BLEU selects the best checkpoint, its tokenizer is one of them, and comes last.
+    If dev BLEU selects the best checkpoint, BLEU's tokenizer is the last of these settings.
     """
     free, flat = set(NOT_PART_OF_A_RUN), flatten(config)
     kept = {k: v for k, v in flat.items() if not {k, k.partition(".")[0]} & free}
@@ -90,15 +90,15 @@ class RunFolder:
         return self.path / "checkpoints" / "best"
 
     def set_best_aside(self) -> None:
-        """Rename the best checkpoint, because the one saved at the end will replace it."""
+        """Keep the best checkpoint under another name; training replaces it at its end."""
         if self.best.exists():
             self.best.rename(self._aside)
 
     def restore_best(self) -> None:
-        """Undo :meth:`set_best_aside`, if it renamed a checkpoint.
+        """Make the checkpoint that :meth:`set_best_aside` renamed, if any, the best one again.
 
-        The best checkpoint of the earlier end is deleted, because a longer training must not depend
-        on where it ended before.
+        The best checkpoint that the end of training saved is deleted. A training that goes on must
+        not depend on where it ended before.
         """
         if self._aside.exists():
             remove_checkpoint(self.best)
@@ -142,7 +142,7 @@ class RunFolder:
     def claim(self) -> None:
         """Write the config into a new folder; refuse a folder with a run of another config.
 
-        The :data:`LIMITS` may differ; under schedule=linear, only patience may.
+        The config may differ in the :data:`LIMITS`; under schedule=linear, only in ``patience``.
         """
         if not (self.path / "config.json").exists():
             self.path.mkdir(parents=True, exist_ok=True)
@@ -166,7 +166,7 @@ class RunFolder:
                 )
 
     def _refusal_to_go_on(self, key: str, was: int, now: int) -> str:
-        """Return a message; for a finished run, it ends with a command that trains it further."""
+        """Return why ``key`` cannot grow; for a finished run, with a command to train further."""
         why = (
             f"{self.path} cannot go on to {key}={now}: with training.optimizer.schedule=linear its "
             f"learning rate falls to zero at {was}"

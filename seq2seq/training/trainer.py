@@ -275,7 +275,7 @@ class Trainer:
         mine = [collate(self.data.train, share) for share in shares if len(share)]
         tokens = int((self.data.train.target_lengths[pairs] + 1).sum())
         self.interval.waited += time.monotonic() - clock
-        # The mean is over all batches of all processes, however the pairs are divided.
+        # The loss is a mean over the batches of all processes, however the pairs are divided.
         scale = 1 / (tokens if training.loss_normalization == "token" else len(pairs))
         likelihood = torch.zeros((), device=self.device)
         self.model.train()
@@ -381,7 +381,7 @@ class Trainer:
             )
 
     def _log_updates(self, bar: tqdm) -> None:
-        if self.group.size == 1 and self.device.type == "cpu":  # several would warn of each other
+        if self.group.size == 1 and self.device.type == "cpu":  # else processes warn of each other
             self.load.look()
         self._fetch_metrics()
         entry, self.interval = self.interval.entry(), IntervalMetrics()
@@ -394,7 +394,7 @@ class Trainer:
         if bar.disable:
             made, most = self.progress.update, self._most_updates
             seconds = time.monotonic() - self._started
-            left = tqdm.format_interval(seconds / made * (most - made))
+            left = tqdm.format_interval(seconds / made * max(0, most - made))
             text = f"update {made:,} of at most {most:,}: loss {loss}, {speed} target tokens/s"
             log.info("%s, %s elapsed, %s remaining", text, tqdm.format_interval(seconds), left)
 

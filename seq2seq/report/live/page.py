@@ -106,7 +106,7 @@ def render_live(
 ) -> bytes:
     """Render the page; equal content makes equal bytes.
 
-    The server that sends the page runs the systems without ``model``. ``report`` is the file name
+    A system without ``model`` runs on the server that sends the page. ``report`` is the file name
     of the comparison's page, in the same folder.
     """
     source, target = languages
@@ -177,6 +177,6 @@ def packed(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def rounded(weight: Float[Tensor, "R C"]) -> tuple[Int8[Tensor, "R C"], Float[Tensor, "R"]]:
-    """Round each row to 255 levels; return the levels, from -127 to 127, and each row's unit."""
+    """Round each row to 255 levels; return the levels, from -127 to 127, and each row's step."""
     step = (weight.abs().amax(dim=1) / 127).clamp(min=torch.finfo(torch.float32).tiny)
     return (weight / step[:, None]).round().to(torch.int8), step
