@@ -6,13 +6,15 @@ TORCH := $(VENV)/installed-torch
 STAMP := $(VENV)/installed
 DEV := $(VENV)/installed-dev
 DOCS := $(VENV)/installed-docs
-# compat: a path entry, so that a clone called seq2seq is found from the folder above it, too.
-# Modules are compiled when they are first imported, also where the environment forbids it: fewer
-# megabytes, and a faster installation.
+# With --no-compile, modules are compiled when they are first imported: the installation is smaller
+# and faster. The empty variable allows this, even if the environment forbids it.
 export PYTHONDONTWRITEBYTECODE :=
+# With editable_mode=compat, the clone is an entry of Python's path. So the package is found even
+# from the folder above a clone that is called seq2seq.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt --config-settings editable_mode=compat
-# On Linux, PyPI has PyTorch with gigabytes of CUDA; without an NVIDIA GPU, the index of PyTorch is
-# asked first for the one without. TORCH_INDEX= takes that of PyPI, or another index.
+# On Linux, the PyTorch of PyPI comes with gigabytes of CUDA. Without an NVIDIA GPU, PyTorch's own
+# index is asked first for a build without CUDA. TORCH_INDEX=URL asks another index, and an empty
+# TORCH_INDEX= takes the PyTorch of PyPI.
 TORCH_INDEX ?= $(shell test "$$(uname)" = Linux && ! command -v nvidia-smi > /dev/null && echo https://download.pytorch.org/whl/cpu)
 PYTEST := $(BIN)/python -m pytest -n auto
 

@@ -1,11 +1,12 @@
-"""What must be known of a GPU, measured in one call of a few minutes.
+"""Checks and speeds of one GPU, in one call of a few minutes.
 
 python benchmarks/gpu.py output=FOLDER minutes=8
 
 Each step has a process and a time limit of its own: one that crashes, hangs or runs out of memory
 costs the others nothing. The steps that measure no speed run side by side, then the others in turn.
-After each, FOLDER/gpu.json and the table gpu.md are written again, with what was found, outcome,
-seconds and, of a failure, the last lines. All lines are in FOLDER/<step>.log.
+FOLDER/gpu.json and the table FOLDER/gpu.md have the results, outcome and seconds of each step, and
+the last lines of one that failed. They are written again as the steps end. All lines are in
+FOLDER/<step>.log.
 """
 
 import contextlib
@@ -47,7 +48,7 @@ ROOT, CPU = TRAIN.parents[1], torch.device("cpu")
 
 
 def benchmark_gpu(config: DictConfig) -> Path:
-    """Make all steps of ``configs/gpu.yaml``, or only ``config.step``; return a file's path."""
+    """Make all steps of ``configs/gpu.yaml``, or only ``config.step``; return the results' path."""
     if config.step:
         return make_step(config)
     end, page = time.monotonic() + 60 * config.minutes, Path(config.output) / "gpu"
@@ -82,11 +83,11 @@ def _write(page: Path, runs: dict[str, Found], config: DictConfig) -> None:
             row = {"step": run["step"], "outcome": run["outcome"], "seconds": str(run["seconds"])}
             if not isinstance(value, list | dict):
                 rows.append({**row, "found": key, "value": str(value)[:150]})
-    write_results(page, "One GPU", rows, [], ordered, CPU)  # CUDA belongs to the steps
+    write_results(page, "One GPU", rows, [], ordered, CPU)  # CUDA is left to the steps
 
 
 def make_step(config: DictConfig) -> Path:
-    """Make one step in this process; its file always has what was found so far."""
+    """Make one step in this process; return its file, which always has what was found so far."""
     kind, _, size = config.step.partition("-")
     path, found = Path(config.output) / f"{config.step}.json", Found()
     for more in STEPS[kind](config, *filter(None, [size])):
@@ -106,11 +107,11 @@ def facts(config: DictConfig) -> Iterator[Found]:
     if device.type == "cuda":
         from seq2seq.model.fast.gpu import TritonOperations  # only Linux has Triton
 
-        try_out(TritonOperations(), device)  # an error is shown whole, which kernels() only logs
+        try_out(TritonOperations(), device)  # kernels() only logs an error; here it is shown whole
 
 
 def tests(config: DictConfig) -> Iterator[Found]:
-    """Tests marked ``gpu``, as the machine's own tests; without a GPU, they are skipped."""
+    """Run the tests marked ``gpu``, and count them. Without a GPU, they are skipped."""
     files = sorted((ROOT / "tests").rglob("test_*.py"))
     marked = [str(file) for file in files if "mark.gpu" in file.read_text("utf-8")]
     report = Path(config.output) / "tests.xml"
@@ -143,7 +144,7 @@ def equality(config: DictConfig) -> Iterator[Found]:
 
 
 def resuming(config: DictConfig) -> Iterator[Found]:
-    """Whether a training with dropout, stopped after 10 of 20 updates, ends with equal weights."""
+    """Whether a training stopped after 10 of 20 updates and resumed ends with equal weights."""
     own = (20, "training.deterministic=true", "model.dropout=0.1")
     whole, update = quickstart(config, "whole", *own), Trainer._update
 
@@ -161,7 +162,7 @@ def resuming(config: DictConfig) -> Iterator[Found]:
 
 
 def translation(config: DictConfig) -> Iterator[Found]:
-    """Train a model; its translations on the device, next to those on the CPU."""
+    """Train a model; compare its translations on the device with those on the CPU."""
     made = quickstart(config, "translation", config.train_updates)
     speeds = [entry["tokens_per_second"] for entry in made.metrics if entry["kind"] == "train"]
     yield {"training, target tokens/s": round(median(speeds)), "dev loss": made.best_metric}

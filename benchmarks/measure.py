@@ -78,7 +78,7 @@ def peak_memory(work: Callable[[], object], device: torch.device) -> float:
     PyTorch; on CUDA the largest sum of the tensors that PyTorch makes for it in this process.
     """
     if device.type == "cuda":
-        gc.collect()  # recorded graphs hold each other
+        gc.collect()  # frees recorded graphs, which refer to each other
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)
         work()
@@ -123,7 +123,7 @@ def watch(work: Callable[[], object]) -> Watched:
 
 
 def run_within(command: Sequence[str], seconds: float, log: Path) -> dict[str, Any]:
-    """Run a command, and kill it and all that it started after ``seconds``; add lines to ``log``.
+    """Run a command, and add its output to ``log``; after ``seconds``, kill all its processes.
 
     Return its ``outcome`` and ``seconds``, and if it was not done, its ``last_lines``. With less
     than ``LEAST`` seconds it is not started.
@@ -143,7 +143,7 @@ def run_within(command: Sequence[str], seconds: float, log: Path) -> dict[str, A
             for process in processes:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.kill()
-            psutil.wait_procs(processes, timeout=5)  # a driver may hold them
+            psutil.wait_procs(processes, timeout=5)  # a driver may delay their end
     took = {"outcome": outcome, "seconds": round(time.perf_counter() - start, 1)}
     said = log.read_bytes()[begin:].decode(errors="replace").splitlines()
     return took if outcome == "done" else {**took, "last_lines": said[-40:]}

@@ -91,7 +91,7 @@ def benchmark_peers(config: DictConfig) -> Path:
     if len(toolkits) < 2 or OURS not in toolkits:
         raise UserError(f"There is nothing to compare. {' '.join(left_out)}")
     fast = choose_precision("auto", device) == torch.bfloat16
-    # Emulated, bf16 slows every program.
+    # Where bf16 is emulated, it slows every program.
     precisions = [name for name in config.precisions if name == "fp32" or fast]
     path = Path(config.output).resolve() / f"peers-{config.measure}"
     corpus: Any = OmegaConf.to_object(config.corpus)
@@ -203,7 +203,7 @@ def time_translation(comparison: Comparison) -> Measured:
         log.info("%s: %.1f sentences/s", folder.name, len(found) / seconds)
         case = {"search": "greedy" if beam == 1 else f"beam {beam}", "precision": precision}
         run = {"program": name, "case": case, "round": number, "seconds": seconds}
-        # The text is tokenised as it is: ``force`` spares a warning that it looks so.
+        # The text is tokenised already; ``force`` avoids a warning about that.
         bleu = BLEU(tokenize="none", force=True).corpus_score(found, [references]).score
         words = sum(len(line.split()) for line in found) / len(found)
         runs.append({**run, "speed": len(found) / seconds, "BLEU": bleu, "words": words})
@@ -300,8 +300,8 @@ def speed_rows(runs: list[Record], unit: str, extras: dict[str, str]) -> list[di
         cases.setdefault((run["program"], *run["case"].values()), []).append(run)
     rows = []
     for case, own in cases.items():
-        theirs = (OURS, *case[1:])
-        speeds, ours = ([run["speed"] for run in each] for each in (own, cases[theirs]))
+        same_case = (OURS, *case[1:])
+        speeds, ours = ([run["speed"] for run in each] for each in (own, cases[same_case]))
         rows.append(
             {
                 "program": case[0],

@@ -111,7 +111,7 @@ class Toolkit:
     def command(self, task: str, folder: Path, variables: dict[str, Any]) -> list[str]:
         """Arguments to Python for ``task`` (train or translate); writes the config file.
 
-        A section of the description that is named like the device adds to the others.
+        If the description has a section with the name of the device, its entries are added.
         """
         usual = {"validate_every": NEVER, "report_every": REPORT_EVERY, "root": ROOT}
         added = self._spec.get(variables["device"], {})

@@ -144,8 +144,8 @@ def exit_status() -> Iterator[None]:
     Other exceptions pass through.
     """
     try:
-        # By default SIGTERM would leave temporary files and workers behind. Under torchrun it keeps
-        # its default, since a process that waits inside PyTorch would not end.
+        # By default SIGTERM would leave temporary files and workers behind. Under torchrun the
+        # default stays: with a handler, a process that waits inside PyTorch would not end.
         if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL and process_count() == 1:
             signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
         yield

@@ -29,9 +29,9 @@ def train(*settings: str, **groups: Any) -> RunFolder:
 def reproduce(*settings: str, **groups: Any) -> dict[str, Comparison]:
     """Train, evaluate and compare all systems of an experiment, as ``scripts/reproduce.py`` does.
 
-    Return folder -> comparison. There is one comparison for each test set and search, and with
-    ``training.keep_epochs`` also for each kept epoch. The folder holds page.html, table.md and
-    figures.
+    Return folder -> comparison; the folder holds page.html, table.md and figures. There is one
+    comparison for each test set and search. With ``training.keep_epochs``, each kept epoch has its
+    own comparisons, too.
     """
     return reproduce_runs(*compose("reproduce", _words(settings, groups)))
 

@@ -69,7 +69,7 @@ class MetricsState(Stored):
 
     nonfinite: Natural = 0
     finite: list[Annotated[list[float], _logged]] = field(default_factory=list)
-    """Likelihood, gradient norm and target tokens of each update."""
+    """Likelihood, gradient norm and target tokens of each update that was not skipped."""
 
     @property
     def updates(self) -> int:
@@ -82,12 +82,12 @@ class RateState(Stored):
 
     plateau_factor: Annotated[float, between(0)] = 1.0
     stale: Natural = 0
-    """Number of validations since the metric last improved, or the rate was lowered."""
+    """Number of validations since the metric last improved or the rate was last lowered."""
 
 
 @dataclass
 class TrainingState(Stored):
-    """Content of ``state.json``: the state, apart from tensors, that resuming needs."""
+    """Content of ``state.json``: what resuming needs besides tensors."""
 
     progress: Progress
     learning_rate: RateState
@@ -150,7 +150,7 @@ def save_checkpoint(
 
 
 def has_manifest(folder: Path) -> bool:
-    """Whether ``folder`` has a manifest, which is written last; other files are not checked."""
+    """Whether ``folder`` has a manifest. It is written last, so no other file is checked."""
     return (folder / MANIFEST).is_file()
 
 
@@ -177,7 +177,7 @@ def find_checkpoint(path: Path) -> Path:
     UserError if there is no checkpoint, or if the best one lacks its manifest.
     """
     path = path.expanduser()
-    path = path if path.name.strip(".") else path.resolve()  # "." gets its real name
+    path = path if path.name.strip(".") else path.resolve()  # "." has no name of its own
     best = path / "checkpoints" / "best"
     for folder in (path, best, *newest_checkpoints(path)):
         for found in (folder, folder.parent / f"{folder.name}.old"):  # see replacing_folder
@@ -197,22 +197,22 @@ def find_checkpoint(path: Path) -> Path:
 def load_checkpoint(path: Path, device: torch.device, tries: int = 5) -> Checkpoint:
     """Load a checkpoint onto ``device``; ``path`` is its folder, or a run folder.
 
-    The random generators do not change; :func:`restore_rng` sets them. A checkpoint that a training
-    replaces meanwhile is loaded again, up to ``tries`` times. UserError if there is no checkpoint,
-    a file is missing or altered, or the tensors do not fit the config.
+    The random generators do not change; :func:`restore_rng` sets them. If a training replaces the
+    checkpoint meanwhile, loading starts again; there are ``tries`` tries in all. UserError if there
+    is no checkpoint, a file is missing or altered, or the tensors do not fit the config.
     """
     folder = find_checkpoint(path)
-    sha256 = _seal(folder)
+    sha256 = _manifest_digest(folder)
     try:
         return _load(folder, device, sha256)
     except (UserError, OSError):
-        if tries == 1 or (sha256 and sha256 == _seal(folder)):
+        if tries == 1 or (sha256 and sha256 == _manifest_digest(folder)):
             raise
     return load_checkpoint(path, device, tries - 1)
 
 
-def _seal(folder: Path) -> str:
-    """SHA-256 of a checkpoint's manifest; "" if it is gone."""
+def _manifest_digest(folder: Path) -> str:
+    """SHA-256 of a checkpoint's manifest; "" if the manifest is gone."""
     try:
         return file_digest(folder / MANIFEST)
     except FileNotFoundError:
@@ -234,7 +234,7 @@ def _load(folder: Path, device: torch.device, sha256: str) -> Checkpoint:
     sizes = len(source.vocabulary), len(target.vocabulary)
     tensors = _read_tensors(folder / MODEL)
     with torch.random.fork_rng(devices=[]):
-        # First on the device "meta", which needs no memory: a wrong config could need too much.
+        # Built first on the device "meta", without memory: a wrong config could ask for too much.
         with torch.device("meta"):
             expected = _tensors_of(TranslationModel(config.model, *sizes))
         _require_fit(expected, tensors, f"{MODEL} in {folder} does not fit config.json")
@@ -253,7 +253,7 @@ def _load(folder: Path, device: torch.device, sha256: str) -> Checkpoint:
         directory=folder,
         sha256=sha256,
     )
-    if _seal(folder) != sha256:
+    if _manifest_digest(folder) != sha256:
         raise UserError(f"{folder} was replaced while it was loaded; run the same command again.")
     return checkpoint
 
@@ -280,10 +280,10 @@ def stored_settings(content: dict[str, Any]) -> dict[str, Any]:
 
 @torch.no_grad()
 def _read_words_as_stored(model: TranslationModel) -> None:
-    """Divide the word's weights in query and readout by ``word_scale``, in place.
+    """Divide, by ``word_scale`` and in place, the weights of query and readout for the input word.
 
-    In format 3, query and readout read the word's embedding without this factor; since format 4,
-    they read it with the factor. The division keeps their results equal.
+    In format 3, these weights multiply the word's embedding. Since format 4, they multiply the
+    embedding times ``word_scale``. The division keeps the results equal.
     """
     decoder = model.decoder
     if decoder.attends_first:

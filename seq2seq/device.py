@@ -21,7 +21,7 @@ from seq2seq.errors import UserError
 
 log = logging.getLogger(__name__)
 
-TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # of mallopt(3)
+TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # parameters of mallopt(3)
 MEGABYTES = {TRIM_THRESHOLD: 512, TOP_PAD: 384, MMAP_THRESHOLD: 32}
 
 if hasattr(os, "register_at_fork"):
@@ -96,7 +96,7 @@ def _has_fast_bfloat16(device: torch.device) -> bool:
 
 
 def keep_freed_memory() -> None:
-    """Let glibc's allocator keep the memory that an update frees for the next one, up to 512 MB.
+    """Let glibc's allocator keep up to 512 MB that an update frees, for the next update.
 
     By default glibc returns much of this memory to the system, then requests it again page by page.
     The system fills each page with zeros. These steps take 6 % of the time of an update. With
@@ -139,6 +139,6 @@ class Load:
         """Return in seconds: wall time, busy time of all usable cores, CPU time of this process."""
         usable = {f"cpu{core}" for core in os.sched_getaffinity(0)}
         rows = (line.split() for line in self._statistics.read_text().split("\n") if line)
-        # User, nice, system; then idle, waiting for a disk, interrupts, ...
+        # Busy: user, nice, system. Not counted: idle, waiting for a disk, interrupts, ...
         ticks = sum(sum(map(int, counts[:3])) for name, *counts in rows if name in usable)
         return time.monotonic(), ticks / os.sysconf("SC_CLK_TCK"), time.process_time()

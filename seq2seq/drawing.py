@@ -79,7 +79,7 @@ def ink_on(image: ScalarMappable, value: float) -> str:
         for c in image.to_rgba(np.array([value]))[0, :3]
     )
     luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    # Not pure white: a dark scheme turns white, the colour of the ground, dark.
+    # Not pure white: that is the colour of the ground, which a dark scheme replaces.
     return "#FEFEFE" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"
 
 
@@ -222,7 +222,7 @@ def find_fonts(figure: Figure) -> None:
         if not lacking & _letters_of(best):
             names = ", ".join(sorted({unicodedata.name(i, "OTHER").split()[0] for i in lacking}))
             _warn(f"Figures lack {names} letters; install fonts-noto-cjk or fonts-noto-core.")
-            warnings.filterwarnings("ignore", "Glyph .* missing")  # one warning per letter
+            warnings.filterwarnings("ignore", "Glyph .* missing")  # matplotlib warns of each letter
             break
         fonts.fontManager.addfont(best)  # matplotlib's own list may be older
         families.append(FT2Font(best).family_name)

@@ -1,4 +1,4 @@
-"""The error classes for wrong input of the user."""
+"""Error classes for wrong input."""
 
 import unicodedata
 

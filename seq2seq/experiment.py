@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str, Comparison]:
     """Train, evaluate and compare ``runs``; return folder -> comparison.
 
-    There is one comparison for each test set and search, and with ``training.keep_epochs`` also for
-    each kept epoch. Work that an earlier call has finished is skipped.
+    There is one comparison for each test set and search. With ``training.keep_epochs``, each kept
+    epoch has its own comparisons, too. Work that an earlier call has finished is skipped.
     """
     # Check what every run needs before the first one trains for hours.
     evaluate_configs = [_evaluate_config(config, run) for run in runs]
@@ -33,7 +33,8 @@ def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str
         prepare(run.corpus, run.tokenization, Path(run.data), codec_folder(run)) for run in runs
     ]
     tests = _test_sets(evaluate_configs, runs)
-    # An unfinished run is refused first, and before any new folder is made.
+    # Existing runs are claimed before new ones, so that a refusal leaves no new folder behind. Of
+    # these, unfinished ones come first, because their message says to finish them first.
     folders = [RunFolder(run) for run in runs]
     folders.sort(key=lambda one: (not one.path.exists(), one.record().status == "finished"))
     for folder in folders:
@@ -82,7 +83,7 @@ def _kept(run: TrainConfig, best: EvaluateConfig) -> Iterator[tuple[str, Evaluat
 
 
 def _test_sets(configs: list[EvaluateConfig], runs: list[TrainConfig]) -> list[str]:
-    """List the names of the test sets; UserError if one has other lines in another run."""
+    """Return the names of the test sets; UserError if a test set differs between two runs."""
     texts = [find_test_sets(config, run.corpus) for config, run in zip(configs, runs, strict=True)]
     for name in set(texts[0]).intersection(*texts):
         first, *others = (of[name] for of in texts)

@@ -28,12 +28,12 @@ Look = tuple[str, LineStyle, str]
 
 
 def looks(configs: Sequence[Mapping[str, Any] | None]) -> list[Look]:
-    """Choose colour, line and marker for the system of each config; markers differ for grey print.
+    """Choose colour, line and marker for the system of each config.
 
-    The hue shows whether a system has attention. If its config is None, its position decides
-    instead: the second, fourth, ... system gets a hue of systems with attention. If systems differ
-    in ``corpus.train_max_words``, their dashes differ. Systems that differ only in that setting
-    have the same hue.
+    The colour shows whether a system has attention. Where a config is None, position decides: the
+    second, fourth, ... system gets a colour of systems with attention. Systems that differ in
+    ``corpus.train_max_words`` have different dashes, and for each value of this setting the colours
+    start anew. Markers differ, too, because colours are lost in grey print.
     """
     settings = [flatten(dict(config or {})) for config in configs]
     limits_found = [one.get("corpus.train_max_words") for one in settings]

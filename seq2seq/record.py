@@ -42,7 +42,7 @@ class Progress(Stored):
     stale: Natural = 0
     """Number of validations since the one that reached ``best_metric``."""
     most_stale: Natural = 0
-    """Largest ``stale`` after which an update was made; 0 in records of earlier versions."""
+    """Largest value that ``stale`` had at an update; 0 in records of earlier versions."""
     nonfinite: Natural = 0
     """Number of updates skipped because their loss or gradient was not finite."""
     seconds: Annotated[float, between(0)] = 0.0
@@ -145,7 +145,7 @@ class EvaluationRecord(Record):
     maps: list[int] = field(default_factory=list)
     """Line numbers of the setting ``maps``, from 1."""
     cut_sources: Natural = 0
-    """Number of sources with more than ``tokenization.max_pieces`` pieces, so read in part; 0 in
+    """Number of sources of which only the first ``tokenization.max_pieces`` pieces were read; 0 in
     records of earlier versions."""
     seconds: float | None = None
     sentences_per_second: float | None = None

@@ -23,11 +23,11 @@ ATTENTION, BASELINE, BLIND = SYSTEMS
 APPEARED = 0.5
 """Alignment error below which attention has appeared."""
 AFTER = 2
-"""States after the last one before the moment by which the lead should be there."""
+"""Number of states after the one of ``Moment.before`` in which the lead should be gained."""
 PAUSE, END = 800, 3000
 """Milliseconds for which the animation shows a state, and the last one."""
 SHRINK = 3
-"""Factor by which its pictures are smaller than figures."""
+"""Factor by which the animation's pictures are smaller than figures."""
 
 
 def read_states(folder: Path) -> dict[str, list[States]]:
@@ -53,7 +53,7 @@ class Moment:
         self._entropies = np.stack([one.entropies for one in states[ATTENTION]])
 
     def bits(self, pool: Pool, system: str, state: int) -> Samples:
-        """Known bits of a sentence."""
+        """Known bits of a sentence: the loss of the target-only system minus that of ``system``."""
         blind, own = (
             pool.estimate(_counted(self._bits[name][:, state]), _mean) for name in (BLIND, system)
         )
@@ -85,7 +85,7 @@ class Moment:
         return np.array([np.flatnonzero(of).max(initial=0) for of in high])
 
     def gain(self, everyone: Pool, pool: Pool) -> Samples:
-        """Share of the last lead that is gained in the states around the moment."""
+        """Share of the last lead that is gained in the ``AFTER`` states after ``before``."""
         last = len(self.updates) - 1
         columns = []
         for of, before in zip(self._lead, self.before(everyone), strict=True):
@@ -105,7 +105,7 @@ def _mean(sums: Float[np.ndarray, "R K 2"]) -> Float[np.ndarray, "R K"]:
 
 
 def _error(sums: Float[np.ndarray, "*N 3"]) -> Float[np.ndarray, "*N"]:
-    """Alignment error of shared links, links and correct links, all of them sure."""
+    """Alignment error rate from numbers of links: correct, found, and gold, which are all sure."""
     return np.asarray(1 - 2 * sums[..., 0] / (sums[..., 1] + sums[..., 2]))
 
 

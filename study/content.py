@@ -20,13 +20,13 @@ class Content:
     line: Int[np.ndarray, "W"]
     """Line of each word, from 0."""
     place: Int[np.ndarray, "W"]
-    """Tenth of the reference that holds it, from 0."""
+    """Tenth of the reference that holds each word, from 0."""
     seen: Int[np.ndarray, "W"]
-    """Group of its count in the training text, as ``ContentWords.training_groups`` numbers them."""
+    """Group of each word by training count, as ``ContentWords.training_groups`` numbers them."""
 
     @classmethod
     def none(cls) -> "Content":
-        """Content of a test set in which hardly a reference has content words."""
+        """Content without words, for a test set in which few references have content words."""
         return cls(*(np.zeros(0, dtype=np.int64) for _ in range(3)))
 
 
@@ -47,7 +47,7 @@ def count_content(
     """Find the content words of ``references``, and which of them each system's translations have.
 
     A system without ``hypotheses`` has none of them. If fewer than 100 references have content
-    words, there are none. ``training`` returns the target side of the training text.
+    words, both results are empty. ``training`` returns the target side of the training text.
     """
     words = ContentWords.of(references)
     if len({*words.line.tolist()}) < FEW:

@@ -1,15 +1,21 @@
-"""``python study/cram.py EVALUATION OTHER...``: fit the vector a decoder reads to each reference.
+"""``python study/cram.py EVALUATION OTHER...``: fit a vector to each reference, for the decoder.
 
 The first evaluation is of a system of attention kind ``fixed``, whose decoder reads one vector. Its
-weights are frozen, and the vector of a test sentence is moved by gradient until the decoder finds
-its reference likely. A crammed vector is fitted to the answer, so it is no translation: it shows
-what the decoder can read out of one vector, whether the encoder writes it or not.
+weights are frozen. The vector of a test sentence is moved by gradient descent until the decoder
+finds the reference likely. Such a crammed vector is fitted to the answer, so it is no translation:
+it shows what the decoder can read out of one vector, whether the encoder writes it or not.
 
 All evaluations are cut to the first test sentences of each length: the test set ``<name>-cram``.
-Next to the first one stand those of crammed vectors: ``free-<start>`` for any numbers,
-``bounded-<start>`` for numbers from -1 to 1, like the hidden states of an LSTM, and
-``within-<start>`` for vectors as far from the mean as the encoder's (Mahalanobis length). Each is
-also ``-rounded`` to 8 bits a number. A start whose vectors are crammed already is left out.
+The evaluations of crammed vectors are written next to the first one. ``<start>`` is where the
+vectors begin: ``encoder``, ``zero``, or ``other`` (the encoder's vector of another sentence).
+
+- ``free-<start>``: any numbers;
+- ``bounded-<start>``: numbers from -1 to 1, like the hidden states of an LSTM;
+- ``within-<start>``: no further from the mean than 99% of the encoder's vectors, in Mahalanobis
+  length.
+
+Each has a second version ``-rounded``, with 8 bits a number. Vectors that are there already are not
+crammed again.
 """
 
 import sys
@@ -69,12 +75,12 @@ class Frame:
 
     @classmethod
     def free(cls, width: int, largest: float = float("inf")) -> "Frame":
-        """Frame of the numbers of the vectors."""
+        """Frame whose coordinates are the numbers of the vectors themselves."""
         return cls(torch.zeros(width), torch.eye(width), largest=largest)
 
     @classmethod
     def within(cls, vectors: Vectors) -> "Frame":
-        """Frame in which ``vectors`` have unit covariance, and most of them are not too long."""
+        """Frame in which ``vectors`` have unit covariance, and 99% lie within the radius."""
         values, axes = torch.linalg.eigh(torch.cov(vectors.double().T))
         root = values.clamp_min(1e-8).sqrt()[:, None] * axes.T
         frame = cls(vectors.mean(dim=0), root.float())
@@ -115,7 +121,10 @@ def single(translator: Translator) -> TranslationModel:
 
 
 def handed(translator: Translator, coordinates: Vectors, frame: Frame) -> TranslationModel:
-    """Frozen copy of the model whose n-th source piece, after the specials, stands for vector n."""
+    """Copy of the model whose n-th source piece, after the specials, stands for vector n.
+
+    All weights are frozen; only these vectors can be trained.
+    """
     made = deepcopy(single(translator)).requires_grad_(False)
     rows = functional.pad(coordinates, (0, 0, len(SPECIALS), 0))
     made.encoder, made.source_embedding = Given(frame), Embedding(len(rows), rows.shape[1], 1.0)
@@ -128,8 +137,8 @@ def cram(
 ) -> tuple[Vectors, Float[Tensor, "N"]]:
     """Move ``vectors`` until the references are likely.
 
-    Returns the best vector of each sentence on the way, and the loss of its reference in nats. It
-    does not depend on the other sentences.
+    Returns the best vector of each sentence on the way, and the loss of its reference in nats. No
+    result depends on the other sentences.
     """
     rows = [torch.tensor([BOS, *translator.target.encode(line), EOS]) for line in references]
     found = []
@@ -190,7 +199,7 @@ def encoded(translator: Translator, sources: Sequence[str]) -> Vectors:
 
 
 def translate(translator: Translator, texts: Translations, vectors: Vectors) -> Translations:
-    """Write what the decoder makes of each vector, greedily, and score the references given it."""
+    """Translate from each vector, greedily, and score the references given the vectors."""
     names = [str(number) for number in range(len(vectors))]
     given = replace(
         translator,
@@ -198,8 +207,8 @@ def translate(translator: Translator, texts: Translations, vectors: Vectors) -> 
         source=TextCodec(WhitespaceTokenizer("vectors"), Vocabulary(names, [1] * len(names))),
     )
     # As many pieces as the source has: the limit of length depends on them.
-    sizes = [len(translator.source.encode(source)) for source in texts.sources]
-    lines = [" ".join([name] * size) for name, size in zip(names, sizes, strict=True)]
+    lengths = [len(translator.source.encode(source)) for source in texts.sources]
+    lines = [" ".join([name] * length) for name, length in zip(names, lengths, strict=True)]
     said = given.translate(lines, DecodingConfig(beam=1))
     return replace(
         texts,
@@ -242,7 +251,7 @@ def main(evaluation: str, *others: str) -> None:
     checkpoint = Path(str(base.record.checkpoint))
     translator, config = Translator.load(checkpoint, "cpu", "fp32"), read_config(checkpoint)
     if config.model.attention.kind != "fixed":
-        raise UserError(f"{evaluation} is not of attention kind fixed; name one that is first.")
+        raise UserError(f"{evaluation} is not of attention kind fixed; put one first that is.")
     corpus = load_corpus(config.corpus, Path(config.data))
     train = islice(read_pairs(corpus.train.source, corpus.train.target), SEEN)
     valid = [*read_pairs(corpus.valid.source, corpus.valid.target)]
@@ -294,7 +303,7 @@ def main(evaluation: str, *others: str) -> None:
         print(name, sizes(vectors[-EACH:]))
         limits = {"radius": str(frame.radius), "largest": str(frame.largest)}
         how = {"rate": rate, "steps": STEPS, **limits}
-        # The one that tells that both are there is written last.
+        # This one comes last: if it exists, the rounded one exists, too.
         write(f"{name}-rounded", rounded(vectors), how)
         write(name, vectors, how)
     write("encoder-rounded", rounded(own), {})

@@ -19,7 +19,7 @@ FULL, NOT_FULL = 1.25, 2.0
 
 
 def all_bits(pool: Pool, group: Group) -> Samples:
-    """Loss of a reference in bits: all that a system which sees nothing of the source misses."""
+    """Loss of a reference, in bits; that of the target-only system is all that can be known."""
     return lost_bits(range(10_000))(pool, group) * float(np.mean(group[0].pieces[pool.members]))
 
 
@@ -32,7 +32,7 @@ def exact(pool: Pool, group: Group) -> Samples:
 
 
 def verdict(ratio: Samples) -> str:
-    """Name what the ratio of crammed bits to the encoder's says of the vector."""
+    """Say whether the encoder's vector is full: ``ratio`` is crammed bits / the encoder's bits."""
     interval = Interval.of(ratio)
     if interval.low > NOT_FULL:
         return "not full"

@@ -16,10 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import torch
 from content import training_pairs
 
-from seq2seq.checkpoint import load_checkpoint
+from seq2seq.checkpoint import read_config
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.text import word_count
 from seq2seq.evaluation.folder import GIVEN, read_evaluation, write_evaluation
@@ -52,9 +51,9 @@ def nearest(sources: Sequence[str], train: Sequence[str]) -> list[int]:
 
 
 def unrelated(sources: Sequence[str]) -> list[int]:
-    """Choose for each sentence the next one in the order of length, so of (nearly) equal length.
+    """Choose for each sentence the next one in the order of length; return their lines.
 
-    Sentences of equal length are in random order.
+    Sentences of equal length are in random order. The last one gets the one before it.
     """
     words = np.array([word_count(source) for source in sources])
     order = np.lexsort((np.random.default_rng(1).random(len(words)), words))
@@ -68,7 +67,7 @@ def main(evaluation: str) -> None:
     """Write the three evaluations."""
     model = read_evaluation(Path(evaluation))
     sources, references = model.texts.sources, model.texts.references
-    config = load_checkpoint(Path(str(model.record.checkpoint)), torch.device("cpu")).config
+    config = read_config(Path(str(model.record.checkpoint)))
     text, corpus = load_corpus(config.corpus, Path(config.data)).train, config.corpus
     train = training_pairs(text, corpus.train_pairs, corpus.train_max_words)
     read, written = zip(*train, strict=True)

@@ -236,7 +236,8 @@ def few_seeds(
 ) -> Interval | None:
     """Interval by Student's t of a score, or of its change from the first pool to the second.
 
-    It is that of the first group minus that of the other groups.
+    With two groups, it is the value of the first minus that of the second. None if a group has only
+    one seed.
     """
 
     def change(one: Packed) -> Samples:

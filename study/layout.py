@@ -32,7 +32,7 @@ def gained(samples: Samples, digits: int = 1) -> str:
 
 
 def by_t(interval: Interval | None, digits: int = 1) -> str:
-    """Format an interval without its value; a dash without one, where an arm has one seed."""
+    """Format an interval without its value; a dash for None, when a system has one seed."""
     if interval is None:
         return "–"
     return f"[{signed(interval.low, digits)}, {signed(interval.high, digits)}]"

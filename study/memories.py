@@ -1,4 +1,4 @@
-"""Pages of memories of fixed size on the grammar: several vectors, and one by its width."""
+"""Pages on memories of fixed size, on the grammar: several vectors, or one of several widths."""
 
 from collections.abc import Sequence
 

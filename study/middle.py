@@ -2,9 +2,10 @@
 
 The evaluations are of systems with attention on the grammar, whose links between words are exact.
 Each test set is translated once more, with the end of the sentence forbidden until the translation
-is as long as the source: the evaluation ``<test set>-no-end`` next to it. Both translations
-and the reference are then read by the system, and ``results/<experiment>/places.npz.xz`` keeps the
-source word with the largest weight at each of their words, and which content words were found.
+is as long as the source. This is written as the evaluation ``<test set>-no-end`` next to the first.
+Then the system reads both translations and the reference. For each of their words,
+``results/<experiment>/places.npz.xz`` keeps the source word with the largest weight. It also keeps
+which content words the translations contain.
 """
 
 import io
@@ -39,7 +40,7 @@ from seq2seq.record import environment_record
 TEXTS = ("always", "no-end", "reference")
 """Texts that a system reads: its translations, those with the end forbidden, the references."""
 SHARE = 0.1
-"""Share of the references above which a word is no content word: the grammar has few words."""
+"""A content word is in at most this share of the references; high, as the grammar has few words."""
 UNLINKED = 255
 """Place of a word without a link."""
 
@@ -63,7 +64,7 @@ class NoEnd(TranslationModel):
         return super().init_state(source)
 
     def step(self, token: Int[Tensor, "R"], state: DecoderState, source: Source) -> Step:
-        """Score the next piece; its probabilities are divided by their sum without the end."""
+        """Score the next piece; a forbidden end has probability 0, and the others share it."""
         made = super().step(token, state, source)
         early = source.mask.sum(dim=1) - 1 > self.written
         self.written += 1
@@ -101,13 +102,13 @@ class Traced:
     """Line of each content word of the references."""
     tenth: Int[np.ndarray, "C"]
     traces: dict[str, Trace]
-    """``<system>/<text>``, a text of ``TEXTS`` -> its trace."""
+    """``<system>/<text>`` -> its trace, for each text of ``TEXTS``."""
     found: dict[str, Bool[np.ndarray, "C"]]
-    """``<system>/<text>`` -> whether the text contains each content word; not of the reference."""
+    """``<system>/<text>`` -> whether the text contains each content word; without ``reference``."""
 
 
 def places(translator: Translator, sources: Sequence[str], texts: Sequence[str]) -> list[list[int]]:
-    """Place of each word of ``texts``, which are whole words to the translator; [] for blank."""
+    """Place of each word of ``texts``; [] for a blank line. The translator's pieces are words."""
     found: list[list[int]] = [[] for _ in texts]
     for forced in translator.force(sources, texts, DecodingConfig.batch_size):
         found[forced.line] = forced.weights[:-1, :-1].argmax(dim=1).tolist()
@@ -115,7 +116,7 @@ def places(translator: Translator, sources: Sequence[str], texts: Sequence[str])
 
 
 def no_end(evaluation: Evaluation, translator: Translator) -> Evaluation:
-    """Translate the test set of an evaluation with the end forbidden; keep what is there."""
+    """Evaluation with the end forbidden: the one that is there already, or a new one."""
     record = evaluation.record
     name = f"{record.test_set}-no-end"
     identity = {**record.identity, "end": "forbidden before as many pieces as the source has"}
@@ -142,7 +143,7 @@ def no_end(evaluation: Evaluation, translator: Translator) -> Evaluation:
 
 
 def write_traced(path: Path, traced: Traced) -> None:
-    """Write the file: steps from place to place, which are small and often 1."""
+    """Write the file, with the steps from place to place, which are small and often 1."""
     numbers = {"words": traced.words, "line": traced.line, "tenth": traced.tenth}
     arrays: dict[str, Any] = {name: of.astype(np.uint16) for name, of in numbers.items()}
     for name, of in {"gold": traced.gold, **traced.traces}.items():
@@ -176,7 +177,7 @@ def read_traced(path: Path) -> Traced | None:
 
 
 def trace(evaluation: Evaluation, before: Traced | None) -> Traced:
-    """Add a system to what is traced."""
+    """Trace the system of an evaluation; return it together with those traced ``before``."""
     texts, record = evaluation.texts, evaluation.record
     precision = PRECISIONS[record.identity["precision"]]
     translator = Translator.load(str(record.checkpoint), record.identity["device"], precision)

@@ -2,7 +2,7 @@
 
 Each training of ``experiment=moment`` stops every 50 updates, is measured on the references of the
 test set, and is resumed; this changes no update. ``results/moment/<system>-<seed>.npz.xz`` keeps
-what was measured. A state that is there is not trained for again.
+what was measured. States that are in the file already are not made again.
 """
 
 import io
@@ -37,7 +37,7 @@ EVERY, LAST = 50, 500
 """Updates between two states, and the last state."""
 SYSTEMS, SEEDS = ("attention", "no-attention", "target-only"), (1, 2, 3)
 SHOWN_WORDS = 12
-"""Length of the source whose attention is kept, in words: the first of the test set."""
+"""Attention is kept for one sentence: the first test source of this number of words."""
 BATCH = 64
 
 
@@ -51,8 +51,8 @@ class States:
     losses: Float[np.ndarray, "U N 2"]
     """Loss in nats and number of pieces of each reference."""
     links: Int[np.ndarray, "U N 3"]
-    """Links of the largest weights that are correct, such links, and correct links; 0 without
-    attention."""
+    """Numbers of links: correct ones among those of the largest weights, all of these, and gold
+    ones; 0 without attention."""
     entropies: Float[np.ndarray, "U N"]
     """Entropy of the weights in nats, the mean over pieces; 0 without attention."""
     weights: Float[np.ndarray, "U J I"]

@@ -208,8 +208,8 @@ def with_content(
 ) -> list[Packed]:
     """Count the content words of ``references`` in the translations of ``systems``.
 
-    Their counts in training are those of the text ``training`` as the systems that read the longest
-    sentences of it have read it.
+    Their training counts are taken from the text ``training``, cut as it was for the systems that
+    read its longest sentences.
     """
 
     def read() -> list[str]:

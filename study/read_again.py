@@ -1,8 +1,9 @@
-"""``python study/read_again.py TRAINING TEST...``: count content words for what is packed already.
+"""``python study/read_again.py TRAINING TEST...``: count content words in packed evaluations.
 
 Each argument is the path of an English-French text without its language, for example
-``europarl/train europarl/test newstest/newstest2014``. A pool below results/ takes the references
-that have its SHA-256, also those that ``same_content`` joins; a pool without such a text stays.
+``europarl/train europarl/test newstest/newstest2014``. The references of a pool below results/ are
+looked up, by their SHA-256, among the tests and among what ``same_content`` makes of them. A pool
+whose references are not found stays as it is.
 """
 
 import sys
@@ -34,7 +35,7 @@ def all_references(tests: Sequence[ParallelText]) -> Iterator[list[str]]:
 
 
 def main(train: str, *tests: str, results: Path = RESULTS) -> None:
-    """Write the pools whose references are found."""
+    """Write again each pool whose references are found."""
     known = {
         digest(f"{line}\n".encode() for line in references): references
         for references in all_references([*map(find, tests)])

@@ -1,4 +1,4 @@
-"""Page of the content words that come through: by place in the reference and by rarity."""
+"""Page on the recall of content words: by place in the reference, and by rarity."""
 
 from collections.abc import Mapping, Sequence
 
@@ -27,7 +27,7 @@ CONTRASTS = {
     "first minus middle": FIRST - CENTRE,
     "last minus middle": LAST - CENTRE,
 }
-"""Weights of the tenths; the middle is the fourth to the seventh."""
+"""Weights of the tenths in each contrast; the middle is the fourth to the seventh."""
 
 
 def weighted(pool: Pool, group: Group, weights: Float[np.ndarray, "10"]) -> str:
@@ -45,7 +45,7 @@ def by_tenth(pool: Pool, columns: Mapping[str, Group]) -> str:
 
 
 def by_count(groups: Groups, names: Sequence[str]) -> str:
-    """Table with a row for each group of counts in the training text, for short and long."""
+    """Table of recall on short and long sources, with a row for each group of training counts."""
     ends, content, rows = [groups.pools[end] for end in ENDS], groups.first.content, []
     for number, count in enumerate(["0", *bucket_labels(COUNTS[1:])]):
         of_count = content.line[content.seen == number]
@@ -59,7 +59,7 @@ def by_count(groups: Groups, names: Sequence[str]) -> str:
 
 
 def by_piece(pool: Pool, columns: Mapping[str, Group]) -> str:
-    """Table of the loss at each ten pieces of the references."""
+    """Table of the loss on each ten pieces of the references."""
     rows = []
     for first in range(0, 80, 10):
         score = lost_bits(range(first, first + 10))

@@ -206,7 +206,7 @@ def amount_page(files: Sequence[Packed]) -> dict[str, bytes]:
 def bits_page(files: Sequence[Packed], blind: str, whole: str, title: str) -> dict[str, bytes]:
     """Make the page of the known bits of each system, per sentence and per piece.
 
-    ``whole`` is the system with attention, of whose bits the others have a share.
+    ``whole`` is the system with attention: the bits of the others are also shown as shares of its.
     """
     groups = Groups.of([one for one in files if one.config])
     names = [name for name in groups if name != blind]

@@ -18,7 +18,8 @@ from seq2seq.looks import GRID, looks
 from seq2seq.report.tables import markdown_table
 
 JUMP, NEAR = 10, 2
-"""Words by which a place must move forward to be a jump, and by which one is still right."""
+"""A jump moves the place forward by more than ``JUMP`` words. A place is right if it is at most
+``NEAR`` words from its link."""
 BIN, BINS = 10, 7
 """Width in words, and number, of the parts of a reference by which places are scored."""
 PAIR = ("additive-20", "additive-40")
@@ -84,7 +85,7 @@ def recalled(traced: Traced, name: str, pool: Pool) -> Samples:
 
 
 def jump_cells(trace: Trace, words: Int[np.ndarray, "N"], pool: Pool) -> list[str]:
-    """Cells of the first jump: its share of the sentences, and medians of what it is."""
+    """Cells of the first jump: the share of sentences with one, and medians of its numbers."""
     jumps = first_jumps(trace)
     there = (jumps[:, 0] >= 0).astype(np.int64)
     lands = np.where(there, 100 * jumps[:, 2] // words, -1)
@@ -96,7 +97,7 @@ def jump_cells(trace: Trace, words: Int[np.ndarray, "N"], pool: Pool) -> list[st
 
 
 def skipped_figure(always: Groups, traced: Traced) -> Figure:
-    """Draw where the place leaves the links, by training length, and recall by kind."""
+    """Draw the share of right places by training length, and recall by kind of attention."""
     figure = new_figure(
         4.8,
         "Where attention leaves a long sentence, by training length and kind",

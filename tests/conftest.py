@@ -1,4 +1,4 @@
-"""Shapes named in signatures are checked at run time, in the tests of what computes with arrays."""
+"""Set-up of all tests: run-time checks of array shapes, settings, and the order of the tests."""
 
 import os
 import signal
@@ -6,8 +6,8 @@ from pathlib import Path
 
 # Before torch is imported: tests run side by side, so each keeps to one thread.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Without a GPU, Triton's own interpreter runs its programs. It must be asked before Triton is
-# imported, which parts of PyTorch do.
+# Without a GPU, Triton's own interpreter runs its programs. This is set before Triton is imported,
+# and so before PyTorch, parts of which import it.
 if not Path("/dev/nvidiactl").exists():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
@@ -18,7 +18,7 @@ from jaxtyping import install_import_hook
 
 install_import_hook("seq2seq", "helpers.checked")
 
-# What a shell starts in the background ignores Ctrl-C, and so would all that it starts.
+# A process that a shell starts in the background ignores Ctrl-C; its children would, too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -27,14 +27,14 @@ hypothesis.settings.register_profile("steady", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("steady")
 
 CHECKED = ("data", "decoding", "evaluation", "model", "training")
-"""Folders of tests."""
+"""Folders of tests in which array shapes are checked."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Check shapes where they are the subject: a training with checks takes twice as long."""
-    subject = item.path.relative_to(Path(__file__).parent).parts[0]
-    checked = subject in CHECKED and not item.get_closest_marker("unchecked")
+    """Check shapes only in tests that need it: a training with checks takes twice as long."""
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    checked = folder in CHECKED and not item.get_closest_marker("unchecked")
     jaxtyping.config.update("jaxtyping_disable", not checked)
 
 
@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(items: list) -> None:
 
 @pytest.hookimpl(optionalhook=True)  # there may be no pytest-xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Deal out single tests, but those of a file of ``TOGETHER`` as one."""
+    """Deal out single tests, but the tests of a file of ``TOGETHER`` to one process."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):

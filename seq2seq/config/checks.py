@@ -1,6 +1,6 @@
 """Validation rules in the type annotations of settings, checked when a dataclass is constructed.
 
-A dataclass that is built from nested JSON passes the same checks.
+The same checks are made when a dataclass is built from nested JSON.
 """
 
 import difflib
@@ -47,10 +47,11 @@ def nearest(word: str, choices: Iterable[str]) -> str:
 
 
 def nearest_keys(key: str, valid: Iterable[str]) -> list[str]:
-    """List at most three ``valid`` keys whose last part equals that of ``key`` or ends in it.
+    """List at most three of the ``valid`` keys, those that ``key`` most likely stands for.
 
-    If there are none, list keys that begin with ``key``. If there are none of these either, list
-    keys whose last part is spelt like that of ``key``.
+    They are the keys with the same last part as ``key``. If there are none, they are the keys whose
+    last part ends in it; otherwise those that begin with ``key``; otherwise those whose last part
+    is spelt like it.
     """
     last = key.rpartition(".")[2]
     last = KEYS.get(last, last)
@@ -183,7 +184,7 @@ def check(key: str, value: Any, hint: Any) -> Any:
 def _require_printable(key: str, value: Any) -> None:
     """Refuse control characters and surrogates in all text of ``value``.
 
-    A terminal would obey the former. The latter stand for bytes that are not UTF-8.
+    A terminal would obey a control character. A surrogate stands for a byte that is not UTF-8.
     """
     if isinstance(value, str) and re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", value):
         raise UserError(

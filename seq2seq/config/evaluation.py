@@ -82,7 +82,7 @@ class DecodingConfig(Settings):
             value = getattr(self, key)
             if value != getattr(DecodingConfig, key):
                 number = repr(value).removesuffix(".0")
-                words.append(word if isinstance(value, bool | str) else word + number)
+                words.append(word if isinstance(value, bool) else word + number)
         return "-".join(words)
 
 
@@ -119,7 +119,10 @@ class EvaluationConfig(Settings):
 
     @property
     def ends(self) -> tuple[int, int]:
-        """Lengths up to which a source is short and above which it is long; fixed in advance."""
+        """The largest length of a short source, and the length above which a source is long.
+
+        Both are fixed in advance.
+        """
         return 20 * UNITS[self.unit], 30 * UNITS[self.unit]
 
     def for_languages(self, source: str, target: str) -> "EvaluationConfig":

@@ -180,7 +180,7 @@ class TranslateConfig(TranslatorSettings):
         super().__post_init__()
         if not self.outputs:
             raise UserError(
-                "nothing to write; set hypotheses, n_best_list or alignments to a file."
+                "Nothing to write; set hypotheses, n_best_list or alignments to a file."
             )
 
     @property
@@ -286,8 +286,8 @@ class CompareConfig(Settings):
     """Name of the system without the component under study; null for the first system of
     ``evaluations``."""
     baselines: dict[str, str] = field(default_factory=dict)
-    """System -> the system to compare it with instead of ``baseline``. A system that is itself a
-    baseline has a baseline only if it is listed here."""
+    """System -> the system to compare it with instead of ``baseline``. A baseline has
+    no baseline of its own unless it is listed here."""
     training_text: Place | None = None
     """File of the target side of the training text. With it, ``compare`` also groups the content
     words of the references by their count in this text, and reports what fraction of each group the

@@ -14,11 +14,12 @@ from seq2seq.errors import UserError
 
 
 def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
-    """Find, fetch or generate the text files of a corpus below ``data``, and check them.
+    """Return the text files of a corpus, checked; fetch or generate what is missing.
 
-    ``train_pairs`` and ``train_max_words`` have no effect here; the encoding applies them.
-    UserError if a file is missing, empty, not UTF-8 or not aligned with its translation, if the
-    download failed, or if a setting is not valid for this kind of corpus.
+    ``data`` is the folder for such text. ``train_pairs`` and ``train_max_words`` have no effect
+    here; the encoding applies them. UserError if a file is missing, empty, not UTF-8 or not aligned
+    with its translation, if the download failed, or if a setting is not valid for this kind of
+    corpus.
     """
     texts = _find_texts(config, data, "train", "valid")
     train, valid = texts.pop("train"), texts.pop("valid")
@@ -29,13 +30,16 @@ def load_test_sets(config: CorpusConfig, data: Path) -> dict[str, ParallelText]:
     """Find and check the test sets of an existing corpus; return them by name.
 
     Nothing is written or downloaded, because ``config`` may come from another person. Training
-    text is not needed. Errors as in :func:`load_corpus`.
+    and validation text is not checked. Errors as in :func:`load_corpus`.
     """
     return _find_texts(config, data)
 
 
 def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, ParallelText]:
-    """Find and check ``splits`` and all test sets; given ``splits``, make missing text first."""
+    """Return the checked text of ``splits`` and of all test sets, by name.
+
+    If ``splits`` are given, missing text is made first.
+    """
     try:
         folder = _folder(config, data / "corpora", make=bool(splits))
         if isinstance(config, Multi30kCorpus):
@@ -62,7 +66,8 @@ def _folder(config: CorpusConfig, corpora: Path, make: bool) -> Path:
     if own and not (own.is_dir() or (own.is_file() and isinstance(config, FilesCorpus))):
         remedy = "check the path" if make else "set directory=FOLDER to the folder of the test sets"
         raise UserError(f"corpus.directory={config.directory} is not a folder; {remedy}.")
-    # Every other kind has a module of its own name, whose ``text_folder`` finds or makes the text.
+    # Each kind has a module, named like the kind except for files. The module's ``text_folder``
+    # returns the folder of the text, and the function to make it.
     module = "own_text" if config.kind == "files" else config.kind
     try:
         kind = import_module(f"seq2seq.data.{module}")

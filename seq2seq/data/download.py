@@ -18,7 +18,10 @@ TIMEOUT = 20.0
 
 
 def fetch(base: str, name: str, folder: Path) -> Path:
-    """Download ``<base>/<name>`` (http, https, file) into ``folder``; UserError if it fails."""
+    """Download ``<base>/<name>`` (http, https, file) into ``folder``; return the file's path.
+
+    A file that is already there is not downloaded again. UserError if the download fails.
+    """
     base = base.rstrip("/") + "/"
     source = pooch.create(folder, base, registry={name: None}, retry_if_failed=RETRIES)
     local = urllib.parse.urlsplit(base).scheme == "file"

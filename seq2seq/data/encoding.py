@@ -1,9 +1,9 @@
 """Encode parallel text files as flat arrays of ids: choose pairs, tokenise, number, write.
 
-The text is read once: worker processes cut it into pieces, each new piece gets the next provisional
-id, and these ids are written to disk. At the end, the counts of all pieces are known, so a
-vocabulary can be built. Then the ids are renumbered. Memory holds only a few chunks of text at a
-time. This module does not import torch, so that a worker starts quickly.
+Worker processes cut the text into pieces, only once. Each new piece gets the next free number as
+its provisional id, and these ids are written to disk. At the end, the counts of all pieces are
+known, so a vocabulary can be built. Then the ids are renumbered. Memory holds only a few chunks of
+text at a time. This module does not import torch, so that a worker starts quickly.
 """
 
 import multiprocessing
@@ -103,7 +103,7 @@ class Chunk(NamedTuple):
 def tokenize_chunk(
     pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer, max_pieces: int
 ) -> Chunk:
-    """Cut ``pairs`` into pieces; skip a pair if a side has 0 or more than ``max_pieces`` pieces."""
+    """Cut ``pairs`` into pieces; skip a pair if a side has none or more than ``max_pieces``."""
     lines, sources, targets = [], [], []
     skipped: Counter[str] = Counter()
     for pair in pairs:
@@ -196,8 +196,8 @@ def save_array(
 ) -> None:
     """Write ``blocks``, which have ``length`` numbers in all, to one file as ``np.save`` would.
 
-    On a full disk, ``np.save`` raises an OSError without a number, and a mapped file ends the
-    process. Here the OSError has its number.
+    On a full disk, the OSError of ``np.save`` has no error number, and writing to a mapped file
+    kills the process. The OSError of this function has its number.
     """
     header = {"descr": np.dtype(kind).str, "fortran_order": False, "shape": (length,)}
     with path.open("wb") as stream:

@@ -1,4 +1,4 @@
-"""Tokenize and encode a corpus once, and cache the result under a hash of texts and settings.
+"""Tokenise and encode a corpus once, and cache the result under a hash of texts and settings.
 
 ``data/prepared/<hash>`` holds the tokenizers, the vocabularies, the ids of training and validation
 text and a ``manifest.json`` with the counts of pairs. The hash covers the content of the text files
@@ -82,16 +82,16 @@ def prepare(
     of an earlier call is damaged.
     """
     text = load_corpus(corpus, data)
-    joined = [code for code in (text.source_language, text.target_language) if unspaced(code)]
-    if joined and tokenization.kind in WORD_TOKENIZERS:
+    no_spaces = [code for code in (text.source_language, text.target_language) if unspaced(code)]
+    if no_spaces and tokenization.kind in WORD_TOKENIZERS:
         warn_once(
-            f"{joined[0]} text usually has no spaces between words; set tokenization=sentencepiece "
-            "if yours has none."
+            f"{no_spaces[0]} text usually has no spaces between words; set "
+            "tokenization=sentencepiece if yours has none."
         )
     hashes = text.hashes()
     options = asdict(tokenization)
     del options["workers"]
-    for side in SIDES:  # folders from before this setting existed stay valid
+    for side in SIDES:  # so that folders older than this setting stay valid
         if options[f"{side}_normalization"] in (None, "nmt_nfkc"):
             del options[f"{side}_normalization"]
     recipe = {  # exactly the inputs that decide the content of the folder
@@ -136,7 +136,7 @@ def prepare(
 
 
 def advise(config: TrainConfig, data: PreparedData) -> None:
-    """Suggest more dropout, in the log, for subword training text of few pairs."""
+    """Log a suggestion of more dropout if the training text is short and cut into subwords."""
     least = {"dropout": 0.4, "embedding_dropout": 0.3}
     low = [f"model.{k}={v}" for k, v in least.items() if getattr(config.model, k) < v]
     if low and len(data.train) < FEW_PAIRS and config.tokenization.kind == "sentencepiece":
@@ -144,7 +144,7 @@ def advise(config: TrainConfig, data: PreparedData) -> None:
 
 
 def left_out(data: PreparedData, name: str) -> str:
-    """Number of pairs left out of "train" or "valid" for each reason; "none" without such pairs."""
+    """Say how many pairs of "train" or "valid" were left out for each reason; "none" if none."""
     skipped = {words: data.skipped[f"{name}.{reason}"] for reason, words in REASONS.items()}
     return ", ".join(f"{n:,} {words}" for words, n in skipped.items() if n) or "none"
 
@@ -194,14 +194,14 @@ def _fill(
     pairs: dict[str, int] = {}
     skipped: dict[str, int] = {}
     for split in (train, _Split("valid", text.valid, languages)):
-        sides, pairs[split.name], left_out = _tokenize(folder, split, tokenizers, options)
+        sides, pairs[split.name], dropped = _tokenize(folder, split, tokenizers, options)
         codecs = codecs or [
             TextCodec(tokenizer, _vocabulary(tokenizer, options, ids))
             for tokenizer, ids in zip(tokenizers, sides, strict=True)
         ]
         for ids, codec in zip(sides, codecs, strict=True):
             ids.finish(codec.vocabulary.encode(ids.pieces))
-        skipped |= {f"{split.name}.{reason}": left_out[reason] for reason in REASONS}
+        skipped |= {f"{split.name}.{reason}": dropped[reason] for reason in REASONS}
     for side, codec in zip(SIDES, codecs, strict=True):
         codec.save(folder, side)
     return {"pairs": pairs, "skipped": skipped}
@@ -259,11 +259,11 @@ def _tokenize(
         lines.append(chunk.lines)
         skipped += chunk.skipped
     numbers = np.concatenate(lines)
-    left_out = ", ".join(f"{skipped[reason]:,} {words}" for reason, words in REASONS.items())
     if not len(numbers):
+        why = ", ".join(f"{skipped[reason]:,} {words}" for reason, words in REASONS.items())
         raise UserError(
             f"All {split.name} pairs of {split.text.source} and {split.text.target} were filtered "
-            f"out ({left_out}); correct the files or raise the limits."
+            f"out ({why}); correct the files or raise the limits."
         )
     save_array(folder / f"{split.name}.lines.npy", len(numbers), [numbers])
     return sides, len(numbers), skipped

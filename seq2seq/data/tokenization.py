@@ -143,9 +143,9 @@ class SentencePieceTokenizer(Tokenizer):
     ) -> bytes:
         """Learn a model of exactly ``size`` pieces, specials included; return its file as bytes.
 
-        Equal text makes an equal model. The model learns from sentences of any length, and never
-        has U+2585 in a piece. Ids 0-3 are the specials of :mod:`seq2seq.data.vocabulary`. ``where``
-        names the text in messages. ``normalization`` is a rule of SentencePiece; the model stores
+        Equal text makes an equal model. The model learns from sentences of any length. No piece has
+        U+2585 in it. Ids 0-3 are the specials of :mod:`seq2seq.data.vocabulary`. ``where`` names
+        the text in messages. ``normalization`` is a rule of SentencePiece; the model stores
         it. UserError if ``size`` is too large for the text or too small for its characters.
         """
         model = io.BytesIO()
@@ -312,8 +312,8 @@ class TextCodec:
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the pieces up to the first EOS, without PAD and BOS; UNK becomes ``<unk>``."""
-        text = takewhile(lambda i: i != EOS, ids)
-        return self.vocabulary.decode(i for i in text if i not in (PAD, BOS))
+        before_end = takewhile(lambda i: i != EOS, ids)
+        return self.vocabulary.decode(i for i in before_end if i not in (PAD, BOS))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the running text of the ids up to the first EOS."""

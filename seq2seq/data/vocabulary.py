@@ -22,7 +22,8 @@ class Vocabulary:
     def __init__(self, pieces: Sequence[str], counts: Sequence[int]) -> None:
         """Number ``pieces`` (without the specials) in the given order.
 
-        ``counts``: occurrences of each piece in the training text, for people who read the file.
+        ``counts`` are the occurrences of each piece in the training text. They do not change the
+        ids.
         """
         from torchtext.vocab import Vocab  # imports torch
 

@@ -65,8 +65,8 @@ def beam_search(
     finished = FinishedHypotheses(batch, config.beam, longest, device)
 
     alive = torch.arange(batch, device=device)  # the N sentences
-    # Log-probabilities, N x W: -inf if the hypothesis or the search of its sentence has ended.
     begun, token = session.begin(batch, prefix, device)
+    # Log-probabilities, N x W; -inf where the hypothesis or its sentence is finished.
     total = begun[:, None]
     written = token.new_tensor(prefix).expand(batch, -1)
 
@@ -74,7 +74,7 @@ def beam_search(
         width = total.shape[1]
         total, parent, piece = _extend(total, session.step(token).logits, config)
         rows = torch.arange(len(alive), device=device)[:, None] * width + parent
-        # The beam narrows by each hypothesis that has finished.
+        # Each finished hypothesis takes one place of the beam.
         room = config.beam - finished.count[alive]
         beyond = torch.arange(total.shape[1], device=device) >= room[:, None]
         total = total.masked_fill(beyond, -torch.inf)

@@ -79,7 +79,8 @@ class Hypothesis:
         links = strongest_links(word_weights(self.attention, source_words, target_words))
         pieces = source.tokenize(self.source)  # the whole line, also beyond max_pieces
         read = source.words(pieces)
-        if read == list(range(len(pieces))):  # words; the model may read them without punctuation
+        # Each piece is a word. The model may have read a word and its punctuation as two pieces.
+        if read == list(range(len(pieces))):
             pairs = zip(pieces, self.source_pieces[:-1], strict=False)
             if any(word.lower() != piece.lower() for word, piece in pairs):
                 return None
@@ -156,8 +157,8 @@ def attention_by_word(
 ) -> WordAttention:
     """Merge the weights between source and target ``pieces`` into weights between words.
 
-    The last column of ``weights`` is the end of the source. ``pieces`` may hold more source pieces
-    than the model read.
+    The last column of ``weights`` belongs to the end-of-sentence symbol, the others to the first
+    source pieces: the model may have cut a long source.
     """
     numbers, words = [], []
     for tokenizer, side in zip(tokenizers, pieces, strict=True):

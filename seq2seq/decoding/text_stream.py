@@ -145,13 +145,16 @@ def _check_attention(translator: Translator, config: TranslateConfig) -> None:
     for each in (translator.source.tokenizer, translator.target.tokenizer) if links else ():
         if each.kind == "moses" or (each.kind == "sentencepiece" and unspaced(each.language)):
             raise UserError(
-                "alignments numbers the words between spaces, but the words of this model's "
-                f"tokenization={each.kind} of {each.language} are others; remove alignments."
+                "alignments numbers the words between spaces, but this model's "
+                f"tokenization={each.kind} has other words for {each.language}; remove alignments."
             )
 
 
 def _check_outputs(config: TranslateConfig) -> list[Path]:
-    """Return the unfinished file of each output; refuse outputs that would mix or be lost."""
+    """Return the ``.part`` file of each output.
+
+    UserError if two settings share a file, or if ``n_best`` is above 1 without ``n_best_list``.
+    """
     if config.decoding.n_best > 1 and config.n_best_list is None:
         raise UserError(
             f"decoding.n_best={config.decoding.n_best} writes several hypotheses per line; set "

@@ -63,10 +63,11 @@ class AlignmentRecord(Stored):
 
 
 def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
-    """Read gold links, a line for each pair: ``2-1`` is a sure link, ``2p1`` a possible one.
+    """Return the gold links of each pair, read from one line of the file per pair.
 
-    If no link has the number 0, words are counted from 1, as in Och & Ney's Hansards. Otherwise
-    they are counted from 0, as in the Pharaoh format.
+    ``2-1`` is a sure link of source word 2 and target word 1; ``2p1`` is a possible one. If no link
+    has the number 0, words are counted from 1, as in Och & Ney's Hansards. Otherwise they are
+    counted from 0, as in the Pharaoh format.
 
     The file is plain, .gz or .xz. ``pairs`` has the source and target of each line, with spaces
     between words. UserError if the numbers of lines and pairs differ, if a line holds something
@@ -165,8 +166,8 @@ def write_alignment(
 ) -> None:
     """Write alignment.json into the folder of an evaluation; without gold links, remove it.
 
-    A file with the scores of the same evaluation and gold links is kept. UserError if gold links
-    are ``required``, but do not fit the text or the model's words.
+    A file with the scores of the same evaluation and gold links is kept. Gold links that do not fit
+    the text or the model's words are a UserError if they are ``required``, else only a warning.
     """
     path = evaluation.directory / ALIGNMENT
     if gold_file is None:

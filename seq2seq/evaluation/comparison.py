@@ -116,7 +116,7 @@ class Comparison:
     """Corpus kind, test set and search of all models; each is None if the models differ in it."""
     empty_sources: int
     systems: list[System]
-    """Each baseline, followed by the systems measured against it, sorted by name."""
+    """Each baseline comes first; the systems measured against it follow, sorted by name."""
     gaps: list[Gap]
     """Gap of each system that has a baseline, in the order of ``systems``."""
     config_differences: dict[str, dict[str, list[Any]]]
@@ -267,7 +267,7 @@ def _gap(
     pools: Mapping[str, Pool],
     config: EvaluationConfig,
 ) -> Gap:
-    """Gap of the first of ``names`` to the second; ``samples`` has BLEU by system and pool."""
+    """Gap of a system to its baseline (``names``); ``samples`` has BLEU by system and pool."""
     ours, theirs = (samples[name] for name in names)
     gap = {label: ours[label] - theirs[label] for label in ours}
     system, baseline = (_stacked(groups[name]) for name in names)
@@ -297,9 +297,9 @@ def _known_bits(
     losses, blind = {}, []
     for name, group in groups.items():
         scores = [evaluation.texts.reference_scores for evaluation in group]
-        known = [lengths.reference_losses(of_seed) for of_seed in scores if of_seed is not None]
-        if len(known) == len(group) and np.isfinite(known).all():
-            losses[name] = np.stack(known)
+        found = [lengths.reference_losses(of_seed) for of_seed in scores if of_seed is not None]
+        if len(found) == len(group) and np.isfinite(found).all():
+            losses[name] = np.stack(found)
             settings = [flatten(e.record.config or {}) for e in group]
             # The config of an ensemble is that of its first model alone.
             mixed = any(len({one.system for one in e.record.members}) > 1 for e in group)
@@ -309,7 +309,7 @@ def _known_bits(
         return {}
     without = losses.pop(blind[0])
     pieces = without[0, :, 1]
-    found = {}
+    known = {}
     for name, of_seeds in losses.items():
         if (of_seeds[..., 1] != pieces).any():
             continue
@@ -321,8 +321,8 @@ def _known_bits(
             for end in ENDS
         )
         half = half_length(list(means.values()), [bits[label] for label in means])
-        found[name] = KnownBits(short, long, Interval.of(half, config.confidence))
-    return found
+        known[name] = KnownBits(short, long, Interval.of(half, config.confidence))
+    return known
 
 
 def _require_same_texts(one: Evaluation, other: Evaluation) -> None:
@@ -367,8 +367,9 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, list[Evaluat
         ]:
             raise UserError(
                 f"{clash[0].directory} and {evaluation.directory} are both of system {name}"
-                f"{'' if seed is None else f' with seed {seed}'}; leave one of them out, or if one "
-                "was made from a file of hypotheses, evaluate it again with another system=NAME."
+                f"{'' if seed is None else f' with seed {seed}'}; leave one of them out, or, if "
+                "one was made from a file of hypotheses, evaluate it again with another "
+                "system=NAME."
             )
         group.append(evaluation)
     for group in groups.values():
@@ -385,7 +386,7 @@ def arrange(
 ) -> tuple[list[str], dict[str, str]]:
     """Order the systems as in ``Comparison.systems``; return their names, and system -> baseline.
 
-    Names are sorted; numbers in them compare as numbers. A baseline has a baseline itself only if
+    Names are sorted, with ``k2`` before ``k10``. A baseline has a baseline itself only if
     ``baselines`` sets one. UserError if a baseline is not among the systems.
     """
     first = names[0] if baseline is None else baseline

@@ -84,7 +84,7 @@ class Evaluation:
         return lengths.with_intervals(self.rows, samples, self.settings.confidence)
 
     def counts_for(self, config: EvaluationConfig) -> Counts:
-        """Return the stored counts, or new ones if ``config`` sets another tokenisation."""
+        """Return the stored counts if they fit ``config`` and this sacreBLEU, else new ones."""
         same = self.counts.match(self.texts, config)
         return self.counts if same else Counts.of(self.texts, config)
 
@@ -96,11 +96,11 @@ def write_evaluation(
     record: EvaluationRecord,
     counts: Counts | None = None,
 ) -> Evaluation:
-    """Count, score and write a translated test set; ``counts`` are those of ``texts``, if known.
+    """Count, score and write a translated test set; return its evaluation.
 
-    ``directory`` is created if missing; files of an earlier evaluation are replaced one by one.
-    UserError if the test set is empty or ``directory`` is a link; ValueError if a sentence of
-    ``texts`` holds a line break.
+    ``counts`` are those of ``texts``, if known. ``directory`` is created if missing; files of an
+    earlier evaluation are replaced one by one. UserError if the test set is empty or ``directory``
+    is a link; ValueError if a sentence of ``texts`` holds a line break.
     """
     if not len(texts):
         raise UserError(f"The test set of {directory} is empty; add at least one sentence.")

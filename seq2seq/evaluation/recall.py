@@ -74,7 +74,7 @@ class ContentWords:
 
 @dataclass(frozen=True)
 class Recall:
-    """Recall by group: the fraction of its content words that the translations contain."""
+    """Fraction of each group of content words that the translations contain."""
 
     groups: list[str]
     words: list[int]
@@ -82,8 +82,8 @@ class Recall:
     systems: dict[str, list[Interval]]
     """System -> recall of each group, the mean over seeds; 0 for a group without words."""
     spread: dict[str, Interval]
-    """System -> standard deviation over groups of the gap to its baseline; groups are weighted by
-    their numbers of words."""
+    """System -> how much the gap to its baseline varies between groups: its standard deviation,
+    each group weighted by its number of words."""
     contrast: dict[str, Interval]
     """System -> weighted sum of the recalls of the groups; {} without weights."""
 

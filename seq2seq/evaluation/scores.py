@@ -24,7 +24,7 @@ matched n-grams of 1 to 4 tokens, and hypothesis n-grams of 1 to 4 tokens."""
 
 
 def _bleu(tokenize: str | None, **options: Any) -> BLEU:
-    """sacreBLEU's BLEU, with tokenizer 13a for None; UserError if the tokenizer does not load."""
+    """sacreBLEU's BLEU; ``tokenize=None`` is 13a. UserError if the tokenizer does not load."""
     try:
         return BLEU(tokenize=tokenize, **options)
     except (Exception, SystemExit) as error:
@@ -51,7 +51,8 @@ def bleu_counts(
 ) -> Int[np.ndarray, "N 10"]:
     """Counts of each sentence for corpus BLEU; columns as in :data:`ORDER`.
 
-    Of several references, the one closest in length to the hypothesis gives the reference tokens.
+    N-grams may match any of several references. The number of reference tokens is that of the
+    reference closest in length to the hypothesis.
     ``tokenize`` names a tokenizer of sacreBLEU, see ``EvaluationConfig.tokenize``.
     """
     return np.array(_bleu(tokenize, force=True)._extract_corpus_statistics(hypotheses, references))

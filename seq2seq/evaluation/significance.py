@@ -32,8 +32,7 @@ class Pool:
     """Sentences of a test set that are scored together, with resamples of them.
 
     A resample draws sentences, the same ones for each system. If there are several seeds, it also
-    draws seeds. If the trained models stayed fixed, an interval would be too narrow for a claim
-    about the next training.
+    draws seeds, because another training would give other scores.
     """
 
     members: Bool[np.ndarray, "N"]

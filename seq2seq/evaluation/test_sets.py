@@ -51,10 +51,13 @@ def given_text(config: EvaluateConfig) -> ParallelText:
 
 
 def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:
-    """Return the corpus with its files in ``directory``, or a corpus of the test files in it."""
+    """Return the corpus with its files in ``directory``.
+
+    If ``directory`` has test files, the kind becomes ``files``, except for Multi30k.
+    """
     source, target = corpus.source, corpus.target
-    split = find_test_names(Path(directory), [source, target])
-    if split and not isinstance(corpus, Multi30kCorpus):  # its test sets are fixed
+    names = find_test_names(Path(directory), [source, target])
+    if names and not isinstance(corpus, Multi30kCorpus):  # its test sets are fixed
         return FilesCorpus(source=source, target=target, directory=directory)
     return replace(corpus, directory=directory)
 
@@ -78,7 +81,7 @@ def _require_unseen(
         raise UserError(
             f"The training text has changed since the training: {folder} has the test sets of "
             "another text, and their sentences may have been trained on; restore the text, or set "
-            "directory=FOLDER to the folder that the training text was split into."
+            "directory=FOLDER to the folder with the test sets of the earlier text."
         )
 
 

@@ -27,8 +27,8 @@ class ReferenceScores:
     """Entropy of the attention in nats, the mean over the pieces of a reference: 0 if all weight is
     on one source piece, log S if S source pieces have equal weights. None without attention."""
     off_diagonal: list[float | None] | None
-    """Distance of attention from the diagonal: |source position - target position|, weighted by
-    attention, the mean over the pieces of a reference. Positions are scaled to [0, 1]. Attention on
+    """Distance of attention from the diagonal: the mean, over the pieces of a reference, of |source
+    position - target position| weighted by attention. Positions are scaled to [0, 1]. Attention on
     the diagonal has 0; uniform attention over a long sentence has 1/3. None without attention."""
 
 

@@ -1,8 +1,9 @@
 """The LSTM that writes the target; it attends before each step (Bahdanau) or after it (Luong).
 
-:meth:`Decoder.step` reads one word and makes the readout for the next. :meth:`Decoder.forward`
-loops over the steps of a whole known target. These two methods define the model.
-:mod:`seq2seq.model.fast` computes the same numbers faster, for the models that it supports.
+:meth:`Decoder.step` reads one word and computes the readout for the next word. The readout is the
+input of the softmax layer. :meth:`Decoder.forward` loops over the steps of a whole known target.
+These two methods define the model. :mod:`seq2seq.model.fast` computes the same numbers faster, for
+the models that it supports.
 """
 
 from abc import ABC, abstractmethod
@@ -66,8 +67,8 @@ class Decoder(nn.Module, ABC):
     """A language model of the target that consults the source for each word."""
 
     attends_first: bool
-    """Whether a step attends before its LSTM changes state. If so, the context enters the LSTM,
-    and the word enters the readout."""
+    """Whether a step attends before its LSTM changes state. If so, the context also enters the
+    LSTM, and the word also enters the readout."""
 
     def __init__(
         self,
@@ -207,10 +208,10 @@ class BahdanauDecoder(Decoder):
         s_i = LSTM(s_{i-1}, [E y_{i-1}; c_i]), \quad
         t_i = readout(s_i, c_i, E y_{i-1})
 
-    The state before the step does not contain the word that the step reads, so the query adds this
-    word. With ``model.decoder.query=state``, the query is the state alone, as in the paper. The
-    context enters both the recurrence and the readout. With several layers, the context enters the
-    lowest layer and the query comes from the top layer.
+    The state before the step does not contain the word that the step reads, so this word is added
+    to the query. With ``model.decoder.query=state``, the query is the state alone, as in the paper.
+    The context enters both the recurrence and the readout. With several layers, the context enters
+    the lowest layer and the query comes from the top layer.
     """
 
     attends_first = True

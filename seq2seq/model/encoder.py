@@ -108,7 +108,7 @@ class Encoder(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, embedded: Float[Tensor, "B S E"], lengths: Int[Tensor, "B"]) -> Source:
-        """Annotate each position; ``lengths`` counts the real tokens, at least 1."""
+        """Return the annotated source without keys; ``lengths`` counts real tokens (at least 1)."""
         batch, width, _ = embedded.shape
         flip = flip_index(lengths, width)[:, :, None]
         mask = length_mask(lengths, width)
@@ -137,18 +137,18 @@ class Encoder(nn.Module):
 
 
 def _read(lstm: nn.Module, embedded: Float[Tensor, "B S E"]) -> Float[Tensor, "B S H"]:
-    """Run one layer of one direction over its inputs; return its hidden states in float32."""
-    rounds = embedded.device.type == "cpu" and _cpu_lstm_rounds()
-    with nullcontext() if rounds else torch.autocast(embedded.device.type, enabled=False):
+    """Run one layer of one direction over its inputs; return its hidden states in float32.
+
+    On a GPU, the LSTM runs without autocast. With it, cuDNN's LSTM would use float16 even if
+    autocast is set to bfloat16, and small gradients would be lost.
+    """
+    mixed = embedded.device.type == "cpu" and _cpu_lstm_supports_bfloat16()
+    with nullcontext() if mixed else torch.autocast(embedded.device.type, enabled=False):
         return to_float32(lstm(embedded)[0])
 
 
 @cache
-def _cpu_lstm_rounds() -> bool:
-    """Whether PyTorch's LSTM supports bfloat16 products under autocast on this CPU.
-
-    Without AVX-512, such an LSTM fails. On CUDA, cuDNN's LSTM would use float16 even if autocast is
-    set to bfloat16, and small gradients would be lost.
-    """
+def _cpu_lstm_supports_bfloat16() -> bool:
+    """Whether PyTorch's LSTM can run under autocast on this CPU; without AVX-512, it fails."""
     mkldnn = torch.backends.mkldnn.is_available()
     return mkldnn and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

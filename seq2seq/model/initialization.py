@@ -8,15 +8,15 @@ from seq2seq.model.decoder import Decoder
 from seq2seq.model.layers import spread
 
 READOUT_GAIN = 3.0
-"""Factor of the readout's initial weights. Xavier's bound is meant for inputs with a standard
-deviation of 1; at the start, that of the readout's inputs is about 0.1."""
+"""Factor of the readout's initial weights. Xavier's bound is meant for inputs with standard
+deviation 1; at the start, the readout's inputs have about 0.1."""
 
 
 def _attention_last(model: nn.Module) -> tuple[list[nn.Module], list[nn.Module]]:
-    """Split the modules into two lists: first all others, then those of the attention.
+    """Return two lists of modules: those outside the attention, then those of the attention.
 
-    The attention draws its random numbers last. So systems with the same seed that differ only in
-    their attention have equal initial values everywhere else.
+    In this order, the attention draws its random numbers last. So systems with the same seed that
+    differ only in their attention have equal initial values everywhere else.
     """
     parts: tuple[list[nn.Module], list[nn.Module]] = ([], [])
     for name, module in model.named_modules():

@@ -1,7 +1,7 @@
-"""Parts of encoder and decoder: LSTM cell, dropout, embedding, and exact products.
+"""Parts of encoder and decoder: LSTM cell, dropout, embedding, and products in float32.
 
-Under mixed precision (autocast), matrix products are rounded to bfloat16. The functions and layers
-of this file keep certain products and results in float32.
+Under mixed precision (autocast), matrix products are rounded to bfloat16. ``to_float32``,
+``exact_product`` and ``Projection`` give float32 results even then.
 """
 
 import torch
@@ -72,8 +72,8 @@ class Dropout(nn.Module):
     """Zeroes a share of the numbers in training and scales up the rest (Srivastava et al. 2014).
 
     On a CPU, PyTorch draws one random number per element, one after another. That takes longer
-    than computing the attention. Here, one 64-bit draw serves four elements on a CPU. So the share
-    is rounded to a multiple of 2^-16; the scale fits the rounded share.
+    than computing the attention. Here, a CPU draws 64 random bits for four elements, 16 for each.
+    So the share is rounded to a multiple of 2^-16; the scale fits the rounded share.
     """
 
     def __init__(self, share: float) -> None:
@@ -98,14 +98,14 @@ class Dropout(nn.Module):
 class Embedding(nn.Embedding):
     """Word vectors, multiplied by ``scale`` as they are read.
 
-    With scale sqrt(E) (Vaswani et al. 2017, section 3.4), the initial standard deviation is by
-    default E^-1/2 in stored rows and 1 in the vectors that are read. The smaller deviation suits
-    the softmax layer, whose weight may be the same matrix. Adam's steps have one size for all
+    By default, stored rows start with standard deviation E^-1/2. With scale sqrt(E) (Vaswani et al.
+    2017, section 3.4), the vectors that are read start with 1. The smaller deviation suits the
+    softmax layer, whose weight may be the same matrix. Adam's steps have one size for all
     parameters, so the vectors that are read change sqrt(E) times as fast as the stored rows.
     """
 
     def __init__(self, size: int, width: int, scale: float) -> None:
-        # Pass a matrix: otherwise PyTorch draws values, and on "meta" this loads its compiler.
+        # Pass a matrix. Otherwise PyTorch draws values, and for device "meta" loads its compiler.
         super().__init__(size, width, padding_idx=PAD, _weight=torch.empty(size, width))
         self.scale = scale
 

@@ -38,7 +38,7 @@ class TranslationModel(nn.Module):
 
     def __init__(self, config: ModelConfig, source_size: int, target_size: int) -> None:
         super().__init__()
-        # Draw exactly one number for every kind of attention. Systems with the same seed then
+        # Draw exactly one number, whatever the kind of attention. Systems with the same seed then
         # start alike (see initialization.py) and have equal dropout afterwards.
         seed = int(torch.randint(1 << 62, (), device="cpu"))
         with torch.random.fork_rng(devices=[]):
@@ -86,7 +86,7 @@ class TranslationModel(nn.Module):
             nn.init.constant_(parameter, math.nan)
         (initialize_paper if config.initialization == "paper" else initialize_uniform)(self)
         if config.initialization == "uniform" and not config.decoder.tie_embedding:
-            # Like the target embedding. With a row per target piece, Xavier's bound is too small.
+            # As in the target embedding: Xavier's bound is too small for a row per target piece.
             nn.init.normal_(self.output.weight, std=config.embedding_dim**-0.5)
         for name, parameter in self.named_parameters():
             if bool(parameter.isnan().any()):
@@ -98,7 +98,10 @@ class TranslationModel(nn.Module):
         return self.decoder.attention.attends
 
     def encode(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, "B"]) -> Source:
-        """Encode source ids, padded on the right; ``lengths`` counts the real ids, at least 1."""
+        """Return what the decoder reads of a batch of sources.
+
+        The ids are padded on the right; ``lengths`` counts the real ids of each row (at least 1).
+        """
         encoded = self.encoder(self.dropout(self.source_embedding(source)), lengths)
         return self.decoder.attention.read(encoded)
 

@@ -1,4 +1,4 @@
-"""What several tests use; here the run-time checker of annotations.
+"""Helpers that several tests use; this file has the run-time checker of annotations.
 
 An int passes for a float, as in PEP 484.
 """

@@ -1,4 +1,4 @@
-"""Every kind of attention as its paper writes it, one number at a time: slow, and independent."""
+"""Slow versions of every kind of attention, as their papers write them, one number at a time."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ def plus(*vectors: Vector) -> Vector:
 
 
 def softmax(scores: Sequence[float]) -> Vector:
-    """Of scores some of which may be minus infinity."""
+    """Softmax of ``scores``, of which some may be minus infinity."""
     largest = max(scores)
     exponentials = [math.exp(score - largest) for score in scores]
     return [e / sum(exponentials) for e in exponentials]
@@ -80,13 +80,13 @@ def scaled_dot(attention, state: Vector, memory: list[Vector], past: Vector) -> 
 
 
 def location(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
-    """Luong et al. 2015: the scores are W s; no position beyond its rows is seen."""
+    """Luong et al. 2015: the scores are W s; positions beyond its rows get no weight."""
     asked = times(attention.query.weight, state)[: len(memory)]
     return [*asked, *[-math.inf] * (len(memory) - len(asked))]
 
 
 def local_m(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
-    """Luong et al. 2015: the window of step i lies around position i, or the last one."""
+    """Luong et al. 2015: the window of step i has its centre at position i, or at the last."""
     return inside(attention, state, memory, min(past[0], len(memory) - 1))
 
 
@@ -96,17 +96,17 @@ def inside(attention, state: Vector, memory: list[Vector], centre: float) -> Vec
 
 
 def uniform(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
-    """The mean of the annotations."""
+    """Equal scores: the context is the mean of the annotations."""
     return [0.0] * len(memory)
 
 
 def linear(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
-    """Shen et al. 2021: the features of the query, one for each pooled vector."""
+    """Shen et al. 2021: the scores are W s, one for each pooled vector."""
     return times(attention.query.weight, state)
 
 
 def slots(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
-    """Additive, to pooled vectors."""
+    """Additive attention to pooled vectors."""
     return additive(attention, state, memory, past)
 
 
@@ -117,13 +117,13 @@ SCORES: dict[str, Callable[..., Vector]] = {
         *(location, local_m, uniform, slots, linear),
     )
 }
-"""Of every kind whose weights are a softmax of scores."""
+"""Kind of attention -> its scores, for the kinds whose weights are a softmax of scores."""
 
 
 def look(
     kind: str, attention, state: Vector, memory: list[Vector], past: Vector
 ) -> tuple[Vector, Vector]:
-    """Context, and weights of real positions."""
+    """Context, and weights of the positions in ``memory``."""
     if kind == "multi_head":
         return multi_head(attention, state, memory)
     weights = local_p(attention, state, memory) if kind == "local_p" else None

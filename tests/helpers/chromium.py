@@ -1,4 +1,4 @@
-"""Chromium, to meet pages as a reader does."""
+"""Chromium, in which tests open pages as a reader does."""
 
 import base64
 import contextlib
@@ -37,7 +37,7 @@ return [...document.querySelectorAll("body *:not(svg *)")].filter((e) => e.check
 
 @contextlib.contextmanager
 def chromium(profile: Path) -> Iterator:
-    """The browser's driver, with a log of what its pages complain of."""
+    """Start a browser; yield its driver, which logs the warnings and errors of pages."""
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
@@ -70,7 +70,7 @@ def resize(browser, width, height):
 
 
 def require_printed(browser, selector):
-    """The elements' backgrounds are in print, where a browser leaves out most backgrounds."""
+    """Require that the elements' backgrounds are printed; browsers leave out most backgrounds."""
     names = ("accent", "page", "raised", "first")
     rules = "".join(f"--{name}: rgb(51, 102, 153) !important;" for name in names)
     add = "document.head.append(document.createElement('style')); "
@@ -85,7 +85,7 @@ def require_printed(browser, selector):
 
 
 def require_contrast(browser) -> set[str]:
-    """Colours of the grounds; all text stands out from its own."""
+    """Require that all text stands out from its background; return the backgrounds' colours."""
 
     def shares(colour):
         most = 1 if colour.startswith("color(srgb ") else 255

@@ -1,4 +1,4 @@
-"""A script's config without a process of its own."""
+"""Configs of the scripts, composed in this process."""
 
 from functools import cache
 
@@ -12,7 +12,7 @@ def compose_config(name, overrides):
 
 
 def compose_runs(overrides):
-    """The configs of what ``reproduce`` trains."""
+    """The configs of the trainings of ``reproduce``."""
     return compose("reproduce", [*overrides])[1]
 
 

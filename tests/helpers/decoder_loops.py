@@ -1,4 +1,4 @@
-"""Both orders of the decoder, one sentence and one number at a time: slow, and independent."""
+"""Slow versions of both orders of the decoder, one sentence and one number at a time."""
 
 import math
 
@@ -22,7 +22,7 @@ def cell(gates: Vector, before: Vector) -> tuple[Vector, Vector]:
 
 
 class SlowState:
-    """Where the decoder is in one sentence."""
+    """State of the decoder in one sentence."""
 
     def __init__(self, model: TranslationModel, kind: str, source: list[int]) -> None:
         read = model.encode(torch.tensor([source]), torch.tensor([len(source)]))
@@ -38,7 +38,7 @@ class SlowState:
         self.past = {"coverage": [0.0] * len(source), "local_m": [0.0]}.get(kind, [])
 
     def attend(self, word: Vector | None = None) -> tuple[Vector, Vector]:
-        """Context and weights by the top state, and the word; remembers what the kind remembers."""
+        """Context and weights for the top state and, if given, the word; updates ``past``."""
         query = self.hiddens[-1]
         if word is not None and (layer := self.decoder.attention.word_query) is not None:
             query = plus(query, times(layer.weight, word))
@@ -81,7 +81,7 @@ def slow_decoder(
     """Logits and weights of each step of one sentence.
 
     Luong et al. 2015, section 3: s_t = LSTM(s_{t-1}, [E y_{t-1}; h~_{t-1}]), c_t = attend(s_t),
-    h~_t = tanh(W_c [s_t; c_t]); h~_{t-1} is there with input feeding alone, and h~_0 = 0.
+    h~_t = tanh(W_c [s_t; c_t]); h~_{t-1} is read only with input feeding, and h~_0 = 0.
     Bahdanau et al. 2014, appendix A.2.2: c_i = attend(s_{i-1}), or attend(s_{i-1} + W_y E y_{i-1}),
     s_i = LSTM(s_{i-1}, [E y_{i-1}; c_i]), t_i = U [s_i; c_i; E y_{i-1}].
     """

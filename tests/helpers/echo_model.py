@@ -1,4 +1,4 @@
-"""A model that writes its source again."""
+"""A model whose translation is the source itself."""
 
 import torch
 from torch import nn
@@ -17,7 +17,7 @@ GREEDY = DecodingConfig(beam=1)
 
 
 class EchoModel(TranslationModel):
-    """Writes the source's pieces, of its own kind of autocast and mode aware."""
+    """Writes the source's pieces; records the lengths, mode and autocast of each batch."""
 
     attends = True
 

@@ -6,7 +6,7 @@ import torch
 
 
 class Sizes(NamedTuple):
-    """By the letters of the operations' shapes; N are sentences, W rows of each, or L of logits."""
+    """Sizes by the letters of the operations' shapes: N sentences, W rows of each, L logit rows."""
 
     N: int
     S: int
@@ -19,7 +19,7 @@ class Sizes(NamedTuple):
 
 
 ODD = Sizes(N=3, S=5, A=7, H=6, M=10, V=19, L=11)
-# Past one block, and past several, of every loop and grid of every operation.
+# Every loop and grid of every operation needs more than one block, and some need several.
 LARGE = Sizes(N=2, S=131, A=261, H=130, M=259, V=4100, L=37)
 
 SHAPES = {
@@ -50,19 +50,19 @@ WRITTEN = {
     "scores_backward": "d_query",
 }
 OPERATIONS = tuple(WRITTEN)
-"""Those that Triton has too."""
+"""Operations that Triton has, too."""
 
 SCALED = ("inputs", "product", "after", "weights", "keys", "query", "logits")
-"""What goes through a non-linearity."""
+"""Arrays that ``arguments`` multiplies by ``scale``: they go through a non-linearity."""
 
 BFLOAT_ROUNDING = 2**-8
 """The relative error of a number rounded to bfloat16."""
 
 
 def arguments(operation, sizes, narrow, wide=torch.float32, scale=1.0):
-    """What ``operation`` is called with; arrays that it adds to do not start at zero.
+    """Arguments of ``operation``, by name; arrays that it adds to do not start at zero.
 
-    Arrays that it only writes hold 7, so that a place left out shows.
+    Arrays that it only writes hold 7, so that a test sees a place left out.
     """
     generator = torch.Generator().manual_seed(0)
     letters = sizes._asdict() | {"R": sizes.N * sizes.W, "G": 4 * sizes.H}
@@ -107,12 +107,12 @@ def run(operations, operation, given, device="cpu"):
 
 
 def whole(array):
-    """The rows that a slice was cut from."""
+    """The array that a slice was cut from; another array itself."""
     return array if array._base is None else array._base
 
 
 def copied(array, device="cpu", dtype=None):
-    """The same numbers in the same layout, slices too."""
+    """A copy with the same memory layout, even of a slice."""
     base = whole(array).to(device, dtype or array.dtype, copy=True)
     if array._base is None:
         return base
@@ -120,15 +120,15 @@ def copied(array, device="cpu", dtype=None):
 
 
 def in_float64(given):
-    """The same numbers for plain PyTorch in float64, which rounds nothing."""
+    """The same arguments in float64, whose rounding is too small to matter."""
     arrays = {n: x for n, x in given.items() if torch.is_tensor(x) and x.is_floating_point()}
     return given | {name: copied(array, dtype=torch.float64) for name, array in arrays.items()}
 
 
 def assert_same(actual, expected, tolerance, narrow=BFLOAT_ROUNDING):
-    """Equal to a relative ``tolerance``, or ``narrow`` for bfloat16 arrays.
+    """Require equality up to a relative ``tolerance``, or ``narrow`` for bfloat16 arrays.
 
-    Small numbers are measured by the array's spread, since they are sums of larger ones.
+    Small numbers may be sums of larger ones, so their tolerance is relative to the array's spread.
     """
     assert actual.keys() == expected.keys()
     for name, array in expected.items():

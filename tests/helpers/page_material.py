@@ -55,7 +55,10 @@ def _map(line: int, texts: Translations, luck: random.Random) -> AttentionMap:
 
 
 def hostile(texts: Translations, silent: bool) -> Translations:
-    """The first lines replaced by what would break out of a careless page, and perhaps left out."""
+    """Replace the first lines by text that would break a careless page.
+
+    If ``silent``, the hypotheses of these lines are empty.
+    """
     count = len(HOSTILE)
     return dataclasses.replace(
         texts,
@@ -66,7 +69,7 @@ def hostile(texts: Translations, silent: bool) -> Translations:
 
 
 def material(root: Path) -> list[Evaluation]:
-    """A system that does not attend, with two seeds, and two that do."""
+    """Evaluations of a system without attention, with two seeds, and of two with attention."""
     qualities = {
         "fixed": (lambda n: 0.9 - n / 80, (1, 2), False),
         "additive": (lambda n: 0.9, (1,), True),

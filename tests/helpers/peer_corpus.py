@@ -9,7 +9,7 @@ TARGET = ["A dog runs.", "A man, a dog", "Nothing.", "Two men run."] * 3
 
 
 def write_corpus(folder: Path) -> Corpus:
-    """Write train, valid and test text, all alike; one pair lacks its source."""
+    """Write train, valid and test text, all alike; one pair in four lacks its source."""
 
     def write(name: str) -> ParallelText:
         paths = folder / f"{name}.de", folder / f"{name}.en"

@@ -61,11 +61,11 @@ def reversal_experiment(
 
 
 def with_optimizer(config: TrainConfig, **settings: object) -> TrainConfig:
-    """The same with other settings of the optimizer."""
+    """The config with other settings of the optimizer."""
     optimizer = replace(config.training.optimizer, **settings)
     return replace(config, training=replace(config.training, optimizer=optimizer))
 
 
 def without_dropout(config: TrainConfig) -> TrainConfig:
-    """The same without random numbers: what different devices or processes draw differs."""
+    """The config without dropout, for which each device and process draws other numbers."""
     return replace(config, model=replace(config.model, dropout=0.0))

@@ -31,7 +31,7 @@ def counts(corpus):
 
 
 def aligned(text):
-    """Its pairs."""
+    """The pairs of ``text``."""
     return list(zip(*read_aligned(text.source, text.target), strict=True))
 
 

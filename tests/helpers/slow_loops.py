@@ -1,4 +1,4 @@
-"""Sums written out, one number at a time: what the examples are checked against."""
+"""Sums written out, one number at a time, to check the worked examples."""
 
 import math
 
@@ -10,7 +10,7 @@ Rows = list[list[float]]
 
 
 def assert_steps(example, expected):
-    """Each step named has these numbers, in one order: of rows, or of a row or a column."""
+    """Require that each named step of ``example`` has these numbers, read row by row."""
     for name, numbers in expected.items():
         shape = example[name].shape
         wanted = np.reshape(numbers, shape)
@@ -29,7 +29,7 @@ def product(left: Rows, right: Rows) -> Rows:
 
 
 def against_the_largest(weights: list[float]) -> list[float]:
-    """What the exponentials have to be when the largest score is subtracted: the largest is 1."""
+    """exp(score - largest score), computed from the softmax weights; the largest is 1."""
     return [weight / max(weights) for weight in weights]
 
 

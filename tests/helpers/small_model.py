@@ -36,7 +36,7 @@ def build(
 
 
 def enlarge(model):
-    """Weights at which every part matters."""
+    """Enlarge the weights, so that every part of ``model`` matters; return it."""
     with torch.no_grad():
         for parameter in model.parameters():
             parameter *= 1.5

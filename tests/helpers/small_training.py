@@ -26,7 +26,7 @@ def train(config, group=SINGLE):
 
 
 def before_update(which: int, event: Callable[[], object]) -> pytest.MonkeyPatch:
-    """Let something happen when update ``which`` of this process is about to be made."""
+    """Call ``event`` just before update ``which`` of this process; return the patch."""
     run, made, patch = Trainer._update, itertools.count(1), pytest.MonkeyPatch()
 
     def disturbed(self, batches):
@@ -39,7 +39,7 @@ def before_update(which: int, event: Callable[[], object]) -> pytest.MonkeyPatch
 
 
 def train_until(config, update: int, event: Callable[[], object], error: type[BaseException]):
-    """Train until something before ``update`` ends it with an error: the run folder, the error."""
+    """Train until ``event``, before ``update``, raises; return the run folder and the error."""
     patch = before_update(update, event)
     with pytest.raises(error) as ending:
         train(config)
@@ -58,7 +58,7 @@ def metrics(run) -> list[dict]:
 
 
 def outcome(run) -> tuple[dict, list[dict], dict]:
-    """All that must be the same: checkpoints, metrics, progress; not what the clock says."""
+    """What equal trainings share: checkpoints, metrics and progress, without times."""
     tensors = {}
     for folder in (run.best, run.newest()[0]):
         found = load_checkpoint(folder, CPU)

@@ -37,7 +37,7 @@ def translated(
 def two_seeds(
     root: Path, qualities: dict[str, Callable[[int], float]], lengths: dict[int, int]
 ) -> list[Evaluation]:
-    """Evaluations of systems of these qualities by name, in folders of their own."""
+    """Evaluations of each system with two seeds; ``qualities`` has its quality, by name."""
     return [
         evaluated(root / name / str(seed), translated(lengths, quality, seed), name, seed)
         for name, quality in qualities.items()

@@ -17,8 +17,8 @@ CODES = 11
 class TableModel(TranslationModel):
     """A random score for each (sentence, last two pieces, next piece).
 
-    The sentence is read from the keys and from the memory, and the older piece from the state, so
-    that a search which mixes up any row of them gets other numbers. The weights, too, depend on
+    The sentence is read from the keys and from the memory, and the older piece from the state. So a
+    search that mixes up rows of any of these gets other numbers. The weights, too, depend on
     sentence and piece.
     """
 

@@ -1,4 +1,4 @@
-"""What a German textbook says, apart from the code under test."""
+"""German grammar as in a textbook, independent of the code under test."""
 
 
 def listed(text: str) -> set[str]:

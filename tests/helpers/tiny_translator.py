@@ -1,4 +1,4 @@
-"""A real model of random weights, too small to be good at anything, and what it reads."""
+"""A real but tiny model with random weights, and sentences for it."""
 
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ SHARPNESS = 3.0
 
 @cache
 def tiny_codec() -> TextCodec:
-    """Subwords of the sentences."""
+    """Tokenizer and vocabulary of subwords, learned from ``SENTENCES``."""
     model = SentencePieceTokenizer.train_model(SENTENCES, 50, "the sentences")
     tokenizer = SentencePieceTokenizer("en", model)
     pieces = tokenizer.pieces[4:]
@@ -28,14 +28,14 @@ def tiny_codec() -> TextCodec:
 
 
 def tiny_config(kind: str) -> TrainConfig:
-    """Lines are cut after 20 pieces."""
+    """Config of the model; lines are cut after 20 pieces."""
     config = experiment()
     config.model.attention = AttentionConfig(kind=kind, size=5)
     return config
 
 
 def tiny_model(kind: str) -> TranslationModel:
-    """Always the same weights."""
+    """The model, always with the same weights."""
     torch.manual_seed(1)
     size = len(tiny_codec().vocabulary)
     model = TranslationModel(tiny_config(kind).model, size, size)
@@ -47,12 +47,12 @@ def tiny_model(kind: str) -> TranslationModel:
 
 @cache
 def tiny_translator(kind: str = "additive") -> Translator:
-    """In float32, on the processor."""
+    """Translator with the model, in float32, on the CPU."""
     return Translator(tiny_model(kind), tiny_codec(), tiny_codec(), CPU, torch.float32, 20)
 
 
 def save_tiny(folder: Path, kind: str = "additive") -> Path:
-    """The model as a checkpoint."""
+    """Save the model as a checkpoint; return its folder."""
     config, codec = tiny_config(kind), tiny_codec()
     checkpoint = Checkpoint(config, tiny_model(kind), codec, codec, training_state())
     save_checkpoint(folder, checkpoint)

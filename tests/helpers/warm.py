@@ -3,8 +3,9 @@
 Python needs seconds to import PyTorch, and the tests start hundreds of scripts. A copy (a fork) is
 a process of its own all the same: it has its own arguments, environment, folder and streams.
 
-``python warm.py SOCKET SCRIPT [ARGUMENT...]`` runs a script for a shell, in its streams. It passes
-signals on; if it is killed, so is the copy. This file imports little, so that it starts at once.
+``python warm.py SOCKET SCRIPT [ARGUMENT...]`` runs a script for a shell, with the shell's streams.
+It passes signals on; if it is killed, so is the copy. This file imports little, so that it starts
+at once.
 """
 
 import atexit
@@ -23,7 +24,7 @@ STREAMS = (0, 1, 2)
 
 
 def address() -> str:
-    """Path of the socket of this process's server, which ends with it.
+    """Path of the socket of this process's server. The server ends with the process.
 
     ``SACREBLEU`` is read when sacreBLEU is imported, so each of its values has a server.
     """
@@ -74,7 +75,7 @@ def serve(path: str) -> list[str]:
     listener.bind(path)
     listener.listen()
     print("ready", flush=True)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the copies that wait
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the copies that answer calls
     while listener in select.select([listener, sys.stdin], [], [])[0]:
         connection, _ = listener.accept()
         if os.fork():

@@ -20,7 +20,7 @@ GERMAN = ["der", "alte", "Mann", "sieht", "den", "Hund", ",", ".", "<b>", "&amp;
 
 
 def word_checkpoint(kind: str, seed: int = 1, system: str = "", **decoder) -> Checkpoint:
-    """Lines are cut after 20 words."""
+    """Checkpoint of a random model of words; it cuts lines after 20 words."""
     model = ModelConfig(
         embedding_dim=12,
         encoder=EncoderConfig(hidden_size=9),
@@ -47,7 +47,7 @@ def save_words(folder: Path, kind: str, seed: int = 1, system: str = "") -> Path
 
 
 def rounded_translator(checkpoint: Checkpoint) -> Translator:
-    """The translator whose weights are those that the page unpacks."""
+    """Round the checkpoint's weights as the page unpacks them; return a translator with them."""
     with torch.no_grad():
         for parameter in checkpoint.model.parameters():
             if parameter.ndim == 2:

@@ -42,7 +42,7 @@ class Attention(nn.Module, ABC):
         return
 
     def read(self, source: Source) -> Source:
-        """Return the source as the decoder sees it: with keys; some kinds hide or pool parts."""
+        """Return the source with keys; some kinds also pool its annotations or hide its summary."""
         return source._replace(keys=self.keys(source.annotations))
 
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:

@@ -13,7 +13,7 @@ from seq2seq.model.layers import Projection, exact_product
 class DotAttention(Attention):
     r"""Luong et al. 2015, "dot": :math:`e_{ij} = s_{i-1} \cdot h_j`.
 
-    No parameters; the state must be as wide as an annotation.
+    The score has no parameters. The state must be as wide as an annotation.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
@@ -56,7 +56,7 @@ class ScaledDotAttention(DotAttention):
 
 
 class MultiHeadAttention(Attention):
-    r"""Several scaled dot products side by side (Vaswani et al. 2017, section 3.2.2).
+    r"""K scaled dot products (heads) side by side (Vaswani et al. 2017, section 3.2.2).
 
     .. math::
         \alpha^k_i = softmax\left((W_q^k s_{i-1}) \cdot (W_k^k h) / \sqrt{A / K}\right), \quad

@@ -32,7 +32,8 @@ Decoded = tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]
 
 FEW = 16
 """Largest number of rows for which our own matrix products are faster than a library's."""
-# Kinds of attention with fast operations. Other kinds, also subclasses, run their own code.
+# Kinds of attention whose scores have fast operations. Subclasses do not count: they may score in
+# another way.
 ADDITIVE = (AdditiveAttention, ConcatAttention, SlotAttention)
 DOT = (DotAttention, GeneralAttention, ScaledDotAttention, LinearAttention)
 
@@ -90,8 +91,8 @@ def _attend_first(
     if isinstance(attention, ConstantContext):
         context, weights = attention.constant(source)
         # The context's term in the gates is the same at every step.
-        share = functional.linear(context, decoder.state_gates.weight[:, : context.shape[1]])
-        hidden = _known_states(decoder, decoder.input_gates(time_first) + share, state)
+        term = functional.linear(context, decoder.state_gates.weight[:, : context.shape[1]])
+        hidden = _known_states(decoder, decoder.input_gates(time_first) + term, state)
         steps = len(time_first)
         contexts, weights = (x[:, None].expand(-1, steps, -1) for x in (context, weights))
     elif decoder.layers == 1 and (score := _score(attention, source)):
@@ -142,7 +143,7 @@ def _all_steps(
     attention: Attention, queries: Float[Tensor, "B T H"], source: Source
 ) -> tuple[Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
     """Context and weights of all steps of a target whose queries are known."""
-    if type(attention) in DOT:  # the steps as hypotheses of one sentence
+    if type(attention) in DOT:  # in one call: each step is like a hypothesis of its sentence
         rows = queries.flatten(0, 1)
         made = attention(rows, source, rows[:, :0])
         contexts, weights = (part.unflatten(0, queries.shape[:2]) for part in made)
@@ -158,7 +159,7 @@ def _all_steps(
 
 
 def _score(attention: Attention, source: Source) -> Score | None:
-    """What the scan needs to score; None if it does not support this kind of attention."""
+    """Return the arrays of the attention's score; None if its kind has no fast score."""
     kind = attention if type(attention) in (*ADDITIVE, *DOT) else None
     if isinstance(kind, DotAttention):
         return Score(None if kind.query is None else kind.query.weight, source.keys, None)
@@ -246,7 +247,7 @@ def _attend_additive(
 def _cell(
     before: Float[Tensor, "R H"], product: Float[Tensor, "R G"], word: Float[Tensor, "R G"] | None
 ) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
-    """Compute :func:`lstm_cell`. With ``word``, it is faster and h has ``product``'s type."""
+    """Compute :func:`lstm_cell`; if ``word`` is given, faster, and h has ``product``'s type."""
     if word is None:
         return lstm_cell(before, product, word)
     gates = torch.empty_like(product, dtype=before.dtype)

@@ -18,8 +18,8 @@ from torch.nn import Parameter
 from seq2seq.model.fast.operations import LossSums, Operations, dense, row_stride
 
 SOURCE = Path(__file__).with_name("operations.cpp")
-# No -ffast-math: it would break infinities. The OpenMP runtime is PyTorch's, which is already
-# loaded: with a second one, two thread pools would compete for the cores.
+# No -ffast-math: it would break infinities. The library is linked without an OpenMP runtime, and
+# uses PyTorch's, which is already loaded: two thread pools would compete for the cores.
 COMPILE = "-std=c++17 -O3 -fopenmp -fno-math-errno -fno-trapping-math -fPIC -c"
 TO_C: dict[type, Callable[[Any], Any]] = {
     **dict.fromkeys((Tensor, Parameter), lambda array: ctypes.c_void_p(array.data_ptr())),
@@ -121,7 +121,7 @@ class CppOperations(Operations):
     ) -> LossSums:
         rows, words = logits.shape
         if rows and not 0 <= int(targets.min()) <= int(targets.max()) < words:
-            raise IndexError(f"a target lies outside the vocabulary of {words}")
+            raise IndexError(f"a target lies outside the vocabulary of {words} pieces")
         sums = logits.new_empty(rows, 2, dtype=torch.float64)
         threads = torch.get_num_threads()
         by_thread = bias.new_zeros(threads if d_bias is not None else 0, words)

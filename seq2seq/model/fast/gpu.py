@@ -260,7 +260,7 @@ def additive_scores_backward(
 
 
 class TritonOperations(Operations):
-    """Triton's operations in float32 on the current CUDA device; the rest are plain PyTorch."""
+    """Operations on the current CUDA device, in float32; plain PyTorch where no kernel exists."""
 
     name = "triton"
 

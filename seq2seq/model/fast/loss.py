@@ -32,14 +32,14 @@ class BatchLoss(NamedTuple):
 
 
 def output_loss(
-    outputs: Float[Tensor, "N R"],
-    weight: Float[Tensor, "V R"],
+    outputs: Float[Tensor, "N E"],
+    weight: Float[Tensor, "V E"],
     bias: Float[Tensor, "V"],
     targets: Int[Tensor, "N"],
     smoothing: float,
     scale: float | Float[Tensor, ""] = 1.0,
 ) -> BatchLoss:
-    """Loss of :func:`seq2seq.training.loss.batch_loss`, from rows of readouts.
+    """Losses of :func:`seq2seq.training.loss.batch_loss`, from N readouts and their targets.
 
     Softmax layer and loss are computed together, for a chunk of rows at a time. Each chunk's
     gradient is computed right after its logits, so the N x V logits never exist as a whole. With a
@@ -71,11 +71,11 @@ class _OutputLoss(torch.autograd.Function):
         d_weight = torch.zeros_like(weight) if wanted else None
         d_bias = torch.zeros_like(bias) if wanted else None
         with torch.autocast(weight.device.type, enabled=False):
-            rows, across = outputs.to(product), weight.to(product)
+            rows, narrow_weight = outputs.to(product), weight.to(product)
             size = max(1, cells // vocabulary)
             for part in range(0, len(rows), size):
                 chunk = rows[part : part + size]
-                logits = chunk @ across.t()
+                logits = chunk @ narrow_weight.t()
                 sums = kernels.softmax_loss(
                     logits, bias, targets[part : part + size], smoothing, scale, d_bias
                 )
@@ -83,7 +83,7 @@ class _OutputLoss(torch.autograd.Function):
                 uniform += sums.uniform
                 if d_outputs is not None and d_weight is not None:
                     # softmax_loss has replaced the logits by their gradient.
-                    d_outputs[part : part + size] = logits @ across
+                    d_outputs[part : part + size] = logits @ narrow_weight
                     for words in range(0, vocabulary, WORD_BLOCK):
                         block = slice(words, words + WORD_BLOCK)
                         d_weight[block] += logits[:, block].t() @ chunk

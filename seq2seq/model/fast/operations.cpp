@@ -1,9 +1,10 @@
 // The operations of operations.py for a CPU, in float32, without intermediate arrays.
 //
-// Built by cpp.py with the machine's own compiler; plain C calls, no PyTorch headers. Arrays are
-// dense unless a stride ("ld", in elements, from one row to the next) is given. Narrow arrays hold
-// float32 or bfloat16: `bf16` says which. Rows are divided among OpenMP threads statically and each
-// sum is taken in one order, so equal inputs and thread counts give equal bits.
+// cpp.py builds this file with the machine's own compiler, and calls its functions as plain C. The
+// file needs no PyTorch headers. Arrays are dense unless a stride ("ld", in elements, from one row
+// to the next) is given. Narrow arrays hold float32 or bfloat16: `bf16` says which. Rows are
+// divided among OpenMP threads statically and each sum is taken in one order, so equal inputs and
+// thread counts give equal bits.
 
 #include <omp.h>
 
@@ -155,7 +156,7 @@ void attend(extent rows, extent hypotheses, extent positions, extent width, floa
     }
 }
 
-// Writes the two losses of LossSums of each row to `sums`. If `wanted` is set, it also replaces the
+// Writes each row's two losses (see LossSums) to `sums`. If `wanted` is set, it also replaces the
 // logits by their gradient, and adds the gradient of the bias to `d_bias`, a row for each thread.
 template <typename T>
 void softmax_loss(extent rows, extent words, T* logits, const float* bias, const extent* targets,
@@ -169,7 +170,7 @@ void softmax_loss(extent rows, extent words, T* logits, const float* bias, const
 #pragma omp for schedule(static)
         for (extent row = 0; row < rows; ++row) {
             T* l = logits + row * words;
-            if (targets[row] == PAD) {  // counts nothing
+            if (targets[row] == PAD) {  // does not count
                 sums[2 * row] = sums[2 * row + 1] = 0;
                 if (wanted) std::fill(l, l + words, T{});
                 continue;
@@ -205,7 +206,7 @@ void softmax_loss(extent rows, extent words, T* logits, const float* bias, const
 
 using lanes = float __attribute__((vector_size(32)));  // of GCC and Clang, for any processor
 
-// Products of R rows with N rows of weights, which are loaded once.
+// Products of R rows of x with N rows of weights; each weight is loaded once.
 template <int R, int N>
 inline void product_block(extent width, const float* x, const float* weight, extent ld,
                           const float* bias, const float* addend, float* y, extent words) {
@@ -217,7 +218,7 @@ inline void product_block(extent width, const float* x, const float* weight, ext
 #pragma GCC unroll 5  // so that the sums stay in registers
         for (int n = 0; n < N; ++n) {
             std::memcpy(&w[n], weight + n * ld + k, sizeof v);
-            // The processor reads ahead within a row; these rows are short, so it is told the next.
+            // Processors read ahead within a row. Rows are short, so also ask for a later one.
             __builtin_prefetch(weight + (n + 2 * N) * ld + k);
         }
 #pragma GCC unroll 5
@@ -238,8 +239,8 @@ inline void product_block(extent width, const float* x, const float* weight, ext
         }
 }
 
-// y = x weight^T + bias + addend, for few rows: libraries pack the weights first, which then takes
-// longer than the product. A result does not depend on the number of threads.
+// y = x weight^T + bias + addend, for few rows of x. For these, libraries take longer to pack the
+// weights than to multiply. A result does not depend on the number of threads.
 void product(extent rows, extent width, extent words, const float* x, const float* weight,
              extent ld, const float* bias, const float* addend, float* y) {
     const extent block = 24, most = 5;
@@ -483,8 +484,8 @@ void seq2seq_product(extent rows, extent words, extent width, const float* x, co
 }
 
 // One step of a decoder with one layer, a linear readout and no input feeding, in float32. With
-// `first` it attends before its LSTM moves, else after. Without `vector` the context is given.
-// `stored` is the word as query and readout read it.
+// `first` it attends before its LSTM moves, else after. Without `vector`, `context` is given.
+// `stored` is the word without the scale of its embedding; query and readout read it.
 void seq2seq_step(extent first, extent rows, extent hypotheses, extent positions, extent e,
                   extent h, extent m, extent a, const float* word, const float* stored,
                   const float* hidden, const float* before, const float* input_gates,

@@ -1,8 +1,8 @@
 """The operations that take most of the time, in plain PyTorch.
 
 :class:`Operations` runs everywhere; cpp.py and gpu.py compute the same numbers without
-intermediate arrays. Results are written into the caller's arrays, because large new arrays cost
-page faults.
+intermediate arrays. Most results are written into the caller's arrays, because large new arrays
+cost page faults.
 
 "Wide" arrays are float32 (float64 in a float64 model); "narrow" ones have the type of the matrix
 products that read them next, such as bfloat16. In search there are R = N x W rows, and row r
@@ -55,10 +55,11 @@ class Operations:
         hidden: Float[Tensor, "B H"],
         narrow: Float[Tensor, "B H"],
     ) -> None:
-        """Update the LSTM (Hochreiter & Schmidhuber 1997) from the two narrow parts of its gates.
+        """Take an LSTM step (Hochreiter & Schmidhuber 1997); ``inputs + product`` enters the gates.
 
-        Writes the gates after their non-linearities (ordered i, f, g, o), the new cell state,
-        and the hidden state twice: wide and narrow. ``narrow`` may be a slice of wider rows.
+        Both are narrow. Writes the gates after their non-linearities (ordered i, f, g, o), the new
+        cell state, and the hidden state twice: wide and narrow. ``narrow`` may be a slice of wider
+        rows.
         """
         width = before.shape[1]
         torch.add(inputs.to(gates.dtype), product, out=gates)
@@ -183,11 +184,11 @@ class Operations:
         scale: float | Float[Tensor, ""],
         d_bias: Float[Tensor, "V"] | None,
     ) -> LossSums:
-        """Label-smoothed cross entropy of ``logits + bias`` (Szegedy et al. 2016).
+        """Label-smoothed cross entropy of ``logits + bias`` (Szegedy et al. 2016), in two parts.
 
-        A row whose target is PAD does not count. With ``d_bias``, the gradient of the logits
-        (narrow) overwrites ``logits``, and the bias's gradient is added to ``d_bias``. Both are
-        gradients of the sum over rows of
+        The parts are not scaled. A row whose target is PAD does not count. With ``d_bias``, the
+        gradient of the logits (narrow) overwrites ``logits``, and the bias's gradient is added to
+        ``d_bias``. Both are gradients of the sum over rows of
         scale * ((1 - smoothing) * likelihood + smoothing * uniform).
         """
         wide, target = bias + logits, targets[:, None]

@@ -94,7 +94,10 @@ def lstm_scan(
 
 
 class _Tape:
-    """Arrays that an LSTM keeps for its backward pass; step t reads the states in row t."""
+    """Arrays that an LSTM keeps for its backward pass.
+
+    Step t, counted from 0, reads the states in row t and writes those in row t + 1.
+    """
 
     def __init__(self, steps: int, hidden: Tensor, cell: Tensor, joined: Tensor) -> None:
         batch, width = hidden.shape
@@ -102,14 +105,14 @@ class _Tape:
         self.hidden = hidden.new_empty(steps + 1, batch, width)
         self.cell = hidden.new_empty(steps + 1, batch, width)
         self.joined = joined
-        """Operand of the product with the state's weights: [context; state], or the state alone."""
+        """What the weight multiplies in each step: [context; state], or the state alone."""
         self.state = joined[:, :, joined.shape[2] - width :]
         self.hidden[0], self.cell[0], self.state[0] = hidden, cell, hidden
 
-    def step(self, operations: Operations, t: int, inputs: Tensor, across: Tensor) -> None:
-        """Write s_{t+1} and its cell state, from X_t and the operand of step t."""
+    def step(self, operations: Operations, t: int, inputs: Tensor, transposed: Tensor) -> None:
+        """Take step t; ``inputs`` is the inputs' term in its gates, ``transposed`` the weight."""
         written = self.gates[t], self.cell[t + 1], self.hidden[t + 1], self.state[t + 1]
-        operations.cell(inputs, self.joined[t] @ across, self.cell[t], *written)
+        operations.cell(inputs, self.joined[t] @ transposed, self.cell[t], *written)
 
 
 class _LstmScan(torch.autograd.Function):
@@ -125,11 +128,11 @@ class _LstmScan(torch.autograd.Function):
     ) -> Tensor:
         steps, (batch, width) = len(inputs), hidden.shape
         with torch.autocast(inputs.device.type, enabled=False):
-            inputs, across = inputs.to(dtype).contiguous(), weight.to(dtype).t()
+            inputs, transposed = inputs.to(dtype).contiguous(), weight.to(dtype).t()
             joined = inputs.new_empty(steps + 1, batch, width)
             tape = _Tape(steps, hidden, cell, joined)
             for t in range(steps):
-                tape.step(operations, t, inputs[t], across)
+                tape.step(operations, t, inputs[t], transposed)
         ctx.operations, ctx.dtype = operations, dtype
         ctx.save_for_backward(weight, tape.gates, tape.cell, tape.joined)
         return tape.hidden[1:]
@@ -139,7 +142,7 @@ class _LstmScan(torch.autograd.Function):
     def backward(ctx: Any, d_output: Tensor) -> tuple[Tensor | None, ...]:
         weight, gates, cell, joined = ctx.saved_tensors
         with torch.autocast(gates.device.type, enabled=False):
-            across = weight.to(ctx.dtype)
+            narrow_weight = weight.to(ctx.dtype)
             d_gates = torch.empty_like(gates, dtype=ctx.dtype)
             d_cell, d_hidden = torch.zeros_like(cell[0]), torch.zeros_like(cell[0])
             for t in reversed(range(len(gates))):
@@ -147,7 +150,7 @@ class _LstmScan(torch.autograd.Function):
                 ctx.operations.cell_backward(
                     gates[t], cell[t], cell[t + 1], d_hidden, d_cell, d_gates[t]
                 )
-                d_hidden.copy_(d_gates[t] @ across)
+                d_hidden.copy_(d_gates[t] @ narrow_weight)
             d_weight = d_gates.flatten(0, 1).t() @ joined[:-1].flatten(0, 1)
         return None, None, d_gates, d_hidden, d_cell, d_weight.to(weight.dtype)
 
@@ -171,22 +174,22 @@ class _AttentionScan(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         steps, (batch, positions, width) = len(inputs), annotations.shape
         with torch.autocast(inputs.device.type, enabled=False):
-            inputs, across = inputs.to(dtype).contiguous(), weight.to(dtype).t()
+            inputs, transposed = inputs.to(dtype).contiguous(), weight.to(dtype).t()
             annotations, keys = annotations.contiguous(), keys.contiguous()
             weights = annotations.new_empty(steps, batch, positions)
             contexts = annotations.new_empty(steps, batch, width)
             joined = inputs.new_empty(steps + 1, batch, weight.shape[1])
             tape = _Tape(steps, hidden, cell, joined)
-            query_across = None if query_weight is None else query_weight.to(dtype).t()
+            to_query = None if query_weight is None else query_weight.to(dtype).t()
             queries = annotations.new_zeros(steps, batch, keys.shape[2])
             if known_queries is not None:
                 queries.copy_(known_queries)
             for t in range(steps):
                 state = tape.hidden[t]
-                queries[t] += state if query_across is None else tape.state[t] @ query_across
+                queries[t] += state if to_query is None else tape.state[t] @ to_query
                 operations.scores(keys, queries[t], vector, mask, weights[t])
                 operations.attend(weights[t], annotations, contexts[t], joined[t, :, :width])
-                tape.step(operations, t, inputs[t], across)
+                tape.step(operations, t, inputs[t], transposed)
         ctx.operations, ctx.dtype = operations, dtype
         ctx.mark_non_differentiable(weights)
         states = (joined, tape.gates, tape.cell)
@@ -205,8 +208,8 @@ class _AttentionScan(torch.autograd.Function):
         operations, dtype = ctx.operations, ctx.dtype
         steps, width = len(gates), annotations.shape[2]
         with torch.autocast(gates.device.type, enabled=False):
-            across = weight.to(dtype)
-            query_across = None if query_weight is None else query_weight.to(dtype)
+            narrow_weight = weight.to(dtype)
+            query_matrix = None if query_weight is None else query_weight.to(dtype)
             d_gates = torch.empty_like(gates, dtype=dtype)
             d_queries = queries.new_empty(queries.shape, dtype=dtype)
             d_contexts = d_contexts.clone(memory_format=torch.contiguous_format)
@@ -219,7 +222,7 @@ class _AttentionScan(torch.autograd.Function):
                 operations.cell_backward(
                     gates[t], cell[t], cell[t + 1], d_hidden, d_cell, d_gates[t]
                 )
-                d_joined = d_gates[t] @ across
+                d_joined = d_gates[t] @ narrow_weight
                 d_contexts[t] += d_joined[:, :width]
                 operations.attend_backward(d_contexts[t], weights[t], annotations, d_scores)
                 operations.scores_backward(
@@ -227,8 +230,8 @@ class _AttentionScan(torch.autograd.Function):
                 )
                 d_hidden.copy_(d_joined[:, width:])  # sums from here on are in float32
                 d_queries[t] = d_query
-                d_hidden += d_query if query_across is None else d_queries[t] @ query_across
-            del across  # free it here, where memory is at its peak
+                d_hidden += d_query if query_matrix is None else d_queries[t] @ query_matrix
+            del narrow_weight  # free it here, where memory is at its peak
             operands = joined[:-1].flatten(0, 1)
             d_weight = d_gates.flatten(0, 1).t() @ operands
             d_query_weight = None
