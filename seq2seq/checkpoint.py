@@ -280,7 +280,7 @@ def stored_settings(content: dict[str, Any]) -> dict[str, Any]:
 
 @torch.no_grad()
 def _read_words_as_stored(model: TranslationModel) -> None:
-    """Divide, by ``word_scale`` and in place, the weights of query and readout for the input word.
+    """Divide the weights of query and readout for the input word by ``word_scale``, in place.
 
     In format 3, these weights multiply the word's embedding. Since format 4, they multiply the
     embedding times ``word_scale``. The division keeps the results equal.

@@ -70,7 +70,7 @@ The id ends with the number of the bucket, counted from 0."""
 
 
 def ink_on(image: ScalarMappable, value: float) -> str:
-    """Return the text colour, nearly white or black, that contrasts more with a value's square.
+    """Return the text colour, black or nearly white, that is easier to read on a cell of ``value``.
 
     The contrast is at least 4.5 to 1, as WCAG 2 demands.
     """

@@ -137,7 +137,7 @@ class ModelConfig(Settings):
 
     @property
     def shape(self) -> "ModelConfig":
-        """Copy with fixed values for settings that do not change what trained weights compute.
+        """Copy for comparisons: settings that matter only in training have fixed values.
 
         Checkpoints with equal shapes can be averaged.
         """

@@ -9,7 +9,7 @@ from seq2seq.errors import UserError
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 LONGEST = 1_000
-"""Maximum number of characters of a piece. Longer words are UNK, so that translations stay short.
+"""Maximum number of characters of a piece. Longer ones are UNK: one piece must not fill a page.
 """
 
 

@@ -146,7 +146,7 @@ class WordAttention(NamedTuple):
     """Attention merged to words, without the ends of the sentences."""
 
     source: list[str]
-    """Words as the tokenizer counts them: between spaces, or tokens of Moses."""
+    """Source words, as the tokenizer divides the text: at spaces, or into tokens of Moses."""
     target: list[str]
     weights: Float[Tensor, "J I"]
     """Weights of the source words that the model read; the rest of a long source has no column."""

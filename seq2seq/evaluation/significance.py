@@ -122,7 +122,7 @@ class DifferenceInDifferences:
 
     @property
     def few(self) -> bool:
-        """Whether there are fewer than 100 short or long sentences."""
+        """Whether the short sentences, or the long ones, are fewer than 100."""
         return min(self.short_sentences, self.long_sentences) < FEW
 
 

@@ -20,7 +20,7 @@ from seq2seq.training.run_folder import RunFolder
 WIDTH, HEIGHT = 80, 23
 """Numbers of columns and lines of a screen, with one line left for the prompt."""
 MOST_ARMS = 4
-"""Maximum number of systems in columns side by side; if there are more, they are ranked."""
+"""Maximum number of systems in columns; more are rows, ordered by BLEU."""
 HUES = (33, 36, 35, 32)
 """ANSI colours: yellow, cyan, magenta, green."""
 

@@ -28,7 +28,7 @@ class TrainingRun:
 
     record: TrainingRecord
     updates: list[int]
-    """Number of updates before each validation."""
+    """Number of updates from the start of the training to each validation."""
     losses: list[float]
     """Dev loss of each validation, in nats per piece."""
     bleus: list[float | None]

@@ -92,8 +92,8 @@ class CheckpointManager:
         cut_off = record.status == "running" and not record.progress.update
         if self.folder.best.exists() and not cut_off:
             raise UserError(
-                f"{self.folder.path} has no checkpoint to resume from (update-<n>), and a new "
-                f"training would replace {self.folder.best}; copy one back, or {REMEDY}."
+                f"{self.folder.path} has no folder update-<n> to resume from, and a new training "
+                f"would replace {self.folder.best}; copy such a folder back, or {REMEDY}."
             )
         return None
 

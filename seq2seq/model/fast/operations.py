@@ -186,10 +186,10 @@ class Operations:
     ) -> LossSums:
         """Label-smoothed cross entropy of ``logits + bias`` (Szegedy et al. 2016), in two parts.
 
-        The parts are not scaled. A row whose target is PAD does not count. With ``d_bias``, the
-        gradient of the logits (narrow) overwrites ``logits``, and the bias's gradient is added to
-        ``d_bias``. Both are gradients of the sum over rows of
-        scale * ((1 - smoothing) * likelihood + smoothing * uniform).
+        The two parts, likelihood and uniform, are returned without ``scale``. A row whose target is
+        PAD does not count. With ``d_bias``, the gradient of the logits (narrow) overwrites
+        ``logits``, and the bias's gradient is added to ``d_bias``. Both are gradients of the sum
+        over rows of scale * ((1 - smoothing) * likelihood + smoothing * uniform).
         """
         wide, target = bias + logits, targets[:, None]
         counted = (target != PAD).to(wide.dtype)
