@@ -137,7 +137,7 @@ class ModelConfig(Settings):
 
     @property
     def shape(self) -> "ModelConfig":
-        """Copy for comparisons: settings that matter only in training have fixed values.
+        """Copy for comparisons: settings without effect on what trained weights compute are fixed.
 
         Checkpoints with equal shapes can be averaged.
         """

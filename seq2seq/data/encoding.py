@@ -54,7 +54,7 @@ def choose_pairs(
     skipped: Counter[str],
     languages: tuple[str, str],
 ) -> Iterator[Pair]:
-    """Yield the first ``limit`` pairs of ``text``, except those with a blank or too long side.
+    """Yield those of the first ``limit`` pairs of ``text`` that have no blank or too long side.
 
     ``skipped["empty"]`` counts the pairs with a blank side. ``skipped["max_words"]`` counts the
     pairs with more than ``max_words`` words on a side.

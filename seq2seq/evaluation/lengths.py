@@ -44,7 +44,8 @@ class ScoreRow:
     unpenalised: float | None = None
     """BLEU without its brevity penalty, which lowers BLEU if translations are too short."""
     capped: float | None = None
-    """Number of hypotheses cut at the search's length limit; None for another program's text."""
+    """Number of hypotheses cut at the search's length limit, the mean over seeds; None for another
+    program's text."""
     loss: float | None = None
     """Negative log-likelihood of the references, their ends included, in nats per piece. Pairs with
     a blank source or reference are left out. None if it is not finite, or for another program's

@@ -111,7 +111,8 @@ def chrf_counts(hypotheses: Sequence[str], *references: Sequence[str]) -> Int[np
     """Counts of each sentence for corpus chrF2 (Popović 2015).
 
     Three columns for each n from 1 to 6: character n-grams of the hypothesis, of the reference, and
-    common to both. Spaces are left out. Of several references, the one with the best score counts.
+    common to both. Spaces are left out. If there are several references, each hypothesis is
+    compared with the one that scores it best.
     """
     return np.array(CHRF()._extract_corpus_statistics(hypotheses, references))
 

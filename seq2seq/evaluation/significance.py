@@ -100,7 +100,7 @@ class PairedComparison:
     gap: Interval
     """BLEU of the system minus BLEU of the baseline."""
     p_bootstrap: float
-    """p-value of the paired bootstrap (Koehn 2004); with one seed per system, as in sacreBLEU."""
+    """p-value of the paired bootstrap (Koehn 2004); sacreBLEU's, if each system has one seed."""
     p_randomization: float
     """p-value of the two-sided paired approximate randomisation (Riezler & Maxwell 2005)."""
 

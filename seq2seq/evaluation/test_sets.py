@@ -67,8 +67,8 @@ def _require_unseen(
 ) -> None:
     """Refuse test sets that were split off another training text than that of ``training``.
 
-    Sentences of the one training text may be in the test sets of the other. Test files of the
-    user's own do not depend on the training text.
+    The model may have been trained on sentences of such test sets. Test files of the user's own do
+    not depend on the training text.
     """
     if isinstance(corpus, FilesCorpus) and not corpus.test_pairs:
         return

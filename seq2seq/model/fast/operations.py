@@ -160,8 +160,9 @@ class Operations:
     ) -> None:
         """Write the gradient of the query; add to the gradients of keys and vector.
 
-        If ``vector`` is given, the caller must finish the sums after the last step: multiply
-        ``d_keys`` by v, and sum ``d_vector`` over sentences.
+        If ``vector`` is given, ``d_keys`` and ``d_vector`` stay incomplete. After the last target
+        position, the caller multiplies ``d_keys`` by ``vector`` and sums ``d_vector`` over
+        sentences.
         """
         row = d_scores[:, None]
         if vector is None or d_vector is None:
