@@ -250,6 +250,7 @@ def time_quality(comparison: Comparison) -> Measured:
         times = [point for point in points(runs, name) if point[1] <= goal]
         return f"{min(times)[0] / 60:.1f} ({min(times)[2]:g})" if times else ""
 
+    most = max(quality_settings(config, name)["updates"] for name in comparison.toolkits)
     lowest = {name: min(points(runs, name), key=itemgetter(1)) for name in comparison.toolkits}
     rows = [
         {
@@ -264,7 +265,7 @@ def time_quality(comparison: Comparison) -> Measured:
     note = (
         "Minutes from the start of the program to the first validation at this dev perplexity or "
         f"below (empty: none); a validation every {config.validate_every} updates, of at most "
-        f"{config.train_updates:,}. Best: the lowest dev perplexity. Each program trains once with "
+        f"{most:,}. Best: the lowest dev perplexity. Each program trains once with "
         "each learning rate "
         f"{', '.join(f'{rate:g}' for rate in config.rates)}; the rate that was best for an entry "
         "is in brackets. Settings of a single program: "

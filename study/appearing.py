@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from groups import CONFIG
 from jaxtyping import Float, Int
-from layout import gained, scored
+from layout import draw_samples, gained, scored
 from matplotlib.figure import Figure
 from moment import SEEDS, SYSTEMS, States
 from PIL import Image
 
-from seq2seq.drawing import draw_line, map_figure, name_lines, new_figure, render
+from seq2seq.drawing import map_figure, name_lines, new_figure, render
 from seq2seq.evaluation.lengths import ALL, ENDS, LONG, length_pools
 from seq2seq.evaluation.significance import Interval, Pool, Samples
 from seq2seq.looks import GRID, looks
@@ -126,10 +126,7 @@ def moment_figure(moment: Moment, pools: Mapping[str, Pool]) -> Figure:
     ]
     lines.append((parts[1], ATTENTION, [moment.error(pools[ALL], n) for n in numbers]))
     for axes, system, samples in lines:
-        found = [Interval.of(one) for one in samples]
-        band = [one.low for one in found], [one.high for one in found]
-        values = [one.value for one in found]
-        draw_line(axes, drawn[system], system, values, band=band, places=moment.updates.tolist())
+        draw_samples(axes, drawn[system], system, samples, moment.updates.tolist())
     for axes, title in zip(parts, ("known bits of a sentence", "alignment error"), strict=True):
         axes.set_title(title, fontsize=11)
         axes.set_xlabel("updates")

@@ -47,7 +47,7 @@ def count_content(
     """Find the content words of ``references``, and which of them each system's translations have.
 
     A system without ``hypotheses`` has none of them. If fewer than 100 references have content
-    words, both results are empty. ``training`` returns the target side of the training text.
+    words, no content words are counted. ``training`` returns the target side of the training text.
     """
     words = ContentWords.of(references)
     if len({*words.line.tolist()}) < FEW:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from groups import CONFIG, Groups, Score
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from seq2seq.drawing import draw_line, name_lines, new_figure, render
@@ -51,6 +52,17 @@ class Line:
     """Texts next to the points."""
 
 
+def draw_samples(
+    axes: Axes, look: Look, name: str, samples: Sequence[Samples], places: Sequence[float]
+) -> list[float]:
+    """Draw a line with the band of its intervals; return its values."""
+    found = [Interval.of(each) for each in samples]
+    values = [one.value for one in found]
+    band = [one.low for one in found], [one.high for one in found]
+    draw_line(axes, look, name, values, band=band, places=places)
+    return values
+
+
 def draw(
     titles: tuple[str, str],
     axes_names: tuple[str, str],
@@ -65,10 +77,7 @@ def draw(
         figure = new_figure(4.8, *titles, f"{note} Bands: 95% intervals.")
         axes = figure.add_subplot()
         for line in lines:
-            found = [Interval.of(samples) for samples in line.samples]
-            values = [one.value for one in found]
-            band = [one.low for one in found], [one.high for one in found]
-            draw_line(axes, line.look, line.name, values, band=band, places=line.places)
+            values = draw_samples(axes, line.look, line.name, line.samples, line.places)
             for number, (name, x, y) in enumerate(
                 zip(line.notes, line.places, values, strict=False)
             ):

@@ -8,8 +8,6 @@ Then the system reads both translations and the reference. For each of their wor
 which content words the translations contain.
 """
 
-import io
-import lzma
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Bool, Int
-from packed import RESULTS
+from packed import RESULTS, read_arrays, write_arrays
 from same_content import PRECISIONS
 from torch import Tensor
 
@@ -31,7 +29,6 @@ from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.alignment import read_gold
 from seq2seq.evaluation.folder import SCORES, Evaluation, read_evaluation, write_evaluation
 from seq2seq.evaluation.recall import ContentWords
-from seq2seq.files import write_whole
 from seq2seq.model.decoder import DecoderState
 from seq2seq.model.encoder import Source
 from seq2seq.model.translation import Step, TranslationModel
@@ -150,19 +147,16 @@ def write_traced(path: Path, traced: Traced) -> None:
         arrays[f"{name}/sizes"] = of.sizes.astype(np.uint16)
         arrays[f"{name}/steps"] = np.diff(of.places, prepend=0).astype(np.int16)
     arrays |= {f"{name}/found": np.packbits(of) for name, of in traced.found.items()}
-    stream = io.BytesIO()
-    np.savez(stream, **arrays)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, lzma.compress(stream.getvalue()))
+    write_arrays(path, arrays)
 
 
 def read_traced(path: Path) -> Traced | None:
     """Read the file of :func:`write_traced`; None if there is none."""
     if not path.exists():
         return None
-    with np.load(io.BytesIO(lzma.decompress(path.read_bytes()))) as arrays:
-        read = {name: arrays[name].astype(np.int64) for name in arrays.files if "found" not in name}
-        bits = {name: arrays[name] for name in arrays.files if name.endswith("/found")}
+    arrays = read_arrays(path)
+    read = {name: of.astype(np.int64) for name, of in arrays.items() if "found" not in name}
+    bits = {name: of for name, of in arrays.items() if name.endswith("/found")}
     names = [name.removesuffix("/sizes") for name in read if name.endswith("/sizes")]
     traces = {n: Trace(read[f"{n}/sizes"], read[f"{n}/steps"].cumsum()) for n in names}
     size = len(read["line"])

@@ -5,9 +5,7 @@ test set, and is resumed; this changes no update. ``results/moment/<system>-<see
 what was measured. States that are in the file already are not made again.
 """
 
-import io
 import json
-import lzma
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from packed import RESULTS
+from packed import RESULTS, read_arrays, write_arrays
 
 import seq2seq
 from seq2seq.checkpoint import newest_checkpoints
@@ -29,7 +27,6 @@ from seq2seq.evaluation.alignment import read_gold
 from seq2seq.evaluation.lengths import reference_losses
 from seq2seq.evaluation.references import draw_maps, reference_links, score_references
 from seq2seq.evaluation.translations import Translations
-from seq2seq.files import write_whole
 from seq2seq.record import TrainingRecord
 from seq2seq.training.run_folder import RunFolder
 
@@ -72,16 +69,12 @@ class States:
             "weights": self.weights.astype(np.float16),
             "texts": np.array([json.dumps(self.shown), json.dumps(asdict(self.record))]),
         }
-        stream = io.BytesIO()
-        np.savez(stream, **arrays)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, lzma.compress(stream.getvalue()))
+        write_arrays(path, arrays)
 
     @classmethod
     def load(cls, path: Path) -> "States":
         """Read the file of one training."""
-        with np.load(io.BytesIO(lzma.decompress(path.read_bytes()))) as arrays:
-            read = {name: arrays[name] for name in arrays.files}
+        read = read_arrays(path)
         shown, record = map(json.loads, read.pop("texts").tolist())
         whole = ("words", "updates", "links")
         return cls(

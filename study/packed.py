@@ -10,7 +10,7 @@ import json
 import lzma
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -128,6 +128,20 @@ class Packed:
         )
 
 
+def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
+    """Write a compressed file of arrays, complete or not at all."""
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, lzma.compress(stream.getvalue()))
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Read the file of :func:`write_arrays`."""
+    with np.load(io.BytesIO(lzma.decompress(path.read_bytes()))) as arrays:
+        return dict(arrays)
+
+
 def read_all(pool: Path) -> list[Packed]:
     """Read the systems of a pool, sorted by name; [] if it has no file.
 
@@ -136,15 +150,15 @@ def read_all(pool: Path) -> list[Packed]:
     path = pool.with_name(f"{pool.name}.npz.xz")
     if not path.exists():
         return []
-    with np.load(io.BytesIO(lzma.decompress(path.read_bytes()))) as arrays:
-        numbers = {name: arrays[name].astype(np.int64) for name in ("words", "bleu", "pieces")}
-        chrf = arrays["chrf_steps"].cumsum(axis=2, dtype=np.int64)
-        capped, losses = arrays["capped"], arrays["block_losses"].astype(np.float64) / 100
-        records = json.loads(arrays["records"].tobytes())
-        lines = arrays["hypotheses"].tobytes().decode().split("\n")[:-1]
-        with_text = [int(number) for number in np.flatnonzero(arrays["with_text"])]
-        content = Content(*arrays["content"].astype(np.int64))
-        found = np.unpackbits(arrays["found"], axis=1, count=len(content.line)).astype(bool)
+    arrays = read_arrays(path)
+    numbers = {name: arrays[name].astype(np.int64) for name in ("words", "bleu", "pieces")}
+    chrf = arrays["chrf_steps"].cumsum(axis=2, dtype=np.int64)
+    capped, losses = arrays["capped"], arrays["block_losses"].astype(np.float64) / 100
+    records = json.loads(arrays["records"].tobytes())
+    lines = arrays["hypotheses"].tobytes().decode().split("\n")[:-1]
+    with_text = [int(number) for number in np.flatnonzero(arrays["with_text"])]
+    content = Content(*arrays["content"].astype(np.int64))
+    found = np.unpackbits(arrays["found"], axis=1, count=len(content.line)).astype(bool)
     ends = np.cumsum((-(-numbers["pieces"] // BLOCK)).sum(axis=1))
     return [
         Packed(
@@ -195,11 +209,8 @@ def write_all(pool: Path, systems: Sequence[Packed]) -> Path:
         **{name: of.astype(np.uint16) for name, of in numbers.items()},
         **{name: np.frombuffer(text.encode(), np.uint8) for name, text in texts.items()},
     }
-    stream = io.BytesIO()
-    np.savez(stream, **arrays)
     path = pool.with_name(f"{pool.name}.npz.xz")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, lzma.compress(stream.getvalue()))
+    write_arrays(path, arrays)
     return path
 
 

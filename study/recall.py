@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from groups import CONFIG, Group, Groups, lost_bits, recall_of
 from jaxtyping import Float
-from layout import gained, page, scored
+from layout import draw_samples, gained, page, scored
 from matplotlib.figure import Figure
 
-from seq2seq.drawing import draw_line, name_lines, new_figure, render
+from seq2seq.drawing import name_lines, new_figure, render
 from seq2seq.evaluation.lengths import ALL, ENDS
 from seq2seq.evaluation.recall import COUNTS, LETTERS, MIDDLE, PLACES, SHARE
 from seq2seq.evaluation.scores import bucket_labels
-from seq2seq.evaluation.significance import Interval, Pool
+from seq2seq.evaluation.significance import Pool
 from seq2seq.looks import GRID, looks
 from seq2seq.report.tables import markdown_table
 
@@ -77,15 +77,12 @@ def recall_figure(groups: Groups, names: Sequence[str]) -> Figure:
         "-30, -50: longest training sentence, in words. Bands: 95% intervals.",
     )
     drawn = looks([groups[name][0].config for name in names])
-    parts = figure.subplots(1, len(SHOWN), sharey=True)
+    parts, places = figure.subplots(1, len(SHOWN), sharey=True), range(1, PLACES + 1)
     for axes, label in zip(parts, SHOWN, strict=True):
         pool = groups.pools[label]
         for name, look in zip(names, drawn, strict=True):
             samples = recall_of("place")(pool, groups[name])
-            tenths = [Interval.of(samples[:, n]) for n in range(PLACES)]
-            band = [one.low for one in tenths], [one.high for one in tenths]
-            places = range(1, PLACES + 1)
-            draw_line(axes, look, name, [one.value for one in tenths], band=band, places=places)
+            draw_samples(axes, look, name, samples.T, places)
         axes.set_title(f"sources of {label} words (n = {pool.sentences})", fontsize=11)
         axes.set_xlabel("tenth of the reference")
         axes.set_xticks(places)

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from groups import CONFIG, Groups, corpus_bleu, length_ratio, without_penalty
 from jaxtyping import Float, Int
-from layout import gained, page, scored
+from layout import draw_samples, gained, page, scored
 from matplotlib.figure import Figure
 from middle import TEXTS, UNLINKED, Trace, Traced
 from packed import Packed
 
-from seq2seq.drawing import draw_line, name_lines, new_figure, render
+from seq2seq.drawing import name_lines, new_figure, render
 from seq2seq.evaluation.lengths import ENDS, length_pools
 from seq2seq.evaluation.recall import MIDDLE, PLACES, recall_samples
 from seq2seq.evaluation.significance import Interval, Pool, Samples
@@ -122,12 +122,7 @@ def skipped_figure(always: Groups, traced: Traced) -> Figure:
     )
     for axes, (names, found) in zip(parts, measured, strict=True):
         for name, samples in zip(names, found, strict=True):
-            each = [Interval.of(samples[:, n]) for n in range(samples.shape[1])]
-            band = [one.low for one in each], [one.high for one in each]
-            places = range(1, len(each) + 1)
-            draw_line(
-                axes, drawn[name], name, [one.value for one in each], band=band, places=places
-            )
+            draw_samples(axes, drawn[name], name, samples.T, range(1, samples.shape[1] + 1))
         axes.set_ylim(0, 1.02)
         axes.grid(axis="y", color=GRID, linewidth=0.8)
     name_lines(figure, parts[1], [one for one in parts[0].lines if one.get_label() not in kinds])

@@ -38,9 +38,10 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
     """Return the folder of the text, and the function to make it (None for ``own``).
 
     The folder is ``own``, or one below ``home`` if validation or test text must be split off.
-    UserError, here or from the function, if the training text is missing or too short, if a line
-    is not a pair, or if a validation or test file has no translation. When text is split off,
-    UserError also if a part (valid or test) has both files and its setting, or neither.
+    A folder of which nothing is split off is not checked here. Otherwise UserError, here or from
+    the function, if the training text is missing or too short, if a line is not a pair, if a
+    validation or test file has no translation, or if one of these parts has both files and its
+    setting, or neither.
     """
     if own is None:
         raise UserError("corpus=files needs your text; set corpus.directory=FOLDER.")
@@ -96,7 +97,7 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
 
 
 def advised_split(text: Path, splits: Sequence[str]) -> str:
-    """Return settings that split ``splits`` off: 500 pairs each, or a tenth of a smaller text."""
+    """Return settings that split ``splits`` off: 500 pairs, or a tenth of a text below 5,000."""
     pairs = max(1, min(500, count_lines(text) // 10))
     return " ".join(f"corpus.{split}_pairs={pairs}" for split in splits)
 

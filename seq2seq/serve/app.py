@@ -30,7 +30,7 @@ MOST_BYTES = 65_536
 def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
     """Build the application; it answers only requests that call this server by a name in ``hosts``.
 
-    Upper and lower case are equal. Requests are answered one after the other.
+    Upper and lower case are equal. Translations are made for one request after the other.
     """
     worker, waiting = ThreadPoolExecutor(1), 0
     hosts = frozenset(name.lower() for name in hosts)
@@ -102,7 +102,7 @@ async def _body(request: Request) -> dict[str, Any]:
     try:
         return parse_object(content)
     except ValueError:
-        sentence = 'The body is not a JSON object; send {"text": "a sentence"}.'
+        sentence = 'The body is no JSON object of finite values; send {"text": "a sentence"}.'
         raise HTTPException(400, sentence) from None
 
 

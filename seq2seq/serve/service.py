@@ -65,7 +65,7 @@ class Service:
     """Description of each system, for the page and the interface."""
     page: bytes
     pool: ThreadPoolExecutor
-    """Threads in which the systems answer side by side: one thread of PyTorch's for each."""
+    """Threads in which the systems answer side by side; they share PyTorch's threads equally."""
 
     @classmethod
     def load(cls, config: ServeConfig) -> "Service":
