@@ -123,9 +123,9 @@ class FilesCorpus(CorpusConfig):
 
     kind: str = "files"
     source: FileName = "auto"
-    """Language code of the source side; auto for the ending of train.* that is not ``target``."""
+    """Language code of the source side; auto: the ending of train.* that is not ``target``'s."""
     target: FileName = "auto"
-    """Language code of the target side; auto for the ending of train.* that is not ``source``."""
+    """Language code of the target side; auto: the ending of train.* that is not ``source``'s."""
     valid_pairs: Count | None = None
     """Number of validation pairs to split off the training text if there is no valid file."""
     test_pairs: Count | None = None

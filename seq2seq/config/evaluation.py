@@ -92,8 +92,8 @@ class EvaluationConfig(Settings):
 
     length_unit: Annotated[str, one_of(*UNITS)] | None = None
     """Unit of source length: words (between spaces) | characters (spaces do not count). null:
-    characters for the source languages bo, ja, km, lo, my, th and zh, and words for all others; in
-    ``compare``, the unit of the evaluations."""
+    in ``compare``, the unit of the evaluations; elsewhere characters for the source languages bo,
+    ja, km, lo, my, th and zh, and words for all others."""
     length_buckets: Annotated[list[Count], rising] | None = None
     """Upper limits of the length buckets, counted in length_unit; a last bucket holds all longer
     sentences. null for 10, 20, 30, 40, 50 and 60 words, or for 20, 40, ..., 120 characters."""

@@ -54,7 +54,7 @@ def choose_pairs(
     skipped: Counter[str],
     languages: tuple[str, str],
 ) -> Iterator[Pair]:
-    """Yield those of the first ``limit`` pairs of ``text`` that have no blank or too long side.
+    """Of the first ``limit`` pairs of ``text``, yield those without a blank or too long side.
 
     ``skipped["empty"]`` counts the pairs with a blank side. ``skipped["max_words"]`` counts the
     pairs with more than ``max_words`` words on a side.
@@ -139,7 +139,7 @@ def tokenize_pairs(
     """Tokenise ``pairs`` in order, in ``workers`` processes (None: one per CPU core).
 
     ``total`` is the maximum number of pairs. If it is below :data:`WORTH_SHARING`, this process
-    cuts the text itself. The progress bar shows ``name`` and ``total``. Memory holds only a few
+    does all the work. The progress bar shows ``name`` and ``total``. Memory holds only a few
     chunks per worker at a time. UserError if a worker is killed.
     """
     stream = iter(tqdm(pairs, f"encoding {name}", total, unit_scale=True, disable=None))

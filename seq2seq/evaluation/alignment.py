@@ -91,7 +91,8 @@ def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
             if source - first >= sizes[0] or target - first >= sizes[1]:
                 raise UserError(
                     f"{path}, line {number}: a link is beyond a sentence (source word {source} of "
-                    f"{sizes[0]}, target word {target} of {sizes[1]}); use the links of this text."
+                    f"{sizes[0]}, target word {target} of {sizes[1]}); use the links of this test "
+                    "set."
                 )
         possible = frozenset((source - first, target - first) for source, target, _ in line)
         sure = frozenset((s - first, t - first) for s, t, kind in line if kind == "-")

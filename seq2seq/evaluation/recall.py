@@ -1,10 +1,9 @@
 """Recall of content words: which words of the references do translations contain?
 
 BLEU says that a translation is worse, but not what went wrong. A content word here has more than
-three letters, occurs once in its reference, and occurs in at most 2% of all references. By chance a
-translation contains 1% of the content words of its reference. Text without spaces is not measured.
-Three things can make a word hard: the length of its source, its place in the reference, and a low
-count in the training text.
+three letters, occurs once in its reference, and occurs in at most 2% of all references. Text
+without spaces is not measured. Three things can make a word hard: the length of its source, its
+place in the reference, and a low count in the training text.
 """
 
 from collections import Counter

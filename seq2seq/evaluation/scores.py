@@ -63,8 +63,8 @@ def bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
 
     BLEU = min(1, exp(1 - r/h)) * (p1 p2 p3 p4)^(1/4), where r and h are the numbers of reference
     and hypothesis tokens, and pn is the precision of n-grams. Smoothing is sacreBLEU's default,
-    ``exp``: the k-th order that has no match counts as 2^-k matches. BLEU is 0 if there is no match
-    at all, or if no hypothesis has four tokens.
+    ``exp``: of the orders n without a match, the k-th counts as 2^-k matches. BLEU is 0 if there is
+    no match at all, or if no hypothesis has four tokens.
     """
     matches, totals = sums[..., 2 : 2 + ORDER], sums[..., 2 + ORDER :]
     missed = matches == 0

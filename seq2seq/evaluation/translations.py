@@ -43,8 +43,8 @@ class AttentionMap:
     hypothesis: list[str]
     """Words of the translation."""
     weights: list[list[float]]
-    """Weights, a row for each word of the hypothesis, a column for each word of the source. A row
-    sums to 1 minus the weight of the end of the source; with ``local_p``, to less."""
+    """Weights, a row for each word of the hypothesis, a column for each word of the source. The
+    end of the sentence has no column: a row sums to 1 minus its weight (less with ``local_p``)."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,6 @@ class Counts:
         return cls(*counts, signatures(config.tokenize, len(columns) - 1))
 
     def match(self, texts: Translations, config: EvaluationConfig) -> bool:
-        """Whether the tokenizer of ``config`` and this version of sacreBLEU made the counts."""
+        """Whether new counts, with this ``config`` and version of sacreBLEU, would be the same."""
         ours = signatures(config.tokenize, len(texts.all_references))
         return ours.items() <= self.signatures.items()

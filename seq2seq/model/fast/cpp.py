@@ -177,7 +177,7 @@ def _library_file(compiler: list[str]) -> Path:
 
 
 def _build(compiler: list[str], library: Path) -> None:
-    """Compile in a temporary folder, then move the library; other processes may build it, too."""
+    """Compile in a temporary folder, then move the library: others may build it at that time."""
     library.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         compiled, linked = Path(folder) / "native.o", Path(folder) / "native.so"
