@@ -96,7 +96,7 @@ def test_trainings_are_found_by_their_evaluations(tmp_path):
     said = "\n".join(training_notes(comparison, [live, recorded]))
     assert "ran to their limit" not in said
     assert "ran to their limit (max_epochs=4)" in "\n".join(training_notes(comparison, [live]))
-    assert "given: other" in said
+    assert "programs: other" in said
     assert "`python scripts/train.py training.precision=fp32`" in said
     assert "Abacus 3, 2 threads" in said
     assert "0123456789" in said
