@@ -239,6 +239,7 @@ class Trainer:
         """Make the remaining updates of the current epoch."""
         training, progress = self.config.training, self.progress
         updates = self._updates(progress.epoch)
+        self._epoch_length = len(updates)  # with batch_unit=tokens, it differs between epochs
         progress.position %= len(updates)  # an altered checkpoint may point past the end
         for batches in updates[progress.position :]:
             self.learning_rate.apply(progress.update + 1)

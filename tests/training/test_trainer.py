@@ -40,6 +40,17 @@ def validated(run) -> list[dict]:
     return [entry for entry in metrics(run) if entry["kind"] == "validation"]
 
 
+def test_epochs_of_several_lengths_end_at_whole_numbers(folder):
+    settings = {"batch_unit": "tokens", "batch_size": 95, "max_epochs": 6, "log_every": 1}
+    run = train(reversal_experiment(folder, **settings))
+    epochs = [entry["epoch"] for entry in trained(run)]
+    made = [sum(before < epoch <= before + 1 for epoch in epochs) for before in range(6)]
+    assert len({*made}) > 1  # the epochs differ in length
+    assert epochs == sorted(epochs)
+    assert {*range(1, 7)} <= {*epochs}
+    assert max(epochs) == 6
+
+
 # -- what is computed ------------------------------------------------------------------------------
 
 
