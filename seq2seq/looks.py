@@ -33,7 +33,7 @@ def looks(configs: Sequence[Mapping[str, Any] | None]) -> list[Look]:
     The colour shows whether a system has attention. Where a config is None, position decides: the
     second, fourth, ... system gets a colour of systems with attention. Systems that differ in
     ``corpus.train_max_words`` have different dashes, and for each value of this setting the colours
-    start anew. Markers differ, too, because colours are lost in grey print.
+    start again. Markers differ, too, because colours are lost in grey print.
     """
     settings = [flatten(dict(config or {})) for config in configs]
     limits_found = [one.get("corpus.train_max_words") for one in settings]

@@ -38,7 +38,7 @@ def load_test_sets(config: CorpusConfig, data: Path) -> dict[str, ParallelText]:
 def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, ParallelText]:
     """Return the checked text of ``splits`` and of all test sets, by name.
 
-    If ``splits`` are given, missing text is made first.
+    With ``splits``, missing text is made first.
     """
     try:
         folder = _folder(config, data / "corpora", make=bool(splits))

@@ -132,7 +132,7 @@ class _System:
     def trained(self) -> TrainConfig:
         """Config of the first run, or of the first checkpoint if the run has no config.json.
 
-        The config of a continued run may have a larger ``max_updates`` than that of its checkpoint.
+        The config of a continued run may have larger limits than that of its checkpoint.
         """
         run = self.runs[0]
         return read_config(run) if (run / "config.json").is_file() else self.checkpoints[0].config

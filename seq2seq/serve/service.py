@@ -84,6 +84,7 @@ class Service:
             while name in translators:
                 name, number = f"{system} {number}", number + 1
             translators[name] = Translator.of(checkpoints, config.precision)
+            # One model may answer twice at once; no answer may put it back into training mode.
             model = translators[name].model.eval()
             kind = first.config.model.attention.kind
             systems.append(

@@ -160,7 +160,7 @@ class Operations:
     ) -> None:
         """Write the gradient of the query; add to the gradients of keys and vector.
 
-        If ``vector`` is given, ``d_keys`` and ``d_vector`` stay incomplete. After the last target
+        With ``vector``, ``d_keys`` and ``d_vector`` stay incomplete. After the last target
         position, the caller multiplies ``d_keys`` by ``vector`` and sums ``d_vector`` over
         sentences.
         """
