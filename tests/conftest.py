@@ -14,9 +14,22 @@ if not Path("/dev/nvidiactl").exists():
 import hypothesis
 import jaxtyping
 import pytest
-from jaxtyping import install_import_hook
 
-install_import_hook("seq2seq", "helpers.checked")
+check_shapes = jaxtyping.jaxtyped
+
+
+def jaxtyped(*, typechecker: object) -> object:
+    """Check what has arrays among its annotations. What has none is mypy's, and runs as it is."""
+
+    def decorate(made: object) -> object:
+        named = "jaxtyping" in str(getattr(made, "__annotations__", None))
+        return check_shapes(made, typechecker=typechecker) if named else made
+
+    return decorate
+
+
+jaxtyping.jaxtyped = jaxtyped  # the import hook puts it above every function and class
+jaxtyping.install_import_hook("seq2seq", "helpers.checked")
 
 # A process that a shell starts in the background ignores Ctrl-C; its children would, too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

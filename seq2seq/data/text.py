@@ -13,11 +13,11 @@ import logging
 import lzma
 import os
 import re
-import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 from unicodedata import category
@@ -236,7 +236,8 @@ def word_count(text: str, language: str = "") -> int:
 @cache
 def word_pattern() -> re.Pattern[str]:
     """Pattern of a word: letters, digits and "_", with the accents and vowel signs after them."""
-    marks = "".join(c for c in map(chr, range(sys.maxunicode + 1)) if category(c)[0] == "M")
+    planes = range(0x20000), range(0xE0000, 0xF0000)  # no other plane of Unicode has marks
+    marks = "".join(c for c in map(chr, chain(*planes)) if category(c)[0] == "M")
     # No mark is ASCII. The search is several times faster if it tests this first.
     return re.compile(rf"\w+(?:(?=[^\x00-\x7f])[{marks}]\w*)*")
 

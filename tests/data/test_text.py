@@ -1,9 +1,11 @@
 import gzip
 import lzma
 import os
+import sys
 import tempfile
 import threading
 from pathlib import Path
+from unicodedata import category
 
 import pytest
 from hypothesis import given, settings
@@ -26,6 +28,11 @@ def test_what_is_written_is_read_back(ending, lines):
         assert list(text.read_lines(path)) == lines
         assert text.count_lines(path) == len(lines)
         assert [p.name for p in Path(folder).iterdir()] == [path.name]
+
+
+def test_every_accent_and_vowel_sign_belongs_to_the_word_before_it():
+    words = [f"a{c}" for c in map(chr, range(sys.maxunicode + 1)) if category(c)[0] == "M"]
+    assert text.word_pattern().findall(" ".join(words)) == words
 
 
 def test_only_newline_ends_a_line_and_marks_of_windows_are_dropped(tmp_path):

@@ -1,6 +1,7 @@
 """A model that is a random table of scores, small enough to be searched exhaustively."""
 
 import math
+from functools import cache
 
 import torch
 from torch import nn
@@ -73,14 +74,18 @@ def random_sentences(count, seed=0, longest=6):
     return [[*torch.randint(4, PIECES, (n,), generator=generator).tolist(), EOS] for n in lengths]
 
 
+@cache
+def step_after(model, sentence, prefix):
+    source = model.encode(*pad([[*sentence]]))
+    state, token = model.init_state(source), BOS
+    if prefix:
+        state, token = step_after(model, sentence, prefix[:-1]).state, prefix[-1]
+    return model.step(torch.tensor([token]), state, source)
+
+
 def next_step(model, sentence, prefix):
     """log p(piece | prefix) of one sentence, and the weights of that step."""
-    source, lengths = pad([sentence])
-    source = model.encode(source, lengths)
-    state, token = model.init_state(source), BOS
-    for piece in [*prefix, None]:
-        step = model.step(torch.tensor([token]), state, source)
-        state, token = step.state, piece
+    step = step_after(model, (*sentence,), (*prefix,))
     return step.logits[0].log_softmax(0).tolist(), step.weights[0]
 
 

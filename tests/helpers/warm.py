@@ -129,6 +129,11 @@ def main() -> None:
     for module in pkgutil.walk_packages(package.__path__, "seq2seq."):
         if not module.name.endswith(("fast.gpu", "__main__")):
             import_module(module.name)
+    store = import_module("hydra.core.config_store").ConfigStore.instance()
+    known = {*store.repo}
+    import_module("seq2seq.composition").compose("reproduce", ["model.dropout=0.1"])
+    for name in {*store.repo} - known:  # the parsers stay warm, and the settings do not stay
+        del store.repo[name]
     gc.freeze()  # a collection in a copy would write to each object, and so copy it
     sys.argv = serve(sys.argv[1])
     sys.orig_argv = [sys.executable, *sys.argv]
