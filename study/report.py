@@ -32,6 +32,7 @@ from layout import BY_T, FLOORS, Line, by_t, draw, gained, length_lines, length_
 from memories import memory_page, width_page
 from middle import read_traced
 from packed import RESULTS, Packed, read_all
+from paper import LINES, PAIR, paper_page
 from recall import recall_page
 from same_content import MOST_JOINED
 from skipped import skipped_page
@@ -310,6 +311,8 @@ def pages(results: Path) -> dict[str, dict[str, bytes]]:
             found = [pair for pair in pairs if groups.keys() >= {*pair}]
             if tested == test_set and found:
                 made[name] = translation_page(groups, title, found)
+        if {*PAIR} <= groups.keys() and len(groups.first.words) == LINES:
+            made["paper"] = paper_page(groups)
         if test_set == "test" and groups and groups.first.content.line.size:
             five = f"test-joined-{MOST_JOINED}"
             ways = {
