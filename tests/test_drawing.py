@@ -17,10 +17,9 @@ from seq2seq.looks import ATTENDS, DARK, DOES_NOT, FAINT, GROUND, INK, looks
 
 
 def test_ink_stands_out_from_every_colour():
-    steps = [place / 16 for place in range(17)]
-    every = ListedColormap(list(itertools.product(steps, repeat=3)))
+    every = ListedColormap([*itertools.product(np.linspace(0, 1, 9), repeat=3)])
     image = ScalarMappable(Normalize(0, 60), every)
-    for value in np.linspace(0, 60, 5000):
+    for value in np.linspace(0, 60, every.N):
         assert contrast(ink_on(image, value), image.to_rgba(value)) > 4.5
 
 

@@ -69,6 +69,41 @@ def resize(browser, width, height):
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
 
+TRANSLATED = """
+const link = document.getElementById("link");
+const text = arguments[0] ?? document.getElementById("text").value;
+return document.getElementById("cards").getAttribute("aria-busy") === "false"
+  && decodeURIComponent(link.hash) === "#text=" + text.trim().replace(/\\s+/g, " ");
+"""
+
+
+def wait(browser, text=None):
+    """Wait until the text (by default the one in the box) is translated."""
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    WebDriverWait(browser, 300, 0.02).until(lambda _: browser.execute_script(TRANSLATED, text))
+
+
+def type_text(browser, text):
+    change = "const box = document.getElementById('text'); box.value = arguments[0];"
+    browser.execute_script(change + "box.dispatchEvent(new Event('input'));", text)
+
+
+def translations(browser) -> dict[str, list[str]]:
+    """The words or pieces of each system's translation."""
+    read = """return [...document.querySelectorAll(".card")].map((card) => [card.dataset.name,
+      [...card.querySelectorAll(".said button:not(.end, .cut)")].map((word) => word.textContent)]);
+    """
+    return dict(browser.execute_script(read))
+
+
+def enter(browser, text) -> dict[str, list[str]]:
+    """Enter a text, and return its translations."""
+    type_text(browser, text)
+    wait(browser, text)
+    return translations(browser)
+
+
 def require_printed(browser, selector):
     """Require that the elements' backgrounds are printed; browsers leave out most backgrounds."""
     names = ("accent", "page", "raised", "first")

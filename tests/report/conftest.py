@@ -1,7 +1,8 @@
 from dataclasses import replace
 
 import pytest
-from helpers.page_material import SETTINGS, material
+from helpers.chromium import chromium
+from helpers.page_material import SETTINGS, material, page_of
 from helpers.synthetic_translations import evaluated, translated, two_seeds
 
 from seq2seq.evaluation.comparison import Comparison, compare_systems
@@ -20,7 +21,7 @@ def comparison(tmp_path_factory) -> Comparison:
 
 @pytest.fixture(scope="session")
 def widths(tmp_path_factory) -> Comparison:
-    """Six systems: the wider, the longer the sentences that they keep."""
+    """Five systems: the wider, the longer the sentences that they keep."""
     root = tmp_path_factory.mktemp("widths")
     evaluations = [
         evaluated(
@@ -29,7 +30,7 @@ def widths(tmp_path_factory) -> Comparison:
             f"width-{width}",
             seed,
         )
-        for width in (32, 64, 128, 256, 512, 1024)
+        for width in (32, 64, 128, 256, 512)
         for seed in ((1, 2) if width == 64 else (1,))
     ]
     return compare_systems(evaluations, "width-32", SETTINGS)
@@ -44,6 +45,17 @@ def evaluations(tmp_path_factory) -> list[Evaluation]:
 def attending(evaluations) -> Comparison:
     """The comparison of ``evaluations``."""
     return compare_systems(evaluations, "fixed", SETTINGS)
+
+
+@pytest.fixture(scope="session")
+def attending_page(attending) -> bytes:
+    return page_of(attending)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from helpers.page_material import page_of
+from helpers.page_material import SETTINGS, page_of
 from helpers.synthetic_translations import evaluated, translated
 
 from seq2seq.config import EvaluationConfig
@@ -30,30 +30,34 @@ from seq2seq.report.tables import (
     with_interval,
 )
 
-SETTINGS = EvaluationConfig(bootstrap=200)
+
+def compared(folder, baseline, system, lengths):
+    """Compare a baseline and a system of given qualities at all lengths."""
+    qualities = {"fixed": baseline, "additive": system}
+    evaluations = [
+        evaluated(folder / name, translated(lengths, lambda n, q=quality: q), name)
+        for name, quality in qualities.items()
+    ]
+    return compare_systems(evaluations, "fixed", SETTINGS)
 
 
-@pytest.fixture
-def compared(tmp_path):
-    """Compare a baseline and a system of given qualities by length."""
-
-    def run(baseline, system, lengths=None, seeds=(1, 2)):
-        lengths = lengths or {5: 110, 31: 110}
-        evaluations = [
-            evaluated(tmp_path / "f", translated(lengths, baseline, seeds[0]), "fixed"),
-            evaluated(tmp_path / "a", translated(lengths, system, seeds[1]), "additive"),
-        ]
-        return compare_systems(evaluations, "fixed", SETTINGS)
-
-    return run
+def changed(comparison, difference_in_differences, **overall):
+    """The comparison with another growth of its gap and another gap over all sentences."""
+    (found,) = comparison.gaps
+    rows = [*found.rows[:-1], replace(found.rows[-1], **overall)]
+    found = replace(found, rows=rows, difference_in_differences=difference_in_differences)
+    return replace(comparison, gaps=[found])
 
 
 def gap(comparison) -> str:
     return gap_in_words(comparison.gaps[0], comparison.sentences, 0.95)
 
 
-def test_a_curve_falls_rises_or_neither(compared):
-    comparison = compared(lambda n: 1 - n / 60, lambda n: 0.95)
+def growth(comparison) -> str:
+    return growth_in_words(comparison.gaps[0], SETTINGS)
+
+
+def test_a_curve_falls_rises_or_neither(comparison):
     fixed, additive = comparison.systems
     falls = curve_in_words(fixed, SETTINGS)
     assert "falls" in falls
@@ -70,31 +74,43 @@ def test_a_curve_falls_rises_or_neither(compared):
         assert said in curve_in_words(replace(fixed, trend=trend), SETTINGS)
 
 
-def test_few_sentences_show_nothing(compared):
-    comparison = compared(lambda n: 0.5, lambda n: 0.95, {5: 49, 40: 50})
+def test_few_sentences_show_nothing(tmp_path):
+    comparison = compared(tmp_path, 0.5, 0.95, {5: 49, 40: 50})
     assert comparison.gaps[0].rows[-1].gap.low > 10
     assert "no curve" in curve_in_words(comparison.systems[0], SETTINGS)
     assert "too few" in gap(comparison)
-    assert growth_in_words(comparison.gaps[0], SETTINGS).startswith("Fewer than 100")
+    assert "too few" in headline(comparison)
+    assert growth(comparison).startswith("Fewer than 100")
 
 
-def test_a_test_set_without_long_sentences_cannot_answer(compared):
-    comparison = compared(lambda n: 0.9, lambda n: 1.0, {5: 10})
+def test_a_test_set_without_long_sentences_cannot_answer(tmp_path):
+    comparison = compared(tmp_path, 0.9, 1.0, {5: 10})
     (found,) = comparison.gaps
     said = findings(replace(comparison, gaps=[found, replace(found, system="other")]))
     assert sum("cannot be tested" in sentence for sentence in said) == 1
 
 
-def test_an_advantage_on_long_sentences_is_named_with_its_direction(compared):
-    comparison = compared(lambda n: 1 - n / 60, lambda n: 0.95)
+def test_equal_systems_do_not_differ(tmp_path):
+    comparison = compared(tmp_path, 0.8, 0.8, {5: 110, 31: 110})
+    assert "no significant difference (p = 1)" in gap(comparison)
+    assert growth(comparison).startswith("No significant change of the gap")
+    assert "no significant" in conclusion(comparison)
+
+
+def test_an_advantage_on_long_sentences_is_named_with_its_numbers(comparison):
     found = comparison.gaps[0].difference_in_differences
-    said = growth_in_words(comparison.gaps[0], SETTINGS)
+    said = growth(comparison)
     assert said.startswith("additive helps more on long sentences: additive minus fixed is ")
     for interval in (found.short, found.long, found.difference):
         assert with_interval(interval) in said
-    paired = comparison.gaps[0].rows[-1]
-    assert f"is {with_interval(paired.gap)} BLEU." in gap(comparison)
+    assert f"is {with_interval(comparison.gaps[0].rows[-1].gap)} BLEU." in gap(comparison)
     assert "no significant" not in gap(comparison)
+    for system in comparison.systems:
+        (row,) = (row for row in system.buckets if row.words == "31-40")
+        assert f"{system.name} {row.bleu:.1f}" in headline(comparison)
+    assert f"{found.difference.value:.1f} more" in conclusion(comparison)
+    ends = f"{found.difference.low:+.1f} to {found.difference.high:+.1f}"
+    assert ends in conclusion(comparison)
 
 
 @pytest.mark.parametrize(
@@ -102,53 +118,47 @@ def test_an_advantage_on_long_sentences_is_named_with_its_direction(compared):
     [(1, 5, "more"), (5, 1, "less"), (-5, -1, None), (-1, 5, None), (-1, -5, None), (5, -1, None)],
 )
 def test_a_system_helps_only_where_it_gains_on_short_and_long_sentences(
-    compared, short, long, helps
+    comparison, short, long, helps
 ):
-    (found,) = compared(lambda n: 0.9, lambda n: 0.9).gaps
     ends = (Interval(value, value - 0.5, value + 0.5) for value in (short, long, long - short))
     named = dict(zip(("short", "long", "difference"), ends, strict=True))
-    growth = replace(found.difference_in_differences, **named)
-    said = growth_in_words(replace(found, difference_in_differences=growth), SETTINGS)
+    grown = replace(comparison.gaps[0].difference_in_differences, **named)
+    said = growth(changed(comparison, grown))
     assert ("helps" in said) == (helps is not None)
     assert f"{helps or ('better' if long > short else 'worse')} on long sentences" in said
+    side = "more" if long > short else "less"
+    assert f" {side} on long sentences" in conclusion(changed(comparison, grown))
 
 
-def test_equal_systems_do_not_differ(compared):
-    comparison = compared(lambda n: 0.8, lambda n: 0.8, seeds=(1, 1))
-    assert "no significant difference (p = 1)" in gap(comparison)
-    assert growth_in_words(comparison.gaps[0], SETTINGS).startswith(
-        "No significant change of the gap"
-    )
-
-
-def test_where_the_two_tests_disagree_no_side_is_taken(compared):
-    comparison = compared(lambda n: 0.5, lambda n: 0.9, {5: 110})
-    (found,) = comparison.gaps
+def test_where_the_two_tests_disagree_no_side_is_taken(comparison):
     for p, significant in ((0.06, False), (0.05, True)):
-        rows = [*found.rows[:-1], replace(found.rows[-1], p_randomization=p)]
-        shown = replace(comparison, gaps=[replace(found, rows=rows)])
+        shown = changed(comparison, None, p_randomization=p)
         for said in (gap(shown), headline(shown), conclusion(shown)):
             assert ("no significant" in said) != significant
 
 
 @pytest.mark.parametrize(("p", "shown"), [(0.002, False), (0.56, True)])
-def test_a_p_value_that_contradicts_the_verdict_is_left_out(compared, p, shown):
-    (found,) = compared(lambda n: 0.9, lambda n: 0.9).gaps
-    paired = replace(found.rows[-1], gap=Interval(8.0, -3.9, 21.1), p_randomization=p)
-    said = gap_in_words(replace(found, rows=[*found.rows[:-1], paired]), 220, 0.95)
+def test_a_p_value_that_contradicts_the_verdict_is_left_out(comparison, p, shown):
+    said = gap(changed(comparison, None, gap=Interval(8.0, -3.9, 21.1), p_randomization=p))
     assert "no significant difference" in said
     assert (f"p = {p}" in said) == shown
 
 
-def test_a_small_significant_difference_does_not_read_as_none(compared):
-    comparison = compared(lambda n: 0.9, lambda n: 0.9)
-    (found,), small = comparison.gaps, Interval(0.02, 0.01, 0.04)
-    growth = replace(found.difference_in_differences, difference=small)
-    paired = replace(found.rows[-1], gap=small, p_randomization=0.001)
-    changed = replace(found, rows=[*found.rows[:-1], paired], difference_in_differences=growth)
-    assert ": 0.02 more" in conclusion(replace(comparison, gaps=[changed]))
-    changed = replace(changed, difference_in_differences=None)
-    assert "gains 0.02 BLEU" in headline(replace(comparison, gaps=[changed]))
+def test_a_small_significant_difference_does_not_read_as_none(comparison):
+    small = Interval(0.02, 0.01, 0.04)
+    grown = replace(comparison.gaps[0].difference_in_differences, difference=small)
+    assert ": 0.02 more" in conclusion(changed(comparison, grown))
+    assert "gains 0.02 BLEU" in headline(changed(comparison, None, gap=small))
+
+
+def test_the_headline_without_a_long_bucket_of_enough_sentences_is_the_gap(comparison):
+    few = [
+        replace(s, rows=[*(replace(row, sentences=60) for row in s.buckets), s.overall])
+        for s in comparison.systems
+    ]
+    title = f"gains {comparison.gaps[0].rows[-1].gap.value:.1f} BLEU over fixed"
+    assert title in headline(replace(comparison, systems=few))
+    assert title in headline(changed(comparison, None))
 
 
 def test_more_than_one_hypothesis_cut_in_a_hundred_is_pointed_out(comparison):
@@ -161,27 +171,6 @@ def test_more_than_one_hypothesis_cut_in_a_hundred_is_pointed_out(comparison):
     assert last(0) == last(3.5) == findings(comparison)[-1]
     assert "cut 4 of 350 hypotheses" in last(4)
     assert "decoding.max_ratio" in last(4)
-
-
-def test_headline_and_conclusion_take_the_side_of_the_numbers(compared):
-    grows = compared(lambda n: 0.95 - n / 60, lambda n: 0.95)
-    title = headline(grows)
-    for system in grows.systems:
-        (row,) = (row for row in system.buckets if row.words == "31-40")
-        assert f"{system.name} {row.bleu:.1f}" in title
-    difference = grows.gaps[0].difference_in_differences.difference
-    assert f"{difference.value:.1f} more" in conclusion(grows)
-    assert f"{difference.low:+.1f} to {difference.high:+.1f}" in conclusion(grows)
-    assert " less " in conclusion(compared(lambda n: 0.2 + n / 60, lambda n: 0.95))
-    assert "no significant" in conclusion(compared(lambda n: 0.9, lambda n: 0.9))
-
-
-@pytest.mark.parametrize("lengths", [{5: 110}, {5: 60, 15: 60, 35: 60, 45: 60, 61: 1}])
-def test_the_headline_without_a_long_bucket_of_enough_sentences_is_the_gap(compared, lengths):
-    better = compared(lambda n: 0.5, lambda n: 0.95, lengths)
-    gap = better.gaps[0].rows[-1].gap
-    assert f"gains {gap.value:.1f} BLEU over fixed" in headline(better)
-    assert "too few" in headline(compared(lambda n: 0.5, lambda n: 0.95, {5: 50}))
 
 
 def test_the_unit_of_length_is_named_wherever_a_length_is(tmp_path):

@@ -1,8 +1,7 @@
 """The page as a reader meets it. Skipped where there is no Chromium to look at it with."""
 
 import pytest
-from helpers.chromium import MARKS, chromium, one, require_contrast, require_printed, resize, shown
-from helpers.page_material import page_of
+from helpers.chromium import MARKS, one, require_contrast, require_printed, resize, shown
 
 from seq2seq.report.sentences import examples, longest_bucket
 from seq2seq.report.tables import score_text
@@ -14,29 +13,36 @@ from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
 pytestmark = MARKS
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield driver
-
-
-@pytest.fixture(scope="module")
-def address(attending, tmp_path_factory):
-    written = tmp_path_factory.mktemp("page") / "page.html"
-    written.write_bytes(page_of(attending))
-    return written.as_uri()
+WALK = """
+const slider = document.getElementById("example"), found = [];
+const visible = (selector) =>
+  [...document.querySelectorAll(selector)].filter((one) => one.checkVisibility());
+const words = (part) => visible(`.map ${part} th`).map((word) => word.textContent);
+for (slider.value = 0; found.length <= slider.max; slider.value = found.length) {
+  slider.dispatchEvent(new Event("input"));
+  const [known] = visible("#looked, #no-map");
+  found.push({
+    line: Number(visible(".sentence")[0].id.replace("line-", "")),
+    bleu: visible(".translation").map((one) => Number(one.dataset.bleu)),
+    map: known.id === "no-map" ? null
+      : [visible(".map caption")[0].textContent, words("thead"), words("tbody")],
+  });
+}
+return found;
+"""
+"""Shows each sentence: its line, the scores of both systems, and the map's system and words."""
 
 
 @pytest.fixture
-def page(browser, address):
+def page(browser, attending_page, tmp_path):
     """The page, freshly opened; at the end nothing has gone wrong."""
+    (tmp_path / "page.html").write_bytes(attending_page)
     browser.get_log("browser")
-    browser.get("about:blank")
-    browser.get(address)
+    browser.get((tmp_path / "page.html").as_uri())
     WebDriverWait(browser, 30, 0.02).until(lambda _: shown(browser, "#looked, #no-map"))  # unpacked
     yield browser
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     assert browser.get_log("browser") == []
 
 
@@ -58,7 +64,7 @@ def test_a_bucket_says_the_numbers_of_the_comparison(page, attending):
     for place, row in enumerate(attending.systems[0].buckets):
         for by_pointer in (False, True):
             if by_pointer:
-                ActionChains(page).move_to_element(areas[place]).perform()
+                ActionChains(page, duration=0).move_to_element(areas[place]).perform()
             (tip,) = shown(page, ".tip")
             text = " ".join(tip.text.split())
             assert f"{row.words} words, n = {row.sentences:,}" in text
@@ -74,12 +80,9 @@ def test_sentences_begin_with_a_median_and_are_shown_in_the_order_chosen(page, a
     assert median.source in shown(page, ".sentence")[0].text
     Select(one(page, "#system")).select_by_value("2")
     Select(one(page, "#order")).select_by_value("bleu")
-    differences = []
-    for key in [Keys.HOME, *[Keys.ARROW_RIGHT] * (len(every) - 1)]:
-        one(page, "#example").send_keys(key)
-        pair = shown(page, ".sentence:not([hidden]) .translation")
-        left, right = (float(side.get_attribute("data-bleu")) for side in pair)
-        differences.append(right - left)
+    differences = [
+        right - left for left, right in (seen["bleu"] for seen in page.execute_script(WALK))
+    ]
     assert differences == sorted(e.hypotheses[2][2] - e.hypotheses[0][2] for e in every)
 
 
@@ -93,34 +96,19 @@ def test_an_address_names_its_sentence(page):
     assert [s.get_attribute("id") for s in shown(page, ".sentence")] == [chosen]
 
 
-def shown_map(page):
-    """System, words across and words down of the map that is shown; None if there is none."""
-    (known,) = shown(page, "#looked, #no-map")
-    if known.get_attribute("id") == "no-map":
-        return None
-    read = (
-        "return ['thead', 'tbody'].map(part =>"
-        " [...document.querySelectorAll(`.map ${part} th`)].map(word => word.innerText))"
-    )
-    return one(page, ".map caption").text, *page.execute_script(read)
-
-
 def test_the_map_follows_the_sentence_and_the_systems(page, attending):
     stored = {
-        (system.name, drawn.line + 1): ([*drawn.source], [*drawn.hypothesis])
+        (system.name, drawn.line + 1): [system.name, drawn.source, drawn.hypothesis]
         for system in attending.systems
         for drawn in system.first.texts.maps
     }
     for place in ("1", "2"):
         Select(one(page, "#system")).select_by_value(place)
-        name, seen = attending.systems[int(place)].name, set()
-        for key in [Keys.HOME, *[Keys.ARROW_RIGHT] * (len(examples(attending)) - 1)]:
-            one(page, "#example").send_keys(key)
-            line = int(shown(page, ".sentence")[0].get_attribute("id").removeprefix("line-"))
-            words = stored.get((name, line))
-            assert shown_map(page) == (words and (name, *words))
-            seen.add(words is None)
-        assert seen == {True, False}
+        name, known = attending.systems[int(place)].name, set()
+        for seen in page.execute_script(WALK):
+            assert seen["map"] == stored.get((name, seen["line"]))
+            known.add(seen["map"] is not None)
+        assert known == {True, False}
 
 
 @pytest.mark.parametrize("selector", [".map tbody td", ".first"])
@@ -139,7 +127,7 @@ def test_a_weight_of_attention_names_its_words(page, attending):
         row * len(drawn.source) + column
     ]
     page.execute_script("arguments[0].scrollIntoView({block: 'center'})", cell)
-    ActionChains(page).move_to_element(cell).perform()
+    ActionChains(page, duration=0).move_to_element(cell).perform()
     for key, step in ((None, (0, 0)), (Keys.ARROW_DOWN, (1, 0)), (Keys.ARROW_LEFT, (0, -1))):
         row, column = row + step[0], column + step[1]
         if key:
@@ -161,18 +149,12 @@ def test_paper_shows_what_is_folded(page):
     everything = len(page.find_elements("css selector", "details table"))
     assert everything > len(shown(page, "details table"))
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    try:
-        assert len(shown(page, "details table")) == everything
-        assert shown(page, "nav, .controls") == []
-    finally:
-        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert len(shown(page, "details table")) == everything
+    assert shown(page, "nav, .controls") == []
 
 
 def test_without_its_script_the_page_has_everything(page):
     page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
-        page.refresh()
-        assert shown(page, ".script-only") == []
-        assert len(shown(page, ".sentence")) > 10
-    finally:
-        page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    page.refresh()
+    assert shown(page, ".script-only") == []
+    assert len(shown(page, ".sentence")) > 10

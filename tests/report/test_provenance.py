@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from seq2seq.record import Hardware, Record
-from seq2seq.report.training_runs import command, describe_environments, describe_machine
+from seq2seq.report.training_runs import command, describe_environments
 
 
 def test_commands_leave_out_where_files_lie_but_say_that_text_was_ones_own():
@@ -18,17 +18,6 @@ def test_commands_leave_out_where_files_lie_but_say_that_text_was_ones_own():
     )
 
 
-def test_a_line_names_the_processor_or_the_gpu():
-    hardware = Hardware(processor="Abacus 3", threads="2", torch="9.9")
-    record = Record(hardware=hardware, git_commit="0123456789abcdef", git_modified=True)
-    machine = describe_machine(record)
-    assert machine == "Hardware: Abacus 3, 2 threads; PyTorch 9.9; code `0123456789` (modified)."
-    record.hardware.gpu = "Loom 7"
-    assert "Hardware: Loom 7, bfloat16;" in describe_machine(record, "bfloat16")
-    assert "`aaaaaaaaaa`" in describe_machine(replace(record, earlier_commits=["a" * 40]))
-    assert describe_machine(Record(hardware=hardware)).endswith("PyTorch 9.9.")
-
-
 def test_the_commands_of_one_machine_and_precision_are_one_line():
     def made_by(*arguments, threads="2"):
         hardware = Hardware(processor="Abacus 3", threads=threads, torch="9.9")
@@ -40,13 +29,19 @@ def test_the_commands_of_one_machine_and_precision_are_one_line():
         made_by("train.py", "system=b"),
         made_by("train.py", threads="1"),
         replace(made_by("train.py"), precision="bfloat16"),
+        replace(made_by("train.py"), git_commit="0123456789abcdef", git_modified=True),
+        replace(made_by("train.py"), git_commit="0" * 40, earlier_commits=["a" * 40]),
+        Record(hardware=Hardware(gpu="Loom 7", torch="9.9"), precision="bfloat16"),
         Record(),
     ]
-    first, second, third, unknown = describe_environments(records)
+    first, second, third, modified, resumed, gpu, unknown = describe_environments(records)
     assert first == (
         "Command: `python scripts/train.py system=a`, `python scripts/train.py system=b`. "
         "Hardware: Abacus 3, 2 threads; PyTorch 9.9."
     )
     assert "1 thread;" in second
     assert "2 threads, bfloat16;" in third
+    assert modified.endswith("PyTorch 9.9; code `0123456789` (modified).")
+    assert "`aaaaaaaaaa`" in resumed
+    assert "Hardware: Loom 7, bfloat16;" in gpu
     assert "unknown" in unknown

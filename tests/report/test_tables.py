@@ -69,7 +69,7 @@ def test_own_text_has_the_name_of_its_experiment_and_its_languages(tmp_path):
 
 
 def test_many_gaps_have_tables_of_their_own(widths, comparison):
-    assert len(bleu_table(widths).columns) == 2 + 6
+    assert len(bleu_table(widths).columns) == 2 + 5
     assert gap_tables(comparison) == []
     for table, gap in zip(gap_tables(widths), widths.gaps, strict=True):
         assert gap.system in table.caption

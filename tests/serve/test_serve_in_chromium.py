@@ -5,7 +5,7 @@ import signal
 import subprocess
 
 import pytest
-from helpers.chromium import MARKS, chromium, one, shown
+from helpers.chromium import MARKS, chromium, enter, one, shown, translations, type_text
 from helpers.commands import ROOT, quick
 from helpers.tiny_translator import SENTENCES, save_tiny
 
@@ -19,10 +19,6 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 pytestmark = MARKS
-PIECES = """
-return [...document.querySelectorAll(".card")].map((card) =>
-  [...card.querySelectorAll(".said button:not(.end, .cut)")].map((piece) => piece.textContent));
-"""
 
 
 @pytest.fixture(scope="module")
@@ -49,20 +45,6 @@ def browser(tmp_path_factory):
         yield driver
 
 
-def enter(browser, text) -> list[list[str]]:
-    change = (
-        "const box = document.getElementById('text'); box.value = arguments[0];"
-        "box.dispatchEvent(new Event('input'));"
-    )
-    browser.execute_script(change, text)
-    done = """
-    return document.getElementById("cards").getAttribute("aria-busy") === "false"
-      && decodeURIComponent(document.getElementById("link").hash) === "#text=" + arguments[0];
-    """
-    WebDriverWait(browser, 300, 0.02).until(lambda _: browser.execute_script(done, text))
-    return browser.execute_script(PIECES)
-
-
 def test_the_page_shows_the_servers_answers_until_it_is_gone(browser, server, folders):
     process, address = server
     translators = [Translator.load(folder, precision="fp32") for folder in folders]
@@ -71,7 +53,7 @@ def test_the_page_shows_the_servers_answers_until_it_is_gone(browser, server, fo
     for text in SENTENCES:
         found = [translator.translate(text) for translator in translators]
         expected = [[piece.replace("▁", "") for piece in one.pieces] for one in found]
-        assert enter(browser, text) == expected
+        assert [*enter(browser, text).values()] == expected
     listed = translators[1].translate(text, choices=5).choices[2]
     browser.find_elements("css selector", ".card")[1].find_element(
         "css selector", '[data-place="2"]'
@@ -81,7 +63,8 @@ def test_the_page_shows_the_servers_answers_until_it_is_gone(browser, server, fo
     WebDriverWait(browser, 300, 0.02).until(lambda _: shown(browser, ".chosen"))
     prefix = [*found[1].pieces[:2], listed[number][0]]
     again = translators[1].translate(text, prefix=prefix)
-    assert browser.execute_script(PIECES)[1] == [piece.replace("▁", "") for piece in again.pieces]
+    _, of_fixed = translations(browser).values()
+    assert of_fixed == [piece.replace("▁", "") for piece in again.pieces]
     assert browser.get_log("browser") == []
     enter(browser, "a" * 3_000)
     assert "text" in one(browser, "#note").text
@@ -168,29 +151,28 @@ def test_two_choices_at_once_both_count(held):
     assert [question(page, n)["systems"] for n in (1, 2)] == [["A"], ["B"]]
     reply(page, 2)
     reply(page, 1)
-    assert page.execute_script(PIECES) == [["ONE", "DOG"], ["THE", "ONE"]]
+    assert translations(page) == {"A": ["ONE", "DOG"], "B": ["THE", "ONE"]}
     assert (undone(page), len(shown(page, ".chosen"))) == (2, 2)
     choose(page, "A", 1)
     shown(page, ".choices button")[1].click()  # the translation ends here
     reply(page, 3)
-    assert page.execute_script(PIECES)[0] == ["ONE"]
+    assert translations(page)["A"] == ["ONE"]
     one(page, ".card > button").click()
     reply(page, 4)
-    assert (page.execute_script(PIECES)[0], undone(page)) == (["THE", "DOG"], 1)
+    assert (translations(page)["A"], undone(page)) == (["THE", "DOG"], 1)
 
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_choice_in_an_older_translation_asks_for_the_new_text(held, number):
     page = held()
     reply(page, 0)
-    change = "const box = document.getElementById('text'); box.value = 'a new text';"
-    page.execute_script(change + "box.dispatchEvent(new Event('input'))")
+    type_text(page, "a new text")
     question(page, 1)
     choose(page, "A", 0, number)
     assert question(page, 2) == {"text": "a new text", "systems": ["A", "B"], "prefix": []}
     reply(page, 1)
     reply(page, 2)
-    assert page.execute_script(PIECES) == [["A", "NEW", "TEXT"]] * 2
+    assert [*translations(page).values()] == [["A", "NEW", "TEXT"]] * 2
     assert undone(page) == 0
 
 
@@ -212,14 +194,15 @@ def test_after_a_failure_no_older_translation_is_compared(held):
     choose(page, "A", 0)
     reply(page, 1, 500)
     assert "failed" in one(page, "#note").text
-    assert (page.execute_script(PIECES), undone(page)) == ([["THE", "DOG"]] * 2, 0)
+    assert [*translations(page).values()] == [["THE", "DOG"]] * 2
+    assert undone(page) == 0
     page.execute_script("location.hash = '#text=a%20cat'")
     reply(page, 2, 500)
-    assert page.execute_script(PIECES) == []
+    assert translations(page) == {}
     one(page, "#ready button").click()
     reply(page, 3, 429)
     reply(page, 4)  # asked again
-    assert page.execute_script(PIECES) == [["THE", "DOG"]] * 2
+    assert [*translations(page).values()] == [["THE", "DOG"]] * 2
     assert one(page, "#note").text == ""
 
 
