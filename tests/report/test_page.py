@@ -65,9 +65,9 @@ def page(attending_page) -> bytes:
     return attending_page
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def undrawn(monkeypatch):
-    """Pages without charts, whose drawing takes most of the time."""
+    """Other pages have no chart: drawing takes most of the time."""
     monkeypatch.setattr("seq2seq.report.page.render", lambda *_: {"svg": b"<svg></svg>"})
 
 
@@ -136,7 +136,6 @@ def maps_of(page: bytes) -> dict[tuple[int, int], list]:
     return {(int(n), int(s)): drawn for n, of in by_line.items() for s, drawn in of.items()}
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_each_sentence_shown_has_the_maps_that_are_known(attending, page, monkeypatch):
     lines, found = {one.line for one in examples(attending)}, maps_of(page)
     stored = {
@@ -156,7 +155,6 @@ def test_each_sentence_shown_has_the_maps_that_are_known(attending, page, monkey
     assert list(maps_of(page_of(attending)).items()) == list(found.items())[:-1]
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_rows_and_columns_of_a_map_are_words_or_pieces(attending, page):
     def units(page: bytes) -> list[str]:
         (said,) = [text for text in read(page).texts if text.startswith("Each row is")]
@@ -171,7 +169,6 @@ def test_rows_and_columns_of_a_map_are_words_or_pieces(attending, page):
         assert units(page_of(changed)) == expected
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_maps_that_are_missing_are_drawn_by_the_model_that_was_evaluated(tmp_path):
     """A model that is gone, or that does not attend, has no more maps than are stored."""
     sources = sentences(12)
@@ -290,7 +287,6 @@ def test_unmarked_words_are_those_that_the_reference_has_in_this_order(seed):
         assert written == meant or not {*written} & {*meant}  # no word is marked without need
 
 
-@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(("tokenize", "language"), [("zh", "en"), ("13a", "zh")])
 def test_a_page_shows_every_reference_and_compares_with_the_closest(tmp_path, tokenize, language):
     texts = Translations(["s"], ["九 八"], ["你们好"], [], more_references=[["你好"]])
