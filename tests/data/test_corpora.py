@@ -81,7 +81,9 @@ def test_options_that_do_not_fit_are_named(tmp_path):
 
 
 def test_all_missing_files_and_a_folder_that_cannot_be_written_are_named(tmp_path):
-    with pytest.raises(UserError, match=r"train\.en, train\.fr, valid\.en, valid\.fr, test\.en"):
+    put(tmp_path, {"train.de": b"a\n", "train.en": b"b\n"})
+    lacks = r"train\.fr, valid\.en, valid\.fr, test\.en, test\.fr .* has \.de and \.en"
+    with pytest.raises(UserError, match=lacks):
         load_corpus(in_folder(tmp_path), tmp_path)
     (tmp_path / "data").write_text("a file where the folder should be")
     with pytest.raises(UserError, match=f"{tmp_path}/data"):

@@ -35,13 +35,13 @@ def test_a_sample_is_evenly_spaced(total, limit):
 @pytest.mark.slow
 def test_worker_processes_change_nothing(monkeypatch):
     """With more chunks than may be under way at a time."""
-    monkeypatch.setattr(encoding, "CHUNK", 100)
+    monkeypatch.setattr(encoding, "CHUNK", 10)
     monkeypatch.setattr(encoding, "WORTH_SHARING", 1)
     chance = random.Random(1)
     words = ["l'eau", "vin,", "pain.", "«", "non", "»", "50%"]
     pairs = [
         Pair(i, " ".join(chance.choices(words, k=5)), " ".join(chance.choices(words, k=i % 9)))
-        for i in range(2_500)
+        for i in range(150)
     ]
     french = MosesWordTokenizer("fr")
     results = []

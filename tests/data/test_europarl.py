@@ -19,7 +19,7 @@ from seq2seq.config import EuroparlCorpus
 from seq2seq.data import europarl
 from seq2seq.data.corpora import load_corpus, load_test_sets
 from seq2seq.data.splits import DUPLICATE, HELD_OUT, TEST, TRAIN, VALID, assign, clean_and_split
-from seq2seq.data.text import read_lines, write_lines
+from seq2seq.data.text import read_pairs, write_lines
 from seq2seq.errors import UserError
 
 
@@ -85,22 +85,22 @@ def raw_text():
 CONFIG = EuroparlCorpus(max_words=20, max_ratio=3.0, valid_pairs=20, test_pairs=40)
 
 
-def split(folder, pairs):
-    folder.mkdir()
+def raw_files(folder, pairs):
     texts = {language: folder / f"raw.{language}" for language in ("en", "fr")}
     for path, lines in zip(texts.values(), zip(*pairs, strict=True), strict=True):
         write_lines(path, lines)
-    counts = clean_and_split(CONFIG, texts, folder)
-    splits = {}
-    for name in ("train", "valid", "test"):
-        paths = [folder / f"{name}.{language}" for language in ("en", "fr")]
-        splits[name] = list(zip(*map(read_lines, paths), strict=True))
-    return counts, splits
+    return texts
+
+
+def split(folder, pairs):
+    counts = clean_and_split(CONFIG, raw_files(folder, pairs), folder)
+    names = ("train", "valid", "test")
+    return counts, {n: list(read_pairs(folder / f"{n}.en", folder / f"{n}.fr")) for n in names}
 
 
 def test_splits_are_clean_of_the_size_asked_for_and_apart(tmp_path):
     pairs = raw_text()
-    counts, splits = split(tmp_path / "a", pairs)
+    counts, splits = split(tmp_path, pairs)
     assert (len(splits["valid"]), len(splits["test"])) == (20, 40)
     kept = [pair for name in splits for pair in splits[name]]
     assert len(kept) == len(set(kept))
@@ -108,16 +108,19 @@ def test_splits_are_clean_of_the_size_asked_for_and_apart(tmp_path):
         lengths = sorted((len(source.split()), len(target.split())))
         assert lengths[0] >= 1
         assert lengths[1] <= min(20, 3 * lengths[0])
-    sources = [{plain(source) for source, _ in pairs} for pairs in splits.values()]
-    for one, other in combinations(sources, 2):
+    sources = {name: {plain(source) for source, _ in splits[name]} for name in splits}
+    for one, other in combinations(sources.values(), 2):
         assert not one & other
+    # They depend on the text, but not on its order.
+    _, turned = split(tmp_path / "turned", pairs[::-1])
+    assert sources == {name: {plain(source) for source, _ in turned[name]} for name in turned}
     # The order of the text is kept within each split.
     position = {(s.strip(), t.strip()): i for i, (s, t) in reversed(list(enumerate(pairs)))}
     for name in splits:
         places = [position[pair] for pair in splits[name]]
         assert places == sorted(places)
     # Every pair is counted once.
-    assert json.loads((tmp_path / "a" / "cleaning.json").read_text())["pairs"] == counts
+    assert json.loads((tmp_path / "cleaning.json").read_text())["pairs"] == counts
     assert counts.pop("read") == len(pairs) == sum(counts.values())
     assert {name: len(splits[name]) for name in splits} == {n: counts[n] for n in splits}
     words = [(len(s.split()), len(t.split())) for s, t in pairs]
@@ -126,37 +129,23 @@ def test_splits_are_clean_of_the_size_asked_for_and_apart(tmp_path):
     assert min(counts["duplicate"], counts["held_out"]) > 0
 
 
-def test_the_split_depends_on_the_text_not_on_its_order(tmp_path):
-    # Distinct sources, so that no duplicate is chosen by its place.
-    pairs = list({plain(source): (source, target) for source, target in raw_text()}.values())
-    _, one = split(tmp_path / "a", pairs)
-    _, other = split(tmp_path / "b", pairs[::-1])
-    assert {name: sorted(one[name]) for name in one} == {n: sorted(other[n]) for n in other}
-    # More text moves pairs into training only where new ones took their place.
-    _, more = split(tmp_path / "c", [*pairs, ("another new source", "another new target")])
-    assert len(set(one["test"]) - set(more["test"])) <= 1
-
-
-def test_raw_files_out_of_step_and_too_little_text_are_refused(tmp_path):
-    texts = {"en": tmp_path / "raw.en", "fr": tmp_path / "raw.fr"}
-    write_lines(texts["en"], ["a", "b", "c"])
-    write_lines(texts["fr"], ["a", "b"])
+def test_raw_files_out_of_step_are_refused(tmp_path):
+    texts = raw_files(tmp_path, [("a", "b"), ("c", "d")])
+    write_lines(texts["en"], ["a", "c", "e"])
     with pytest.raises(UserError, match=r"raw\.en has 3 lines, .*raw\.fr has 2"):
         clean_and_split(CONFIG, texts, tmp_path)
-    with pytest.raises(UserError, match=r"corpus\.valid_pairs=20"):
-        split(tmp_path / "a", [("one", "un"), ("two", "deux")])
 
 
 SMALL_SPLIT = EuroparlCorpus(valid_pairs=10, test_pairs=20)
 RAW = {
-    f"europarl-v7.fr-en.{language}": "".join(f"sentence {i} in {language} .\n" for i in range(200))
-    for language in ("en", "fr")
+    name: "".join(f"sentence {i} in {language} .\n" for i in range(200)).encode()
+    for language, name in europarl.MEMBERS.items()
 }
 
 
 def archive(folder):
     """Bytes of an archive, which is left in ``folder``."""
-    put(folder / "raw", {name: text.encode() for name, text in RAW.items()})
+    put(folder / "raw", RAW)
     with tarfile.open(folder / "fr-en.tgz", "w:gz") as tar:
         tar.add(folder / "raw", "raw")
         for name in RAW:
@@ -206,7 +195,7 @@ def test_europarl_from_a_folder_in_each_form(tmp_path):
         return load_corpus(config, tmp_path / "data")
 
     from_archive = corpus(tmp_path)
-    put(tmp_path / "packed", {n: t.encode() for n, t in RAW.items()}, ".gz", gzip.compress)
+    put(tmp_path / "packed", RAW, ".gz", gzip.compress)
     from_texts = corpus(tmp_path / "packed")
     assert counts(from_texts) == {"train": 170, "valid": 10, "test": 20}
     assert from_texts.train.source.read_bytes() == from_archive.train.source.read_bytes()
@@ -225,9 +214,8 @@ def test_europarl_from_a_folder_in_each_form(tmp_path):
 def test_a_sample_is_found_by_its_digests_in_its_order(tmp_path, monkeypatch, direction, caplog):
     caplog.set_level("INFO")
     pairs = [(f"Line {n} , in English .", f"Ligne {n} , en français .") for n in range(60)]
-    (tmp_path / "raw").mkdir()
-    for side, name in enumerate(europarl.MEMBERS.values()):
-        write_lines(tmp_path / "raw" / name, [pair[side] for pair in pairs])
+    for name, lines in zip(europarl.MEMBERS.values(), zip(*pairs, strict=True), strict=True):
+        write_lines(tmp_path / "raw" / name, lines)
     chosen = {"train": [40, 3, 17, 22], "valid": [5], "test": [59, 0]}
     digests = {
         split: [europarl.pair_digest(f"line {n},  in English.", pairs[n][1]) for n in numbers]
@@ -236,15 +224,15 @@ def test_a_sample_is_found_by_its_digests_in_its_order(tmp_path, monkeypatch, di
     digests["train"].insert(1, europarl.pair_digest("elsewhere", "ailleurs"))
     np.savez(tmp_path / "europarl_study.npz", **digests)
     monkeypatch.setattr(europarl, "SAMPLES", tmp_path)
+    source, target = direction
     config = EuroparlCorpus(
-        directory=str(tmp_path / "raw"), sample="study", source=direction[0], target=direction[1]
+        directory=str(tmp_path / "raw"), sample="study", source=source, target=target
     )
     corpus = load_corpus(config, tmp_path / "data")
-    sides = (0, 1) if direction[0] == "en" else (1, 0)
     found = {"train": corpus.train, "valid": corpus.valid, "test": corpus.tests["test"]}
     for split, numbers in chosen.items():
-        expected = [tuple(pairs[n][side] for side in sides) for n in numbers]
-        assert list(aligned(found[split])) == expected
+        expected = [pairs[n] if source == "en" else pairs[n][::-1] for n in numbers]
+        assert aligned(found[split]) == expected
     assert "4 of 5" in caplog.text
     write_lines(tmp_path / "raw" / "europarl-v7.fr-en.en", ["another"] * 60)
     with pytest.raises(UserError, match=r"corpus\.sample=study"):

@@ -3,7 +3,6 @@
 import dataclasses
 import errno
 import gzip
-import itertools
 import json
 import logging
 import os
@@ -29,7 +28,7 @@ WORDS = TokenizationConfig(kind="whitespace")
 SUBWORDS = TokenizationConfig(kind="sentencepiece", vocabulary_size=50)
 
 
-def corpus(folder, train=(ENGLISH, GERMAN), **options):
+def corpus(folder, train=(ENGLISH, GERMAN), languages=("en", "de"), **options):
     texts = {
         "train": train,
         "valid": (["a cat runs", "", "the man"], VALID),
@@ -38,9 +37,10 @@ def corpus(folder, train=(ENGLISH, GERMAN), **options):
     files = {
         f"{name}.{language}": "".join(line + "\n" for line in lines).encode()
         for name, sides in texts.items()
-        for language, lines in zip(("en", "de"), sides, strict=True)
+        for language, lines in zip(languages, sides, strict=True)
     }
-    return FilesCorpus(source="en", target="de", directory=put(folder, files), **options)
+    source, target = languages
+    return FilesCorpus(source=source, target=target, directory=put(folder, files), **options)
 
 
 def folders(data):
@@ -81,9 +81,9 @@ def test_limits_apply_to_training_and_are_counted(tmp_path):
 
 
 @pytest.mark.parametrize("joint", [False, True])
-def test_subwords_give_the_text_back(tmp_path, joint):
-    options = dataclasses.replace(SUBWORDS, joint=joint)
-    data = prepare(corpus(tmp_path / "text"), options, tmp_path)
+def test_subwords_give_the_text_back_and_are_learnt_again_byte_for_byte(tmp_path, joint):
+    config, options = corpus(tmp_path / "text"), dataclasses.replace(SUBWORDS, joint=joint)
+    data, again = (prepare(config, options, tmp_path / name) for name in "ab")
     vocabularies = data.source.vocabulary, data.target.vocabulary
     assert [len(vocabulary) for vocabulary in vocabularies] == [50, 50]
     assert (vocabularies[0].pieces == vocabularies[1].pieces) is joint
@@ -95,6 +95,12 @@ def test_subwords_give_the_text_back(tmp_path, joint):
         else:
             assert data.source.decode(ids) == english.replace("\u00a0", " ")
     assert sum(data.source.vocabulary.counts) == int((data.train.source_ids > EOS).sum())
+    one, two = (
+        {path.name: path.read_bytes() for path in made.directory.iterdir()}
+        for made in (data, again)
+    )
+    assert one == two
+    assert not [name for name in one if name.endswith(".ids")]
 
 
 def test_each_side_is_normalised_as_it_is_told(tmp_path):
@@ -136,13 +142,10 @@ def test_a_subword_model_learns_from_a_sample_of_what_is_kept(tmp_path, monkeypa
 
 
 def test_without_spaces_two_characters_are_a_word(tmp_path):
-    files = {"train": "一二三四\n一二三四五\n一\n", "valid": "一\n", "test": "一\n"}
-    texts = {f"{name}.zh": text.encode() for name, text in files.items()}
-    texts |= {f"{name}.en": b"a b\n" * text.count("\n") for name, text in files.items()}
-    for source, target in (("zh", "en"), ("en", "zh")):
-        config = FilesCorpus(
-            source=source, target=target, directory=put(tmp_path / source, texts), train_max_words=2
-        )
+    texts = {"zh": ["一二三四", "一二三四五", "一"], "en": ["a b"] * 3}
+    for languages in (("zh", "en"), ("en", "zh")):
+        train = tuple(texts[language] for language in languages)
+        config = corpus(tmp_path / languages[0], train, languages, train_max_words=2)
         assert prepare(config, WORDS, tmp_path).train.line_numbers.tolist() == [1, 3]
 
 
@@ -184,14 +187,6 @@ def test_only_the_content_of_training_and_validation_text_matters(tmp_path, monk
     valid = tmp_path / "text" / "valid.de"
     valid.write_bytes(valid.read_bytes().replace(b"n", b"m"))
     assert prepare(config, WORDS, tmp_path).directory != first.directory
-
-
-def test_preparation_repeats_byte_for_byte(tmp_path):
-    config = corpus(tmp_path / "text")
-    folders = [prepare(config, SUBWORDS, tmp_path / name).directory for name in "ab"]
-    one, two = ({path.name: path.read_bytes() for path in f.iterdir()} for f in folders)
-    assert one == two
-    assert not [name for name in one if name.endswith(".ids")]
 
 
 def test_nothing_left_to_train_on_says_why(tmp_path):
@@ -250,11 +245,8 @@ def test_more_dropout_is_advised_where_it_is_low(tmp_path, caplog, dropout, embe
     model = ModelConfig(dropout=dropout, embedding_dropout=embedding)
     config = TrainConfig(name="n", system="s", corpus=text, tokenization=SUBWORDS, model=model)
     with caplog.at_level(logging.INFO):
-        for _ in range(2):  # also where the text is encoded already
-            caplog.clear()
-            advise(config, prepare(text, SUBWORDS, tmp_path))
-            settings = [word for word in caplog.text.split() if word.startswith("model.")]
-            assert " ".join(settings) == named
+        advise(config, prepare(text, SUBWORDS, tmp_path))
+    assert " ".join(w for w in caplog.text.split() if w.startswith("model.")) == named
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -270,20 +262,14 @@ def test_a_vocabulary_too_large_for_both_sides_is_refused_with_a_size_that_fits_
 
 
 @pytest.mark.parametrize(
-    ("kind", "warned"), [("whitespace", 1), ("moses", 1), ("sentencepiece", 0)]
+    ("source", "target", "kind", "warned"),
+    [("zh", "en", "whitespace", 1), ("en", "th", "moses", 1), ("zh", "th", "sentencepiece", 0)],
 )
-@pytest.mark.parametrize("languages", [("zh", "en"), ("en", "th")])
 def test_words_of_a_language_without_spaces_are_warned_of_once(
-    tmp_path, caplog, kind, warned, languages
+    tmp_path, caplog, source, target, kind, warned
 ):
     preparation.warn_once.cache_clear()
-    folder = tmp_path / "text"
-    corpus(folder)
-    for path, language in itertools.product(folder.glob("*.en"), ["zh", "th"]):
-        path.with_suffix(f".{language}").write_bytes(path.read_bytes())
-    source, target = languages
-    config = FilesCorpus(source=source, target=target, directory=str(folder))
-    options = dataclasses.replace(SUBWORDS, kind=kind, vocabulary_size=30)
+    config = corpus(tmp_path / "text", languages=(source, target))
     for _ in range(2):
-        prepare(config, options, tmp_path)
+        prepare(config, dataclasses.replace(SUBWORDS, kind=kind), tmp_path)
     assert caplog.text.count("tokenization=sentencepiece") == warned

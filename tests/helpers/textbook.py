@@ -40,7 +40,10 @@ DICTIONARY = {
     "and": {"und"}, "often": {"oft"}, "whether": {"ob"}, "must": {"muss", "müssen"},
     "calls": {"ruft", "an", "anruft"}, "called": {"hat", "haben", "angerufen"},
     "arrived": {"ist", "sind", "angekommen"}, "gives": {"gibt", "zurück", "zurückgibt"},
-    "was": {"war"},
+    "was": {"war"}, "Paris": {"Paris"}, "woman": {"Frau"}, "houses": {"Häuser", "Häusern"},
+    "old": {"alt", "alte", "alten", "alter", "altes"},
+    "hungry": {"hungrig", "hungrige", "hungrigen", "hungriger", "hungriges"},
+    "green": {"grün", "grüne", "grünen", "grüner", "grünes"},
 }  # fmt: skip
 PREPOSITION_WORDS = listed(
     "with near from of opposite behind beside without through around against at for after"
