@@ -7,33 +7,33 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
-from helpers.commands import TOY, quick, run
+from helpers.commands import TOY, run
+from helpers.launching import torchrun
 from helpers.pages import BLOCK, PAGES
 from helpers.tiny_translator import save_tiny
 from torch.distributed.run import get_args_parser
 
 ROOT = Path(__file__).resolve().parent.parent
-SETTINGS = [*TOY, "training.log_every=1", "training.save_minutes=0", "training.max_epochs=4"]
+SETTINGS = [*TOY, "training.log_every=1", "training.save_minutes=0"]
 SETTINGS += ["training.validate_every=20"]
 
 
-TWO = ("--standalone", "--nproc-per-node=2")
+RUN = Path("outputs/quickstart/attention/seed-1")
+TWO = ["--standalone", "--nproc-per-node=2"]
 
 
-def torchrun(
+def start(
     folder: Path, script: str, *arguments: str, launch=TWO, stderr=subprocess.PIPE
 ) -> subprocess.Popen:
     """Start a script in two processes; its log comes line by line."""
-    launcher = [sys.executable, "-m", "torch.distributed.run", *launch, "--no-python"]
     return subprocess.Popen(
-        [*launcher, *quick(script, *arguments)],
+        torchrun(launch, script, *arguments),
         cwd=folder,
         stderr=stderr,
         encoding="utf-8",
@@ -49,128 +49,109 @@ def wait_for(started: subprocess.Popen, words: str) -> None:
     raise AssertionError(f"it never logged {words!r}")
 
 
-def children_of(launcher: subprocess.Popen) -> list[str]:
-    return Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split()
-
-
-def first_process(launcher: subprocess.Popen) -> int:
-    """The process id of rank 0, which writes."""
-    children = children_of(launcher)
-    for child in children:
-        if b"\0RANK=0\0" in Path(f"/proc/{child}/environ").read_bytes():
-            return int(child)
-    raise AssertionError(f"none of {children} is rank 0")
-
-
-@pytest.mark.slow
-def test_training_stopped_and_killed_ends_after_the_same_command(tmp_path):
-    run = tmp_path / "outputs" / "quickstart" / "attention" / "seed-1"
-
-    stopped = torchrun(tmp_path, "train", *SETTINGS)
-    wait_for(stopped, "update 3 of")
-    stopped.send_signal(signal.SIGTERM)
-    _, log = stopped.communicate()
-    assert "torchrun" in log
-    assert json.loads((run / "run.json").read_text())["status"] == "interrupted"
-
-    killed = torchrun(tmp_path, "train", *SETTINGS)
-    wait_for(killed, "update 9 of")
-    os.kill(first_process(killed), signal.SIGKILL)
-    _, log = killed.communicate()
-    assert killed.returncode == 1
-    print(log)
-    assert log.count("error: Another process of this command has ended") == 1
-    assert "Traceback" not in log.partition("Sending process")[0].partition("failed (exit")[0]
-
-    whole = torchrun(tmp_path, "train", *SETTINGS)
-    _, log = whole.communicate()
-    assert whole.returncode == 0
-    assert log.count("Resuming outputs") == 1
-    assert outcome(run) == ("finished", 2)
-    assert updates(run) == list(range(1, 41))
+def workers(folder: Path) -> dict[str, psutil.Process]:
+    """The processes that train in ``folder``, by their rank; the parent of each is torchrun."""
+    found = {}
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.cwd() == str(folder) and "RANK" in (environment := process.environ()):
+                found[environment["RANK"]] = process
+    return found
 
 
 def outcome(folder: Path) -> tuple[str, int]:
-    record = json.loads((folder / "run.json").read_text())
+    record = json.loads((folder / RUN / "run.json").read_text())
     return record["status"], record["processes"]
 
 
 def updates(folder: Path) -> list[int]:
     """The updates that were logged; the last line may be unfinished."""
-    log = (folder / "metrics.jsonl").read_text() if (folder / "metrics.jsonl").exists() else ""
-    return [int(number) for number in re.findall(r'"kind": "train", "update": (\d+)', log)]
+    log = folder / RUN / "metrics.jsonl"
+    lines = log.read_text() if log.exists() else ""
+    return [int(number) for number in re.findall(r'"kind": "train", "update": (\d+)', lines)]
+
+
+@pytest.mark.slow
+def test_training_stopped_and_killed_ends_after_the_same_command(tmp_path):
+    command = tmp_path, "train", *SETTINGS, "training.max_epochs=3"
+
+    stopped = start(*command)
+    wait_for(stopped, "update 3 of")
+    stopped.send_signal(signal.SIGTERM)
+    _, log = stopped.communicate()
+    assert "torchrun" in log
+    assert outcome(tmp_path) == ("interrupted", 2)
+
+    killed = start(*command)
+    wait_for(killed, "update 9 of")
+    workers(tmp_path)["0"].kill()  # it writes
+    _, log = killed.communicate()
+    assert killed.returncode == 1
+    assert log.count("error: Another process of this command has ended") == 1
+    assert "Traceback" not in log.partition("Sending process")[0].partition("failed (exit")[0]
+
+    whole = start(*command)
+    _, log = whole.communicate()
+    assert whole.returncode == 0
+    assert log.count("Resuming outputs") == 1
+    assert outcome(tmp_path) == ("finished", 2)
+    assert updates(tmp_path) == list(range(1, 31))
 
 
 @contextlib.contextmanager
-def two_machines(
-    folder: Path, nodes: str, *settings: str
-) -> Iterator[tuple[list[subprocess.Popen], int]]:
+def two_machines(folder: Path, *settings: str) -> Iterator[tuple[list[subprocess.Popen], int]]:
     """Two launchers of one process each, and the port at which they meet."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    launch = [f"--nnodes={nodes}", "--nproc-per-node=1", "--rdzv-backend=c10d", "--rdzv-id=both"]
+    launch = ["--nnodes=1:2", "--nproc-per-node=1", "--rdzv-backend=c10d", "--rdzv-id=both"]
     launch += [f"--rdzv-endpoint=127.0.0.1:{port}", "--local-addr=127.0.0.1", "--max-restarts=3"]
     launch += ["--rdzv-conf=last_call_timeout=5,keep_alive_interval=1"]  # seconds: 30 and 5 else
     machines: list[subprocess.Popen] = []
     try:
         for name in ("0.log", "1.log"):
             with (folder / name).open("w") as log:
-                machines.append(torchrun(folder, "train", *settings, launch=launch, stderr=log))
+                machines.append(start(folder, "train", *settings, launch=launch, stderr=log))
         yield machines, port
     finally:
         for machine in machines:
-            switch_off(machine)
+            machine.kill()
+            machine.wait()
 
 
-def keeps_store(machine: subprocess.Popen, port: int) -> bool:
+def keeps_store(launcher: psutil.Process, port: int) -> bool:
     """Whether this launcher has the port at which they meet."""
     return any(
         connection.status == "LISTEN" and connection.laddr.port == port
-        for connection in psutil.Process(machine.pid).net_connections()
+        for connection in launcher.net_connections()
     )
-
-
-def switch_off(machine: subprocess.Popen) -> None:
-    """Kill a launcher and its processes at once, as a machine without power does."""
-    if machine.poll() is None:
-        for process in [*map(int, children_of(machine)), machine.pid]:
-            os.kill(process, signal.SIGKILL)
-        machine.wait()
-
-
-@pytest.mark.slow
-def test_two_machines_train_together(tmp_path):
-    with two_machines(tmp_path, "2", *SETTINGS, "training.max_epochs=1") as (machines, _):
-        assert [machine.wait() for machine in machines] == [0, 0]
-    folder = tmp_path / "outputs" / "quickstart" / "attention" / "seed-1"
-    assert outcome(folder) == ("finished", 2)
-    assert updates(folder) == list(range(1, 11))
 
 
 @pytest.mark.slow
 def test_a_machine_goes_on_when_the_other_is_lost(tmp_path):
-    folder = tmp_path / "outputs" / "quickstart" / "attention" / "seed-1"
-    with two_machines(tmp_path, "1:2", *SETTINGS, "training.max_epochs=20") as (machines, port):
+    settings = [*SETTINGS, "training.max_epochs=10"]
+    with two_machines(tmp_path, *settings) as (machines, port):
         # One that starts much later than the other joins when it comes.
-        while len(updates(folder)) < 5 or outcome(folder) != ("running", 2):
+        while len(updates(tmp_path)) < 5 or outcome(tmp_path) != ("running", 2):
             assert [machine.poll() for machine in machines] == [None, None]
             time.sleep(0.05)
-        lost, left = sorted(machines, key=lambda machine: keeps_store(machine, port))
-        switch_off(lost)
-        assert left.wait() == 0
-    assert outcome(folder) == ("finished", 1)
-    assert updates(folder) == list(range(1, 201))
-    assert "processes 1 (was 2)" in (tmp_path / f"{machines.index(left)}.log").read_text()
+        (lost,) = [
+            worker for worker in workers(tmp_path).values() if not keeps_store(worker.parent(), port)
+        ]
+        for process in (lost.parent(), lost):  # at once, as a machine without power
+            process.kill()
+        assert sorted(machine.wait() for machine in machines) == [0, 137]
+    assert outcome(tmp_path) == ("finished", 1)
+    assert updates(tmp_path) == list(range(1, 101))
+    logs = [(tmp_path / name).read_text() for name in ("0.log", "1.log")]
+    assert sum("processes 1 (was 2)" in log for log in logs) == 1
 
 
 @pytest.mark.slow
 def test_processes_share_an_evaluation_and_a_translation(tmp_path):
     checkpoint = save_tiny(tmp_path / "tiny")
-    sentences = [" ".join(["a dog barks"] * (1 + line % 7)) for line in range(50)]
-    for language in ("src", "tgt"):
-        (tmp_path / f"text.{language}").write_text("\n".join([*sentences, "", "a"]) + "\n")
-    settings = [f"checkpoint={checkpoint}", "decoding.batch_size=8", "device=cpu"]
+    sentences = [" ".join(["a dog barks"] * (1 + line % 7)) for line in range(20)]
+    settings = [f"checkpoint={checkpoint}", "decoding.batch_size=4", "device=cpu"]
     evaluation = ["source=text.src", "reference=text.tgt", "beams=[1,3]", "output=out"]
     translation = ["input=text.src", "hypotheses=out/text", "alignments=out/links"]
     found = []
@@ -178,12 +159,12 @@ def test_processes_share_an_evaluation_and_a_translation(tmp_path):
         folder = tmp_path / place
         folder.mkdir()
         for language in ("src", "tgt"):
-            (folder / f"text.{language}").write_bytes((tmp_path / f"text.{language}").read_bytes())
+            (folder / f"text.{language}").write_text("\n".join([*sentences, "", "a"]) + "\n")
         for script, own in (("evaluate", evaluation), ("translate", translation)):
             if place == "one":
                 run(folder, script, *settings, *own)
             else:
-                started = torchrun(folder, script, *settings, *own)
+                started = start(folder, script, *settings, *own)
                 _, log = started.communicate()
                 assert started.returncode == 0, log
         files = [file for file in (folder / "out").rglob("*") if file.is_file()]

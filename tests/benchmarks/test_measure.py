@@ -40,7 +40,7 @@ def fill(megabytes: int) -> int:
     """Hold so much for a few looks, having touched every page."""
     held = np.ones(megabytes * 1_000_000, np.uint8)
     time.sleep(4 * measure.INTERVAL)
-    return int(held.sum(dtype=np.int64))
+    return int(held[-1])
 
 
 def fill_below(megabytes: int) -> None:
@@ -60,10 +60,10 @@ def test_the_peak_is_that_of_the_work_and_not_of_this_process():
 @pytest.mark.slow
 @on_linux
 def test_a_watched_process_counts_with_those_below_it():
-    watched = watch(partial(fill_below, 1_500))
+    watched = watch(partial(fill_below, 700))
     assert watched.seconds > 4 * measure.INTERVAL
     assert watched.peak["processes"] == 2
-    assert watched.peak["peak MB"] > watched.peak["own MB"] > 1_500
+    assert watched.peak["peak MB"] > watched.peak["own MB"] > 700
 
 
 def test_a_command_is_killed_after_its_time_and_shows_where_it_was(tmp_path, monkeypatch):
