@@ -326,6 +326,9 @@ class Disk:
             monkeypatch.setattr(owner, name, self.limited(getattr(owner, name), name))
 
     def limited(self, operation, name):
+        if name == "fsync":
+            operation = lambda descriptor: None  # noqa: E731
+
         def run(*arguments, **settings):
             self.steps += 1
             if self.steps <= self.room:

@@ -56,14 +56,6 @@ def test_the_tokenizer_of_dev_bleu_may_be_named_as_it_was_chosen(tmp_path):
             RunFolder(same).claim()
 
 
-def test_settings_that_version_0_2_wrote_besides_make_no_other_run(tmp_path):
-    folder = RunFolder(reversal_experiment(tmp_path))
-    folder.claim()
-    path = folder.path / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "systems": {}, "beams": [1]}))
-    folder.claim()
-
-
 def test_a_run_of_version_0_2_goes_on_with_the_only_normalisation_it_knew(tmp_path):
     subwords = TokenizationConfig(kind="sentencepiece", vocabulary_size=50)
     config = dataclasses.replace(reversal_experiment(tmp_path), tokenization=subwords)

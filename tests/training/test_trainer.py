@@ -199,22 +199,19 @@ def test_the_best_checkpoint_is_the_best_by_the_metric(folder, monkeypatch, metr
     assert all(torch.equal(kept[name], t) for name, t in best.model.state_dict().items())
 
 
-def test_the_states_after_the_epochs_asked_for_are_kept(folder):
-    run = train(reversal_experiment(folder, max_epochs=4, validate_every=7, keep_epochs=[1, 3]))
-    kept = list(run.path.glob("checkpoints/epoch-*"))
-    progress = [load_checkpoint(path, CPU).state.progress for path in sorted(kept)]
-    assert [(at.epoch, at.update) for at in progress] == [(1, 10), (3, 30)]
-    assert run.epoch(3) in kept
-
-
-def test_an_epoch_that_has_passed_is_not_kept_and_one_warning_names_it(folder, caplog):
-    run, _ = train_until(reversal_experiment(folder), 14, lambda: 1 / 0, ZeroDivisionError)
+def test_the_states_after_epochs_are_kept_and_a_warning_names_those_that_have_passed(
+    folder, caplog
+):
+    settings = {"max_epochs": 3, "validate_every": 7, "keep_last": 9}
+    train_until(reversal_experiment(folder, **settings), 17, lambda: 1 / 0, ZeroDivisionError)
     for keep, named in (([2, 1, 1], "[1]"), ([1, 2], "[1]"), ([2], None)):
         caplog.clear()
-        train(reversal_experiment(folder, keep_epochs=keep))
+        run = train(reversal_experiment(folder, **settings, keep_epochs=keep))
         warnings = [one for one in caplog.messages if "keep_epochs" in one]
         assert [f"keep_epochs={named}:" in one for one in warnings] == [True] * bool(named)
-    assert [path.name for path in run.path.glob("checkpoints/epoch-*")] == ["epoch-2"]
+    assert [*run.path.glob("checkpoints/epoch-*")] == [run.epoch(2)]
+    progress = load_checkpoint(run.epoch(2), CPU).state.progress
+    assert (progress.epoch, progress.update) == (2, 20)
 
 
 def test_the_record_names_the_commit_that_began_the_run(folder):
@@ -243,6 +240,14 @@ def test_a_linear_rate_ends_with_whichever_limit_comes_first(folder, limits, upd
     rates = [entry["learning_rate"] for entry in trained(run)]
     full = config.training.optimizer.learning_rate
     assert rates == pytest.approx([full * left / updates for left in range(updates, 0, -1)])
+
+
+def test_a_rate_falls_with_each_validation_on_a_plateau(folder, monkeypatch):
+    monkeypatch.setattr("seq2seq.training.validation.bleu", lambda counts: 0.0)
+    config = reversal_experiment(folder, validate_every=5, early_stopping_metric="bleu")
+    run = train(with_optimizer(config, decay_patience=0))
+    rates = {entry["update"]: entry["learning_rate"] for entry in trained(run)}
+    assert rates == {5: 0.005, 10: 0.005, 15: 0.0025, 20: 0.00125}
 
 
 def test_a_diverged_dev_loss_reaches_no_checkpoint(folder, monkeypatch):
