@@ -114,9 +114,9 @@ def two_machines(folder: Path, *settings: str) -> Iterator[tuple[list[subprocess
                 machines.append(start(folder, "train", *settings, launch=launch, stderr=log))
         yield machines, port
     finally:
-        for machine in machines:
-            machine.kill()
-            machine.wait()
+        for process in [*workers(folder).values(), *machines]:
+            process.kill()
+            process.wait()
 
 
 def keeps_store(launcher: psutil.Process, port: int) -> bool:
@@ -135,9 +135,8 @@ def test_a_machine_goes_on_when_the_other_is_lost(tmp_path):
         while len(updates(tmp_path)) < 5 or outcome(tmp_path) != ("running", 2):
             assert [machine.poll() for machine in machines] == [None, None]
             time.sleep(0.05)
-        (lost,) = [
-            worker for worker in workers(tmp_path).values() if not keeps_store(worker.parent(), port)
-        ]
+        both = workers(tmp_path).values()
+        (lost,) = [worker for worker in both if not keeps_store(worker.parent(), port)]
         for process in (lost.parent(), lost):  # at once, as a machine without power
             process.kill()
         assert sorted(machine.wait() for machine in machines) == [0, 137]

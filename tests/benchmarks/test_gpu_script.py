@@ -123,10 +123,8 @@ def test_no_step_is_lost_with_another(tmp_path, monkeypatch):
 
 
 def test_steps_that_measure_speed_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        gpu, "run_within", lambda *_: {"outcome": "status 1", "seconds": 2.5, **said}
-    )
-    said = {"last_lines": ["no memory"]}
+    made = {"outcome": "status 1", "seconds": 2.5, "last_lines": ["no memory"]}
+    monkeypatch.setattr(gpu, "run_within", lambda *_: made)
     limits = compose_config("gpu", ["output=a"]).limits
     without = [f"~limits.{step}" for step in limits if step != "speed-m"]
     page = benchmark_gpu(compose_config("gpu", [*SMALL, f"output={tmp_path}", *without]))

@@ -57,6 +57,19 @@ def text(tmp_path) -> PeerText:
     return write_text(write_corpus(tmp_path / "corpus"), tmp_path / "text", min_frequency=4)
 
 
+@pytest.fixture
+def told(text, tmp_path):
+    """The words of a program's training, and its config file, with other settings than ``TOLD``."""
+
+    def tell(name: str, **settings: object) -> tuple[list[str], dict]:
+        common = {**TOLD, **text._asdict(), "precision": "bf16", "model": tmp_path}
+        words = Toolkit(name, Path("python")).command("train", tmp_path, {**common, **settings})
+        file = tmp_path / "config.yaml"
+        return words, json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+    return tell
+
+
 def leaves(config: object) -> list[object]:
     """All values of a config, however deep."""
     if isinstance(config, dict):
@@ -67,11 +80,9 @@ def leaves(config: object) -> list[object]:
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_a_peer_is_told_every_setting_and_no_file_that_lacks(name, text, tmp_path):
-    toolkit, model = Toolkit(name, Path("python")), tmp_path / "model"
-    variables = {**TOLD, **text._asdict(), "precision": "bf16", "model": model}
-    toolkit.command("train", tmp_path, variables)
-    config = json.loads((tmp_path / "config.yaml").read_text(encoding="utf-8"))
+def test_a_peer_is_told_every_setting_and_no_file_that_lacks(name, told, text, tmp_path):
+    model = tmp_path / "model"
+    _, config = told(name, model=model)
     for value in TRAINING:
         assert value in leaves(config)
     files = [Path(leaf) for leaf in leaves(config) if str(leaf).startswith(str(text.text))]
@@ -79,7 +90,8 @@ def test_a_peer_is_told_every_setting_and_no_file_that_lacks(name, text, tmp_pat
     for file in files:
         assert file.is_file() or Path(f"{file}.de").is_file()  # JoeyNMT adds the languages
     (tmp_path / "config.yaml").unlink()
-    words = " ".join(toolkit.command("translate", tmp_path, variables))
+    variables = {**TOLD, **text._asdict(), "precision": "bf16", "model": model}
+    words = " ".join(Toolkit(name, Path("python")).command("translate", tmp_path, variables))
     if (tmp_path / "config.yaml").exists():
         words += (tmp_path / "config.yaml").read_text(encoding="utf-8")
     for value in ("9", "41", str(model), str(text.text / "test"), str(tmp_path / "output")):
@@ -87,20 +99,16 @@ def test_a_peer_is_told_every_setting_and_no_file_that_lacks(name, text, tmp_pat
 
 
 @pytest.mark.parametrize("schedule", ["constant", "linear"])
-def test_the_rate_of_a_peer_falls_if_ours_does(schedule, text, tmp_path):
-    told = {}
-    for name in ("opennmt", "eole"):
-        variables = {**TOLD, **text._asdict(), "precision": "fp32", "schedule": schedule}
-        Toolkit(name, Path("python")).command("train", tmp_path, {**variables, "model": tmp_path})
-        told[name] = json.loads((tmp_path / "config.yaml").read_text(encoding="utf-8"))
+def test_the_rate_of_a_peer_falls_if_ours_does(schedule, told):
+    (_, opennmt), (_, eole) = (told(name, schedule=schedule) for name in ("opennmt", "eole"))
     falls = schedule == "linear"
-    assert (told["opennmt"]["start_decay_steps"] == 50) == falls
-    assert (told["eole"]["training"]["decay_method"] == "cosine") == falls
+    assert (opennmt["start_decay_steps"] == 50) == falls
+    assert (eole["training"]["decay_method"] == "cosine") == falls
 
 
-def test_ours_is_told_the_same(text, tmp_path):
-    variables = {**TOLD, **text._asdict(), "precision": "bf16", "model": tmp_path}
-    script, *overrides = Toolkit(OURS, Path("python")).command("train", tmp_path, variables)
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_ours_is_told_the_same(told, text, device):
+    (script, *overrides), _ = told(OURS, device=device)
     assert Path(script).is_file()
     config = compose_script("train", overrides)
     model, training = config.model, config.training
@@ -109,38 +117,30 @@ def test_ours_is_told_the_same(text, tmp_path):
     assert (training.optimizer.betas, training.optimizer.warmup_updates) == ([0.9, 0.97], 5)
     assert (training.precision, training.max_updates, training.batch_size) == ("bf16", 100, 3)
     assert (config.tokenization.kind, config.corpus.directory) == ("whitespace", str(text.text))
+    assert training.device == device
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("name", ["opennmt", "eole"])
-def test_with_a_gpu_a_peer_is_told_its_rank_too_and_no_autocast_of_the_cpu(
-    name, precision, text, tmp_path
-):
-    toolkit, told = Toolkit(name, Path("python")), {}
-    for device in ("cpu", "cuda"):
-        variables = {**TOLD, **text._asdict(), "precision": precision, "model": tmp_path}
-        words = toolkit.command("train", tmp_path, {**variables, "device": device})
-        told[device] = json.loads((tmp_path / "config.yaml").read_text(encoding="utf-8"))
+def test_with_a_gpu_a_peer_is_told_its_rank_too_and_no_autocast_of_the_cpu(name, precision, told):
+    _, on_cpu = told(name, precision=precision)
+    words, on_gpu = told(name, precision=precision, device="cuda")
     assert words[0] == "-m"
     more = {"world_size": 1, "gpu_ranks": [0]}
     if name == "eole":
-        told["cpu"]["training"] |= more
+        on_cpu["training"] |= more
     else:
-        told["cpu"] |= {**more, "model_dtype": {"fp32": "fp32", "bf16": "fp16"}[precision]}
-    assert told["cuda"] == told["cpu"]
+        on_cpu |= {**more, "model_dtype": {"fp32": "fp32", "bf16": "fp16"}[precision]}
+    assert on_gpu == on_cpu
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_each_program_has_the_device_and_sees_a_gpu_only_there(device, text, tmp_path, monkeypatch):
+def test_each_program_sees_a_gpu_only_where_it_has_one(device, tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    variables = {**TOLD, **text._asdict(), "precision": "bf16", "model": tmp_path}
-    variables["device"] = device
-    ours = Toolkit(OURS, Path(sys.executable))
-    overrides = ours.command("train", tmp_path, variables)[1:]
-    assert compose_script("train", overrides).training.device == device
+    program = Toolkit(OURS, Path(sys.executable))
     code = "import os; print(os.environ['CUDA_VISIBLE_DEVICES'])"
-    monkeypatch.setattr(ours, "command", lambda *_: ["-c", code])
-    ((line, _),) = ours.run("train", tmp_path, variables)
+    monkeypatch.setattr(program, "command", lambda *_: ["-S", "-c", code])
+    ((line, _),) = program.run("train", tmp_path, {"device": device})
     assert line.strip() == {"cpu": "", "cuda": "0"}[device]
 
 
@@ -189,7 +189,7 @@ class Pretender(Toolkit):
             code += f"open({name!r}, 'w').write(open({str(test)!r}).read())"
         with Path(variables["model"], "..", "started").open("a") as started:
             started.write(f"{task} {self.name}\n")
-        return ["-c", code]
+        return ["-I", "-S", "-c", code]
 
 
 @pytest.mark.parametrize("measure", ["training", "translation", "quality"])
@@ -222,29 +222,21 @@ def test_the_programs_take_turns_and_who_is_left_out_is_named(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize(
-    "given",
-    [
-        *(["peers=[openmt]"], ["updates=30"], ["measure=speed"], ["device=gpu"]),
-        ["validate_every=1020", "measure=quality"],
-        ["validate_every=200", "measure=quality", "best.seq2seq.updates=100"],
-    ],
-)
-def test_a_comparison_that_cannot_be_made_is_refused_before_a_download(monkeypatch, given):
-    monkeypatch.setattr(peers, "load_corpus", lambda *_: pytest.fail("obtained"))
-    with pytest.raises(UserError, match=given[0].split("=")[0]):
-        benchmark_peers(compose_config("peers", given))
-
-
-@pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("peers=[joeynmt]", "joeynmt"),
-        ("measure=translation", "training and quality only"),
-        ("measure=training", "sees no CUDA device"),
+        (["peers=[openmt]"], "peers"),
+        (["updates=30"], "updates"),
+        (["measure=speed"], "measure"),
+        (["device=gpu"], "device"),
+        (["validate_every=1020", "measure=quality"], "validate_every"),
+        (["validate_every=200", "measure=quality", "best.seq2seq.updates=100"], "validate_every"),
+        (["device=cuda", "peers=[joeynmt]"], "joeynmt"),
+        (["device=cuda", "peers=[eole]", "measure=translation"], "training and quality only"),
+        (["device=cuda", "peers=[eole]", "measure=training"], "sees no CUDA device"),
     ],
 )
-def test_what_a_gpu_cannot_measure_is_refused_before_a_download(monkeypatch, given, message):
+def test_a_comparison_that_cannot_be_made_is_refused_before_a_download(monkeypatch, given, message):
     monkeypatch.setattr(peers, "load_corpus", lambda *_: pytest.fail("obtained"))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(UserError, match=message):
-        benchmark_peers(compose_config("peers", ["device=cuda", "peers=[eole]", given]))
+        benchmark_peers(compose_config("peers", given))
