@@ -43,11 +43,10 @@ def child_of(parent: RunFolder, **training: object) -> TrainConfig:
 
 
 @pytest.fixture
-def parent(folder, request) -> RunFolder:
-    return train(reversal_experiment(folder, getattr(request, "param", "additive"), max_epochs=1))
+def parent(folder) -> RunFolder:
+    return train(reversal_experiment(folder, max_epochs=1))
 
 
-@pytest.mark.parametrize("parent", ["additive", "fixed"], indirect=True)
 def test_it_starts_with_the_weights_and_vocabularies_of_its_parent(parent):
     config = child_of(parent, max_updates=1)
     run = train(with_optimizer(config, learning_rate=0.0))
