@@ -25,6 +25,7 @@ from seq2seq.errors import UserError
 from seq2seq.interruption import Interrupted, process_count
 
 ROOT = Path(__file__).resolve().parent.parent
+PATHS = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'scripts'}"}
 
 REFUSED = [
     # an unknown key, by itself or forced in, in a system
@@ -39,7 +40,12 @@ REFUSED = [
     ("train", "corpus=[1,[2]]", "composed"),
     ("train", "seed=${oc.env:NO_SUCH_VARIABLE}", "NO_SUCH_VARIABLE"),
     ("reproduce", "beams=5", r"beams=\[\.\.\.\]"),
+    # a key of another script, and what nobody here could mean
     ("reproduce", "beam_size=5", "valid: beams"),
+    ("translate", "beam_size=5", "valid: decoding.beam"),
+    ("reproduce", "scale=cpu", r"^scale(?!.*nearest)"),
+    ("reproduce", "same_content=true", "^same_content(?!.*nearest)"),
+    ("reproduce", "system=transformer", "no Transformer"),
     # what the script, or the system, would not read
     ("train", "seeds=[1,2]", "seeds"),
     ("prepare", "decoding.beam=3", "decoding.beam"),
@@ -113,15 +119,6 @@ def test_what_hydra_reads_is_left_to_it():
     cli.refuse_words("train", words.split(" "))
 
 
-def test_only_near_keys_are_offered():
-    for key in ("scale=cpu", "same_content=true"):
-        with pytest.raises(UserError, match=key.partition("=")[0]) as refused:
-            compose_config("reproduce", [key])
-        assert "nearest" not in str(refused.value)
-    with pytest.raises(UserError, match="no Transformer"):
-        compose_config("reproduce", ["system=transformer"])
-
-
 ELSEWHERE = {
     "learning_rate": r"training.optimizer.learning_rate",
     "hidden_size": r"model.encoder.hidden_size, model.decoder.hidden_size\.",
@@ -142,12 +139,6 @@ def test_a_name_from_elsewhere_leads_to_the_setting(given, meant):
         compose_config("train", [given if "=" in given else f"{given}=1"])
 
 
-def test_the_name_of_a_setting_elsewhere_is_that_of_the_script():
-    for script, key in (("reproduce", "beams"), ("translate", "decoding.beam")):
-        with pytest.raises(UserError, match=f"valid: {key}"):
-            compose_config(script, ["beam_size=1"])
-
-
 @pytest.mark.slow
 def test_reproduce_runs_each_system_with_each_seed_and_a_chosen_one_alone():
     chosen = "experiment=figure2"
@@ -155,8 +146,9 @@ def test_reproduce_runs_each_system_with_each_seed_and_a_chosen_one_alone():
     def runs(*more: str) -> list[tuple[int, str]]:
         return [(run.seed, run.system) for run in compose_runs([chosen, *more])]
 
-    first, second = ([system for seed, system in runs() if seed == n] for n in (1, 2))
-    assert runs() == [(1, system) for system in first] + [(2, system) for system in second]
+    both = runs()
+    first, second = ([system for seed, system in both if seed == n] for n in (1, 2))
+    assert both == [(1, system) for system in first] + [(2, system) for system in second]
     systems = compose_config("reproduce", [chosen]).systems
     twice = {system for system, settings in systems.items() if settings.get("seeds") == ["1", "2"]}
     assert {*second} == twice  # of two seeds of their own; the others have one
@@ -287,7 +279,7 @@ def test_help_and_a_refusal_come_without_importing_torch(tmp_path, argument):
         cwd=tmp_path,
         capture_output=True,
         encoding="utf-8",
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'scripts'}"},
+        env=PATHS,
     )
     assert done.stderr == ""
     said, _, imported = done.stdout.rstrip().rpartition("\n")
@@ -358,15 +350,14 @@ def test_what_a_job_script_leaves_behind_is_not_taken_for_torchrun(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("script", "lacking"),
-    [("translate", None), ("evaluate", "MASTER_ADDR"), ("prepare", None), ("train", "MASTER_ADDR")],
+    ("script", "lacking"), [("translate", None), ("prepare", None), ("train", "MASTER_ADDR")]
 )
 def test_variables_of_a_scheduler_are_named_at_once(tmp_path, script, lacking):
     """Where no other process is there to wait for."""
     variables = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29577"}
     variables.pop(lacking, None)
     done = subprocess.run(
-        quick(script, *["checkpoint=a"] * (script in ("translate", "evaluate"))),
+        quick(script, *["checkpoint=a"] * (script == "translate")),
         cwd=tmp_path,
         capture_output=True,
         encoding="utf-8",
@@ -376,18 +367,28 @@ def test_variables_of_a_scheduler_are_named_at_once(tmp_path, script, lacking):
     assert re.fullmatch(r"error: .*WORLD_SIZE.*unset.*\n", done.stderr)
 
 
-@pytest.mark.slow
+STAGE = """
+import os, sys
+from cli import launch
+def stage(config):
+    with open("file", "x"):
+        os.write(1, b"said, ")  # as libraries in C do
+        os.write(2, b"logged, ")
+        print("said")
+        sys.stderr.write("logged")
+launch("prepare", stage)
+"""
+
+
 @pytest.mark.parametrize("closed", ["2>&-", ">&-"])
 def test_a_stream_that_the_shell_has_closed_stops_no_script(tmp_path, closed):
-    for split in ("train", "valid", "test"):
-        for side in ("en", "de"):
-            (tmp_path / f"{split}.{side}").write_text("a b\n" * 9)
-    script, text = ROOT / "scripts" / "prepare.py", "experiment=own_text tokenization=whitespace"
-    command = f"{sys.executable} {script} {text} corpus.directory=. {closed}"
-    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True)
+    """And what goes there comes into no file that is opened later."""
+    (tmp_path / "script.py").write_text(STAGE)
+    command = ["bash", "-c", f"{sys.executable} script.py {closed}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, env=PATHS)
     assert done.returncode == 0, done.stderr
-    assert list((tmp_path / "data").rglob("manifest.json"))
-    assert done.stdout.startswith(b"train: 9 of 9 pairs") or closed == ">&-"
+    assert (done.stdout, done.stderr) in ((b"said, said\n", b""), (b"", b"logged, logged"))
+    assert (tmp_path / "file").read_text() == ""
 
 
 WORK = """
@@ -402,10 +403,9 @@ with exit_status(), tempfile.TemporaryDirectory(dir=sys.argv[1]):
 @pytest.mark.parametrize(("processes", "status"), [("1", 143), ("2", -signal.SIGTERM)])
 def test_sigterm_cleans_up(tmp_path, processes, status):
     """But for processes that train together, one of which could wait for the others forever."""
-    paths = f"{ROOT}:{ROOT / 'scripts'}"
     script = subprocess.Popen(
         [sys.executable, "-c", WORK, str(tmp_path)],
-        env=os.environ | {"PYTHONPATH": paths, "WORLD_SIZE": processes, "RANK": "0"},
+        env={**PATHS, "WORLD_SIZE": processes, "RANK": "0"},
         stdout=subprocess.PIPE,
     )
     with script:
@@ -419,7 +419,7 @@ def test_sigterm_cleans_up(tmp_path, processes, status):
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_no_workers_are_left_behind(tmp_path, number, status):
     """Those that tokenise wait for work, and would wait for it forever."""
-    for split, lines in (("train", 400_000), ("valid", 10), ("test", 10)):
+    for split, lines in (("train", 200_000), ("valid", 10), ("test", 10)):
         for side in ("source", "target"):
             text = "a few words that have to be cut into their pieces .\n" * lines
             (tmp_path / f"{split}.{side}").write_text(text)

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from helpers.commands import quick
 from helpers.tiny_translator import save_tiny
 
 SCRIPT = str(Path(__file__).resolve().parent.parent / "scripts" / "translate.py")
@@ -76,7 +77,7 @@ def test_a_slow_pipe_is_answered_at_once_and_ctrl_c_keeps_the_files(checkpoint, 
 def test_a_closed_pipe_ends_quietly(checkpoint, tmp_path):
     text = tmp_path / "text"
     text.write_text("a dog barks\n" * 20_000)
-    with started(checkpoint, "chunk=1", f"input={text}") as script:
+    with started(checkpoint, "chunk=1", f"input={text}", program=quick("translate")[1:]) as script:
         assert script.stdout.readline()
         script.stdout.close()
         assert script.stderr.read() == b""
