@@ -38,14 +38,14 @@ def test_auto_is_cuda_where_there_is_one_with_exact_sums(cuda, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "generation"), [("auto", 8), ("auto", 7), ("bf16", 9), ("fp32", 9)]
+    ("name", "capability"), [("auto", (8, 0)), ("auto", (7, 5)), ("bf16", (7, 0)), ("fp32", (9, 0))]
 )
 def test_an_lstm_rounds_its_products_where_the_others_are_rounded(
-    cuda, monkeypatch, name, generation
+    cuda, monkeypatch, name, capability
 ):
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (generation, 0))
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
     rounded = choose_precision(name, choose_device("cuda")) == torch.bfloat16
-    assert rounded == (name == "bf16" or (name == "auto" and generation == 8))
+    assert rounded == (name == "bf16" or (name == "auto" and capability == (8, 0)))
     assert torch.backends.cudnn.allow_tf32 == rounded
 
 
@@ -68,7 +68,7 @@ def test_what_is_not_repeatable_is_refused_inside_and_only_where_that_is_wanted(
         assert not torch.are_deterministic_algorithms_enabled()
 
 
-def test_auto_precision_follows_the_instruction_set_and_the_compute_capability(monkeypatch):
+def test_auto_precision_follows_the_instruction_set(monkeypatch):
     names = "_is_amx_tile_supported", "_is_avx512_bf16_supported"
     for probes in ((True, False), (False, True), (False, False)):
         for name, found in zip(names, probes, strict=True):
@@ -80,10 +80,6 @@ def test_auto_precision_follows_the_instruction_set_and_the_compute_capability(m
     for name in names:  # a version of PyTorch without these private names
         monkeypatch.delattr(torch.cpu, name)
     assert choose_precision("auto", CPU) is torch.float32
-    for capability in ((7, 5), (8, 0), (9, 0)):
-        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _, has=capability: has)
-        expected = torch.float32 if capability < (8, 0) else torch.bfloat16
-        assert choose_precision("auto", torch.device("cuda", 0)) is expected
 
 
 @pytest.mark.filterwarnings("ignore:.*fork")

@@ -10,7 +10,7 @@ import yaml
 from helpers.commands import TOY, run
 from helpers.pages import COMMANDS
 
-SETTINGS = [*TOY, "training.max_updates=2", "model.decoder.hidden_size=32"]
+SETTINGS = [*TOY, "corpus.train=60", "training.max_updates=2"]
 
 
 def finished(folder: Path) -> set[str]:
@@ -27,7 +27,10 @@ def finished(folder: Path) -> set[str]:
 def test_each_job_has_its_folder(tmp_path):
     run(tmp_path, "train", "--multirun", "seed=1,2", "system=attention,dot", *SETTINGS)
     assert finished(tmp_path) == {
-        f"{system}/seed-{seed}" for system in ("attention", "dot") for seed in (1, 2)
+        "attention/seed-1",
+        "attention/seed-2",
+        "dot/seed-1",
+        "dot/seed-2",
     }
 
 
