@@ -48,6 +48,7 @@ REFUSED = [
     ("train", "corpus=europrl", "corpus=europrl .* first: europarl"),
     ("reproduce", "system=atention", "system=atention .* attention"),
     ("train", "system=bahdanau", "first: additive, .*dot"),
+    ("reproduce", "system=transformer", "no Transformer"),
     ("train", "training.device=gpu", "first: cuda, .*auto"),
     # a value of the wrong type or out of range, by itself or by interpolation
     ("train", "training.max_epochs=many", "training.max_epochs"),
