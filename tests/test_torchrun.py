@@ -99,12 +99,14 @@ def test_training_stopped_and_killed_ends_after_the_same_command(tmp_path):
 
 
 @contextlib.contextmanager
-def two_machines(folder: Path, *settings: str) -> Iterator[tuple[list[subprocess.Popen], int]]:
+def two_machines(
+    folder: Path, nodes: str, *settings: str
+) -> Iterator[tuple[list[subprocess.Popen], int]]:
     """Two launchers of one process each, and the port at which they meet."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    launch = ["--nnodes=1:2", "--nproc-per-node=1", "--rdzv-backend=c10d", "--rdzv-id=both"]
+    launch = [f"--nnodes={nodes}", "--nproc-per-node=1", "--rdzv-backend=c10d", "--rdzv-id=both"]
     launch += [f"--rdzv-endpoint=127.0.0.1:{port}", "--local-addr=127.0.0.1", "--max-restarts=3"]
     launch += ["--rdzv-conf=last_call_timeout=5,keep_alive_interval=1"]  # seconds: 30 and 5 else
     machines: list[subprocess.Popen] = []
@@ -128,9 +130,17 @@ def keeps_store(launcher: psutil.Process, port: int) -> bool:
 
 
 @pytest.mark.slow
+def test_two_machines_train_together(tmp_path):
+    with two_machines(tmp_path, "2", *SETTINGS, "training.max_epochs=1") as (machines, _):
+        assert [machine.wait() for machine in machines] == [0, 0]
+    assert outcome(tmp_path) == ("finished", 2)
+    assert updates(tmp_path) == list(range(1, 11))
+
+
+@pytest.mark.slow
 def test_a_machine_goes_on_when_the_other_is_lost(tmp_path):
     settings = [*SETTINGS, "training.max_epochs=10"]
-    with two_machines(tmp_path, *settings) as (machines, port):
+    with two_machines(tmp_path, "1:2", *settings) as (machines, port):
         # One that starts much later than the other joins when it comes.
         while len(updates(tmp_path)) < 5 or outcome(tmp_path) != ("running", 2):
             assert [machine.poll() for machine in machines] == [None, None]
