@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import cache
 
 import pytest
 import torch
@@ -12,6 +13,12 @@ from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, PAD, UNK
 from seq2seq.decoding.beam_search import beam_search
 from seq2seq.decoding.decoder_session import forced_decode
+
+
+@cache
+def table(seed):
+    """A table whose steps (``next_step``) are computed once for all tests."""
+    return TableModel(seed)
 
 
 def best(model, sentences, config):
@@ -46,20 +53,20 @@ def slow_beam_search(model, sentence, config, prefix=()):
     return sorted(ranked, reverse=True)[: config.n_best]
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.0])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
 @pytest.mark.parametrize(
     "options",
     [
-        *({"beam": beam} for beam in (1, 2, 3, 5, 9)),
-        *({"beam": 5, "n_best": count} for count in (2, 3, 5)),
-        *({"beam": 5, "n_best": count, "forbid_unknown": True} for count in (2, 3)),
+        *({"beam": beam} for beam in (1, 2, 3, 9)),
+        *({"beam": 5, "n_best": count} for count in (2, 5)),
+        {"beam": 5, "n_best": 3, "forbid_unknown": True},
     ],
     ids=str,
 )
 def test_equals_a_slow_search_that_never_stops_early(options, alpha):
     config = DecodingConfig(**options, length_penalty=alpha, max_ratio=1.5, max_extra=1)
     for seed in range(3):
-        model, sentences = TableModel(seed), random_sentences(8, seed)
+        model, sentences = table(seed), random_sentences(8, seed)
         results = beam_search(model, *pad(sentences), config)
         for sentence, found in zip(sentences, results, strict=True):
             expected = slow_beam_search(model, sentence, config)
@@ -75,7 +82,7 @@ def test_equals_a_slow_search_that_never_stops_early(options, alpha):
 def test_a_forced_beginning_is_kept_and_the_rest_searched(prefix, beam):
     config = DecodingConfig(beam=beam, n_best=beam, max_ratio=1.5, max_extra=2, forbid_unknown=True)
     for seed in range(3):
-        model, sentences = TableModel(seed), random_sentences(8, seed)
+        model, sentences = table(seed), random_sentences(8, seed)
         results = beam_search(model, *pad(sentences), config, prefix)
         for sentence, found in zip(sentences, results, strict=True):
             expected = slow_beam_search(model, sentence, config, prefix)
@@ -148,9 +155,6 @@ def test_the_score_of_a_real_model_is_its_forced_score(kind, beam):
     forced = forced_decode(model, *pad(sentences), targets).log_probabilities.sum(dim=1)
     expected = torch.tensor([found.log_probability for found in results])
     torch.testing.assert_close(forced, expected, rtol=1e-4, atol=1e-4)
-    for sentence, found in zip(sentences, results, strict=True):
-        [alone] = best(model, [sentence], decoding)
-        assert alone.ids == found.ids
 
 
 @pytest.mark.parametrize("each", [1, 3])

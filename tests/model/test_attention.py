@@ -93,8 +93,8 @@ def test_a_pooled_memory_equals_its_slow_loop(kind):
         torch.testing.assert_close(found, tuple(torch.tensor(part) for part in slow))
 
 
-def decode(kind, encoded, target, weights, **settings):
-    """Readouts of a decoder with these weights, for the source as this kind reads it."""
+def model(kind, **settings):
+    torch.manual_seed(2)
     config = ModelConfig(
         embedding_dim=WIDTH,
         encoder=EncoderConfig(hidden_size=WIDTH // 2),
@@ -102,34 +102,34 @@ def decode(kind, encoded, target, weights, **settings):
         decoder=DecoderConfig(hidden_size=WIDTH, query="state"),
         dropout=0.0,
     )
-    decoder = TranslationModel(config, 9, 9).decoder
+    return TranslationModel(config, 9, 9).decoder
+
+
+def decode(decoder, weights, target, encoded):
+    """What a decoder with these weights makes of the source as its attention reads it."""
     common = {name: value for name, value in weights.items() if name in decoder.state_dict()}
     left = decoder.load_state_dict(common, strict=False).missing_keys
     assert {*left} <= {"attention.pool.weight"}
     if left:  # slot j asks for annotation j, and its softmax sees nothing else
-        decoder.attention.pool.weight.data = 1e3 * encoded.annotations[0, : settings["slots"]]
+        pool = decoder.attention.pool.weight
+        pool.data = 1e3 * encoded.annotations[0, : len(pool)]
     return decoder(target, decoder.attention.read(encoded))
 
 
 def test_one_slot_is_the_fixed_vector_and_a_slot_for_each_word_is_attention():
-    torch.manual_seed(2)
     annotations = torch.eye(WIDTH)[None, :5]
     mask = torch.ones(1, 5, dtype=torch.bool)
     encoded = Source(annotations, mask, annotations.mean(dim=1), annotations[:, :, :0])
-    config = ModelConfig(
-        embedding_dim=WIDTH,
-        encoder=EncoderConfig(hidden_size=WIDTH // 2),
-        attention=AttentionConfig(size=4),
-        decoder=DecoderConfig(hidden_size=WIDTH, query="state"),
-    )
-    weights = TranslationModel(config, 9, 9).decoder.state_dict()
-    target = torch.randn(1, 4, WIDTH)
+    additive = model("additive")
+    given = additive.state_dict(), torch.randn(1, 4, WIDTH)
     slots, attention = (
-        decode(*case, target, weights, **settings)
-        for case, settings in [(("slots", encoded), {"slots": 5}), (("additive", encoded), {})]
+        decode(each, *given, encoded) for each in (model("slots", slots=5), additive)
     )
     torch.testing.assert_close(slots, attention)
-    alone = encoded._replace(annotations=annotations[:, :1], mask=mask[:, :1])
-    one = decode("slots", alone, target, weights, slots=1)[0]
-    fixed = decode("fixed", alone._replace(summary=annotations[:, 0]), target, weights)[0]
+    alone = encoded._replace(
+        annotations=annotations[:, :1], mask=mask[:, :1], summary=annotations[:, 0]
+    )
+    one, fixed = (
+        decode(each, *given, alone)[0] for each in (model("slots", slots=1), model("fixed"))
+    )
     torch.testing.assert_close(one, fixed)
